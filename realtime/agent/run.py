@@ -29,6 +29,9 @@ LEAVE_S = 5.0
 class AgentRun:
     """One agent in one call: a `realtime.call.participant.Participant`."""
 
+    room = None
+    """See `realtime.call.participant.Participant`: an agent's call is its own, also where that agent is in a room."""
+
     def __init__(self, spec: AgentSpec) -> None:
         self.spec = spec
         self.name = spec.name

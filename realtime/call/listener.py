@@ -35,15 +35,12 @@ class Sink(Protocol):
 
     def write(self, frame: Frame) -> bool:
         """Hand over one frame. False: it is taken, but nothing more may be written until `finish` has returned."""
-        ...
 
     async def finish(self) -> None:
         """Wait until the frame in flight is out. Raises ConnectionError when the other side is gone."""
-        ...
 
     def close(self, code: int, reason: str) -> None:
         """Close the other side: a WebSocket close code and a short reason."""
-        ...
 
 
 class Dialect(Protocol):
@@ -51,7 +48,6 @@ class Dialect(Protocol):
 
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """The frames that say it; empty where this client has no words for it."""
-        ...
 
 
 class ResumableDialect(Dialect, Protocol):
@@ -59,7 +55,6 @@ class ResumableDialect(Dialect, Protocol):
 
     def encode_again(self, chunk: Chunk) -> list[Frame]:
         """Encode speech again that an earlier socket may have sent, with its place in the item."""
-        ...
 
 
 class LaneDialect(Dialect, Protocol):
@@ -67,7 +62,6 @@ class LaneDialect(Dialect, Protocol):
 
     def encode_voice(self, chunk: Chunk) -> list[Frame]:
         """Encode what a human says now, with its place in their voice."""
-        ...
 
 
 class Listener:
@@ -102,7 +96,7 @@ class Listener:
         self._resampler: Resampler | None = None
         self._model_rate_hz = output_rate_hz
         self._resumes_with = resumes_with
-        self._unplayed = UnplayedAudio(self.clock, runtime.now) if resumes_with is not None else None
+        self._unheard = UnplayedAudio(self.clock, runtime.now) if resumes_with is not None else None
         self._begun_before: set[str] = set()
         """Items whose speech began on an earlier socket and has not continued on this one."""
         self._waiting: list[s.ServerEvent | Chunk] = []
@@ -142,10 +136,10 @@ class Listener:
         """Whether this client may come back after its socket was lost."""
         return self._resumes_with is not None
 
-    def unplayed_ms(self, now: float) -> int:
+    def unheard_ms(self, now: float) -> int:
         """Speech that this client will still hear: what it was sent, and what waits for it."""
         waiting_bytes = self._waiting_audio_bytes + (self._pacer.waiting_bytes if self._pacer is not None else 0)
-        return self.clock.unplayed_ms(now) + waiting_bytes * 500 // self._rate_hz
+        return self.clock.unheard_ms(now) + waiting_bytes * 500 // self._rate_hz
 
     # -- reading the log -------------------------------------------------------------------------------------------
 
@@ -232,8 +226,8 @@ class Listener:
         if self._waiting_audio_bytes:
             self._waiting = [e for e in self._waiting if not _is_speech(e)]
             self._waiting_audio_bytes = 0
-        if self._unplayed is not None:
-            self._unplayed.clear()
+        if self._unheard is not None:
+            self._unheard.clear()
         return self._pacer.flush(self._now()) if self._pacer is not None else []
 
     # -- writing ---------------------------------------------------------------------------------------------------
@@ -255,8 +249,8 @@ class Listener:
     def _count(self, event: s.AgentResponseAudioDeltaEvent) -> int | None:
         """The speech is the client's now. Returns where in its item it begins, in samples."""
         start = self.clock.sent(event.item_id, len(event.delta), self._now())
-        if self._unplayed is not None and start is not None:
-            self._unplayed.add(event, start)
+        if self._unheard is not None and start is not None:
+            self._unheard.add(event, start)
         return start
 
     def _write(self, event: s.ServerEvent | Chunk) -> bool:
@@ -342,9 +336,9 @@ class Listener:
                 earlier.part()
             self.clock = earlier.clock
             self._resampler, self._model_rate_hz = earlier._resampler, earlier._model_rate_hz
-            self._unplayed, earlier._unplayed = earlier._unplayed, None
+            self._unheard, earlier._unheard = earlier._unheard, None
             self._begun_before = self.clock.begun()
-        chunks = self._unplayed.rest() if self._unplayed is not None else []
+        chunks = self._unheard.rest() if self._unheard is not None else []
         self._max_waiting = MAX_CONTROL_EVENTS + len(missed) + len(chunks)
         for one in heapq.merge(chunks, missed, key=_place):
             if self._drainer is not None:

@@ -26,13 +26,11 @@ class Ears(Protocol):
     On an interruption the listener whose user interrupts counts, else the one that is furthest.
     """
 
-    def played_ms(self, item_id: str) -> int:
+    def heard_ms(self, item_id: str) -> int:
         """How much of the item's audio was heard, in ms."""
-        ...
 
-    def unplayed_ms(self) -> int:
+    def unheard_ms(self) -> int:
         """How much audio was sent but is not heard yet, in ms; 0 means silence."""
-        ...
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """Call `settle` once the playback up to the preceding flush is known.
@@ -40,7 +38,6 @@ class Ears(Protocol):
         That is at once where no client is asked, else when the clients have answered or their time is over. It is
         called again if an answer comes later.
         """
-        ...
 
 
 def nobody_hears(voice: Voice) -> None:
@@ -67,43 +64,38 @@ class Participant(Protocol):
     agent_id: str | None
     """The participant's id in events; None until it has one."""
 
+    @property
+    def room(self) -> object | None:
+        """The room that it is in; None outside of rooms."""
+
     async def join(self, host: Host, config: SessionConfig) -> None:
         """Take part in the call. Raises RealtimeError, and then leaves nothing running."""
-        ...
 
     async def leave(self, reason: str) -> None:
         """Stop taking part. Idempotent, and safe before `join`."""
-        ...
 
     def receive(self, event: c.ClientEvent) -> bool:
         """Take a client event at once.
 
         Returns False where it cannot be done: an `agent_error` event says why. Raises UsageError before `join`.
         """
-        ...
 
     def configure(self, change: SessionConfig) -> SessionConfig:
         """Apply new settings and return the effective ones. Raises ClientError, with nothing applied."""
-        ...
 
     def describe(self) -> dict[str, Any]:
         """Who takes part and what it can do, for people and pages. Holds no secrets."""
-        ...
 
     @property
     def received_samples(self) -> int:
         """Samples of the client's audio that have arrived, at the client's rate."""
-        ...
 
     @property
     def wants_audio_stopped(self) -> bool:
         """Whether the call reports with `audio_stopped` that a client stops sending in mid-turn."""
-        ...
 
     def audio_stopped(self) -> None:
         """The client has sent no audio for a while, in mid-turn, where silence would end the turn."""
-        ...
 
     def set_away(self, away: bool) -> None:
         """The call has lost its last listener and waits for it, or it is back."""
-        ...

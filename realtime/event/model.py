@@ -12,128 +12,152 @@ from realtime.event.base import Event
 from realtime.event.decode import classes_by_type, read_event
 
 
-class ModelSessionCreatedEvent(Event, frozen=True, kw_only=True):
+class ModelSessionCreatedEvent(Event, frozen=True, kw_only=True, tag="model_session_created"):
     """The model's session is open."""
 
     session_id: str
 
 
-class ModelSessionEndedEvent(Event, frozen=True, kw_only=True):
+class ModelSessionEndedEvent(Event, frozen=True, kw_only=True, tag="model_session_ended"):
     """The model's session has ended; `reason` says why in a word or a short sentence."""
 
     session_id: str
     reason: str
 
 
-class ModelResponseCreatedEvent(meaning.ResponseCreated, frozen=True, kw_only=True):
+class ModelResponseCreatedEvent(meaning.ResponseCreated, frozen=True, kw_only=True, tag="model_response_created"):
     pass
 
 
-class ModelResponseDoneEvent(meaning.ResponseDone, frozen=True, kw_only=True):
+class ModelResponseDoneEvent(meaning.ResponseDone, frozen=True, kw_only=True, tag="model_response_done"):
     pass
 
 
-class ModelResponseAudioDeltaEvent(meaning.ResponseAudioDelta, frozen=True, kw_only=True):
+class ModelResponseAudioDeltaEvent(
+    meaning.ResponseAudioDelta, frozen=True, kw_only=True, tag="model_response_audio_delta"
+):
     pass
 
 
-class ModelResponseAudioDoneEvent(meaning.ResponseAudioDone, frozen=True, kw_only=True):
+class ModelResponseAudioDoneEvent(
+    meaning.ResponseAudioDone, frozen=True, kw_only=True, tag="model_response_audio_done"
+):
     pass
 
 
-class ModelResponseAudioTranscriptDeltaEvent(meaning.ResponseAudioTranscriptDelta, frozen=True, kw_only=True):
+class ModelResponseAudioTranscriptDeltaEvent(
+    meaning.ResponseAudioTranscriptDelta, frozen=True, kw_only=True, tag="model_response_audio_transcript_delta"
+):
     pass
 
 
-class ModelResponseAudioTranscriptDoneEvent(meaning.ResponseAudioTranscriptDone, frozen=True, kw_only=True):
+class ModelResponseAudioTranscriptDoneEvent(
+    meaning.ResponseAudioTranscriptDone, frozen=True, kw_only=True, tag="model_response_audio_transcript_done"
+):
     pass
 
 
-class ModelResponseTextDeltaEvent(meaning.ResponseTextDelta, frozen=True, kw_only=True):
+class ModelResponseTextDeltaEvent(
+    meaning.ResponseTextDelta, frozen=True, kw_only=True, tag="model_response_text_delta"
+):
     pass
 
 
-class ModelResponseTextDoneEvent(meaning.ResponseTextDone, frozen=True, kw_only=True):
+class ModelResponseTextDoneEvent(meaning.ResponseTextDone, frozen=True, kw_only=True, tag="model_response_text_done"):
     pass
 
 
-class ModelResponseThinkingDeltaEvent(meaning.ResponseThinkingDelta, frozen=True, kw_only=True):
+class ModelResponseThinkingDeltaEvent(
+    meaning.ResponseThinkingDelta, frozen=True, kw_only=True, tag="model_response_thinking_delta"
+):
     pass
 
 
-class ModelResponseThinkingDoneEvent(meaning.ResponseThinkingDone, frozen=True, kw_only=True):
+class ModelResponseThinkingDoneEvent(
+    meaning.ResponseThinkingDone, frozen=True, kw_only=True, tag="model_response_thinking_done"
+):
     pass
 
 
-class ModelResponseToolUseDeltaEvent(meaning.ResponseToolUseDelta, frozen=True, kw_only=True):
+class ModelResponseToolUseDeltaEvent(
+    meaning.ResponseToolUseDelta, frozen=True, kw_only=True, tag="model_response_tool_use_delta"
+):
     pass
 
 
-class ModelResponseToolUseDoneEvent(meaning.ResponseToolUseDone, frozen=True, kw_only=True):
+class ModelResponseToolUseDoneEvent(
+    meaning.ResponseToolUseDone, frozen=True, kw_only=True, tag="model_response_tool_use_done"
+):
     pass
 
 
-class ModelInputTranscriptionDeltaEvent(meaning.InputTranscriptionDelta, frozen=True, kw_only=True):
+class ModelInputTranscriptionDeltaEvent(
+    meaning.InputTranscriptionDelta, frozen=True, kw_only=True, tag="model_input_transcription_delta"
+):
     pass
 
 
-class ModelInputTranscriptionDoneEvent(meaning.InputTranscriptionDone, frozen=True, kw_only=True):
+class ModelInputTranscriptionDoneEvent(
+    meaning.InputTranscriptionDone, frozen=True, kw_only=True, tag="model_input_transcription_done"
+):
     pass
 
 
-class ModelInputTranscriptionFailedEvent(meaning.InputTranscriptionFailed, frozen=True, kw_only=True):
+class ModelInputTranscriptionFailedEvent(
+    meaning.InputTranscriptionFailed, frozen=True, kw_only=True, tag="model_input_transcription_failed"
+):
     pass
 
 
-class ModelInputStartedEvent(meaning.InputStarted, frozen=True, kw_only=True):
+class ModelInputStartedEvent(meaning.InputStarted, frozen=True, kw_only=True, tag="model_input_started"):
     pass
 
 
-class ModelInputDoneEvent(meaning.InputDone, frozen=True, kw_only=True):
+class ModelInputDoneEvent(meaning.InputDone, frozen=True, kw_only=True, tag="model_input_done"):
     pass
 
 
-class ModelInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True):
+class ModelInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True, tag="model_input_committed"):
     pass
 
 
-class ModelInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True):
+class ModelInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True, tag="model_input_cleared"):
     pass
 
 
-class ModelItemAddedEvent(meaning.ItemAdded, frozen=True, kw_only=True):
+class ModelItemAddedEvent(meaning.ItemAdded, frozen=True, kw_only=True, tag="model_item_added"):
     pass
 
 
-class ModelItemDoneEvent(meaning.ItemDone, frozen=True, kw_only=True):
+class ModelItemDoneEvent(meaning.ItemDone, frozen=True, kw_only=True, tag="model_item_done"):
     pass
 
 
-class ModelItemDeletedEvent(meaning.ItemDeleted, frozen=True, kw_only=True):
+class ModelItemDeletedEvent(meaning.ItemDeleted, frozen=True, kw_only=True, tag="model_item_deleted"):
     pass
 
 
-class ModelItemTruncatedEvent(meaning.ItemTruncated, frozen=True, kw_only=True):
+class ModelItemTruncatedEvent(meaning.ItemTruncated, frozen=True, kw_only=True, tag="model_item_truncated"):
     pass
 
 
-class ModelItemRetrievedEvent(meaning.ItemRetrieved, frozen=True, kw_only=True):
+class ModelItemRetrievedEvent(meaning.ItemRetrieved, frozen=True, kw_only=True, tag="model_item_retrieved"):
     pass
 
 
-class ModelSessionUpdatedEvent(meaning.SessionUpdated, frozen=True, kw_only=True):
+class ModelSessionUpdatedEvent(meaning.SessionUpdated, frozen=True, kw_only=True, tag="model_session_updated"):
     pass
 
 
-class ModelReconnectingEvent(meaning.Reconnecting, frozen=True, kw_only=True):
+class ModelReconnectingEvent(meaning.Reconnecting, frozen=True, kw_only=True, tag="model_reconnecting"):
     pass
 
 
-class ModelReconnectedEvent(meaning.Reconnected, frozen=True, kw_only=True):
+class ModelReconnectedEvent(meaning.Reconnected, frozen=True, kw_only=True, tag="model_reconnected"):
     pass
 
 
-class ModelErrorEvent(meaning.Error, frozen=True, kw_only=True):
+class ModelErrorEvent(meaning.Error, frozen=True, kw_only=True, tag="model_error"):
     pass
 
 

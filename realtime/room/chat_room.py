@@ -238,9 +238,9 @@ class ChatRoom:
             return
         self.turns.speaker.human_leaves(human)
         if self._context.is_over or human is self._own_human:
-            human.is_speaking = False  # No agent will be there to hear it.
+            human.microphone.is_speaking = False  # No agent will be there to hear it.
         else:
-            human.break_off()
+            human.microphone.break_off()
         people.humans.remove(human)
         self._context.timers.cancel(f"voice {human.id}")
         self._go(human.id, human.name, reason)
@@ -267,7 +267,7 @@ class ChatRoom:
         self._people.find(participant_id)
         human, agent = self._people.human(participant_id), self._people.agent(participant_id)
         if human is not None:
-            human.mute(muted)
+            human.microphone.mute(muted)
         if agent is not None:
             agent.is_muted = muted
             if muted and self.turns.speaker.agent is agent:

@@ -1,7 +1,6 @@
-"""A human in a room: their voice cut into turns, and what they are told.
+"""A human in a room: their microphone, and the participant of their own call.
 
-It is the participant of the human's own call, which has all that belongs to a call: a log, what was heard, resuming, a
-store.
+The call has all that belongs to a call: a log, what was heard, resuming, a store.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any, Protocol
 
 from realtime.agent.controller import EMPTY_COMMIT_MS
 from realtime.agent.detector import DetectorFactory, silence_ms_of
-from realtime.agent.input import AudioInput, Detector
+from realtime.agent.input import AudioInput
 from realtime.audio.endpoint import EndpointEvent, SpeechStarted, TurnEnded
 from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry, ms_of
 from realtime.audio.voice import Voice
@@ -21,14 +20,11 @@ from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ
-from realtime.event.config import SessionConfig
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.room.rate import Rate
 from realtime.room.utterance import UTTERANCE_HZ, Utterance
 from realtime.state.restore import ConversationReader
 
-MAX_TURN_BYTES = 62 * UTTERANCE_HZ * SAMPLE_BYTES
-"""The longest turn, a little over a minute; a detector that ends turns by itself is a little earlier."""
-GOES_ON_MS = 800
-"""A human who was cut off goes on if no end of their speech is found for so long: finding one takes silence."""
 KEPT_ITEMS = 1_000
 """How many items of the talk a human's own call keeps."""
 MAX_LINE_CHARS = 16_000
@@ -36,6 +32,10 @@ MAX_LINE_CHARS = 16_000
 LINES_AT_ONCE = 20
 LINES_PER_S = 2.0
 """How many lines one human may type: at once, and per second."""
+MAX_TURN_BYTES = 62 * UTTERANCE_HZ * SAMPLE_BYTES
+"""The longest turn, a little over a minute; a detector that ends turns by itself is a little earlier."""
+GOES_ON_MS = 800
+"""A human who was cut off goes on if no end of their speech is found for so long: finding one takes silence."""
 TURNS_AT_ONCE = 10
 TURNS_PER_S = 1.0
 """How many turns one human may speak: each is a commit to a model, whose words the room waits for."""
@@ -46,27 +46,21 @@ class HumanTurns(Protocol):
 
     def voice(self, voice: Voice) -> None:
         """Let all other humans hear what one says at this moment."""
-        ...
 
     def voice_began(self, human: HumanParticipant, start_ms: int) -> None:
         """A human begins to speak."""
-        ...
 
     def voice_ended(self, human: HumanParticipant, end_ms: int, pcm: bytes) -> None:
         """A human's turn is over; `pcm` is all of it at 16 kHz."""
-        ...
 
     def voice_dropped(self, human: HumanParticipant) -> None:
         """A human's turn is discarded as a false start."""
-        ...
 
     def voice_goes_on(self, human: HumanParticipant) -> None:
         """A human who stalled in mid-turn is heard again."""
-        ...
 
     def act(self, human: HumanParticipant, event: c.ClientEvent) -> None:
         """Take any other event of a client. Raises ClientError for what a room cannot do."""
-        ...
 
 
 class Room(Protocol):
@@ -75,253 +69,83 @@ class Room(Protocol):
     @property
     def turns(self) -> HumanTurns:
         """What takes the turns of its humans."""
-        ...
 
     async def enter(self, human: HumanParticipant, config: SessionConfig) -> None:
         """Let a human in. Raises ClientError where the room cannot."""
-        ...
 
     async def depart(self, human: HumanParticipant, reason: str) -> None:
         """A human is gone."""
-        ...
 
     def presence(self, human: HumanParticipant, away: bool) -> None:
         """A human's socket is lost and may come back, or it is back."""
-        ...
 
     def describe(self) -> dict[str, Any]:
         """Describe the room, for people and pages. Holds no secrets."""
-        ...
 
 
-class HumanParticipant:
-    """One human. `name` is what the others call them; `agent_id` is the id of the participant."""
+class Microphone:
+    """Cuts the audio of one human into turns for the room, and lets the other humans hear it as it comes."""
 
-    def __init__(self, room: Room, name: str, participant_id: str, make_detector: DetectorFactory) -> None:
-        self.name = name
-        self.agent_id: str | None = participant_id
+    def __init__(self, human: HumanParticipant, make_detector: DetectorFactory) -> None:
+        self.voice = Voice(human.id)
+        """What the other humans hear of this one."""
         self.is_speaking = False
         self.is_stalled = False
-        """Whether no audio of this human has come for a while, in the middle of a turn."""
+        """Whether no audio has come for a while, in the middle of a turn."""
         self.is_muted = False
-        self.is_away = False
-        """Whether their call has lost its last listener and waits for it."""
         self.heard_at_s = 0.0
-        """When audio of their microphone came last, in seconds."""
-        self._room = room
-        self._room_turns = room.turns
+        """When audio came last, in seconds."""
+        self._human = human
+        self._room_turns = human.room.turns
         self._make_detector = make_detector
-        self._host: Host | None = None
-        self._reader: ConversationReader | None = None
-        self._input: AudioInput | None = None
-        self.voice = Voice(participant_id)
-        """What the other humans hear of this one."""
+        self._by_button = True
+        """Whether the client begins and ends turns, and no detector does."""
+        self._silence_ms = 0
+        self._input = AudioInput(UTTERANCE_HZ, None)
         self._carry = PcmCarry()
         self._turn = bytearray()
         self._in_speech = False
         """Whether the detector is between the beginning and the end of speech, heard or not."""
         self._cut_off_ms: int | None = None
         """Where speech that goes on was cut off, in ms: what follows may be a turn of its own."""
-        self._lines = TokenBucket(LINES_AT_ONCE, LINES_PER_S)
-        self._turns = TokenBucket(TURNS_AT_ONCE, TURNS_PER_S)
-        self._config = SessionConfig()
-        self.utterance: Utterance | None = None
-        """The turn that this human is speaking; None while they are not."""
+        self._rate = Rate("turns", TURNS_AT_ONCE, TURNS_PER_S)
 
     @property
-    def host(self) -> Host:
-        """The call of this human. Raises UsageError before `join`."""
-        if self._host is None:
-            raise UsageError("the room is not entered", code="agent_not_running")
-        return self._host
+    def received_samples(self) -> int:
+        """Samples of this human's audio that have arrived, at the client's rate."""
+        return self._input.received_samples
 
-    @property
-    def room(self) -> Room:
-        """The room that it is in."""
-        return self._room
+    def detect(self, detection: TurnDetection) -> None:
+        """Detect the ends of turns in this way.
 
-    @property
-    def id(self) -> str:
-        """Its id in the room."""
-        return self.agent_id or ""
-
-    # -- what a call asks of a participant ---------------------------------------------------------------------------
-
-    async def join(self, host: Host, config: SessionConfig) -> None:
-        """Enter the room. Raises ClientError where the room is full or closed, UsageError without a detector."""
-        if self._host is not None:
-            raise UsageError("a human participant is for one call", code="agent_running")
-        self._config = config
-        self._input = AudioInput(UTTERANCE_HZ, self._detector(config))
-        self._host, self._reader = host, ConversationReader(host.conversation)
-        try:
-            await self._room.enter(self, config)
-        except BaseException:
-            self._host = self._reader = None
-            raise
-
-    async def leave(self, reason: str) -> None:
-        """Leave the room. Idempotent, and safe before `join`."""
-        if self._host is None:
-            return
-        try:
-            await self._room.depart(self, reason)
-        finally:
-            self._host = self._reader = None
-
-    def receive(self, event: c.ClientEvent) -> bool:
-        """Take a client event at once. Returns False where an `agent_error` says that it cannot be done."""
-        if self._host is None:
-            raise UsageError("the room is not entered", code="agent_not_running")
-        try:
-            self._receive(event)
-        except ClientError as error:
-            self._refuse(error, event.event_id)
-            return False
-        return True
-
-    def configure(self, change: SessionConfig) -> SessionConfig:
-        """Apply new settings of this client.
-
-        Raises ClientError where turns would pass to or from the detector once there was audio.
+        Raises ClientError where turns would pass to or from the detector once there was audio, UsageError where there
+        is no detector.
         """
-        before, self._config = self._config, self._config.merged(change)
-        if _talks_by_button(before) != _talks_by_button(self._config):
+        by_button, silence_ms = detection.authority == "client", silence_ms_of(detection)
+        if by_button != self._by_button:
             if self.received_samples:
-                self._config = before
                 raise ClientError(
                     "turns cannot pass to or from this server's detector once there was audio; create a new call",
                     code="unsupported_turn_detection",
                 )
-            self._input = AudioInput(UTTERANCE_HZ, self._detector(self._config))
-        silence_ms = silence_ms_of(self._config.detection)
-        if self._input is not None and silence_ms != silence_ms_of(before.detection):
+            self._input = AudioInput(UTTERANCE_HZ, None if by_button else self._make_detector(detection))
+        elif silence_ms != self._silence_ms:
             self._input.wait_for(silence_ms)
-        return self._config
+        self._by_button, self._silence_ms = by_button, silence_ms
 
-    def describe(self) -> dict[str, Any]:
-        """Describe the room."""
-        return self._room.describe()
-
-    @property
-    def received_samples(self) -> int:
-        """Samples of this client's audio that have arrived, at its own rate."""
-        return self._input.received_samples if self._input is not None else 0
-
-    @property
-    def wants_audio_stopped(self) -> bool:
-        """Never: the room watches for humans who stall in the middle of a turn."""
-        return False
-
-    def audio_stopped(self) -> None:
-        """Do nothing; see `wants_audio_stopped`."""
-
-    def is_in(self, host: Host) -> bool:
-        """Whether it still belongs to this call."""
-        return self._host is host
-
-    # -- what the room asks of it ----------------------------------------------------------------------------------
-
-    def tell(self, event: s.ServerEvent) -> None:
-        """Emit an event to this human. It is copied: each call's log gives it a place of its own."""
-        if self._host is None or self._reader is None:
-            return
-        told = copy.copy(event)
-        self._host.emit(told)
-        self._reader.read(told)
-        self._host.conversation.keep_latest(KEPT_ITEMS)
-
-    def hear(self, voice: Voice) -> None:
-        """Let this human hear another one."""
-        if self._host is not None:
-            self._host.voice(voice)
-
-    def mute(self, muted: bool) -> None:
-        """Mute or unmute this human. What they were saying ends here."""
-        if muted:
-            self.break_off()
-        elif self.is_muted and self._input is not None:
-            self._input.open_gate()  # What they said while muted begins no turn.
-            self._input.close_gate()
-            self._wait_for_more()
-        self.is_muted = muted
-
-    def break_off(self, event_id: str | None = None) -> None:
-        """End the turn of this human with the sound there is; `event_id` is that of the event that asks for it."""
-        if self._input is None:
-            return
-        if self._cut_off_ms is not None and self._input.position_ms - self._cut_off_ms >= EMPTY_COMMIT_MS:
-            self._begin(self._cut_off_ms)  # What was said since then waits to be a turn.
-        if self.is_speaking and ms_of(len(self._turn), UTTERANCE_HZ) < EMPTY_COMMIT_MS:
-            self._drop()
-        else:
-            self._end(self._input.position_ms, event_id)
-
-    def set_away(self, away: bool) -> None:
-        """See `realtime.call.participant.Participant`."""
-        if away != self.is_away:
-            self.is_away = away
-            if self._host is not None:
-                self._room.presence(self, away)
-
-    def played_ms(self, item_id: str) -> int:
-        """How much of an item this human has heard, in ms."""
-        return self._host.ears.played_ms(item_id) if self._host is not None else 0
-
-    def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `realtime.call.participant.Ears`."""
-        if self._host is not None:
-            self._host.ears.after_flush(settle)
-        else:
-            settle()
-
-    def unplayed_ms(self) -> int:
-        """How much this human will still hear, in ms."""
-        return self._host.ears.unplayed_ms() if self._host is not None else 0
-
-    # -- inside ----------------------------------------------------------------------------------------------------
-
-    def _refuse(self, error: ClientError, event_id: str | None) -> None:
-        """Tell this human alone that it cannot be done."""
-        error.client_event_id = event_id
-        self.tell(s.error_event(error, agent_id=self.id, agent_name=self.name))
-
-    def _detector(self, config: SessionConfig) -> Detector | None:
-        return None if _talks_by_button(config) else self._make_detector(config.detection)
-
-    def _receive(self, event: c.ClientEvent) -> None:
-        match event:
-            case c.ClientAudioAppendEvent():
-                self._hear(event)
-            case c.ClientAudioCommitEvent():
-                self._commit(event.event_id)
-            case c.ClientAudioClearEvent():
-                self._drop()
-                self._wait_for_more()
-            case c.ClientTextAppendEvent(text=text):
-                if not text.strip():
-                    raise ClientError("there is nothing in this line", code="empty_text")
-                if len(text) > MAX_LINE_CHARS:
-                    raise ClientError(f"a line has at most {MAX_LINE_CHARS} characters", code="text_too_long")
-                if not self._lines.take(self.host.runtime.now()):
-                    raise _too_fast("lines", LINES_AT_ONCE, LINES_PER_S)
-                self._room_turns.act(self, event)
-            case _:
-                self._room_turns.act(self, event)
-
-    def _hear(self, event: c.ClientAudioAppendEvent) -> None:
-        assert self._input is not None
+    def hear(self, event: c.ClientAudioAppendEvent) -> None:
+        """Take audio. Raises ClientError for a rate that is not supported, or a negative offset."""
         try:
             rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
         except ValueError as error:
             raise ClientError(str(error), code="unsupported_audio_format") from error
-        known = self._input.received_samples
+        known = self.received_samples
         pieces = self._input.take(event.audio, rate_hz, event.offset)
-        self.heard_at_s = self.host.runtime.now()
+        self.heard_at_s = self._human.host.runtime.now()
         if not self.is_muted:
             if self.is_stalled:
                 self.is_stalled = False
-                self._room_turns.voice_goes_on(self)
+                self._room_turns.voice_goes_on(self._human)
             self._let_hear(event, rate_hz, 0 if event.offset is None else event.offset - known)
         for pcm, found in pieces:
             for one in found:
@@ -330,10 +154,38 @@ class HumanParticipant:
             if not self.is_muted:
                 self._take(pcm, found)
 
+    def commit(self, event_id: str | None) -> None:
+        """End the turn, as the event of this id asks; what is said from now on may be another."""
+        if self.is_speaking:
+            self.break_off(event_id)
+            self._wait_for_more()
+
+    def clear(self) -> None:
+        """Discard the turn; what is said from now on may be another."""
+        self._drop()
+        self._wait_for_more()
+
+    def mute(self, muted: bool) -> None:
+        """Mute or unmute this human. A mute ends their turn."""
+        if muted:
+            self.break_off()
+        elif self.is_muted:
+            self._input.open_gate()  # What they said while muted begins no turn.
+            self._input.close_gate()
+            self._wait_for_more()
+        self.is_muted = muted
+
+    def break_off(self, event_id: str | None = None) -> None:
+        """End the turn with the sound there is; `event_id` is that of the event that asks for it."""
+        self._go_on_after(EMPTY_COMMIT_MS)  # What was said since it was cut off waits to be a turn.
+        if self.is_speaking and ms_of(len(self._turn), UTTERANCE_HZ) < EMPTY_COMMIT_MS:
+            self._drop()
+        else:
+            self._end(self._input.position_ms, event_id)
+
     def _take(self, pcm: bytes, found: list[EndpointEvent]) -> None:
-        assert self._input is not None
         self._turn += pcm
-        if _talks_by_button(self._config) and pcm and not self.is_speaking:
+        if self._by_button and pcm:
             self._begin(self._input.position_ms)
         for one in found:
             if isinstance(one, SpeechStarted):
@@ -343,9 +195,10 @@ class HumanParticipant:
                 self._found_end(one.end_ms)
         if len(self._turn) >= MAX_TURN_BYTES:
             self._end(self._input.position_ms)
-            self._wait_for_more(0)
-        elif self._cut_off_ms is not None and self._input.position_ms - self._cut_off_ms >= GOES_ON_MS:
-            self._begin(self._cut_off_ms)
+            self._wait_for_more()
+            self._go_on_after(0)
+        else:
+            self._go_on_after(GOES_ON_MS)
 
     def _found_end(self, end_ms: int) -> None:
         """The detector has found the end of speech."""
@@ -361,78 +214,197 @@ class HumanParticipant:
         if ahead_samples:
             self._carry.clear()
         pcm = self._carry.push(event.audio[max(0, -ahead_samples) * SAMPLE_BYTES :])
-        self.voice.name = self.name
-        if self.voice.push(pcm, rate_hz, self.host.runtime.now()):
+        self.voice.name = self._human.name
+        if self.voice.push(pcm, rate_hz, self.heard_at_s):
             self._room_turns.voice(self.voice)
 
-    def _commit(self, event_id: str | None) -> None:
-        if self._input is None or not self.is_speaking:
-            return
-        self.break_off(event_id)
-        self._wait_for_more()
-
-    def _wait_for_more(self, wait_ms: int = GOES_ON_MS) -> None:
+    def _wait_for_more(self) -> None:
         """Keep audio after a turn's end until the detector reports the end of speech."""
-        if self._input is None or not self._in_speech:
-            return
-        self._input.open_gate()
-        self._cut_off_ms = self._input.position_ms
-        if not wait_ms:
+        if self._in_speech:
+            self._input.open_gate()
+            self._cut_off_ms = self._input.position_ms
+
+    def _go_on_after(self, ms: float) -> None:
+        """Begin a turn where the last one was cut off, if that was at least `ms` ago."""
+        if self._cut_off_ms is not None and self._input.position_ms - self._cut_off_ms >= ms:
             self._begin(self._cut_off_ms)
 
     def _drop(self) -> None:
         """Discard what is being said."""
         self._turn.clear()
         self._cut_off_ms = None
-        if self._input is not None:
-            self._input.clear()
-            self._input.close_gate()
+        self._input.clear()
         if self.is_speaking:
             self.is_speaking = self.is_stalled = False
-            self._room_turns.voice_dropped(self)
+            self._room_turns.voice_dropped(self._human)
 
     def _begin(self, start_ms: int) -> None:
         if not self.is_speaking:
             self.is_speaking = True
-            self._room_turns.voice_began(self, start_ms)
+            self._room_turns.voice_began(self._human, start_ms)
 
     def _end(self, end_ms: int, event_id: str | None = None) -> None:
-        assert self._input is not None
-        if self.is_speaking and not self._turns.take(self.host.runtime.now()):
-            self._drop()
-            # Reported and not raised: what follows in the same frame, or a leave or a mute, goes on.
-            self._refuse(_too_fast("turns", TURNS_AT_ONCE, TURNS_PER_S), event_id)
-            return
+        if self.is_speaking:
+            try:
+                self._rate.check(self._human.host.runtime.now())
+            except ClientError as error:
+                self._drop()
+                # Reported and not raised: what follows in the same frame, or a leave or a mute, goes on.
+                self._human.refuse(error, event_id)
+                return
         self._input.close_gate()
         pcm, self._turn = bytes(self._turn), bytearray()
         self._cut_off_ms = None
         if self.is_speaking:
             self.is_speaking = self.is_stalled = False
-            self._room_turns.voice_ended(self, end_ms, pcm)
+            self._room_turns.voice_ended(self._human, end_ms, pcm)
 
 
-class TokenBucket:
-    """Allows `at_once` at once, and `per_s` each second in the long run. Time comes in, in seconds."""
+class HumanParticipant:
+    """One human. `name` is what the others call them; `agent_id` is the id of the participant."""
 
-    def __init__(self, at_once: int, per_s: float) -> None:
-        self._at_once = self._left = float(at_once)
-        self._per_s = per_s
-        self._at_s = 0.0
+    def __init__(self, room: Room, name: str, participant_id: str, make_detector: DetectorFactory) -> None:
+        self.room = room
+        self.name = name
+        self.agent_id: str | None = participant_id
+        self.is_away = False
+        """Whether their call has lost its last listener and waits for it."""
+        self.microphone = Microphone(self, make_detector)
+        self.utterance: Utterance | None = None
+        """The turn that this human is speaking; None while they are not."""
+        self._host: Host | None = None
+        self._reader: ConversationReader | None = None
+        self._lines = Rate("lines", LINES_AT_ONCE, LINES_PER_S)
+        self._config = SessionConfig()
 
-    def take(self, now: float) -> bool:
-        """Whether one more may pass now."""
-        self._left = min(self._at_once, self._left + (now - self._at_s) * self._per_s)
-        self._at_s = now
-        if self._left < 1:
+    @property
+    def host(self) -> Host:
+        """The call of this human. Raises UsageError before `join`."""
+        if self._host is None:
+            raise UsageError("the room is not entered", code="agent_not_running")
+        return self._host
+
+    @property
+    def id(self) -> str:
+        """Its id in the room."""
+        return self.agent_id or ""
+
+    # -- what a call asks of a participant ---------------------------------------------------------------------------
+
+    async def join(self, host: Host, config: SessionConfig) -> None:
+        """Enter the room. Raises ClientError where the room is full or closed, UsageError without a detector."""
+        if self._host is not None:
+            raise UsageError("a human participant is for one call", code="agent_running")
+        self.microphone.detect(config.detection)
+        self._config = config
+        self._host, self._reader = host, ConversationReader(host.conversation)
+        try:
+            await self.room.enter(self, config)
+        except BaseException:
+            self._host = self._reader = None
+            raise
+
+    async def leave(self, reason: str) -> None:
+        """Leave the room. Idempotent, and safe before `join`."""
+        if self._host is None:
+            return
+        try:
+            await self.room.depart(self, reason)
+        finally:
+            self._host = self._reader = None
+
+    def receive(self, event: c.ClientEvent) -> bool:
+        """Take a client event at once. Returns False where an `agent_error` says that it cannot be done."""
+        host = self.host
+        try:
+            match event:
+                case c.ClientAudioAppendEvent():
+                    self.microphone.hear(event)
+                case c.ClientAudioCommitEvent():
+                    self.microphone.commit(event.event_id)
+                case c.ClientAudioClearEvent():
+                    self.microphone.clear()
+                case c.ClientTextAppendEvent(text=text):
+                    if not text.strip():
+                        raise ClientError("there is nothing in this line", code="empty_text")
+                    if len(text) > MAX_LINE_CHARS:
+                        raise ClientError(f"a line has at most {MAX_LINE_CHARS} characters", code="text_too_long")
+                    self._lines.check(host.runtime.now())
+                    self.room.turns.act(self, event)
+                case _:
+                    self.room.turns.act(self, event)
+        except ClientError as error:
+            self.refuse(error, event.event_id)
             return False
-        self._left -= 1
         return True
 
+    def configure(self, change: SessionConfig) -> SessionConfig:
+        """Apply new settings of this client. Raises what `Microphone.detect` raises."""
+        config = self._config.merged(change)
+        self.microphone.detect(config.detection)
+        self._config = config
+        return config
 
-def _too_fast(what: str, at_once: int, per_s: float) -> ClientError:
-    message = f"more than {at_once} {what} at once, or {per_s:.0f} a second: wait a little"
-    return ClientError(message, code="too_fast", retryable=True)
+    def describe(self) -> dict[str, Any]:
+        """Describe the room."""
+        return self.room.describe()
 
+    @property
+    def received_samples(self) -> int:
+        """Samples of this client's audio that have arrived, at its own rate."""
+        return self.microphone.received_samples
 
-def _talks_by_button(config: SessionConfig) -> bool:
-    return config.detection.authority == "client"
+    @property
+    def wants_audio_stopped(self) -> bool:
+        """Never: the room watches for humans who stall in the middle of a turn."""
+        return False
+
+    def audio_stopped(self) -> None:
+        """Do nothing; see `wants_audio_stopped`."""
+
+    def set_away(self, away: bool) -> None:
+        """See `realtime.call.participant.Participant`."""
+        if away != self.is_away:
+            self.is_away = away
+            if self._host is not None:
+                self.room.presence(self, away)
+
+    # -- what the room asks of it ----------------------------------------------------------------------------------
+
+    def is_in(self, host: Host) -> bool:
+        """Whether it still belongs to this call."""
+        return self._host is host
+
+    def tell(self, event: s.ServerEvent) -> None:
+        """Emit an event to this human. It is copied: each call's log gives it a place of its own."""
+        if self._host is None or self._reader is None:
+            return
+        told = copy.copy(event)
+        self._host.emit(told)
+        self._reader.read(told)
+        self._host.conversation.keep_latest(KEPT_ITEMS)
+
+    def refuse(self, error: ClientError, event_id: str | None) -> None:
+        """Tell this human alone that what the event of this id asks for cannot be done."""
+        error.client_event_id = event_id
+        self.tell(s.error_event(error, agent_id=self.id, agent_name=self.name))
+
+    def hear(self, voice: Voice) -> None:
+        """Let this human hear another one."""
+        if self._host is not None:
+            self._host.voice(voice)
+
+    def heard_ms(self, item_id: str) -> int:
+        """How much of an item this human has heard, in ms."""
+        return self._host.ears.heard_ms(item_id) if self._host is not None else 0
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `realtime.call.participant.Ears`."""
+        if self._host is not None:
+            self._host.ears.after_flush(settle)
+        else:
+            settle()
+
+    def unheard_ms(self) -> int:
+        """How much this human will still hear, in ms."""
+        return self._host.ears.unheard_ms() if self._host is not None else 0

@@ -72,7 +72,7 @@ class Turns:
     def voice(self, voice: Voice) -> None:
         """Let all other humans hear what one says at this moment."""
         for human in self._people.humans:
-            if human.voice is not voice:
+            if human.microphone.voice is not voice:
                 human.hear(voice)
 
     def voice_began(self, human: HumanParticipant, start_ms: int) -> None:
@@ -123,11 +123,11 @@ class Turns:
         def look() -> None:
             if human.utterance is not utterance or human not in self._people.humans:
                 return
-            left_s = human.heard_at_s + STALLED_S - self._context.now()
+            left_s = human.microphone.heard_at_s + STALLED_S - self._context.now()
             if left_s > SETTLE_S:
                 self._context.timers.after(f"voice {human.id}", left_s, look)
             else:
-                human.is_stalled = True
+                human.microphone.is_stalled = True
                 self.consider()
 
         self._context.timers.after(f"voice {human.id}", STALLED_S, look)
@@ -225,13 +225,13 @@ class Turns:
         """See `Hub`."""
         return any(one.listens == "audio" and one is not agent for one in self._people.agents)
 
-    def played_ms(self, item_id: str) -> int:
+    def heard_ms(self, item_id: str) -> int:
         """See `Hub`."""
-        return self.speaker.played_ms(item_id)
+        return self.speaker.heard_ms(item_id)
 
-    def unplayed_ms(self) -> int:
+    def unheard_ms(self) -> int:
         """See `Hub`."""
-        return self.speaker.unplayed_ms()
+        return self.speaker.unheard_ms()
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `Hub`."""
@@ -252,7 +252,9 @@ class Turns:
         self.floor.forget_question()
         if self._context.is_over or self.speaker.agent is not None:
             return
-        speaking = [one.id for one in self._people.humans if one.is_speaking and not one.is_stalled]
+        speaking = [
+            one.id for one in self._people.humans if one.microphone.is_speaking and not one.microphone.is_stalled
+        ]
         if speaking:
             # A human who has said something while another goes on has the floor no longer.
             if self.floor.holder not in speaking:

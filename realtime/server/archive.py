@@ -18,7 +18,6 @@ from realtime.errors import ClientError, RealtimeError, StoreError
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
 from realtime.event.config import SessionConfig
-from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime, iso
 from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.quota import Quota
@@ -317,9 +316,7 @@ class Archive:
 
 def _one_of_each_room(sessions: Iterable[Session]) -> list[Session]:
     """The sessions, with one for each room."""
-    by_room = {
-        id(one.participant.room) if isinstance(one.participant, HumanParticipant) else id(one): one for one in sessions
-    }
+    by_room = {id(one.participant.room or one): one for one in sessions}
     return [*by_room.values()]
 
 

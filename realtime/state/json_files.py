@@ -19,7 +19,6 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
-from realtime.errors import StoreError
 from realtime.runtime import iso
 from realtime.state.files import folder_bytes, read_file, replace_file
 from realtime.state.lock import FolderLock
@@ -28,6 +27,7 @@ from realtime.state.store import (
     CallInfo,
     Change,
     Place,
+    StoreError,
     decode_entry,
     encode_info,
     error_of,

@@ -1,10 +1,12 @@
 """What a human says becomes turns: whole, bounded, and none of nothing."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
@@ -21,8 +23,8 @@ from realtime.room.human_participant import (
     MAX_TURN_BYTES,
     TURNS_AT_ONCE,
     TURNS_PER_S,
-    TokenBucket,
 )
+from realtime.room.rate import Rate
 from tests.room.rooms import DEAF, HZ, House, Human, Mind, agent, house, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
@@ -337,12 +339,22 @@ async def test_who_types_without_end_is_slowed_down_and_deafens_nobody() -> None
         assert len(home.talk()) == LINES_AT_ONCE + 1 + int(2 * LINES_PER_S)
 
 
-def test_a_bucket_never_holds_more_than_it_can() -> None:
-    bucket = TokenBucket(3, 0.5)
-    assert [bucket.take(1_000.0) for _ in range(4)] == [True, True, True, False]
-    assert not bucket.take(1_001.0)
-    assert bucket.take(1_002.0)
-    assert [bucket.take(9_000.0) for _ in range(4)] == [True, True, True, False]
+def test_a_rate_never_allows_more_at_once_than_it_names() -> None:
+    rate = Rate("lines", 3, 0.5)
+
+    def allows(now: float) -> bool:
+        with suppress(ClientError):
+            rate.check(now)
+            return True
+        return False
+
+    assert [allows(1_000.0) for _ in range(4)] == [True, True, True, False]
+    assert not allows(1_001.0)
+    assert allows(1_002.0)
+    assert [allows(9_000.0) for _ in range(4)] == [True, True, True, False]
+    with pytest.raises(ClientError, match="more than 3 lines at once") as refused:
+        rate.check(9_000.0)
+    assert (refused.value.code, refused.value.retryable) == ("too_fast", True)
 
 
 # -- what a call keeps -------------------------------------------------------------------------------------------------
