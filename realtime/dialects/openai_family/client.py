@@ -1,14 +1,17 @@
-"""Frames that OpenAI and DashScope clients share, and how to refuse one.
+"""Frames that OpenAI and DashScope clients share, and how to read or refuse one.
 
 The codec that speaks to the services shares nothing with it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import msgspec
+import pybase64
 
+from realtime.dialects.weight import MAX_TEXT_CHARS, too_long
 from realtime.errors import ClientError
 
 Json = dict[str, Any]
@@ -20,6 +23,19 @@ class Refusal(ClientError):
     def __init__(self, message: str, *, code: str, param: str | None = None, event_id: str | None = None) -> None:
         super().__init__(message, code=code, client_event_id=event_id)
         self.param = param
+
+
+def invalid(message: str, param: str | None = None, *, event_id: str | None = None) -> Refusal:
+    """The refusal of a value, with the code of both services."""
+    return Refusal(message, code="invalid_value", param=param, event_id=event_id)
+
+
+def bytes_of(data: str, param: str, message: str | None = None) -> bytes:
+    """The bytes of base64 text. Raises Refusal if it is not base64."""
+    try:
+        return pybase64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise invalid(message or f"Invalid '{param}': it is not valid base64.", param) from error
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -53,20 +69,58 @@ class _Loose(msgspec.Struct):
     event_id: Any = None
 
 
-def explain(frame: str | bytes, error: msgspec.ValidationError) -> tuple[str, str, str, str | None]:
-    """What is wrong with a frame that is JSON: the sentence, the path of the key, the frame's type and its label.
+F = TypeVar("F", bound=Frame)
 
-    Raises Refusal, with the code `invalid_event`, for a frame that has no type.
+
+class Reader(Generic[F]):
+    """Reads the frames of one flavour; refuses what it cannot read.
+
+    `malformed` and `too_long` are the codes for what is no event and for one that is too long. `refusal_of` words the
+    refusal of an event with a wrong field: it gets the sentence, the path of the key, the frame's type and its label.
+    `media_chars` counts the characters of sound and of pictures in a frame.
     """
-    try:
-        loose = msgspec.json.decode(frame, type=_Loose)
-    except (msgspec.DecodeError, RecursionError):
-        raise Refusal("An event is a JSON object with a `type`.", code="invalid_event") from error
-    event_id = loose.event_id if isinstance(loose.event_id, str) else None
-    if not isinstance(loose.type, str):
-        raise Refusal("The event has no `type`.", code="invalid_event", param="type", event_id=event_id) from error
-    text, path = split_path(str(error))
-    return text, path, loose.type, event_id
+
+    def __init__(
+        self,
+        kinds: Any,
+        *,
+        malformed: str,
+        too_long: str,
+        refusal_of: Callable[[str, str, str, str | None], Refusal],
+        media_chars: Callable[[F], tuple[int, int]],
+    ) -> None:
+        self._decoder: msgspec.json.Decoder[F] = msgspec.json.Decoder(kinds)
+        self._malformed = malformed
+        self._too_long = too_long
+        self._refusal_of = refusal_of
+        self._media_chars = media_chars
+
+    def read(self, frame: str | bytes) -> F:
+        """The frame, typed. Raises Refusal with the path of the key that is wrong."""
+        if isinstance(frame, bytes):
+            raise Refusal("Binary frames are not understood: send JSON text.", code=self._malformed)
+        try:
+            read = self._decoder.decode(frame)
+        except msgspec.ValidationError as error:
+            raise self._explained(frame, error) from error
+        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+            raise Refusal("The event is not valid JSON.", code=self._malformed) from error
+        if len(frame) > MAX_TEXT_CHARS:
+            sound_chars, picture_chars = self._media_chars(read)
+            refusal = too_long(len(frame), sound_chars=sound_chars, picture_chars=picture_chars)
+            if refusal is not None:
+                raise Refusal(refusal, code=self._too_long, event_id=read.event_id)
+        return read
+
+    def _explained(self, frame: str, error: msgspec.ValidationError) -> Refusal:
+        try:
+            loose = msgspec.json.decode(frame, type=_Loose)
+        except (msgspec.DecodeError, RecursionError):
+            return Refusal("An event is a JSON object with a `type`.", code=self._malformed)
+        event_id = loose.event_id if isinstance(loose.event_id, str) else None
+        if not isinstance(loose.type, str):
+            return Refusal("The event has no `type`.", code=self._malformed, param="type", event_id=event_id)
+        return self._refusal_of(*split_path(str(error)), loose.type, event_id)
 
 
 def split_path(said: str) -> tuple[str, str]:

@@ -12,11 +12,10 @@ from realtime.call.listener import Listener, Sink
 from realtime.dialects.base import Frame, encode_fields, keep
 from realtime.dialects.openai_family import client
 from realtime.dialects.openai_family import dashscope_client as w
-from realtime.dialects.openai_family.client import Json, Refusal
+from realtime.dialects.openai_family.client import Json, Refusal, bytes_of, invalid
 from realtime.dialects.openai_family.dashscope_listener import DashScopeListener
 from realtime.dialects.openai_family.dashscope_server import DashScopeReplies, spoken_item, wire_item
 from realtime.dialects.openai_family.dialect import FamilyDialect
-from realtime.dialects.weight import MAX_TEXT_CHARS
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ImageFormat, Item
@@ -57,6 +56,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
     `model` is the name in its URL, `idle_s` how many seconds of silence end the call.
     """
 
+    _reader = w.READER
     subprotocol: str | None = None
 
     def __init__(self, model: str, runtime: Runtime, *, idle_s: float = 300.0) -> None:
@@ -94,22 +94,10 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
 
     # -- from the client -------------------------------------------------------------------------------------------
 
-    def decode(self, frame: Frame) -> c.ClientEvent | s.ServerEvent:
-        """See `ClientDialect`. A frame that is refused changes nothing, so it may be decoded again."""
-        if isinstance(frame, bytes):
-            raise self._noted(w.invalid("Binary frames are not understood: send JSON text."))
-        try:
-            read = w.read(frame)
-            if len(frame) > MAX_TEXT_CHARS:
-                w.check_length(read, len(frame))
-            return self._meaning(read)
-        except Refusal as refusal:
-            raise self._noted(refusal) from refusal
-
     def _event(self, read: w.ClientFrame, label: str | None) -> c.ClientEvent | s.ServerEvent:
         match read:
             case client.BufferAppend(audio=data):
-                audio = w.bytes_of(data, "audio")
+                audio = bytes_of(data, "audio")
                 self._input_bytes += len(audio)
                 self._heard_audio = True
                 return c.ClientAudioAppendEvent(audio=audio, format=self._input_format, event_id=label)
@@ -128,7 +116,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
             case w.ImageAppend(image=data):
                 if not self._heard_audio:
                     raise Refusal("Error append image before append audio.", code="image_before_audio")
-                image = w.bytes_of(data, "image")
+                image = bytes_of(data, "image")
                 return c.ClientImageAppendEvent(image=image, format=ImageFormat(type="image/jpeg"), event_id=label)
             case w.ItemCreate(item=item, previous_item_id=previous):
                 return self._create_item(item, previous, label)
@@ -148,9 +136,9 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
     def _update(self, change: w.Session, label: str | None) -> c.ClientEvent:
         session = w.merged(self._session, change)
         if self._heard_audio and w.input_rate_hz(session) != w.input_rate_hz(self._session):
-            raise w.invalid("The input audio format is fixed once audio was appended.", "session.audio.input.format")
+            raise invalid("The input audio format is fixed once audio was appended.", "session.audio.input.format")
         if self._spoke and w.output_rate_hz(session) != w.output_rate_hz(self._session):
-            raise w.invalid("The output audio format is fixed once audio was sent.", "session.audio.output.format")
+            raise invalid("The output audio format is fixed once audio was sent.", "session.audio.output.format")
         config = w.config_of(change, session, self._voices)
         self._pending = (session, config)
         return c.ClientSessionUpdateEvent(config=config, event_id=label)
@@ -166,7 +154,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
     def _commit(self, label: str | None) -> c.ClientEvent:
         buffered_ms = self._input_bytes * 1000 / (2 * w.input_rate_hz(self._session))
         if buffered_ms < MIN_COMMIT_MS or (self._detects and not self._speaking):
-            raise w.invalid(
+            raise invalid(
                 "Error committing input audio buffer: buffer too small. At least 100ms of audio that is not committed "
                 "yet is needed."
             )
@@ -179,7 +167,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
         self._check_id(wire.id)
         if wire.id is not None and wire.id in self._items:
-            raise w.invalid(f"An item with id '{wire.id}' already exists.", "item.id")
+            raise invalid(f"An item with id '{wire.id}' already exists.", "item.id")
         if wire.type == "function_call_output":
             call_id = wire.call_id or ""
             told = self._result(call_id, wire.output or "", wire.id, label)
@@ -187,13 +175,13 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
                 raise Refusal(f"Unknown function call id: {call_id[:64]}", code="unknown_tool_call")
             return told
         if previous is not None and previous != "root" and previous not in self._items:
-            raise w.invalid(f"The previous item with id '{previous}' does not exist.", "previous_item_id")
+            raise invalid(f"The previous item with id '{previous}' does not exist.", "previous_item_id")
         item = w.message_of(wire, wire.id or self._new_id("item"))
         self._asked.add(("create", item.id))
         return c.ClientItemCreateEvent(item=item, previous_item_id=previous, event_id=label)
 
     def _unknown_item(self, item_id: str, verb: str) -> Refusal:
-        return w.invalid(f"The item with id '{item_id[:64]}' does not exist.", "item_id")
+        return invalid(f"The item with id '{item_id[:64]}' does not exist.", "item_id")
 
     def _respond(self, wanted: w.Response | None, label: str | None) -> c.ClientEvent:
         if self._running is not None:

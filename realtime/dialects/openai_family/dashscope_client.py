@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
-import pybase64
 from msgspec import UNSET, UnsetType
 
 from realtime.dialects.openai_family.client import (
@@ -20,10 +19,10 @@ from realtime.dialects.openai_family.client import (
     ItemDelete,
     ItemRetrieve,
     Json,
+    Reader,
     Refusal,
-    explain,
+    invalid,
 )
-from realtime.dialects.weight import too_long
 from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.model.json_objects import merged as merged_objects
 from realtime.model.voices import QWEN
@@ -217,55 +216,26 @@ ClientFrame = (
     | ResponseCancel
 )
 
-_decoder: msgspec.json.Decoder[ClientFrame] = msgspec.json.Decoder(ClientFrame)
-
-
-def read(frame: str) -> ClientFrame:
-    """The frame, typed. Raises Refusal with the path of the key that is wrong."""
-    try:
-        return _decoder.decode(frame)
-    except msgspec.ValidationError as error:
-        raise _refusal(frame, error) from error
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        raise invalid("The event is not valid JSON.") from error
-
-
-def check_length(read: ClientFrame, n_chars: int) -> None:
-    """Raises Refusal for a frame of `n_chars` that is long without audio or picture."""
-    sound = len(read.audio) if isinstance(read, BufferAppend) else 0
-    refusal = too_long(
-        n_chars, sound_chars=sound, picture_chars=len(read.image) if isinstance(read, ImageAppend) else 0
-    )
-    if refusal is not None:
-        raise invalid(refusal, event_id=read.event_id)
-
-
-def invalid(message: str, param: str | None = None, *, event_id: str | None = None) -> Refusal:
-    """The service's error for a value that it does not take."""
-    return Refusal(message, code="invalid_value", param=param, event_id=event_id)
-
 
 def unknown_event(kind: str, event_id: str | None = None) -> Refusal:
     """The error for an event that a client may not send."""
     return invalid(f"Invalid event type: {kind[:64]!r}.", "type", event_id=event_id)
 
 
-def bytes_of(data: str, param: str) -> bytes:
-    """The bytes of base64 text. Raises Refusal if it is not base64."""
-    try:
-        return pybase64.b64decode(data, validate=True)
-    except ValueError as error:
-        raise invalid(f"Invalid '{param}': it is not valid base64.", param) from error
-
-
-def _refusal(frame: str, error: msgspec.ValidationError) -> Refusal:
-    try:
-        text, path, kind, event_id = explain(frame, error)
-    except Refusal as refusal:
-        return invalid(refusal.message, refusal.param, event_id=refusal.client_event_id)
+def _refusal_of(text: str, path: str, kind: str, event_id: str | None) -> Refusal:
     if path == "type":
         return unknown_event(kind, event_id)
     return invalid(f"Invalid '{path or 'event'}': {text}.", path or None, event_id=event_id)
+
+
+def _media_chars(read: ClientFrame) -> tuple[int, int]:
+    sound = len(read.audio) if isinstance(read, BufferAppend) else 0
+    return sound, len(read.image) if isinstance(read, ImageAppend) else 0
+
+
+READER: Reader[ClientFrame] = Reader(
+    ClientFrame, malformed="invalid_value", too_long="invalid_value", refusal_of=_refusal_of, media_chars=_media_chars
+)
 
 
 # -- the session -------------------------------------------------------------------------------------------------------

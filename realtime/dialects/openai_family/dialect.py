@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from realtime.agent.responses import RESPONSE_REFUSED
 from realtime.audio.playback import KEPT_ITEMS
-from realtime.dialects.base import keep
-from realtime.dialects.openai_family.client import Json, Refusal
+from realtime.dialects.base import Frame, keep
+from realtime.dialects.openai_family import client
+from realtime.dialects.openai_family.client import Json, Reader, Refusal
 from realtime.dialects.openai_family.openai_listener import FollowingListener
 from realtime.dialects.openai_family.replies import Replies, Running
 from realtime.event import client as c
@@ -21,22 +22,15 @@ KEPT_GHOSTS = 64
 """Responses that were withdrawn before anything was played, and that a client may still name."""
 
 
-class ClientFrame(Protocol):
-    """A frame of the client."""
-
-    @property
-    def event_id(self) -> str | None:
-        """The client's label for it."""
-        ...
-
-
 R = TypeVar("R", bound=Replies)
 L = TypeVar("L", bound=FollowingListener)
-F = TypeVar("F", bound=ClientFrame)
+F = TypeVar("F", bound=client.Frame)
 
 
 class FamilyDialect(ABC, Generic[F, R, L]):
     """One such client: what both flavours of the protocol do alike. Frames are of type F, replies of R."""
+
+    _reader: Reader[F]
 
     def __init__(self, runtime: Runtime, session: Json) -> None:
         self._new_id = runtime.new_id
@@ -67,6 +61,15 @@ class FamilyDialect(ABC, Generic[F, R, L]):
 
     # -- from the client -------------------------------------------------------------------------------------------
 
+    def decode(self, frame: Frame) -> c.ClientEvent | s.ServerEvent:
+        """See `ClientDialect`. A frame that is refused changes nothing, so it may be decoded again."""
+        try:
+            return self._meaning(self._reader.read(frame))
+        except Refusal as refusal:
+            # Errors travel as events of the call, which have no field for the parameter.
+            self._params = (refusal.message, refusal.param)
+            raise
+
     def _meaning(self, read: F) -> c.ClientEvent | s.ServerEvent:
         try:
             return self._event(read, read.event_id)
@@ -75,11 +78,6 @@ class FamilyDialect(ABC, Generic[F, R, L]):
             raise
         except RecursionError:
             raise Refusal("The event is nested too deeply.", code="invalid_event") from None
-
-    def _noted(self, refusal: Refusal) -> Refusal:
-        """Keep the refusal's parameter: errors travel as events of the call, which have no field for it."""
-        self._params = (refusal.message, refusal.param)
-        return refusal
 
     def _param(self, event: s.AgentErrorEvent) -> str | None:
         """The parameter of the refusal that the event tells; once."""

@@ -13,12 +13,11 @@ from realtime.dialects.base import Frame, encode_fields
 from realtime.dialects.openai_family import client, g711
 from realtime.dialects.openai_family import openai_client as w
 from realtime.dialects.openai_family import openai_settings as settings
-from realtime.dialects.openai_family.client import Json, Refusal
+from realtime.dialects.openai_family.client import Json, Refusal, bytes_of, invalid
 from realtime.dialects.openai_family.dialect import FamilyDialect
 from realtime.dialects.openai_family.openai_input import PCM_FORMAT, Input
 from realtime.dialects.openai_family.openai_listener import FollowingListener
 from realtime.dialects.openai_family.openai_server import OpenAIReplies, told_call_id, wire_item
-from realtime.dialects.weight import MAX_TEXT_CHARS
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import Item
@@ -37,6 +36,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
 
     `session_s` is how long a call may last. `preset` are the settings of the client's secret; its model wins.
     """
+
+    _reader = w.READER
 
     def __init__(
         self,
@@ -87,24 +88,13 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
 
     # -- from the client -------------------------------------------------------------------------------------------
 
-    def decode(self, frame: Frame) -> c.ClientEvent | s.ServerEvent:
-        """See `ClientDialect`. A frame that is refused changes nothing, so it may be decoded again."""
-        if isinstance(frame, bytes):
-            raise self._noted(Refusal("Binary frames are not understood: send JSON text.", code="invalid_event"))
-        try:
-            read = w.read(frame)
-            if len(frame) > MAX_TEXT_CHARS:
-                w.check_length(read, len(frame))
-            return self._meaning(read)
-        except Refusal as refusal:
-            raise self._noted(refusal) from refusal
-
     def _event(self, read: w.ClientFrame, label: str | None) -> c.ClientEvent | s.ServerEvent:
         match read:
             case w.SessionUpdate(session=change):
                 return self._update(change, label)
-            case client.BufferAppend():
-                return self._input.append(w.audio_of(read), self._session["audio"]["input"]["format"]["type"], label)
+            case client.BufferAppend(audio=data):
+                encoding = self._session["audio"]["input"]["format"]["type"]
+                return self._input.append(bytes_of(data, "audio"), encoding, label)
             case client.BufferCommit():
                 return self._commit(label)
             case client.BufferClear():
@@ -174,11 +164,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         if previous in self._ghosts:
             previous = None  # withdrawn since: it stood at the end
         if previous is not None and previous != "root" and previous not in self._items:
-            raise Refusal(
-                f"Error adding item: the previous item with id '{previous}' does not exist.",
-                code="invalid_value",
-                param="previous_item_id",
-            )
+            message = f"Error adding item: the previous item with id '{previous}' does not exist."
+            raise invalid(message, "previous_item_id")
         encoding = self._session["audio"]["input"]["format"]["type"]
         tool_name = self._settled_calls.get(call_id, "")
         item = w.item_of(wire, wire.id or self._new_id("item"), tool_name, encoding=encoding)
@@ -194,16 +181,11 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         try:
             known = self._known(read.item_id, "truncat")
             if known.role != "assistant":
-                raise Refusal(
-                    "Only model output audio messages can be truncated", code="invalid_value", param="item_id"
-                )
+                raise invalid("Only model output audio messages can be truncated", "item_id")
             sent_ms = self._listener.clock.sent_ms(read.item_id) if self._listener is not None else 0
             if 0 < sent_ms < read.audio_end_ms:
-                raise Refusal(
-                    f"Audio content of {sent_ms}ms is already shorter than {read.audio_end_ms}ms",
-                    code="invalid_value",
-                    param="audio_end_ms",
-                )
+                message = f"Audio content of {sent_ms}ms is already shorter than {read.audio_end_ms}ms"
+                raise invalid(message, "audio_end_ms")
         except Refusal:
             self._asked.discard(("truncate", read.item_id))
             raise

@@ -10,7 +10,6 @@ import re
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-import pybase64
 from msgspec import UNSET, UnsetType
 
 from realtime.dialects.openai_family import g711
@@ -21,11 +20,12 @@ from realtime.dialects.openai_family.client import (
     Frame,
     ItemDelete,
     ItemRetrieve,
+    Reader,
     Refusal,
-    explain,
+    bytes_of,
+    invalid,
     split_path,
 )
-from realtime.dialects.weight import too_long
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.message import ToolCallBlock, ToolResultBlock
 
@@ -216,49 +216,25 @@ ClientFrame = (
     | ResponseCancel
 )
 
-_decoder: msgspec.json.Decoder[ClientFrame] = msgspec.json.Decoder(ClientFrame)
-
-
-def read(frame: str | bytes) -> ClientFrame:
-    """The frame, typed. Raises Refusal with the code and the path that the service gives."""
-    try:
-        return _decoder.decode(frame)
-    except msgspec.ValidationError as error:
-        raise _refusal(frame, error) from error
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        raise Refusal("The event is not valid JSON.", code="invalid_event") from error
-
 
 def read_as(kind: type[T], body: bytes) -> T:
-    """The body of a request, typed. Raises Refusal as `read` does."""
+    """The body of a request, typed. Raises Refusal as a `Reader` does."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         raise _wrong_value(*split_path(str(error))) from error
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        raise Refusal("The body is not valid JSON.", code="invalid_value") from error
+        raise invalid("The body is not valid JSON.") from error
 
 
-def check_length(read: ClientFrame, n_chars: int) -> None:
-    """Raises Refusal for a frame of `n_chars` that is long without audio or picture."""
+def _media_chars(read: ClientFrame) -> tuple[int, int]:
     sound = len(read.audio) if isinstance(read, BufferAppend) else 0
     parts = (read.item.content or ()) if isinstance(read, ItemCreate) else ()
     sound += sum(len(part.audio or "") for part in parts)
-    refusal = too_long(n_chars, sound_chars=sound, picture_chars=sum(len(part.image_url or "") for part in parts))
-    if refusal is not None:
-        raise Refusal(refusal, code="string_above_max_length", event_id=read.event_id)
+    return sound, sum(len(part.image_url or "") for part in parts)
 
 
-def audio_of(frame: BufferAppend) -> bytes:
-    """The speech in the frame. Raises Refusal if it is not base64."""
-    try:
-        return pybase64.b64decode(frame.audio, validate=True)
-    except ValueError as error:
-        raise Refusal("Invalid 'audio': it is not valid base64.", code="invalid_value", param="audio") from error
-
-
-def _refusal(frame: str | bytes, error: msgspec.ValidationError) -> Refusal:
-    text, path, kind, event_id = explain(frame, error)
+def _refusal_of(text: str, path: str, kind: str, event_id: str | None) -> Refusal:
     if path == "type":
         message = f"Invalid value: {kind[:64]!r}. It is not an event that a client may send."
         return Refusal(message, code="invalid_event", param="type", event_id=event_id)
@@ -274,6 +250,15 @@ def _wrong_value(text: str, path: str, event_id: str | None = None) -> Refusal:
         message = f"Missing required parameter: '{path}'."
         return Refusal(message, code="missing_required_parameter", param=path, event_id=event_id)
     return Refusal(f"Invalid '{path}': {text}.", code=code, param=path or None, event_id=event_id)
+
+
+READER: Reader[ClientFrame] = Reader(
+    ClientFrame,
+    malformed="invalid_event",
+    too_long="string_above_max_length",
+    refusal_of=_refusal_of,
+    media_chars=_media_chars,
+)
 
 
 # -- items -------------------------------------------------------------------------------------------------------------
@@ -306,9 +291,7 @@ def item_of(
             result = ToolResultBlock(id=wire.call_id, name=tool_name, output=wire.output or "")
             return Item(id=item_id, type="tool_result", tool_result=result)
         case _:
-            raise Refusal(
-                "An item reference belongs into the input of a response.", code="invalid_value", param=f"{param}.type"
-            )
+            raise invalid("An item reference belongs into the input of a response.", f"{param}.type")
 
 
 def _missing(param: str) -> Refusal:
@@ -337,10 +320,7 @@ def _part(part: Content, param: str, encoding: str | None) -> ContentPart:
 
 
 def _sound(data: str, encoding: str, param: str) -> tuple[bytes, AudioFormat]:
-    try:
-        audio = pybase64.b64decode(data, validate=True)
-    except ValueError as error:
-        raise Refusal("The audio is not valid base64.", code="invalid_value", param=param) from error
+    audio = bytes_of(data, param, "The audio is not valid base64.")
     if encoding in g711.SUBTYPES:
         return g711.decode(audio, encoding), AudioFormat.pcm16(g711.RATE_HZ)
     return audio, AudioFormat.pcm16(RATE_HZ)
@@ -349,9 +329,6 @@ def _sound(data: str, encoding: str, param: str) -> tuple[bytes, AudioFormat]:
 def _image(url: str, param: str) -> ContentPart:
     head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:image/") or not head.endswith(";base64"):
-        raise Refusal("An image is a data URI: data:image/jpeg;base64,...", code="invalid_value", param=param)
-    try:
-        image = pybase64.b64decode(data, validate=True)
-    except ValueError as error:
-        raise Refusal("The image is not valid base64.", code="invalid_value", param=param) from error
+        raise invalid("An image is a data URI: data:image/jpeg;base64,...", param)
+    image = bytes_of(data, param, "The image is not valid base64.")
     return ContentPart(type="image", image=image, media_type=head[len("data:") : -len(";base64")])

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from realtime.dialects.openai_family import g711
-from realtime.dialects.openai_family.client import Json, Refusal
+from realtime.dialects.openai_family.client import Json, invalid
 from realtime.dialects.openai_family.openai_client import (
     RATE_HZ,
     Format,
@@ -48,12 +48,7 @@ DEFAULT_TURN_DETECTION: dict[str, Json] = {
         "interrupt_response": True,
     },
 }
-DETECTION_KEYS = (
-    "threshold",
-    "silence_duration_ms",
-    "prefix_padding_ms",
-    "eagerness",
-)
+DETECTION_KEYS = ("threshold", "silence_duration_ms", "prefix_padding_ms", "eagerness")
 """The settings of detection that a call knows, beside the two that are true by default."""
 CLEARED: Json = {
     "instructions": "",
@@ -144,11 +139,7 @@ def _merged_audio(now: Json, said: Json) -> Json:
 
 def _check(change: Session) -> None:
     if change.type == "transcription":
-        raise Refusal(
-            "Transcription sessions are not served here: use type 'realtime'.",
-            code="invalid_value",
-            param="session.type",
-        )
+        raise invalid("Transcription sessions are not served here: use type 'realtime'.", "session.type")
     check_modalities(change.output_modalities, "session.output_modalities")
     check_tools(change.tools, "session.tools")
     if change.audio is UNSET:
@@ -161,11 +152,7 @@ def _check(change: Session) -> None:
 def check_modalities(wanted: list[OutputModality] | UnsetType | None, param: str) -> None:
     """Raises Refusal unless it is audio or text, one of them."""
     if isinstance(wanted, list) and len(wanted) != 1:
-        raise Refusal(
-            f"Invalid modalities: {wanted}. Supported combinations are: ['text'] and ['audio'].",
-            code="invalid_value",
-            param=param,
-        )
+        raise invalid(f"Invalid modalities: {wanted}. Supported combinations are: ['text'] and ['audio'].", param)
 
 
 def check_tools(tools: list[Tool] | UnsetType | None, param: str) -> None:
@@ -173,14 +160,10 @@ def check_tools(tools: list[Tool] | UnsetType | None, param: str) -> None:
     try:
         check_tool_count(len(tools or ()))
     except ValueError as error:
-        raise Refusal(f"{error}.", code="invalid_value", param=param) from error
+        raise invalid(f"{error}.", param) from error
     for place, tool in enumerate(tools or ()):
         if isinstance(tool, McpTool):
-            raise Refusal(
-                "Remote MCP tools are not served here: use function tools.",
-                code="invalid_value",
-                param=f"{param}[{place}].type",
-            )
+            raise invalid("Remote MCP tools are not served here: use function tools.", f"{param}[{place}].type")
 
 
 def _check_format(wanted: Format | UnsetType | None, param: str) -> None:
@@ -188,19 +171,14 @@ def _check_format(wanted: Format | UnsetType | None, param: str) -> None:
         return
     rate_hz = RATE_HZ if wanted.type == PCM["type"] else g711.RATE_HZ
     if wanted.rate not in (None, rate_hz):
-        raise Refusal(
-            f"Invalid rate: {wanted.rate}. {wanted.type} has {rate_hz} Hz.",
-            code="invalid_value",
-            param=f"{param}.rate",
-        )
+        raise invalid(f"Invalid rate: {wanted.rate}. {wanted.type} has {rate_hz} Hz.", f"{param}.rate")
 
 
 def _check_same_format(wanted: Format | UnsetType | None, session_format: Json) -> None:
     if isinstance(wanted, Format) and wanted.type != session_format["type"]:
-        raise Refusal(
+        raise invalid(
             "The audio format of one response cannot differ from the session's here: change it by session.update.",
-            code="invalid_value",
-            param="response.audio.output.format.type",
+            "response.audio.output.format.type",
         )
 
 
@@ -296,5 +274,5 @@ def _context(wire: WireItem, place: int, known: Callable[[str], Item | None], ne
         return item_of(wire, wire.id or new_id("item"), param=f"response.input[{place}]")
     found = known(wire.id or "")
     if found is None:
-        raise Refusal(f"Item with id '{wire.id}' not found.", code="invalid_value", param=f"response.input[{place}].id")
+        raise invalid(f"Item with id '{wire.id}' not found.", f"response.input[{place}].id")
     return found
