@@ -40,8 +40,10 @@ _MASKED_HEADER = struct.Struct(">BBH4s")
 """Header of frames with a 16-bit length, the usual size of speech."""
 _MASK_POOL_BYTES = 4_096
 _LONG_BYTES = 65_536
-"""A longer frame is unmasked piece by piece as it arrives and joined once: the library copies it four times at its end,
-which takes 17 ms for 16 MB."""
+"""Bytes from which a frame is unmasked in pieces and joined once.
+
+The library copies a longer one four times at its end, which takes 17 ms for 16 MB.
+"""
 _CUT_AT_ONCE = 128
 """Frames cut at once: one read may hold 40,000, and cutting them all would keep other sockets waiting."""
 

@@ -39,7 +39,7 @@ class ClientItems:
         self._send = send
         self._turns = turns
         self.has_news = False
-        """Whether the client put in something of the user's since the last request for a response."""
+        """Whether the client added user items since its last response request."""
 
     def typed(self, text: str) -> Item:
         """Return a typed turn as a checked item; `put` adds it. Raises ClientError."""

@@ -43,7 +43,7 @@ EMPTY_COMMIT = "input_audio_buffer_commit_empty"
 MAX_DETECTION_LAG_MS = 500
 """A detector is never later than this; a larger distance between a voice and its report has another cause."""
 CATCHING_UP_MS = 2_000
-"""How long after a link came back the model may not have reported a voice in the audio that it missed."""
+"""How long a returned link may leave a missed voice unreported."""
 
 
 class Controller:

@@ -19,7 +19,7 @@ PIECE_MS = 100
 LONG_APPEND_BYTES = 6_400
 """0.2 s at 16 kHz: detecting, resampling and passing on this much takes a millisecond or two."""
 PRE_ROLL_MS = 600
-"""Audio kept before speech is noticed, so that its soft start reaches the model: 300 ms and the detector's delay."""
+"""Audio kept before detected speech, for its soft start: 300 ms and the detector's delay."""
 
 
 class LongAppendPiece(c.ClientAudioAppendEvent, frozen=True, kw_only=True, tag="client_audio_append"):

@@ -1,4 +1,4 @@
-"""Content parts that a response has opened on the wire and must close."""
+"""Content parts that a response opens on the wire and must close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps user audio that no model has understood yet, for replay after a lost link.
+"""User audio that no model has understood, kept for replay.
 
 Positions are bytes of pcm16 at the model's rate since the call began; replayed audio does not count again.
 """

@@ -1,4 +1,4 @@
-"""Names an agent's events after it, and adds its items to the conversation."""
+"""Names an agent's events after it and adds its conversation items."""
 
 from __future__ import annotations
 

@@ -32,14 +32,14 @@ RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_r
 logger = logging.getLogger(__name__)
 
 REFUSED = "the user refused"
-"""What the model learns of a call that the user did not allow; a colon and the reason may follow."""
+"""Tells the model that the user refused a call; may continue with `: reason`."""
 LINK_LOST = "link_lost"
 """Why a response failed that was lost with its link (`realtime.model.wire`)."""
 GO_ON = (
     "Your last answer was broken off by a lost connection. The user has heard it as far as it stands here. "
     "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
 )
-"""The system message before the model is asked to continue a response that a lost link broke off."""
+"""The system message that precedes a request to continue a broken-off response."""
 
 PartEvent = (
     m.ModelResponseAudioDoneEvent
@@ -126,7 +126,7 @@ class Responses:
         self._ms_per_byte = 0.0
         self._open: dict[str, OpenResponse] = {}
         self._questions: dict[str, tuple[str, ToolCallBlock]] = {}
-        """Calls that wait for the user's consent, by id, each with the id of its item."""
+        """Calls that wait for the user's consent, by id; with their item ids."""
         self._result_ids: dict[str, str] = {}
         """Client ids for the items of results, by call."""
         self._cut: _OpenCut | None = None

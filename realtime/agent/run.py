@@ -23,7 +23,10 @@ from realtime.turn.machine import State
 logger = logging.getLogger(__name__)
 
 LEAVE_S = 5.0
-"""How long the end of a call waits for a tool that swallows its cancellation, or for a model that does not close."""
+"""Seconds that a call's end waits for its tools and its model.
+
+A tool may swallow its cancellation, and a model may not close.
+"""
 
 
 class AgentRun:

@@ -56,7 +56,7 @@ class UserTurns:
             del self._by_piece[next(iter(self._by_piece))]
 
     def turn_of(self, piece_id: str) -> UserTurn:
-        """Return the turn of an input item, even if its start is unreported."""
+        """Return the turn of an input item, even without a reported start."""
         turn = self._by_piece.get(piece_id)
         if turn is None:
             stretch = self.commits.pop(0) if self.commits else self._replay.taken_up(piece_id) or self._replay.noticed()

@@ -42,7 +42,7 @@ class EndpointConfig:
     max_utterance_ms: int = 60_000
     """The longest turn: it ends during the voice, to bound memory (2 MB)."""
     onset_lag_ms: int = 12
-    """The delay of the first frame over `threshold` after the voice (median, Silero 6 on labelled speech)."""
+    """Median delay of the first frame over `threshold`: Silero 6, labelled speech."""
     keep_audio: bool = True
     """Whether events carry the audio of the utterance; if not, an endpoint keeps about a second."""
 

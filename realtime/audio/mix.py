@@ -14,7 +14,7 @@ from realtime.audio.pcm import SAMPLE_BYTES
 FRAME_MS = 20
 FADE_MS = 5
 JITTERY_MS = 60
-"""The buffer of a voice after its first gap, which absorbs the jitter of a usual line. Before that, one frame."""
+"""A voice's buffer after its first gap: absorbs usual jitter. Before that, one frame."""
 MOST_MS = 120
 """The largest buffer: it grows after each gap and shrinks after steady speech."""
 LATE_MS = 200
@@ -25,14 +25,16 @@ MAX_VOICES = 64
 """Voices with a state; more than a room has."""
 
 MEETS_MS = 8
-"""Frames are due this long after their audio came, so that audio late by less is still in time."""
+"""Frames are due this long after their audio: less late audio is in time."""
 _MORE_MS = 20
 _CALM_MS = 2_000
-"""After speech of this length that came earlier than needed by whole frames and `_SPARE_MS`, those frames are
-dropped."""
+"""Length of early speech after which whole surplus frames are dropped.
+
+Early means sooner than needed by whole frames and `_SPARE_MS`.
+"""
 _SPARE_MS = 5
 _SHORT_MS = 3
-"""A first chunk may lack this much of whole frames, which a resampling filter holds back."""
+"""What a first chunk may lack of whole frames: resampling filters hold it back."""
 _HOLE_MS = 150
 """A voice that continues within this time was delayed; after it, the voice had paused."""
 _SLACK_MS = 1e-3
@@ -134,7 +136,7 @@ class Mixer:
         self._down = np.arange(self._fade - 1, -1, -1) / self._fade
         self._voices: dict[str, _Voice] = {}
         self._shift_ms = 0.0
-        """A delay of the frames at which the only voice comes so early that one of its frames can be dropped."""
+        """Frame delay at which the only voice can lose one frame."""
         self._tails: list[tuple[int, Samples]] = []
         """Fading ends: their start in the next frame, and the audio to add."""
         self.dropped_bytes = 0
@@ -249,7 +251,7 @@ class Mixer:
         return pcm.ljust(size, b"\0") if pcm else b""
 
     def _may_begin(self, voice: _Voice, n_bytes: int, now: float) -> bool:
-        """Whether the buffer of a voice is full or has waited long enough.
+        """Whether a voice's buffer is full or has waited long enough.
 
         Irregular chunks need one more frame of buffering.
         """

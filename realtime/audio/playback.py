@@ -206,7 +206,7 @@ class AcknowledgedPlayback(PlaybackClock):
         super().__init__(rate_hz)
         self._moved_at = 0.0
         self._flushed: set[str] = set()
-        """The items of the last flush whose played part the client has not acknowledged yet."""
+        """Items of the last flush whose played part is not acknowledged yet."""
 
     @property
     def awaits_answer(self) -> bool:
@@ -383,7 +383,10 @@ class PlayoutBuffer:
         return ms * self._rate_hz // 1000 * SAMPLE_BYTES
 
     def _run_bytes(self) -> int:
-        """Return the contiguous bytes of the first item, up to the shortest chunk."""
+        """Return the contiguous bytes of the first item, up to one chunk.
+
+        The chunk is the shortest one that is sent.
+        """
         head_id = self._chunks[0][0]
         enough_bytes = self._bytes_of(MIN_CHUNK_MS)
         run_bytes = -self._head_offset

@@ -24,12 +24,12 @@ _REACH = 16
 _BETA = 7.86
 """Of the Kaiser window: 80 dB of attenuation beyond the transition."""
 _CUTOFF = 0.9
-"""The cutoff as a share of the lower rate's highest frequency, at half the gain."""
+"""The cutoff at half gain: a share of the lower rate's Nyquist frequency."""
 _STEPS = 2.0**24
 _MIN_BLOCK = 24
 """The fewest input samples per multiplication; fewer would cost more than they save in delay."""
 _MAX_KEPT_BYTES = 16_384
-"""Chunks of up to 170 ms at 48 kHz have a prepared workspace."""
+"""The largest prepared workspace: chunks of up to 170 ms at 48 kHz."""
 _MAX_WORKSPACES = 16
 """Workspaces that a filter keeps per thread: clients send chunks of few sizes."""
 

@@ -15,7 +15,7 @@ QUIET_PEAK = 32
 HANGOVER_MS = 300
 """Silence of this length still belongs to the speech before it."""
 MOST_AHEAD_MS = 1_000
-"""How far a client that sends faster than real time may get ahead; audio beyond is dropped until time catches up."""
+"""How far a client may send ahead of real time; the excess is dropped."""
 
 _VOICE = ".voice"
 _INT16 = np.dtype("<i2")

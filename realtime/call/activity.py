@@ -11,7 +11,7 @@ from realtime.call.timers import Timers
 from realtime.event import server as s
 
 AUDIO_LOOK_S = 0.5
-"""How often it is checked that a client still sends audio while its user speaks."""
+"""How often the call checks for a speaking user's audio."""
 AUDIO_LOOKS = 4
 """After so many checks without any, 2 s, its turn is over: a network that stalls is mostly back before."""
 IDLE_SLACK_S = 1e-3

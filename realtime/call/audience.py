@@ -14,7 +14,7 @@ from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.state.log import Log
 
 RECEIVED_EVERY_MS = 1_000
-"""How often a client that counts its audio is told how much of it has arrived."""
+"""How often a client that counts its audio gets a count back."""
 
 
 class Audience:
@@ -88,7 +88,7 @@ class Audience:
     # -- what is received ------------------------------------------------------------------------------------------
 
     def tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent) -> None:
-        """Report how much audio has arrived to a client that counts it, if due."""
+        """Report the arrived audio, if due, to a client that counts it."""
         listener.bytes_until_told -= len(event.audio)
         if listener.bytes_until_told > 0:
             return  # Not due: nearly every frame ends here.

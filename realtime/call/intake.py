@@ -13,13 +13,16 @@ from realtime.event import server as s
 from realtime.state.conversation import Conversation
 
 RECENT_EVENTS = 256
-"""How many events with an `event_id` are known when a client that came back sends them again."""
+"""How many `event_id`s are known when a returned client repeats events."""
 KEPT_EVENT_IDS = 64
 """How many of the latest of them a store keeps: a client sends as many again (docs/protocol.md, "Coming back")."""
 MAX_EVENT_ID_CHARS = 512
 """As in OpenAI's protocol."""
 MAX_GIVEN_BYTES = 64_000_000
-"""Texts, items and settings that clients may send in a call, and be sent again: the log keeps them."""
+"""Bytes of texts, items and settings that clients may send per call.
+
+The log keeps them, and they may be sent again.
+"""
 MAX_COMPLAINT_BYTES = 4_000_000
 """Error events about a client's own mistakes in a call: some thousands of them."""
 MAX_SENTENCE_CHARS = 1_000
@@ -28,9 +31,9 @@ EVENT_BYTES = 500
 """What an event counts besides its content: the events that it causes are kept too."""
 
 UNCOUNTED = c.ClientAudioAppendEvent | c.ClientImageAppendEvent | c.ClientPlaybackAckEvent | c.ClientSessionEndEvent
-"""Events that come all the time and are not kept as they came; and a call can always be ended."""
+"""Frequent events, not kept as sent, and the end of a call."""
 _ENDS_SPEECH = c.ClientAudioCommitEvent | c.ClientAudioClearEvent
-"""A server that goes on from the store may be sent the speech before these again, and then these as well.
+"""After a restart, the client may resend speech, and then these again.
 
 Where no speech came before them, they mean nothing.
 """
@@ -41,10 +44,10 @@ class Intake:
 
     def __init__(self, recent_ids: Sequence[str] = ()) -> None:
         self.on_taken: Callable[[Sequence[str]], None] | None = None
-        """Called with the latest event ids when a client that may come back has sent an event with one."""
+        """Called with the latest event ids of a client that may return."""
         self._recent_ids: deque[str] = deque(recent_ids, maxlen=RECENT_EVENTS)
         self._kept_ids: deque[str] = deque(recent_ids, maxlen=KEPT_EVENT_IDS)
-        """Of those, the ones that count once even if the server is killed."""
+        """Of those, the ones that count once even if the server dies."""
         self._repeated: set[str] = set()
         self._given_bytes = 0
         self._complaint_bytes = 0

@@ -10,7 +10,10 @@ class Limits:
     """How long a call may last. All in seconds."""
 
     grace_s: float = 30.0
-    """How long a call waits for a client that may come back, once its socket is lost. It waits for no other client."""
+    """How long a call waits for a client that may come back.
+
+    It waits for no other client.
+    """
     idle_s: float = 300.0
     """A call ends after this long without speech or text."""
     call_s: float = 3_600.0

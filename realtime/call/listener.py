@@ -58,7 +58,7 @@ class ResumableDialect(Dialect, Protocol):
 
 
 class LaneDialect(Dialect, Protocol):
-    """A dialect that delivers each human of a room as a separate voice."""
+    """A dialect that delivers each human of a room as separate voices."""
 
     def encode_voice(self, chunk: Chunk) -> list[Frame]:
         """Encode what a human says now, with its place in their voice."""
@@ -98,7 +98,7 @@ class Listener:
         self._resumes_with = resumes_with
         self._unheard = UnplayedAudio(self.clock, runtime.now) if resumes_with is not None else None
         self._begun_before: set[str] = set()
-        """Items whose speech began on an earlier socket and has not continued on this one."""
+        """Items whose speech began on an earlier socket; not continued on this one."""
         self._waiting: list[s.ServerEvent | Chunk] = []
         self._waiting_audio_bytes = 0
         self._max_waiting = MAX_CONTROL_EVENTS
@@ -108,18 +108,22 @@ class Listener:
         self.told_received = 0
         """How many samples of its own audio it was last told of."""
         self.bytes_until_told = 0
-        """How much more of its audio has to come before it is told again."""
+        """Bytes of its audio until its next report of arrivals."""
         self.closed = False
         self.away = False
         """Whether its socket is lost and it may come back: it keeps the speech that it would have been sent."""
         self.by_handle = False
-        """Its client comes back by a handle, also after it has closed its socket itself, and without what was being
-        said when it left."""
+        """Its client comes back by a handle, even after closing its socket.
+
+        Such a client does not get what was being said when it left.
+
+        Such a client does not get what was being said when it left.
+        """
         self.unsent: set[str] = set()
         """Items whose speech came while the client of a handle was away: it will never hear them."""
         self.frames_dropped = 0
         self.voices_dropped = 0
-        """Chunks of humans' voices that the client could not take when they were said."""
+        """Chunks of humans' voices that the client could not take in time."""
 
     @property
     def rate_hz(self) -> int:
@@ -193,7 +197,7 @@ class Listener:
         return Pacer(self._rate_hz, ahead_ms, self._send, self._send_voice, self._overflow)
 
     def _send_voice(self, event: s.ServerEvent) -> None:
-        """Send a frame of humans without agent speech, or the begin or end of their speech."""
+        """Send humans' audio without agent speech, or its beginning or end."""
         if self.away or (self._drainer is not None and type(event) is s.AgentResponseAudioDeltaEvent):
             self.voices_dropped += 1
         elif self._drainer is not None:
@@ -364,7 +368,7 @@ class Listener:
         self._sink.close(code, reason)
 
     def release(self) -> None:
-        """Discard everything that waits and stop writing, without a message to the client. Idempotent."""
+        """Discard everything that waits and stop writing; the client gets no message. Idempotent."""
         self.closed = True
         self._waiting.clear()
         self._waiting_audio_bytes = 0

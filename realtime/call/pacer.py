@@ -18,13 +18,16 @@ MAX_AUDIO_BYTES = 4_000_000
 MAX_PACED_BYTES = 30_000_000
 """Speech that may wait for its time: 10 min at 24 kHz. A model may say a long answer in one burst."""
 MIXED_AHEAD_MS = 120
-"""How far ahead of real time agents speak once a human was mixed in: the next is heard behind what was sent already."""
+"""How far ahead agents speak after a human is mixed in.
+
+The next human is heard after what was already sent.
+"""
 STRETCH_ENDS_MS = 500
-"""After so much silence a human has ended what the client is told as one response."""
+"""Silence that ends a human's speech: one response in the client's view."""
 LATE_TICK_S = 0.1
-"""Where the clock is late by less, the frames that are due are made up for: else the stream would fall behind."""
+"""A clock later than this drops frames; less lateness is made up for."""
 _SLACK_S = 1e-6
-"""A timer may be early by its clock's resolution, and times are sums of fractions."""
+"""Timers may be early by the clock's resolution; times are sums of fractions."""
 
 Send = Callable[[s.ServerEvent], None]
 T = TypeVar("T", s.AgentResponseCreatedEvent, s.AgentResponseAudioDoneEvent, s.AgentResponseDoneEvent)
@@ -54,7 +57,7 @@ class Pacer:
         self._latest: s.AgentResponseAudioDeltaEvent | None = None
         """What a human said last."""
         self._stretch: s.AgentResponseAudioDeltaEvent | None = None
-        """What each frame of humans looks like while their response is open at the client."""
+        """Template of each frame of humans while their response is open."""
         self._stretches = 0
         self._ends_stretch: asyncio.TimerHandle | None = None
         self._heard_at = 0.0

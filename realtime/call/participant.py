@@ -1,4 +1,4 @@
-"""What a call requires of a participant, and what it provides to one.
+"""What a call requires of a participant and provides to it.
 
 A participant is an agent, or a human in a room. It never sees sockets, stores or other participants.
 """
@@ -58,7 +58,7 @@ class Host:
 
 
 class Participant(Protocol):
-    """A call's view of an agent or of a human in a room."""
+    """A call's view of an agent or of a room's human."""
 
     name: str
     agent_id: str | None

@@ -13,10 +13,10 @@ from realtime.event import server as s
 from realtime.state.log import Log
 
 FLUSH_ANSWER_S = 0.5
-"""How long a truncation waits for the clients to say how far they had played."""
+"""How long a truncation waits for clients to report what they played."""
 TOLD_EVERY_MS = 1_000
 LOOK_S = 0.25
-"""How often it is checked whether an estimated client has begun to play, in seconds."""
+"""Seconds between checks whether an estimated client has begun to play."""
 KEPT_ITEMS = 32
 """Items whose speech is known to be complete; a clock knows no more either."""
 

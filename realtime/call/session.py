@@ -43,7 +43,7 @@ CLOSED_ELSEWHERE = 4000
 RETRY_AFTER_MS = 1_000
 """When a client may try again after a goodbye: a restart takes longer than one attempt."""
 QUEUE_DRAIN_S = 1.0
-"""How long the end of a private call waits for the reader of its bounded queue."""
+"""How long a private call's end waits for its bounded queue's reader."""
 
 
 class Session:

@@ -18,7 +18,7 @@ def own_store() -> str:
 
 @contextmanager
 def kit_errors() -> Iterator[None]:
-    """Turn test case errors and OS errors into one sentence and exit code 1."""
+    """Turn test case errors and OS errors into one sentence; exit code 1."""
     from realtime.testing.errors import CaseError, RunFailure
 
     try:

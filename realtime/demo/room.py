@@ -29,7 +29,7 @@ VOICES = {"Emma": "heart", "Tom": "heart-low"}
 
 _SAID_BY = re.compile(r"^\[[^\]\n]*\]:\s*")
 _ROOM_NAME = re.compile(r"^You are (?P<name>[^\n]+), in a room\b", re.MULTILINE)
-"""The room's instruction with the agent's name, which may differ from its original one."""
+"""The agent's name in the room's instruction; it may differ from its original."""
 _ASK = re.compile(r"\bask (?P<whom>\w+)[,:]?\s+(?P<what>.+)$", re.IGNORECASE | re.DOTALL)
 
 

@@ -54,10 +54,12 @@ _AS_THEY_ARE = (
 TAIL_MS = 300
 """Silence behind a reply: the chatbot page stops its player up to 250 ms early."""
 PAIR_DELAY_MS = 400
-"""From the first byte to sound in the multi-agent page, 330 to 370 ms after each pause: if the next agent began
-before the page has played the last one, it would fall behind by that much with each turn."""
+"""From the first byte to sound in the multi-agent page: 330 to 370 ms after each pause.
+
+If the next agent began before the page has played the last one, it would fall behind by that much with each turn.
+"""
 LEAD_MS = 100
-"""The lead over real time that a frame of zeros may have after the voice button was used."""
+"""A zero frame's allowed lead over real time after the voice button."""
 REFUSED_ENDS = ("no_session", "session_ended", "session_mismatch")
 """Codes of errors for a `client_session_end` that ends nothing."""
 
@@ -99,7 +101,7 @@ class AgentScope1Dialect:
         self._stopped = False
         """The page has stopped its call: a late sound would start it playing again."""
         self.pair: tuple[PairedAgent, PairedAgent] | None = None
-        """The agents that the latest call was made with, where the page names two."""
+        """The agents of the latest call, where the page names two."""
 
     @property
     def subprotocol(self) -> str | None:
@@ -239,7 +241,7 @@ class _Recorders:
         self._now = now
         self._off = False
         self._since_s: float | None = None
-        """When the latest frame came, once there may be more than one recorder."""
+        """When the latest frame came, once several recorders may be sending."""
         self._ahead_ms = 0.0
 
     def switched_off(self) -> None:

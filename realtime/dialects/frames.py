@@ -47,7 +47,7 @@ def unpack(frame: bytes) -> tuple[int, int, int, int, bytes]:
 
 
 def unpack_client(frame: bytes) -> tuple[int, int, int | None, int, bytes]:
-    """Return kind, item index, played ms, sample offset and pcm of a client's frame.
+    """Return kind, item index, played ms, sample offset and pcm.
 
     Played ms is `None` where the frame has none.
 

@@ -514,7 +514,7 @@ _AGENT_CLASSES = {
     for tag, event in classes_by_type(m.ModelEvent).items()
     if event not in (m.ModelSessionCreatedEvent, m.ModelSessionEndedEvent)
 }
-"""Maps each model event class to the agent event class of the same meaning."""
+"""Maps model event classes to agent event classes of the same meaning."""
 
 
 def from_model_event(event: m.ModelEvent, agent_id: str, agent_name: str, **known: str) -> ServerEvent:

@@ -22,7 +22,7 @@ TYPED_APART: dict[tuple[type, str], type[msgspec.Struct]] = {
     (ClientSessionCreateEvent, "config"): SessionConfig,
     (ClientSessionUpdateEvent, "config"): SessionConfig,
 }
-"""Fields that events hold as plain objects because a second step reads them, and the class that reads them."""
+"""Plain-object fields that a second step reads, and the classes for it."""
 
 FLATTENED: dict[type, str] = {ThinkingBlock: "extra"}
 """Fields whose entries stand beside the others in JSON, by their class."""
@@ -46,7 +46,7 @@ class TypeWriter:
         self._received = received
 
     def interface(self, node: types.StructType, *, sent: bool) -> str:
-        """Return the interface of `node`, as the client (`sent`) or the server sends it."""
+        """Return the interface of `node`: as sent by clients (`sent`) or by the server."""
         lines = [comment(inspect.getdoc(node.cls) or ""), f"export interface {self.name(node, sent=sent)} {{\n"]
         if node.tag is not None:
             lines.append(f"  {node.tag_field}: {quoted(node.tag)};\n")

@@ -48,8 +48,10 @@ class Tool(Protocol):
 
 
 _ANOTHERS_LINE = re.compile(r"(?:\d{1,3}[.)]|[^\w\[［【〔])*[\[［【〔].{0,200}?[\]］】〕][^:：]{0,24}[:：]")
-"""The beginning of a line that a model could take for another speaker's: after a list mark, in other brackets, with a
-word before the colon."""
+"""A line that begins as another speaker's could, to a model.
+
+After a list mark, in other brackets, or with a word before the colon.
+"""
 _ROUND = str.maketrans("[［【〔]］】〕", "(((())))")
 
 

@@ -141,7 +141,7 @@ class Leg:
             self._owner.deliver(self, event)
 
     def catch_up(self) -> None:
-        """Deliver the frames that arrived with the handshake, before the link could write."""
+        """Deliver frames that arrived with the handshake, before the link could write."""
         early, self._early = self._early, []
         for data in early:
             for event in self._decode(data):

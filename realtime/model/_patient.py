@@ -1,4 +1,4 @@
-"""Sends one response request at a time, for services that refuse a second.
+"""Sends one response request at a time, for services that refuse more.
 
 The next one waits until the running response is over.
 

@@ -150,7 +150,7 @@ class Output:
         self.finish(response_id, "completed", None, len(calls))
 
     def new_id(self, kind: str) -> str:
-        """The next free id of this kind, after those of a resumed conversation."""
+        """The next free id of this kind, also in a resumed conversation."""
         count = self._counts.get(kind, self._n_history) + 1
         while f"{kind}_{count}" in self.items:
             count += 1

@@ -1,4 +1,7 @@
-"""Notices a silent provider that owes a response, without a task or a clock per frame."""
+"""Notices a silent provider that owes a response.
+
+It needs no task, and reads no clock per frame.
+"""
 
 from __future__ import annotations
 

@@ -36,11 +36,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     output_modalities: frozenset[Modality] = frozenset({"text", "audio"})
     supports_tools: bool = True
     emits_speech_events: bool = True
-    """It has a detector of its own and reports when the user starts and stops speaking."""
+    """It has its own detector, which reports when speech starts and stops."""
     supports_manual_turns: bool = True
     """Its detector can be switched off; commits and response requests then come from us."""
     interrupts_itself: bool = True
-    """With its detector on, it cancels its response by itself when the user speaks."""
+    """With its detector on, it cancels its response when the user speaks."""
     supports_truncation: bool = True
     """It can be told where the listener stopped hearing an item."""
     supports_item_delete: bool = True
@@ -48,7 +48,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Each transcript delta comes right before exactly the audio that speaks it."""
     supports_response_overrides: bool = True
     supports_item_sound: bool = True
-    """An item of the user may bring its own sound, beside the input audio."""
+    """A user's item may bring its own sound, besides the input audio."""
     session_limit_s: int | None = None
     voices: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -294,7 +294,7 @@ class Codec(Protocol):
         ...
 
     def overdue(self) -> list[ModelEvent]:
-        """Events that encoding caused, such as refusals, and that await the next decoded frame."""
+        """Events from encoding, such as refusals, that await the next decoded frame."""
         return []
 
     def closed(self, code: int | None, reason: str) -> CloseVerdict:

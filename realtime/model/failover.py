@@ -335,7 +335,7 @@ class _Connection:
 
 
 def adapted(settings: Settings, profile: Profile, first: Profile) -> Settings:
-    """Adapt the call's settings, made for `first`, to a model with this profile."""
+    """Adapt the call's settings, made for `first`, to this profile's models."""
     detection = settings.turn_detection
     extra = settings.extra
     if profile.provider != first.provider:

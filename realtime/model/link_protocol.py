@@ -59,7 +59,7 @@ class Link(Protocol):
 
     @property
     def can_write(self) -> bool:
-        """False while the other side reads too slowly, and from the closing handshake on."""
+        """False while the other side reads too slowly, and once closing begins."""
         ...
 
     @property
@@ -91,4 +91,4 @@ class Link(Protocol):
 Dial = Callable[[Address, Receiver, WireLimits], Awaitable[Link]]
 Direction = Literal["sent", "received"]
 Tap = Callable[[Direction, Frame, int], None]
-"""Sees every frame as it passes, with the ms since the session was opened. Frames hold no keys."""
+"""Sees each passing frame, with the ms since the session was opened. Frames hold no keys."""

@@ -141,7 +141,7 @@ class ScriptedModel(RealtimeModel):
             raise AssertionError(sentence)
 
     def unfinished(self) -> list[str]:
-        """A sentence for each script's unused rest, or for what came after its end."""
+        """A sentence for each script's unused rest or unexpected messages."""
         return [sentence for connection in self.connections for sentence in connection.unfinished()]
 
 

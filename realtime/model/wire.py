@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 _NORMAL_CLOSURE = 1000
 INVALID_KEY = "invalid_api_key"
-"""The code of the error that the provider does not take the key."""
+"""Error code of a key that the provider does not accept."""
 
 
 async def open_wire(

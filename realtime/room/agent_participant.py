@@ -35,7 +35,7 @@ from realtime.turn.responses import Passed, RoomLedger
 
 Listens = Literal["audio", "text"]
 MAX_TOOL_ROUNDS = 8
-"""An agent that calls tools more often in one turn loses the floor."""
+"""Tool calls in one turn beyond which an agent loses the floor."""
 KEPT_ITEMS = 500
 """How many items of the talk an agent and its model remember; the oldest go."""
 FORGOTTEN_AT_ONCE = 50
@@ -115,15 +115,15 @@ class AgentParticipant:
         self._talk = self.conversation
         """Where the items of this turn are: its model may have come back since with another conversation."""
         self._sound: dict[str, bytearray] = {}
-        """What it says in this turn, by item, where another agent listens to its voice."""
+        """Its speech in this turn, by item, for another listening agent."""
         self._calls: dict[str, OpenCall] = {}
         """By its own ids."""
         self._asked_by: str | None = None
-        """The human (by id) whose turn led to this turn of the agent; None where none did."""
+        """Id of the human whose turn led to this turn; None without one."""
         self._missed: list[Utterance] | None = None
         """What is said while its model is being connected; None at all other times."""
         self._goes_on_by_itself = True
-        """Whether its model speaks on after the results of tools that run in a client."""
+        """Whether its model speaks on after results of tools in a client."""
         self._sound_hz = DEFAULT_OUTPUT_RATE_HZ
         self._leaving = False
         self.came_back_at_s = -inf
@@ -231,7 +231,7 @@ class AgentParticipant:
         return bool(self._calls)
 
     def interrupt(self) -> None:
-        """Stop at the heard word and lose the floor, even without a model."""
+        """Stop at the heard word; lose the floor, even without a model."""
         self.responses.drop_open()  # Before the model is told: one may say at once that it is done.
         if self.is_away or self._talk is not self.conversation:
             self._cut()
@@ -274,7 +274,10 @@ class AgentParticipant:
         self.run.act(msgspec.structs.replace(event, id=event.id.removeprefix(self._prefix)))
 
     def refuse_for_absent(self, present: Collection[str], why: str) -> None:
-        """Refuse calls that wait for the consent of a human (by id) who is not `present`."""
+        """Refuse calls that wait for the consent of an absent human.
+
+        Such a human, by id, is not `present`.
+        """
         for call_id, call in [*self._calls.items()]:
             if call.asks and call.asked_by is not None and call.asked_by not in present:
                 with suppress(ClientError):  # It was answered, and runs.

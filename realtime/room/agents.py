@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 COMES_BACK_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 """Delays before each attempt to connect an agent whose model was lost; the last holds from then on."""
 STEADY_S = 60.0
-"""An agent that was connected for so long begins with the first of these again."""
+"""Seconds connected after which an agent begins with the first delay again."""
 
 
 class Agents:

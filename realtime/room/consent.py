@@ -14,7 +14,7 @@ from realtime.room.agent_participant import AgentParticipant, OpenCall
 from realtime.room.human_participant import HumanParticipant
 
 ConsentBy = Literal["asked", "anyone"]
-"""The human whose turn led to the call, or every human of the room."""
+"""The human whose turn led to the call, or all humans."""
 ABSENT = "the human who had to agree has left the room"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from realtime.room.utterance import Utterance
 
 KEPT_WAITING = 50
-"""How many turns of one human are kept with their sound until their words are known."""
+"""Turns per human kept with their sound until their words are known."""
 
 
 class Dictation:

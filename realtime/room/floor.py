@@ -232,7 +232,7 @@ _WITHOUT_SPACES = (
     (0xF900, 0xFAFF),  # Chinese
     (0x20000, 0x3FFFF),  # Chinese
 )
-"""Letters of scripts in which a word ends without a sign of it."""
+"""Scripts whose words end without a space or other sign."""
 
 
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -249,7 +249,7 @@ def _without_accents(text: str) -> str:
 
 
 def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
-    """Begin and length of the name as a separate word in the text."""
+    """Begin and length of the name as a separate word in `text`."""
     at = text.find(name) if name else -1
     while at >= 0:
         end = at + len(name)

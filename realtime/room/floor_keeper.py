@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 POLICY_S = 20.0
 """How long a policy may take: one that asks a model takes seconds."""
 MAX_LOSSES = 2
-"""An agent that failed so often to answer one question is asked it no more."""
+"""Failures to answer one question before an agent is not asked again."""
 
 
 class FloorKeeper:
@@ -41,7 +41,7 @@ class FloorKeeper:
         self.holder: str | None = None
         """The participant (by id) that has the floor; None where it is free."""
         self.failures: dict[str, int] = {}
-        """How often agents (by id) had the floor since the last turn and could not answer."""
+        """How often agents, by id, failed to answer since the last turn."""
         self._talk = FloorState(())
         self._number = 0
         """Of the latest question to the policy."""
@@ -119,7 +119,7 @@ class FloorKeeper:
         self.set(None, "nobody")
 
     def _askable(self) -> FloorState:
-        """The state for a policy, without agents that cannot answer the open question."""
+        """The state for a policy, less agents that cannot answer the question."""
         state = self.state
         if not self.failures:
             return state

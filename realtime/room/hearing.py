@@ -8,7 +8,7 @@ from realtime.room.agent_participant import AgentParticipant
 from realtime.room.human_participant import HumanParticipant
 
 LAGS_MS = 2_000
-"""A client that is further behind the others does not report what it plays."""
+"""A client further behind than this does not report what it plays."""
 
 
 class Hearing:

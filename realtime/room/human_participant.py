@@ -105,7 +105,7 @@ class Microphone:
         self._carry = PcmCarry()
         self._turn = bytearray()
         self._in_speech = False
-        """Whether the detector is between the beginning and the end of speech, heard or not."""
+        """Whether the detector is between speech start and end, heard or not."""
         self._cut_off_ms: int | None = None
         """Where speech that goes on was cut off, in ms: what follows may be a turn of its own."""
         self._rate = Rate("turns", TURNS_AT_ONCE, TURNS_PER_S)

@@ -26,7 +26,7 @@ _UNSEEN = frozenset(
     # Selectors of scripts that are written without them too.
     + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xE0100, 0xE01F0))))
 )
-"""Characters that show nothing though they are letters, marks or symbols (after NFKC)."""
+"""Invisible characters that are letters, marks or symbols (after NFKC)."""
 
 
 def settled_name(name: str) -> str:

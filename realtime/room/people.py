@@ -22,7 +22,7 @@ class People:
 
     def __init__(self, agents: Sequence[RealtimeAgent]) -> None:
         self.expected = [*agents]
-        """The agents of the room in order, also those whose models are not connected yet."""
+        """The agents in room order, including ones not connected yet."""
         self.agents: list[AgentParticipant] = []
         """The agents that are there, in order; empty before the room has begun."""
         self.humans: list[HumanParticipant] = []

@@ -17,7 +17,7 @@ from realtime.state.restore import ConversationReader
 MAX_ITEMS = 1_000
 """How many of the latest items a room keeps."""
 TOLD_ITEMS = 200
-"""How many of the latest items a human who comes in is told."""
+"""How many of the latest items a new human gets."""
 
 
 class Record:

@@ -18,9 +18,12 @@ from realtime.room.people import People
 from realtime.turn.responses import ANSWER_S, REFUSED_S
 
 STALLED_S = 2.0
-"""How much longer than it takes to play a turn of an agent a room waits for a client that does not report playback."""
+"""Seconds beyond a turn's length to wait for a client's playback reports.
+
+For a client that does not report playback.
+"""
 SETTLE_S = 0.02
-"""How much later than expected it is checked again whether all was heard."""
+"""How much later than expected the room checks again for full playback."""
 FLOAT_ERROR_S = 0.001
 """A time that is nearer than this is reached: a timer for less would not move the clock at all."""
 
@@ -50,7 +53,7 @@ class Speaker:
         self._active_at_s = 0.0
         """When its model sent the last event."""
         self._played_at_s = 0.0
-        """When a client that began to play at once has played all of it."""
+        """When an instantly playing client has played all of it."""
 
     def begin(self, agent: AgentParticipant, asked_by: str | None) -> None:
         """Let an agent speak; `asked_by` is the human (by id) whose turn led to that."""
@@ -94,7 +97,7 @@ class Speaker:
             self._stop(self.agent, interrupted=True)
 
     def _stop(self, agent: AgentParticipant, *, interrupted: bool = False, failed: bool = False) -> None:
-        """End the turn once, even if the model reports its stop at once."""
+        """End the turn once, even if the model reports its stop immediately."""
         self._is_stopping = True
         try:
             agent.interrupt()
@@ -171,7 +174,7 @@ class Speaker:
     # -- agents that do not speak ----------------------------------------------------------------------------------
 
     def _watch(self, agent: AgentParticipant, delay_s: float) -> None:
-        """Take the floor from an idle agent once all its speech is heard."""
+        """Take the floor from an idle agent after its speech is heard."""
 
         def look() -> None:
             if self.agent is not agent or self._is_ending:

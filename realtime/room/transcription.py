@@ -17,17 +17,17 @@ from realtime.room.people import People
 from realtime.room.utterance import Utterance
 
 ENOUGH_EMPTY = 2
-"""A turn in which so many agents have heard no words has none."""
+"""A turn has no words once this many agents heard none."""
 SLOW_WORDS_S = 5.0
-"""How long an agent may take to write a turn down before another is asked as well."""
+"""Seconds for one agent to transcribe before a second is asked too."""
 TRANSCRIPT_S = 10.0
-"""How long the words of a turn are waited for before the talk goes on without them."""
+"""How long the talk waits for a turn's words before it continues."""
 LATE_WORDS_S = 60.0
 """How long after the end of a turn its words still count."""
 
 
 class Transcription:
-    """The words of the humans' turns, and how long the room waits for them.
+    """The words of humans' turns, and how long the room waits.
 
     `on_known` is called with a turn whose words are known (or never will be), and whether the talk has waited for them;
     `on_slow` when the talk waits for the words of a turn no longer.
@@ -165,9 +165,9 @@ class Words:
 
     def __init__(self) -> None:
         self.unknown: dict[str, Utterance] = {}
-        """From the beginning of a turn until its words are known, by id."""
+        """Turns from their beginning until their words are known, by id."""
         self._sheets: dict[str, _Sheet] = {}
-        """From the end of a turn until no agent writes it down any more."""
+        """Turns from their end until no agent transcribes them any more."""
 
     @property
     def are_awaited(self) -> bool:

@@ -176,7 +176,7 @@ class Turns:
         self.consider()
 
     def _answer_tool(self, human: HumanParticipant, event: c.ClientToolResultEvent) -> None:
-        """Raises ClientError for an answer that the call refuses, in general or from this human."""
+        """Pass on a tool result. Raises ClientError if it is refused."""
         agent = self.consent.answered_by(human, event)
         mistakes = self._mistakes = []
         try:
@@ -246,7 +246,7 @@ class Turns:
         self.floor.set(human.id, reason)
 
     def consider(self, *, is_asked: bool = False) -> None:
-        """Choose the next speaker if the floor is free and all words are known."""
+        """Choose the next speaker if the floor is free; waits for all words."""
         if not self.transcription.settle_forsaken():
             return  # It goes on when those turns are settled.
         self.floor.forget_question()

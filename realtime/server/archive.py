@@ -34,7 +34,7 @@ RESUMABLE_ENDS = (None, "listener_gone", "shutdown", "agent_failed")
 READ_AT_ONCE = 2_000
 """Log entries that one job reads: it holds the interpreter for about 10 ms."""
 FLUSH_S = 2.0
-"""Seconds that a reader waits for writes on their way to the store."""
+"""Seconds that a reader waits for pending writes to the store."""
 
 
 def no_such_token() -> ClientError:
@@ -121,7 +121,7 @@ class Archive:
         self._live: dict[str, Session] = {}
         self._is_known_slow = False
         self._is_logged = False
-        """Whether the server log already reports the current failure of the whole store."""
+        """Whether the server log already reports the store's present failure."""
         self._closed = False
 
     def keep(self, session: Session, info: CallInfo | None = None) -> None:

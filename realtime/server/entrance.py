@@ -13,7 +13,7 @@ FREE_TRIES = 10
 """Wrong tokens checked without delay: a page with an old token sends it with each of its requests."""
 LONGEST_WAIT_S = 60.0
 FORGIVEN_AFTER_S = 900.0
-"""Seconds without a wrong token after which an address starts again from zero."""
+"""Seconds without a wrong token that reset an address to zero."""
 MAX_ADDRESSES = 10_000
 """Beyond this number, the address whose latest failure is oldest is forgotten."""
 

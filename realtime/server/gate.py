@@ -63,7 +63,7 @@ class Gate:
         return JSONResponse({"error": refusal.why}, refusal.status, headers)
 
     def shows_token(self, request: HTTPConnection, also: Sequence[str] = ()) -> bool:
-        """Whether the request has a valid token or page session, or needs none.
+        """Whether the request has a valid token or session, or needs none.
 
         `also` are tokens that the endpoint's own protocol carries in a place of its own.
         """

@@ -22,7 +22,10 @@ PATH = "/ws/google.ai.generativelanguage.{version}.GenerativeService.BidiGenerat
 CONSTRAINED_PATH = f"{PATH}Constrained"
 """The path of SDK clients whose key looks like an ephemeral token."""
 SETUP_S = 0.2
-"""Seconds that a client with a wrong key has to send its setup: the SDK reads the close reason only after that."""
+"""Seconds for a client with a wrong key to send its setup.
+
+The SDK reads the close reason only after that.
+"""
 SESSION = "live"
 """The label of every call here: clients have none of their own, and resume by a handle alone."""
 MAX_FRAME_SIZE = LONGEST_MESSAGE_BYTES

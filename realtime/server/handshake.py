@@ -30,7 +30,10 @@ MAX_REQUEST_LINE_BYTES = 8_000
 MAX_HEADER_LINE_BYTES = 8_000
 MAX_HEAD_BYTES = 16_000
 MAX_HEADERS = 100
-"""All four limits are below those of the parsers behind, so that a parser never refuses a request for its size."""
+"""Header limit; all four limits stay below the parsers' behind.
+
+So a parser never refuses a request for its size.
+"""
 HANDSHAKE_S = 10.0
 LINGER_S = 1.0
 """Seconds that a refused client has to read its response."""
@@ -97,7 +100,10 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         """Whether the base knows of the connection."""
         self._is_refused = False
         self.counted_as: Hashable = None
-        """The key under which `TlsListener` counts the connection until `connection_made`, during its TLS handshake."""
+        """The key under which `TlsListener` counts a connection during its TLS handshake.
+
+        From then until `connection_made`.
+        """
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""

@@ -22,33 +22,41 @@ SAMPLE_S = 0.1
 WINDOW_S = 2.0
 """Seconds over which lag is the median: one stall of the machine is not overload."""
 RECENT_S = 1.0
-"""Seconds over which the busy share is measured and a recent delay counts."""
+"""Seconds that the busy share covers and a delay counts as recent."""
 SETTLE_S = 1.25
-"""Seconds after its start until a call counts as settled, that is, part of the measurement."""
+"""Seconds from its start until a call is settled: part of the measurement."""
 ALWAYS_ADMITTED = 8
 """So few calls overload nothing: if the loop is late with them, refusing more would not help."""
 ASSUMED_COST = 0.025
-"""The assumed cost of a call, as a share of one core, until costs are measured: a call whose speech is detected here
-costs about half of that."""
+"""A call's assumed share of a core until costs are measured.
+
+A call whose speech is detected here costs about half of that.
+"""
 LEAST_COST = 0.002
 COST_DECAY = 0.99
 """Lowest factor by which one sample may reduce the known cost: on a core shared with other programs, calls seem
 cheap."""
 YOUNG_SHARE = 4
-"""Costs are measured only with at least this many settled calls per young one, whose work is in the sum too."""
+"""Settled calls per young one that a measurement of costs needs.
+
+The work of the young ones is in the sum too.
+"""
 MARGIN = 1.25
 """Calls differ: the next one may cost this many times the average of the running ones."""
 RECOVERED_LAG = 0.4
 RECOVERED_BUSY = 0.1
-"""Overload ends at this share of the highest lag and this far below the highest busy share."""
+"""Overload ends at this share of the highest lag.
+
+And this far below the highest busy share.
+"""
 PATIENCE_S = 3.0
-"""Seconds that a call of a burst waits until the calls before it are measured."""
+"""Seconds that a burst's call waits for measurements of earlier calls."""
 RETRY_AFTER_MS = 2_000
 RETRY_STEP_MS = 50
-"""Each refused client is told to wait this much longer than the one before, so that they do not return together."""
+"""Each further refused client waits this much longer: they return one by one."""
 MAX_RETRY_AFTER_MS = 30_000
 CALM_S = 10.0
-"""Seconds without a refusal after which the waiting time starts again from the minimum."""
+"""Seconds without a refusal that reset the waiting time to its minimum."""
 
 
 class Verdict(Enum):
@@ -89,7 +97,7 @@ class Load:
         self._refused_at_s = -CALM_S
         self.lag_ms = 0.0
         self.busy = 0.0
-        """The share of one core that the thread of the event loop uses."""
+        """The event loop thread's share of one core."""
         self.overloaded = False
 
     @property

@@ -1,4 +1,4 @@
-"""Makes a call's agent, or a room's human participant, with the application's function."""
+"""Makes a call's agent, or a human participant, with the application's function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from realtime.room.human_participant import HumanParticipant
 
 AGENT_PARAMETERS = ("user", "config", "call_id")
 MakeAgent = Callable[..., RealtimeAgent | HumanParticipant | Awaitable[RealtimeAgent | HumanParticipant]]
-"""A function, plain or async, that makes the agent of one call, or a human participant of a room for it.
+"""A function, plain or async, that makes an agent or human participant.
 
 It is given those of `user` (str), `config` (SessionConfig) and `call_id` (str) that it has parameters for, by name.
 """

@@ -23,7 +23,7 @@ MAX_OPEN = 32
 MAX_NAME_CHARS = 200
 TITLES = {"local": "Embedded model", "scripted": "Scripted model"}
 STAND_IN = "dashscope"
-"""The default for AgentScope 1.x pages where none of the three providers they know is available."""
+"""Default for AgentScope 1.x pages without any of their three providers."""
 
 
 class Models:

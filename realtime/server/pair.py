@@ -27,7 +27,7 @@ MAX_TURNS = 200
 Other rooms stop after `realtime.room.floor.MAX_AGENT_TURNS`, but here no human ever speaks.
 """
 MAX_SILENT_TURNS = 3
-"""An agent whose turns hold no words so often in a row is not asked again."""
+"""Consecutive wordless turns after which an agent is not asked again."""
 
 
 async def pair_of(
@@ -53,7 +53,7 @@ async def pair_of(
 
 
 def _tell_apart(first: RealtimeAgent, second: RealtimeAgent) -> None:
-    """Give two agents of one voice different voices, if their model has two."""
+    """Give two agents of one voice different voices, if the model can."""
     voice, voices = first.describe()["voice"], first.model.profile.voices
     if second.describe()["voice"] != voice or second.model.profile.voices != voices or len(voices) < 2:
         return

@@ -51,7 +51,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     """The built-in agent's default model; None: see `realtime.server.models.Models`."""
     room: str | None = None
-    """Template for a room that a client requests and that does not exist: `demo`, or `app.py:make_room`; None: none."""
+    """Template of requested rooms that do not exist: `demo`, or `app.py:make_room`; None: none."""
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
     log_level: str = "warning"
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_UNREAD_MESSAGES = 16
-"""With more unread messages than this in the application's queue, the socket is paused."""
+"""Unread messages in the application's queue beyond which the socket pauses."""
 LAST_LOOK_S = 1.0
-"""Seconds to read a sign of life from a client that seems dead."""
+"""Seconds to look for life in a client that seems dead."""
 NO_HANDSHAKE = Refusal(400, "this is no WebSocket handshake", "requests that cannot be read")
 NEEDED = (
     *("close_sent", "config", "conn", "curr_msg_data_type", "frames", "handle_connect", "handshake_initiated"),

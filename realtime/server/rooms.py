@@ -340,7 +340,7 @@ class Rooms:
             self._keep(hosted, self._grace_s)
 
     def _keep(self, hosted: Hosted, for_s: float) -> None:
-        """Keep an empty room so long, or longer if it is already kept longer."""
+        """Keep an empty room for at least this long."""
         if hosted.room.humans or self._hosted.get(hosted.id) is not hosted:
             return
         loop = asyncio.get_running_loop()

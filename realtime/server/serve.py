@@ -43,7 +43,10 @@ LARGE_BLOCK_BYTES = 262_144
 """The system maps each memory block of at least this size separately."""
 _M_MMAP_THRESHOLD = -3
 STALLED_MS = 30_000
-"""A connection whose peer accepts no data for this long is dropped (Linux only; elsewhere TCP's own timeout holds)."""
+"""Longest time a peer may accept no data: then its connection is dropped.
+
+Linux only; elsewhere TCP's own timeout holds.
+"""
 GRACEFUL_S = 5
 """Seconds for open connections to close once all calls have ended."""
 FORCED_S = 1.0

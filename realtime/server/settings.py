@@ -20,18 +20,21 @@ class ServerSettings:
     max_calls_per_address: int = 8
     max_calls: int = 1_000
     max_lag_ms: float = DEFAULT_MAX_LAG_MS
-    """While the event loop is later than this (median of 2 s), new calls are refused."""
+    """Event loop lag (median of 2 s) above which calls are refused."""
     max_busy: float = DEFAULT_MAX_BUSY
     """The share of one core that calls may use; new ones that would need more are refused. With 1, the number of calls
     alone decides, however late the loop is."""
     max_connections_per_address: int = 64
-    """Open connections per address beside those of its calls, with or without a token."""
+    """Open connections per address, besides calls; with or without a token."""
     reserved_files: int = 64
     """Files that can still be opened when new connections are refused; at most a quarter of the system's limit."""
     handshake_s: float = 10.0
-    """How long a request may take to arrive, and a TLS handshake to complete."""
+    """Seconds for a request to arrive, or a TLS handshake to complete."""
     first_event_s: float = 30.0
-    """How long an open socket may wait before it requests its first call; never longer than `limits.idle_s`."""
+    """Seconds an open socket may take to request its first call.
+
+    Never longer than `limits.idle_s`.
+    """
     max_rooms: int = 100
     max_text_chars: int = 1_048_576
     """A longer text frame gets an error and is not read."""
@@ -43,18 +46,23 @@ class ServerSettings:
     allowed_origins: tuple[str, ...] = ()
     """Origins of other pages that may open calls, such as `https://example.org`; `*` allows every page."""
     connect_origins: tuple[str, ...] = ()
-    """Other servers that the page may connect to (`connect-src` of its content security policy)."""
+    """Other servers for the page's `connect-src` (content security policy)."""
     hosts: tuple[str, ...] | None = None
     """Host names that a browser may use for this server; None: any. Guards loopback against DNS rebinding."""
     trust_forwarded: bool = False
-    """Take the client's address from the last entry of X-Forwarded-For and its scheme from that of X-Forwarded-Proto:
-    only behind a proxy that always sets both."""
+    """Trust X-Forwarded-For (last entry: client address) and X-Forwarded-Proto (scheme).
+
+    Only behind a proxy that always sets both.
+    """
     drain_s: float = 10.0
-    """How long running calls may continue after the server was told to stop."""
+    """Seconds that running calls may continue once the server shuts down."""
     routes: dict[str, str] = field(default_factory=dict)
-    """Maps a client's name for a model (in an endpoint's URL, or `config.model`) to a name that `open_model` takes; the
-    first pattern that matches decides. Other names get the default model. Used by the built-in agent; a `make_agent` of
-    your own finds the client's name in `config.model`."""
+    """Maps a client's model name to a name that `open_model` takes.
+
+    The client's name is in an endpoint's URL or in `config.model`; the first pattern that matches decides. Other names
+    get the default model. Used by the built-in agent; a `make_agent` of your own finds the client's name in
+    `config.model`.
+    """
     store: str | None = None
     """Where calls are kept beyond their end (`realtime.state.open.open_store`); None: nowhere."""
     resume_s: float = 86_400.0
@@ -62,7 +70,10 @@ class ServerSettings:
     keep_s: float | None = None
     """How long after its end a call is kept; None: until it is deleted."""
     keep_bytes: int | None = None
-    """Bytes that stored calls and recordings may take before the oldest ended ones are deleted; None: unlimited."""
+    """Bytes of stored calls and recordings; beyond, the oldest ended ones are deleted.
+
+    None: unlimited.
+    """
     max_kept_bytes_per_call: int = 100_000_000
     """Bytes of a call's log that are stored; the call continues beyond it. 0: unlimited."""
     max_kept_bytes_per_address: int = 4_000_000_000

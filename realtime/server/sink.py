@@ -1,4 +1,4 @@
-"""Writes frames to a WebSocket by the shortest way that its server offers."""
+"""Writes frames to a WebSocket by the shortest way its server offers."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _ignore_close() -> None:
 
 
 class _Begun:
-    """Awaits the rest of a coroutine that was stepped once and awaits `waits_for`."""
+    """Awaits a coroutine that was stepped once and awaits `waits_for`."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, None], waits_for: Any) -> None:
         self._coroutine = coroutine

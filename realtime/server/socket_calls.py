@@ -80,7 +80,7 @@ class SocketCalls:
         self.listener: Listener | None = None
         """The socket's view of the latest call."""
         self.left = False
-        """Whether the client closed the socket itself, as one that is done does."""
+        """Whether the client closed the socket itself, that is, was done."""
         self.resumed = False
         """Whether the client has come back and sent nothing yet: its first event proves that it got its token."""
 

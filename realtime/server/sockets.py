@@ -35,9 +35,9 @@ logger = logging.getLogger(__name__)
 LARGE_FRAME = 16_384
 """Characters or bytes, more than a quarter of a second of speech: a larger frame is read in slices, not at once."""
 MAX_BAD_FRAMES = 100
-"""The socket of a client that sends more unreadable frames in a row is closed."""
+"""Unreadable frames in a row after which a client's socket is closed."""
 TRY_AGAIN_LATER = 1013
-"""The close code for a client that is to try again later (IANA's registry of RFC 6455)."""
+"""Close code for clients that should retry later: IANA's registry of RFC 6455."""
 CLOSE_WAIT_S = 2.0
 """How long a closing handshake may take, in seconds."""
 
@@ -371,7 +371,7 @@ class ClientSocket:
     # -- sockets to be closed --------------------------------------------------------------------------------------
 
     def _expect_call(self, within_s: float = math.inf) -> None:
-        """Close a socket without a call after a call's idle time, or sooner."""
+        """Close a socket without a call after the idle time, or sooner."""
         if not self._sink.closed:
             self._close_in(min(within_s, self._settings.limits.idle_s))
 

@@ -11,7 +11,7 @@ from realtime.server.connections import Connections, Refusal, counted_address
 from realtime.server.handshake import GuardedHttp, note
 
 NO_FILES_S = 1.0
-"""Seconds without accepting once the system has no file left for a connection."""
+"""Seconds without accepting once the system has no file descriptor left."""
 
 
 class TlsListener:

@@ -13,8 +13,10 @@ from realtime.event import reply as r
 from realtime.message import FinishedReason
 
 HASTY_MS = 1_500
-"""How long after the end of a turn the user may continue it (`realtime.turn.machine`: 800 ms, and at most 500 ms until
-the voice is detected)."""
+"""How long after a turn's end the user may continue it.
+
+`realtime.turn.machine`: 800 ms, and at most 500 ms until the voice is detected.
+"""
 TRANSCRIPT_TIMEOUT_MS = 30_000
 """How long a reply waits for its words."""
 

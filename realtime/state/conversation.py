@@ -15,9 +15,10 @@ from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.state.truncation import Pace, Spoken, Truncation
 
 KEPT_PICTURES = 8
-"""Latest items with pictures or sound whose bytes are kept, to send them again after a lost link.
+"""Latest items that keep their media bytes: resent after a lost link.
 
-A camera adds one a second."""
+A camera adds one a second.
+"""
 
 
 @dataclass(slots=True)

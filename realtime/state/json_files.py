@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 OPEN_FILES = 256
 """Log files that stay open between writes; each further call is opened at each write."""
 _TAIL_BYTES = 16_384
-"""The part of a file's end that is read first to find its last line."""
+"""Bytes at a file's end to read first for its last line."""
 _DELETED = ".deleted-"
 """The prefix of a folder that is being deleted."""
 
@@ -62,7 +62,7 @@ class JsonFileStore:
         self._lock = threading.Lock()
         self._process = FolderLock(self._folder)
         self._index: dict[str, _Constant] = {}
-        """Spares a page of a list from reading the files of all calls."""
+        """Index of calls: lists need not read the files of all of them."""
 
     def write(self, batch: Sequence[Change]) -> None:
         """See `Store.write`."""

@@ -22,7 +22,7 @@ from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
 logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_ENTRIES = 1_024
-"""At 5 transcript deltas and 25 audio deltas a second this is more than a minute of talk in about 40 kB."""
+"""Over a minute of talk: 5 transcript and 25 audio deltas a second, about 40 kB."""
 PACKED_AT_ONCE = 32
 KEPT_UNPACKED = 16
 """The fewest latest entries kept as objects, for listeners and the store. An object takes 250 bytes, packed 25."""
@@ -70,7 +70,7 @@ _COMMON = b"".join(
     _encode([kind.__struct_config__.tag, *kind.__struct_fields__])
     for kind in (*get_args(ServerEvent), Item, ContentPart, AudioRun)
 )
-"""What blocks share, the types and names of fields, as the dictionary of the compression."""
+"""Compression dictionary: what blocks share, types and names of fields."""
 
 
 class _Block:
@@ -111,7 +111,7 @@ class _Block:
 
 
 def _long_bytes(entry: Entry) -> int:
-    """Size of the texts and pictures in the entry and in its item."""
+    """Size of the texts and pictures in the entry and its item."""
     if isinstance(entry, AudioRun):
         return 0
     item = getattr(entry, "item", None)

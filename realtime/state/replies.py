@@ -49,7 +49,7 @@ UNHEARD_REPLIES = 4
 TOLD_CALLS = 64
 """Tool calls of a history whose results may still come."""
 KNOWN_ITEMS = 4_096
-"""Items of ended replies that may still be corrected, and reply ids that are in use."""
+"""Correctable items of ended replies, and reply ids in use."""
 
 
 class ReplyProjection:

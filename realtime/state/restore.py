@@ -17,7 +17,7 @@ from realtime.state.conversation import Conversation
 from realtime.state.log import AudioRun, Entry, last_seq_of
 
 BROKEN_OFF = "call_interrupted"
-"""The reason of a response, or of missing words of the user, that the end of the process cut off."""
+"""Reason of a response or words cut off by the process's end."""
 BEFORE_VOICE_MS = 300
 """A detector needs this much audio from before a voice."""
 _BYTES_PER_MS = DEFAULT_OUTPUT_RATE_HZ * 2 / 1000
@@ -89,7 +89,7 @@ class ConversationReader:
         self._own_id = ""
         """The user's participant id in the room; empty outside rooms."""
         self._tells_places = True
-        """Whether the log has the position of each turn in the client's audio."""
+        """Whether the log has each turn's position in the client's audio."""
         self._present: dict[str, str] = {}
         """The names of the room's participants by id; their room ends with the server."""
         self._has_floor = False

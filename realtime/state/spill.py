@@ -1,4 +1,4 @@
-"""Writes the logs of all live calls to the store, in the background.
+"""Writes the logs of all live calls to the store, in background.
 
 The event loop only collects new entries; encoding and writing are one executor job at a time. If the store fails or is
 slow, calls continue in memory with a warning, and the spill retries. Once the store recovers, it writes what the logs
@@ -30,8 +30,11 @@ logger = logging.getLogger(__name__)
 EVERY_S = 0.05
 """The time between two writes; with the write itself below the 100 ms that a killed process may lose."""
 AUDIO_EVERY_S = 0.5
-"""A growing run of audio is written with the entry that follows it, or after this time. A killed process may lose twice
-this much of the audio sent; words and turns are stored within `EVERY_S`."""
+"""Longest time before a growing run of audio is written.
+
+It is written with the entry that follows it, or after this time. A killed process may lose twice this much of the audio
+sent; words and turns are stored within `EVERY_S`.
+"""
 SLOW_AFTER_S = 1.0
 """A write that takes longer is reported as trouble."""
 SLOW = "store_slow"

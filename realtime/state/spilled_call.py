@@ -10,7 +10,10 @@ from realtime.state.log import Entry, Log, last_seq_of
 from realtime.state.store import CallInfo, Change
 
 MAX_SET_ASIDE = 16_384
-"""Entries of one call that a burst may set aside, about 4 MB: more than the limits on clients of a room allow."""
+"""A call's entries that a burst may set aside: about 4 MB.
+
+That is more than the limits on clients of a room allow.
+"""
 
 
 class SpilledCall:

@@ -1,4 +1,4 @@
-"""The interface of all call stores, and the JSON form of log entries.
+"""The interface of all call stores; the JSON form of log entries.
 
 The methods of a store block: call them in a thread, never on the event loop; several threads may call at once.
 `realtime.testing.stores` has the check that every store must pass.
@@ -151,7 +151,7 @@ class Store(Protocol):
         ...
 
     def n_bytes(self, call_id: str | None = None) -> int:
-        """Return the bytes of all calls on disk, or about those of one; 0 in memory."""
+        """Return the bytes of all calls, or about those of one; 0 in memory."""
         ...
 
     def call(self, call_id: str) -> CallInfo | None:

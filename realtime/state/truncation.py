@@ -12,7 +12,10 @@ from typing import Literal
 from realtime.event.server import AgentItemTruncatedEvent
 
 SPEECH_CHARS_PER_S = 15.0
-"""The assumed pace of a voice that has not completed an item yet (English, about 160 words a minute)."""
+"""Assumed pace of a voice without a completed item.
+
+English, about 160 words a minute.
+"""
 _ASSUMED_S = 5.0
 """Weight of the assumed pace, in seconds of speech: the first words of a voice may be a long number."""
 MAX_SPEECH_CHARS_PER_S = 30.0
@@ -72,7 +75,7 @@ class Pace:
 
 @dataclass(slots=True)
 class Spoken:
-    """Words with the audio that speaks them, as far as both have arrived.
+    """Words with the audio that speaks them, as far as both arrived.
 
     With `aligned`, each piece of text comes right before its audio. Else the text may run ahead by any amount, and
     positions inside are estimated in proportion to all of its audio where that is complete, else by `pace`.

@@ -50,15 +50,15 @@ if TYPE_CHECKING:
     from realtime.testing.check.run import Run
 
 Source = str | Path | Case | Sequence[Step]
-"""A case's folder, an audio file, a case made in Python, or the steps of one user."""
+"""A case (folder or Python), an audio file, or one user's steps."""
 Model = RealtimeModel | Literal["case", "own"]
 """`case`: the case's model, if any (`models`, or a cassette in the folder `cassette`), else the agent's own. `own`:
 always the agent's own."""
 
 OnStep = Callable[[int, float], None]
-"""Receives the number of a step, from 1, and the ms of the call."""
+"""Receives a step's number, from 1, and the ms of the call."""
 Passed = tuple[float, Direction, str, Frame]
-"""A frame with the loop's time, its direction seen from the server, and the name of its user or agent."""
+"""A frame: loop time, direction seen from the server, name of user or agent."""
 
 AGENT = "Friday"
 CASSETTE_FOLDER = "cassette"

@@ -81,7 +81,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._works = Works()
         self._has_default_executor = False
         self._inline_on: int | None = None
-        """The thread of the job that runs in place of the loop's turns, while one does."""
+        """The thread of the job that replaces the loop's turns, if any."""
         selector = _Selector(self)
         super().__init__(selector)
         selector.forget_own()
@@ -164,7 +164,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             await super().shutdown_default_executor()
 
     def declare_pool(self, executor: Executor, *, limit_s: float = REAL_LIMIT_S) -> None:
-        """Run `executor`'s later jobs in its own threads or processes, as real work.
+        """Run `executor`'s later jobs as real work: in own threads or processes.
 
         Still one at a time in the order of submission, each charged its declared cost. A job that really takes longer
         than `limit_s` ends the run with `StuckWorkError`.

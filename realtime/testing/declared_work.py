@@ -30,7 +30,7 @@ class Works:
         return self._orders
 
     def take_ended(self) -> list[RealWork]:
-        """Return the ended work in starting order, whatever the real order of ends."""
+        """Return the ended work in starting order, not in order of ends."""
         ended = sorted(self.ended, key=lambda work: work.order)
         self.ended.clear()
         return ended

@@ -42,7 +42,7 @@ _KNOWN_CLOCKS = (
 CLOCKS = tuple(name for name in _KNOWN_CLOCKS if hasattr(time, name))
 """The functions of `time` that are refused."""
 DATES = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
-"""Functions that are refused without a time argument, and the position of that argument."""
+"""Functions refused without a time argument, and that argument's position."""
 
 EXEMPT = frozenset(
     {
@@ -77,7 +77,7 @@ class Guard:
 
     def __init__(self, *, allow: Iterable[str] = ()) -> None:
         self.refused: list[str] = []
-        """The text of each refusal, in order, including those that the program survived."""
+        """Refusal texts in order, including those that the program survived."""
         self._exempt = EXEMPT | frozenset(allow)
         self._outer: Guard | None = None
 

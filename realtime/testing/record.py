@@ -73,7 +73,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A stretch of an item's speech that a user heard without a gap.
+    """A stretch of speech that a user heard without a gap.
 
     It starts at `offset_ms` of the item and `from_ms` of the call, and lasts `ms`.
     """

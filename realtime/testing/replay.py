@@ -32,7 +32,7 @@ def replay(
     real_time: bool = False,
     frames: bool = False,
 ) -> CallRecord:
-    """Play a folder's case, or speak an audio file and await the response.
+    """Play a folder's case; or speak an audio file and await the response.
 
     `model` is a name as for `realtime serve --model`, or a cassette's folder, replayed leniently; without it, the
     case's own model, else the agent's. Without `agent`, a named model gets the agent of `realtime serve`, others a

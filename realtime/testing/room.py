@@ -51,7 +51,7 @@ from realtime.testing.errors import CaseError, RunFailure, ScriptFailure
 from realtime.testing.record import CallRecord, Lane, WholeLog
 
 Users = Mapping[str, Sequence[Step]] | Case
-"""The steps of each human by name, or a case with several users."""
+"""Each human's steps by name, or a case with several users."""
 Agents = Sequence[RealtimeAgent] | Mapping[str, StandIn]
 """Agents, or their stand-ins by name. A stand-in without `hears` understands the recordings of all humans
 (`Speak.text`), and has a voice of its own."""
@@ -59,7 +59,7 @@ Agents = Sequence[RealtimeAgent] | Mapping[str, StandIn]
 Meanwhile = Callable[[ChatRoom], Coroutine[Any, Any, None]]
 
 JOIN_APART_MS = 7.0
-"""Time between the joins of two pages, so that they send their frames at different moments."""
+"""Time between two pages' joins: they send frames at different moments."""
 
 
 async def voice_room(
@@ -332,7 +332,7 @@ class _Stage:
         )
 
     def _lanes(self, names: Mapping[str, str], late_ms: Mapping[str, float]) -> list[Lane]:
-        """Return each human's voice, and each agent's as its longest listener heard it."""
+        """Return each human's voice, and each agent's as the longest listener heard."""
         humans, agents = [], dict[str, Lane]()
         for one in self.humans:
             for lane in one.page.lanes():

@@ -13,7 +13,7 @@ from realtime.errors import ToolError
 logger = logging.getLogger(__name__)
 
 MAX_THREADS_PER_TOOL = 16
-"""Calls of one tool that may run at once, over all calls of the process."""
+"""Simultaneous calls of one tool, over all calls of the process."""
 MAX_THREADS = 64
 """Calls of all tools that may run at once: four hung tools use up all threads."""
 

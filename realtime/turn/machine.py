@@ -59,8 +59,10 @@ class Action(StrEnum):
     CANCEL = "cancel"
     """Tell the model to stop its response."""
     DROP = "drop"
-    """Ignore what still arrives of the response, also of one that was requested and has not begun. The turn receives no
-    more signals of it, and `responding` no longer counts it."""
+    """Ignore the rest of the response, even if it has not begun.
+
+    The turn receives no more signals of it, and `responding` no longer counts it.
+    """
     TRUNCATE = "truncate"
     """Cut the reply, here and at the model, to what was played."""
     WITHDRAW = "withdraw"
@@ -71,8 +73,10 @@ class Action(StrEnum):
 
 
 INTERRUPT = (Action.FLUSH, Action.CANCEL, Action.DROP, Action.TRUNCATE)
-"""Done only where a reply is on its way or not played to its end. That can be in any state: a response after a tool is
-requested long after the voice that announced it."""
+"""Done only if a reply is coming or not fully played.
+
+That can be in any state: a response after a tool is requested long after the voice that announced it.
+"""
 ANSWER = (Action.COMMIT, Action.CREATE)
 
 _S, _E = State, Signal

@@ -19,24 +19,32 @@ from typing import Any
 from realtime.event.base import ResponseOverrides
 
 UNANSWERED_S = 60.0
-"""After this long without a response, a request counts as lost once another one follows. Slow models have begun by
-then, at their first response too."""
+"""Time after which a request without a response counts as lost.
+
+Only once another one follows it. Slow models have begun by then, at their first response too.
+"""
 GIVEN_UP_S = 15.0
-"""A younger request is slow, not lost, when a room turns away from the agent. Rooms wait a little longer than this."""
+"""Age at which a room counts an unanswered request as lost.
+
+A younger one is slow. Rooms wait a little longer than this.
+"""
 FORGOTTEN_S = 2 * UNANSWERED_S
-"""What begins this long after a request that was passed over no longer answers it."""
+"""Age from which a new response does not answer a passed-over request."""
 ERROR_BEFORE_LOSS_S = 5.0
-"""An error so shortly before the link is lost was about the link, not about the request."""
+"""An error this soon before a lost link was about the link."""
 PATIENCE_S = 10.0
-"""A provider that makes one response at a time has lost a request that nothing follows for this long."""
+"""A single-response provider lost a request that nothing follows this long."""
 SILENCE_S = 60.0
-"""A provider that owes a response and sends no frame for this long has lost the link."""
+"""Silence that shows a lost link if the provider owes a response."""
 ANSWER_S = 20.0
-"""How long an agent of a room may hold the floor while its model sends nothing and none of its tools runs."""
+"""Seconds that an inactive agent of a room may hold the floor.
+
+Inactive: its model sends nothing and none of its tools runs.
+"""
 REFUSED_S = 3.0
-"""How long that is after its model reported an error and no response has begun."""
+"""The same after a model error without a response."""
 FAILED_S = 1.0
-"""How long after a response failed at its provider a room asks again."""
+"""How long after a response's failure a room asks again."""
 
 
 @dataclass(slots=True)
@@ -74,7 +82,7 @@ class Response:
     by_client: bool = False
     """The client has answered a call."""
     continues: bool = False
-    """The client wants the model to go on once all calls are answered, with `overrides`."""
+    """Whether the model continues, with `overrides`, once all calls are answered."""
     overrides: ResponseOverrides | None = None
 
 
@@ -97,14 +105,14 @@ class Ledger:
         self.overrides: ResponseOverrides | None = None
         """Those of the latest request of this turn."""
         self.tool_auto_response = True
-        """The model speaks on by itself after the results of tools that run in the client."""
+        """The model continues by itself after results of tools in a client."""
         self._responses: dict[str, Response] = {}
         self._waiting: list[Request] = []
         """Requests in order; unwanted ones come first."""
         self._is_owed = False
         """A response is still due after a lost link."""
         self._n_coming = 0
-        """How many responses come unasked after a lost link, to turns that are said again."""
+        """Unrequested responses due after a lost link, to turns that are replayed."""
         self._doubted_at: float | None = None
         """When an error that named no request was taken to refuse one; None where that no longer matters."""
         self._continues = False
@@ -372,7 +380,7 @@ class ServiceLedger:
         return self._asked_at is not None or bool(self._running)
 
     def may_request(self, now: float) -> bool:
-        """Whether a service with one response at a time accepts the next request.
+        """Whether a service with one response at a time accepts another request.
 
         It does once the response before has begun and was not cancelled, or was cancelled and is done. A request that
         nothing follows for `PATIENCE_S` holds back none.

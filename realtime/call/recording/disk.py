@@ -32,7 +32,7 @@ class Disk:
         return file.n_samples / file.rate_hz if file is not None else 0.0
 
     def begin(self) -> None:
-        """Make the folder, readable by the server's user alone, with a description of the call."""
+        """Make the folder, for the server's user alone, with the call's description."""
         self._wanted.mkdir(0o700, parents=True, exist_ok=True)
         folder, part = self._wanted, 1
         while (folder / "recording.json").exists():

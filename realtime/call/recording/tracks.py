@@ -15,9 +15,12 @@ MAX_INPUT_WAITING_MS = 10_000
 MAX_OUTPUT_BYTES = 8_000_000
 """The most sent speech that waits for its playback or the disk: 166 s at 24 kHz."""
 MAX_HOLE_MS = 10_000
-"""How far a gap in the client's count may reach beyond the present; a longer one ends at the present."""
+"""How far a gap in the client's count may pass the present.
+
+A longer one ends at the present.
+"""
 MAX_AHEAD_MS = 600_000
-"""How far a client that sends faster than real time may get ahead of the call; the excess is dropped."""
+"""How far a client may send ahead of the call; the excess is dropped."""
 INPUT_PAUSE_MS = 1_000
 """A client whose audio stays late for this long has paused; one that catches up was stalled."""
 ALIGNED_MS = 20
@@ -25,9 +28,9 @@ ALIGNED_MS = 20
 OUTPUT_PAUSE_MS = 500
 """A client this far behind in an item has paused; less is jitter of its reports."""
 DRY_JITTER_MS = 20
-"""Parts of speech with at most this gap between them, from a late chunk, are joined."""
+"""Speech parts with at most this gap, from late chunks, are joined."""
 REVISION_MS = 500
-"""How long the client may correct the end of the played audio before it is written."""
+"""How long the client may correct the played end before writing."""
 MAX_ITEMS = 10_000
 """The most items listed; the latest stay."""
 
@@ -124,7 +127,7 @@ class InputTrack(_Track):
         self._carry = PcmCarry()
         self._open: deque[_Piece] = deque()
         self._least_late: deque[int] = deque()
-        """The lateness of each open piece that no later piece undercuts, in order."""
+        """Lateness of open pieces that no later piece undercuts, in order."""
         self._count_end = 0
         self._shift = 0
         """The shift of the audio against the client's count."""

@@ -130,7 +130,7 @@ class GeminiDialect:
                 assert_never(read)
 
     def _begin(self, setup: w.Setup) -> list[c.ClientEvent]:
-        """Begin a session, or resume the handle's with this setup's settings, but not its model."""
+        """Begin a session, or resume the handle's with these settings; keeps its model."""
         if self._setup is not None:
             raise w.Refusal("A session has one setup.")
         config = settings.config_of(setup)

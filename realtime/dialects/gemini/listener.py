@@ -36,7 +36,7 @@ class Follower(Dialect, Protocol):
 
 
 NOTICE_S = 50.0
-"""Seconds between the notice and the end of a session, as at the service."""
+"""Seconds from the notice to the session's end, as at the service."""
 EXPIRING = "expiring"
 """The reason of the goodbye that gives notice, to this client alone."""
 

@@ -47,7 +47,7 @@ GATEWAY_CODES = {
 }
 """The service's names for our codes; every other code stays."""
 ENDS = {"agent_failed": (1011, "the model could not be had"), "agent_ended": (1011, "the model is gone")}
-"""How the socket is closed after a call that did not come to an ordinary end."""
+"""Close codes and reasons of sockets whose call ended abnormally."""
 
 
 class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeListener]):

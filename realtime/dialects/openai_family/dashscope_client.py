@@ -1,4 +1,4 @@
-"""Frames of DashScope's omni realtime clients, read as leniently as by the service.
+"""Frames of DashScope's omni realtime clients: read as leniently as by the service.
 
 Sources: the service's documentation, its SDK (2.0, both styles) and public clients. Undocumented keys are
 ignored. Nothing here is shared with the codec that speaks to the service itself.
@@ -34,7 +34,7 @@ FORMATS = ("pcm", "pcm16", "pcm24")
 """All three are pcm16 at the direction's own rate: the SDK says `pcm16` for both."""
 MODALITIES = ["text", "audio"]
 SERVICE_VOICES = frozenset(QWEN)
-"""A model behind that lists one of these is of the service's kind, whose voices are free strings."""
+"""Models that list one of these are the service's: voices are free strings."""
 TRANSCRIPTION_MODEL = "qwen3-asr-flash-realtime"
 DEFAULT_TURN_DETECTION: Json = {
     "type": "server_vad",
@@ -49,7 +49,7 @@ DETECTION_RANGES: dict[str, tuple[float, float]] = {
     "silence_duration_ms": (200, 6_000),
     "prefix_padding_ms": (0, 10_000),
 }
-"""The service takes thresholds from -1 to 1, every other model from 0 to 1."""
+"""Ranges of detection settings; only the service takes thresholds below 0 (from -1)."""
 
 ACTIVE = "conversation_already_has_active_response"
 NONE_ACTIVE = "response_cancel_not_active"

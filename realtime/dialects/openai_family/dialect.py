@@ -19,7 +19,7 @@ from realtime.message import ToolResultBlock
 from realtime.runtime import Runtime
 
 KEPT_GHOSTS = 64
-"""Responses that were withdrawn before anything was played, and that a client may still name."""
+"""Withdrawn, unplayed responses that a client may still name."""
 
 
 R = TypeVar("R", bound=Replies)

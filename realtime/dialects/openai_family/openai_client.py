@@ -1,4 +1,4 @@
-"""The eleven frames of OpenAI realtime clients, typed as strictly as by the service.
+"""The eleven frames of OpenAI realtime clients: typed as strictly as by the service.
 
 Source: API reference and recorded sessions of the GA protocol. Nothing here is shared with the codec that speaks to the
 service itself.

@@ -16,7 +16,7 @@ from realtime.message import ToolCallBlock
 INCOMPLETE = ("max_output_tokens", "content_filter")
 """Why a response may be incomplete; any other reason becomes the first."""
 MAX_CALL_ID_CHARS = 32
-"""OpenAI refuses longer ids of calls, so clients shorten them on their own before they send a result (LiveKit does)."""
+"""Longest call id at OpenAI: clients shorten longer ones before sending results (LiveKit does)."""
 
 
 def told_call_id(call_id: str) -> str:

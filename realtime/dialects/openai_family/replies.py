@@ -34,7 +34,7 @@ class Flavour(NamedTuple):
     call_item: Callable[[str, ToolCallBlock, str], Json]
     """A call by its item's id and its status."""
     new_message: Callable[[str], Json]
-    """A message of the agent that has no content yet, by its id."""
+    """Makes an agent's message without content, by its id."""
     item: Callable[[Item], Json]
 
 

@@ -63,7 +63,7 @@ class SetupComplete(_Read):
 
 
 class PartialArg(_Read):
-    """A piece of the arguments, at the place that a JSON path names.
+    """A piece of the arguments, at the place of a JSON path.
 
     Vertex only, as the SDK's types say.
     """
@@ -177,7 +177,10 @@ FAILURES = {
     "RESOURCE_EXHAUSTED": ("rate_limit_exceeded", "the provider account has no quota left for now", True),
     "UNAVAILABLE": ("provider_unavailable", "the provider is not available", True),
 }
-"""Code, sentence and whether trying again may help, by the status of an error. Unlisted ones may help, too."""
+"""Code, sentence and whether a retry may help, by error status.
+
+A retry may help after unlisted ones, too.
+"""
 
 _PHRASES = (
     ("api key", "UNAUTHENTICATED"),

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 READ = msgspec.json.Decoder(wire.Message)
 
 SLICED_FROM_BYTES = 1024
-"""From this size on, the audio is cut out of a frame instead of being read as JSON."""
+"""Size from which a frame's audio is cut out unread as JSON."""
 
 
 class Reader:
@@ -25,7 +25,7 @@ class Reader:
         self.unknown_frames = 0
         """Frames with an unknown key, beside `serverContent` or in it."""
         self.broken_frames = 0
-        """Frames that are not JSON or hold a field of a wrong type."""
+        """Frames that are not JSON or have a mistyped field."""
 
     def read(self, data: bytes) -> tuple[wire.Message | None, memoryview | None]:
         """Read the frame; return its media as base64 if it was cut out unread."""
@@ -57,7 +57,7 @@ class Reader:
 
 
 def cut_out(data: bytes) -> tuple[wire.Message, memoryview] | None:
-    """Return a frame without its media, and the media, if one part has any.
+    """Return a frame without its media, and the media of one part.
 
     Reading a frame of 26 kB as JSON costs several times as much as decoding its base64.
     """

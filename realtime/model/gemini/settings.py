@@ -1,4 +1,4 @@
-"""Settings of a Gemini Live connection, and which can change while it is open."""
+"""Settings of a Gemini Live connection: which can change while it is open."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def write_content(item: Item, signature: str | None = None) -> Json | None:
 
 
 def write_late_result(result: ToolResultBlock) -> Json:
-    """Write, as a turn, the result of a call unknown to this connection."""
+    """Write, as a turn, the result of a call this connection lacks."""
     return _content(
         "user", [{"text": f"[{result.name or 'the tool'} returned: {result.output_text(names_media=True)}]"}]
     )

@@ -1,4 +1,4 @@
-"""Resumption, responses, and the ids and order that Gemini Live leaves to us."""
+"""Resumption, responses, ids and order: what Gemini Live leaves to us."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Untold:
         return turns
 
     def told_by(self, message_index: int) -> str | None:
-        """The last item since the last response that this or an earlier message carried."""
+        """The last item since the last response up to this message."""
         return next((item_id for index, item_id in reversed(self._told) if index <= message_index), None)
 
     def answered(self) -> None:

@@ -7,7 +7,7 @@ from collections import deque
 from realtime.model.local.ears import Ended, Heard, Started
 
 _AT_ONCE_S = 0.05
-"""Speech that follows a turn within this time was recorded together with it, not spoken after it."""
+"""Speech this soon after a turn was recorded with it, not after."""
 
 
 class TurnsAhead:

@@ -72,7 +72,7 @@ class LocalConnection:
         self._voice = voice
         self._conversation = conversation
         self._continued: set[str] = set()
-        """The turns that continue the turn before them, which seemed to have ended."""
+        """Turns that continue a previous turn, which seemed to have ended."""
         self._on_event = on_event
         self._runtime = runtime
         self._profile = profile
@@ -266,7 +266,7 @@ class LocalConnection:
         return not response.done or now_s < response.played_by_s
 
     def _follow_next_turn(self) -> None:
-        """Act on the next waiting turn once the response before it has played."""
+        """Act on the next waiting turn once the previous response has played."""
         for due in self._ahead.next_turn():
             self._follow(due)
 

@@ -99,7 +99,7 @@ class Ears:
         self._last_end_ms = 0
         """Where the previous turn ended; earlier speech belongs to it."""
         self._discards = False
-        """Whether the client has cleared the current voice, which is then no turn."""
+        """Whether the client has cleared the current voice: it is no turn."""
         self._next: EndpointConfig | None = None
         """Settings that take effect when the current turn is over."""
 
@@ -207,7 +207,7 @@ class Ears:
                 assert_never(event)
 
     def _clip(self, start_ms: int, end_ms: int) -> bytes:
-        """Return the kept audio of a voice, with a margin before and after."""
+        """Return the kept audio of a voice, with a margin around it."""
         first = self._received_bytes - len(self._kept)
         before_ms = max(start_ms - _BEFORE_MS, min(start_ms, self._last_end_ms + _ECHO_MS), 0)
         begin = max(0, bytes_of(before_ms, RATE_HZ) - first)

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Progress = Callable[[str], None]
-"""Called from the loading thread with the name of each part that is being loaded."""
+"""Called from the loading thread with each part's name as it loads."""
 
 # Jobs that may wait for one thread; with more, responses would come half a minute late.
 _QUEUE_LIMIT = 64

@@ -91,7 +91,7 @@ class PassageSplitter:
         return None
 
     def _take_code(self, end: int) -> str:
-        """Return the code with its fence, up to this place in the rest."""
+        """Return the code with its fence, up to this place in it."""
         code = "".join((self._fence, *self._code, self._rest[:end]))
         self._fence, self._code, self._ends, self._rest = "", [], None, self._rest[end:]
         return code

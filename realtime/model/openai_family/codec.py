@@ -63,7 +63,7 @@ class FamilyCodec(Codec, Generic[Own]):
         self._added_ms = (0, 0)
         """What the service adds to speech: padding in front, and the silence it waits for behind."""
         self._delta: tuple[bytes, bytes, wire.AudioDelta] | None = None
-        """Of an audio delta what stands before its `event_id`, from there to the payload, and what they say."""
+        """The latest audio delta: bytes before `event_id`, bytes before the payload, meaning."""
         self._sounds: dict[str, _Sound] = {}
         self._growing: dict[str, ToolCallBlock] = {}
         """Tool calls whose arguments are arriving, by item."""

@@ -144,7 +144,7 @@ Own = (
 CANCELLED_NOTHING = Meaning("response_cancel_not_active", "client_error")
 """The response ended while our cancel was on its way."""
 IDLE = Meaning("response_idle_timeout", retryable=True)
-"""The service closes a session in which nothing was answered for some minutes; a new one is opened."""
+"""The error of a session closed after idle minutes; a new one is opened."""
 
 # `code` is often empty: the message says which error it is. Fragments in lower case.
 _BY_MESSAGE = (

@@ -29,7 +29,7 @@ class Family(NamedTuple):
     history_turns: int
     """How many turns of the user the model keeps in mind."""
     nested_audio: bool
-    """Its session has `audio.input` and `audio.output`, as OpenAI's has now, instead of flat fields."""
+    """Its session nests `audio.input` and `audio.output` like OpenAI's; else its fields are flat."""
     voices: tuple[str, ...]
     transcription_model: str
 
@@ -192,7 +192,7 @@ def write_images(item: Item) -> list[str]:
 
 
 def tell_result(call: ToolCallBlock | None, result: ToolResultBlock) -> str:
-    """A call and its result as a sentence, for a session without the call."""
+    """A call and its result in a sentence: for sessions without the call."""
     name = call.name if call is not None else result.name
     arguments = f" with {call.input}" if call is not None and call.input not in ("", "{}") else ""
     return f"The tool {name or result.id} was called{arguments} and returned: {result.output_text(names_media=True)}"

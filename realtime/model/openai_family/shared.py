@@ -58,7 +58,7 @@ class SecondLook(Generic[T]):
         self.unknown_frames = 0
         """Frames of a type that this codec has never heard of."""
         self.broken_frames = 0
-        """Frames that are no JSON, lack a field, or hold one of a wrong type."""
+        """Frames that are not JSON, or lack or mistype a field."""
 
     def read(self, data: bytes) -> T | None:
         """The frame without its optional fields of a wrong type; None where it says nothing to us."""

@@ -41,7 +41,7 @@ EXCERPTS = 4
 LOUD = 500
 """Level (of 32768) above which a voice speaks."""
 BEGINS_MS, ENDS_MS = 60, 500
-"""Length of voice that begins a turn, and of silence that ends it."""
+"""Length of voice that begins a turn, and silence that ends it."""
 
 
 class Vocabulary:
@@ -49,7 +49,7 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[str, int]] = {}
-        """Maps an excerpt to the words and the sample where it is in the recording."""
+        """Maps an excerpt to its words and its sample in the recording."""
 
     def add(self, pcm: bytes, words: str) -> None:
         """Learn a recording's loudest moments; several, in case one is lost."""

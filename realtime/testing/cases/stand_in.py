@@ -303,7 +303,7 @@ class _JoinedOutput(Output):
 
 
 class _Line(ScriptedConnection):
-    """A connection whose speech stops a response only if the settings allow, as at the services."""
+    """A connection whose speech stops a response only if settings allow it."""
 
     _output: _JoinedOutput
     _Output = _JoinedOutput

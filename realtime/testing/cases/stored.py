@@ -25,7 +25,7 @@ from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord, Lane, Played
 
 LOG_FILES = ("log.jsonl", "events.jsonl")
-"""The log in a case's folder, and in a call's folder of a `file:` store."""
+"""The log's name: in a case's folder, and in a `file:` store's."""
 RECORDING_FILE = "recording.json"
 _PAGE = 5_000
 """Entries per read: a store may serve others meanwhile."""

@@ -23,15 +23,17 @@ from realtime.testing.record import Lane
 
 OUTPUT_FILE = "output.flac"
 OPEN_MS = 60_000
-"""How much later than the call the things end that were still open then: a turn, a tool."""
+"""How long after the call still-open turns and tools end."""
 WITHDRAWN_MS = 100
 """How much later than its withdrawal an unplayed response comes: a replay may be a frame or two late."""
 _NOT_FOR_A_CASE = (
     *("recording", "model", "model_provider", "instructions"),
     *("extra", "token_hash", "token_expires_at"),
 )
-"""Settings that the test decides (which agent is called, and that a test is not recorded), and those that belong to the
-page and the server alone."""
+"""Settings that the test decides, or that only page and server use.
+
+The test decides which agent is called, and that it is not recorded.
+"""
 
 
 @dataclass(slots=True)

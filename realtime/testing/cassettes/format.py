@@ -240,7 +240,7 @@ def _broken(file: Path, number: int, problem: str) -> CaseError:
 
 
 def _check_order(file: Path, lines: Iterable[Line]) -> None:
-    """Check that time rises and that each leg in order begins with its link."""
+    """Check that time rises and each leg begins with its link."""
     at_ms, leg, is_open = 0, 0, False
     for number, line in enumerate(lines, 2):
         if line.at_ms < at_ms:

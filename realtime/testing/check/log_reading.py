@@ -1,4 +1,6 @@
-"""Reads a call's log as turns, responses, speeches and tool calls, in log time.
+"""Reads a call's log as turns, responses, speeches and tool calls.
+
+Times are the log's own.
 
 Pure.
 """
@@ -34,11 +36,11 @@ class LogReading:
         self.names: dict[str, str] = {}
         """Users' names by item."""
         self.marks: list[tuple[float, float]] = []
-        """(ms of the call, ms of the client's audio) of each report of a voice."""
+        """Ms of the call and ms of client audio, per reported voice."""
         self.starts: list[tuple[s.AgentInputStartedEvent, UserTurn]] = []
         """The reports that a voice began."""
         self.flushes: list[tuple[s.ServerAudioFlushEvent, list[tuple[Speech, str, float]]]] = []
-        """Each flush with the speeches that it met, their words and their ms of audio so far."""
+        """Each flush with the speeches it met, their words and audio ms."""
         self._turns: dict[str, UserTurn] = {}
         self._responses: dict[str, Response] = {}
         self._calls: dict[str, ToolCall] = {}

@@ -27,7 +27,7 @@ STAGES = {
     "first_audio": "the first sound left the server",
     "heard": "the first sound reached the ear",
 }
-"""The measurable stages of a response, each counted from the end of the user's voice."""
+"""A response's measurable stages: all from the end of the user's voice."""
 ANSWERED = frozenset({"response", "first_token", "first_audio", "heard"})
 """The stages that a turn without a response lacks."""
 
@@ -317,7 +317,7 @@ class Latency(Fluent):
         self._stage = stage
         self.samples: list[tuple[UserTurn, float]] = self._measured()
         self.unanswered: list[tuple[UserTurn, float]] = self._waited()
-        """The turns without a response, each with the ms that the user waited."""
+        """Turns without a response, each with the ms that the user waited."""
 
     @property
     def values_ms(self) -> list[float]:

@@ -28,7 +28,7 @@ BY_VOICE = ("speech_started", HASTY, "barge_in")
 NOTICED_MS = 80.0
 """Ms of voice that a detector needs before it reports one."""
 _BESIDE_MS = 50
-"""Ms within which a voice and the flush that it causes are logged."""
+"""Most ms between the log times of a voice and its flush."""
 
 
 class Reading:

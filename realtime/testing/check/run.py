@@ -43,7 +43,7 @@ __all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "Too
 __tracebackhide__ = True
 """pytest hides these frames: a failure shows the test's line."""
 ECHO_WORDS = 3
-"""A turn of at least this many words that repeat the agent's words is the agent's own voice."""
+"""A turn that repeats at least this many agent words is echo."""
 VOICE_LAG_MS = 1_000.0
 """Longest delay of a flush after the voice that causes it."""
 PAUSE_LAG_MS = 3_000.0
@@ -51,7 +51,7 @@ PAUSE_LAG_MS = 3_000.0
 WHOLE_CALL_MS = 20_000.0
 """A recording of this length is no single utterance: its edges do not show who speaks in it."""
 FLUSH_GRACE_MS = 100.0
-"""Ms that a device still plays after its page was told to be silent: the sound already handed to it."""
+"""Ms that a device plays after a flush: the sound it already has."""
 
 
 class Run(Subject):

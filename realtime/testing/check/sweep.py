@@ -34,11 +34,11 @@ EVERY_MS = 100
 MAX_LISTED = 20
 """Number of failures that are listed; the rest is counted."""
 TALKS_ON_MS = 300.0
-"""A reply that is still audible this long after the voice was noticed was not stopped by it."""
+"""A reply audible this long after a noticed voice was not stopped."""
 FLUSH_AFTER_MS = 1_000.0
 """Longest delay of the flush after its cause."""
 AFTERWARDS = Say("Yes, please?", ms=600)
-"""The answer of the case's model to an interruption for which it has no answer of its own."""
+"""The case model's response to an interruption that it does not foresee."""
 
 Check = Callable[[Run], object]
 PlayOnce = Callable[[Case, Path], Awaitable[CallRecord]]
@@ -51,7 +51,7 @@ class SweepFailure:
     after_ms: int
     """Heard ms of the reply when the user began."""
     error: AssertionError
-    """`CheckFailed` with its timeline, or `ScriptFailure` where the call could not go on."""
+    """`CheckFailed` with its timeline, or `ScriptFailure` where the call broke off."""
     record: CallRecord | None
     """The run; None where it did not reach its end."""
 

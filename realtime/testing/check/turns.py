@@ -16,7 +16,7 @@ from realtime.testing.record import Played
 USER = "user"
 """The name of an unnamed human."""
 HASTY = "hasty_turn"
-"""The reason of a flush that withdraws a response to a turn that goes on."""
+"""The flush reason for a response to a turn that continues."""
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ class Speech:
     """The words that were kept when it was cut."""
     cut_ms: int | None = None
     words_when_cut: Words | None = None
-    """Text, audio and the pace of the voice as known at that moment."""
+    """Text, audio and the voice's pace as known at that moment."""
     withdrawn: bool = False
     """Whether it was removed from the conversation."""
     gone_seq: int = 0

@@ -14,7 +14,7 @@ _HOP_MS = 10
 _SEARCH_MS = 400
 """Maximum delay of a voice's reported edges."""
 _BELOW_PEAK_DB = 35.0
-"""Sound this much quieter than the loudest 10 ms of a voice is silence."""
+"""How much quieter than a voice's loudest 10 ms counts as silence."""
 _PAUSE_HOPS = 20
 """Number of silent hops that separate two voices."""
 _PARTING_MS = 400
@@ -24,12 +24,15 @@ _FIRST_PARTING_MS = 2_000
 _AROUND_MS = 120
 """Accuracy of a recording's place in the lane."""
 _ABOVE_NOISE = 2.0
-"""Minimum ratio of a voice to the quietest tenth of its recording, unless it is about as loud as its loudest 10 ms."""
+"""Minimum ratio of a voice to its recording's quietest tenth.
+
+It does not hold for a voice about as loud as its loudest 10 ms.
+"""
 _NEARLY = 0.25
 
 
 class SpokenVoice:
-    """The spoken voice from `from_ms` to `to_ms` of the call, with silent ends.
+    """The spoken voice from `from_ms` to `to_ms` of the call; silent ends included.
 
     `after_ms` is where the recording before it ended: earlier audio is ignored.
     """

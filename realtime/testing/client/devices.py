@@ -16,7 +16,7 @@ OUTPUT_HZ = 24_000
 FRAME_MS = 40
 FRAME_SAMPLES = INPUT_HZ * FRAME_MS // 1000
 OUTPUT_LATENCY_S = 0.08
-"""Delay from the audio thread to the ear, as browsers report it for a laptop's speakers."""
+"""Delay from audio thread to ear: what browsers report for a laptop's speakers."""
 
 
 @dataclass(slots=True)

@@ -163,7 +163,7 @@ class Ear:
         return self._speaker.heard(item_id, now) * 1000 // OUTPUT_HZ
 
     def report(self) -> tuple[str | None, int]:
-        """Return the audible item and its heard ms if a report is due."""
+        """Return the audible item and its heard ms; None before the next report is due."""
         now = self._loop.time()
         # Times are sums of fractions: in two runs of one call the same report is due at the same frame.
         if now < self.next_report_s - 1e-6 or not self._reports:

@@ -15,9 +15,9 @@ from realtime.testing.client.pair import Frame
 from realtime.testing.client.steps import INPUT_HZ
 
 KEPT_SAMPLES = 10 * INPUT_HZ
-"""Samples of its latest speech (10 s) that a page keeps for re-sending."""
+"""Samples of its latest speech that a page keeps: 10 s."""
 Client = Literal["realtime.v1", "json", "agentscope1"]
-"""The project's page with binary frames, the same with JSON audio, or an AgentScope 1.x page."""
+"""A page: the project's (binary frames), the same with JSON audio, or AgentScope 1.x."""
 Outgoing = tuple[Frame, bool]
 """A frame, and whether it is audio."""
 
@@ -53,7 +53,7 @@ class Outbox:
         self._events.append((position, text))
 
     def keep_speech(self, offset: int, pcm: bytes, item_id: str | None, played_ms: int) -> None:
-        """Keep a speech frame, with its report of playback if `item_id` is given."""
+        """Keep a speech frame; with `item_id`, keep its report of playback too."""
         self._frames.append((offset, pcm, item_id, played_ms))
 
     def speech(self, offset: int, pcm: bytes, item_id: str | None, played_ms: int) -> Iterator[Outgoing]:

@@ -30,7 +30,7 @@ from realtime.testing.errors import ScriptFailure
 from realtime.testing.record import Lane, Played
 
 ANSWER_TIME_S = 60.0
-"""Seconds that a page waits for the server to make, resume or end a call."""
+"""Seconds for the server to make, resume or end a page's call."""
 FINAL_CODES = (1000, 1008, 1011, 4000)
 """Close codes after which a page does not resume."""
 

@@ -24,7 +24,7 @@ Application = Callable[[Any, Callable[[], Awaitable[Message]], Callable[[Message
 Direction = Literal["sent", "received"]
 """Seen from the server."""
 Tap = Callable[[Direction, Frame], None]
-"""Gets each frame at the moment when it arrives at the other end."""
+"""Gets each frame when it arrives at the other end."""
 
 LOST = 1006
 """The code of a lost socket, which neither side closed (RFC 6455)."""

@@ -34,7 +34,7 @@ class Speak(_Step, frozen=True, tag="speak"):
     """Where in the file to stop; None: at its end."""
     gain_db: float = 0.0
     noise: str | None = None
-    """`white`, `pink` or a file that is mixed in at `snr_db`, repeated if it is short."""
+    """`white`, `pink` or a file, mixed in at `snr_db`; repeated if short."""
     snr_db: float = 20.0
     wait: bool = True
     """Whether the step lasts until it is spoken; else the next step begins at once."""

@@ -69,7 +69,7 @@ class User:
         self._exchange = _Exchange(page)
         self._look: Callable[[], None] | None = None
         self.on_step: Callable[[int], None] = lambda _: None
-        """Called with the number of each step, from 1, before it is done."""
+        """Called with each step's number, from 1, before the step."""
         page.on_change = self._changed
 
     @property
@@ -307,7 +307,7 @@ class _Exchange:
         self._beside_another = False
         """Whether another response was pending when it began."""
         self._requested_at: int | None = None
-        """The place of a request made while a response was pending, which may count as its response."""
+        """Place of a request during a pending response, which may answer it."""
         self._turn_is_open = False
         self._turn_item: str | None = None
         self._responses: dict[str, _Response] = {}

@@ -24,7 +24,7 @@ class Caption(msgspec.Struct):
 
     who: str
     kind: str
-    """`speech` of any speaker, `typed` by a human, `text` that an agent wrote."""
+    """`speech` of any speaker, `typed` by a human, or an agent's `text`."""
     from_ms: float
     to_ms: float
     heard: str = ""
@@ -191,7 +191,7 @@ def _answer(reading: Reading, speech: Speech) -> Caption:
 
 
 def _steps(reading: Reading, turn: UserTurn) -> list[Step]:
-    """Return each stage's first moment, from voice end to playback, over all response parts."""
+    """Return each stage's first moment over all response parts: voice end to playback."""
     answers = [one for one in reading.responses if one.turn == turn.number and one.created_seq > turn.ended_seq]
     answers = [one for one in answers if not one.out_of_band]
     ids = {one.id for one in answers}

@@ -146,7 +146,7 @@ def _join_numbers(tokens: list[str]) -> list[str]:
 
 
 def _spoken_number(tokens: list[str], at: int) -> tuple[str, int]:
-    """Return the number at `at` as digits, and its count of tokens (0: no number)."""
+    """Return the number at `at` in digits, and its tokens (0: no number)."""
     total, group, end = 0.0, 0.0, at
     last_unit = math.inf
     while end < len(tokens):

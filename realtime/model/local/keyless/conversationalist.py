@@ -22,11 +22,11 @@ from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyT
 WHAT_I_AM = "I'm {me}, the small voice built into this server. I run right here: no key, no internet, and English only."
 SIMPLE_RULES = "I work by simple rules."
 ASK_THE_OPERATOR = "The operator of this server can give me a language model that can talk about anything."
-"""How to get a better language model, for callers who do not run the server."""
+"""How to get a better language model, for callers, not operators."""
 SET_A_KEY = (
     "For a language model that can talk about anything, set the variable OPENAI_API_KEY, and start the server again."
 )
-"""The same for the person who has started a server with its built-in agent."""
+"""The same, for the person who started a server without a key."""
 _LONGEST_ECHO_WORDS = 30
 _HIGHEST_COUNT = 50
 
