@@ -249,7 +249,7 @@ class Controller:
             self._tools.cancel_tools()
 
     def _cancel(self, response_id: str | None) -> None:
-        if response_id is None or self.ledger.is_current(response_id, self._ears.unheard_ms()):
+        if response_id is None or self.ledger.is_current(response_id, self._ears.unplayed_ms()):
             self._tools.cancel_tools()
             if self.turn.state is State.THINKING and not self.ledger.responding:
                 # The model may be about to respond by itself, and may still stop what it has not reported.
@@ -304,15 +304,15 @@ class Controller:
             signal,
             self._runtime.now() - lag_ms / 1000,
             responding=self.ledger.responding,
-            heard_ms=max(0, self._reply_items.heard_ms() - lag_ms),
-            unheard_ms=self._ears.unheard_ms(),
+            played_ms=max(0, self._reply_items.played_ms() - lag_ms),
+            unplayed_ms=self._ears.unplayed_ms(),
             news=self._items.has_news,
         )
         if Action.FLUSH in actions or Action.WITHDRAW in actions:
             self._interrupt(actions, "hasty_turn" if Action.WITHDRAW in actions else signal.value)
         if typed is not None:
             self._items.put(typed)
-        goes_on = not self.turn.interrupts and (self.ledger.responding or self._ears.unheard_ms() > 0)
+        goes_on = not self.turn.interrupts and (self.ledger.responding or self._ears.unplayed_ms() > 0)
         if Action.FLUSH in actions or (not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions)):
             self.ledger.new_turn()
             self._reply_items.clear()

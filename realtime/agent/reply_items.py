@@ -41,9 +41,9 @@ class ReplyItems:
         if item_id not in self.written:
             self.written.append(item_id)
 
-    def heard_ms(self) -> int:
+    def played_ms(self) -> int:
         """How much of the spoken items was played."""
-        return sum(self._ears.heard_ms(item_id) for item_id in self.spoken)
+        return sum(self._ears.played_ms(item_id) for item_id in self.spoken)
 
     @property
     def is_known(self) -> bool:
@@ -76,26 +76,26 @@ class ReplyItems:
         """
         cuts_ms: dict[str, int] = {}
         for item_id in item_ids:
-            heard_ms = self._ears.heard_ms(item_id)
-            portion = portion_played(heard_ms, self._conversation.audio_ms(item_id))
+            played_ms = self._ears.played_ms(item_id)
+            portion = portion_played(played_ms, self._conversation.audio_ms(item_id))
             if portion == "none":
                 self.withdraw(item_id)
             elif portion == "part":
-                cuts_ms[item_id] = heard_ms
-                self.cut(item_id, heard_ms)
+                cuts_ms[item_id] = played_ms
+                self.cut(item_id, played_ms)
         return cuts_ms
 
     def correct(self, cuts_ms: dict[str, int]) -> None:
         """Move cuts here to what a late client reports; the model has thrown away what was cut off."""
         for item_id, cut_ms in cuts_ms.items():
-            heard_ms = self._ears.heard_ms(item_id)
-            if heard_ms != cut_ms and item_id in self._conversation:
-                cuts_ms[item_id] = heard_ms
-                self._tell_cut(item_id, self._conversation.truncate(item_id, heard_ms, anew=True))
+            played_ms = self._ears.played_ms(item_id)
+            if played_ms != cut_ms and item_id in self._conversation:
+                cuts_ms[item_id] = played_ms
+                self._tell_cut(item_id, self._conversation.truncate(item_id, played_ms, anew=True))
 
-    def cut(self, item_id: str, heard_ms: int) -> None:
+    def cut(self, item_id: str, played_ms: int) -> None:
         """Cut the item to this much audio: here, at the model and for listeners."""
-        cut = self._conversation.truncate(item_id, heard_ms)
+        cut = self._conversation.truncate(item_id, played_ms)
         if self._profile.supports_truncation:
             self._send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))
         self._tell_cut(item_id, cut)

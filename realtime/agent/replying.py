@@ -124,10 +124,10 @@ class ReplyQueue:
 async def _silence(call: OwnCall) -> None:
     """Wait until all that was said has been played."""
     while True:
-        unheard_ms = call.audience.unheard_ms()
-        if unheard_ms <= 0:
+        unplayed_ms = call.audience.unplayed_ms()
+        if unplayed_ms <= 0:
             return
-        await asyncio.sleep(unheard_ms / 1000)
+        await asyncio.sleep(unplayed_ms / 1000)
 
 
 class _Turn:

@@ -94,26 +94,6 @@ class Endpoint:
     Events per turn: SpeechStarted, any SpeechPaused and SpeechResumed, TurnEnded.
     """
 
-    __slots__ = (
-        "_config",
-        "_end_ms",
-        "_in_turn",
-        "_min_run",
-        "_paused",
-        "_paused_pcm",
-        "_position_ms",
-        "_pre_roll_frames",
-        "_recent",
-        "_rest",
-        "_run",
-        "_run_sure",
-        "_start_ms",
-        "_unsure_run",
-        "_utterance",
-        "_vad",
-        "_voiced",
-    )
-
     def __init__(self, vad: Vad, config: EndpointConfig | None = None) -> None:
         config = config or EndpointConfig()
         self._vad = vad

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.audio.pcm import SAMPLE_BYTES, bytes_of
 
 FRAME_MS = 20
 FADE_MS = 5
@@ -69,41 +70,27 @@ class Mixed(NamedTuple):
     has_voices: bool
 
 
+@dataclass(slots=True)
 class _Voice:
-    __slots__ = (
-        "dry_at",
-        "early_ms",
-        "fades_in",
-        "is_even",
-        "judged_bytes",
-        "last",
-        "nears",
-        "since",
-        "sounds",
-        "target_ms",
-        "waiting",
-    )
-
-    def __init__(self) -> None:
-        self.waiting = bytearray()
-        self.sounds = False
-        self.fades_in = False
-        self.target_ms = FRAME_MS
-        """The buffer that fills before the voice begins to sound."""
-        self.is_even = True
-        """Whether its chunks are whole frames."""
-        self.since = 0.0
-        """When the first waiting audio came."""
-        self.dry_at: float | None = None
-        """When its audio ran out."""
-        self.last = 0
-        """The last sample that sounded."""
-        self.nears = 0
-        """The number of quiet frames to drop next."""
-        self.judged_bytes = 0
-        """The audio that sounded since its line was last judged."""
-        self.early_ms = math.inf
-        """How much earlier than needed all audio has come since."""
+    waiting: bytearray = field(default_factory=bytearray)
+    sounds: bool = False
+    fades_in: bool = False
+    target_ms: int = FRAME_MS
+    """The buffer that fills before the voice begins to sound."""
+    is_even: bool = True
+    """Whether its chunks are whole frames."""
+    since: float = 0.0
+    """When the first waiting audio came."""
+    dry_at: float | None = None
+    """When its audio ran out."""
+    last: int = 0
+    """The last sample that sounded."""
+    nears: int = 0
+    """The number of quiet frames to drop next."""
+    judged_bytes: int = 0
+    """The audio that sounded since its line was last judged."""
+    early_ms: float = math.inf
+    """How much earlier than needed all audio has come since."""
 
     def judge_anew(self) -> None:
         """Forget what is known of its line."""
@@ -130,7 +117,7 @@ class Mixer:
         self._rate_hz = rate_hz
         self._frame = rate_hz * FRAME_MS // 1000
         self.frame_bytes = self._frame * SAMPLE_BYTES
-        self._short_bytes = self._bytes_of(_SHORT_MS)
+        self._short_bytes = bytes_of(_SHORT_MS, self._rate_hz)
         self._next_at = 0.0
         """When the next frame is due."""
         self._down = np.arange(self._fade - 1, -1, -1) / self._fade
@@ -165,8 +152,8 @@ class Mixer:
         voice.waiting += pcm
         if now == voice.since:
             voice.is_even = -len(voice.waiting) % self.frame_bytes <= self._short_bytes
-        if len(voice.waiting) > self._bytes_of(LATE_MS):
-            surplus = len(voice.waiting) - self._bytes_of(max(JITTERY_MS, voice.target_ms))
+        if len(voice.waiting) > bytes_of(LATE_MS, self._rate_hz):
+            surplus = len(voice.waiting) - bytes_of(max(JITTERY_MS, voice.target_ms), self._rate_hz)
             if voice.sounds:
                 self._leave_out(voice, surplus)
             else:
@@ -258,12 +245,12 @@ class Mixer:
         waited_ms = (now - voice.since) * 1000 + _SLACK_MS
         if waited_ms >= voice.target_ms:
             return True
-        return n_bytes >= self._bytes_of(voice.target_ms) and (voice.is_even or waited_ms >= FRAME_MS)
+        return n_bytes >= bytes_of(voice.target_ms, self._rate_hz) and (voice.is_even or waited_ms >= FRAME_MS)
 
     def _judge(self, voice: _Voice, n_bytes: int) -> None:
         """Count audio that sounded; after more delay than needed, schedule frames to drop."""
         voice.judged_bytes += n_bytes
-        if voice.judged_bytes < self._bytes_of(_CALM_MS):
+        if voice.judged_bytes < bytes_of(_CALM_MS, self._rate_hz):
             return
         early_ms, spare_ms, not_yet = voice.early_ms, voice.early_ms - _SPARE_MS, voice.nears
         voice.judge_anew()
@@ -309,9 +296,6 @@ class Mixer:
             del self._voices[quiet[0] if quiet else next(iter(self._voices))]
         voice = self._voices[name] = _Voice()
         return voice
-
-    def _bytes_of(self, ms: int) -> int:
-        return ms * self._rate_hz // 1000 * SAMPLE_BYTES
 
 
 def _is_quiet(pcm: bytearray) -> bool:

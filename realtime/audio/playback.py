@@ -12,9 +12,10 @@ clock that does not go back.
 
 import math
 from collections import deque
+from dataclasses import dataclass
 from typing import ClassVar
 
-from realtime.audio.pcm import SAMPLE_BYTES, ms_of
+from realtime.audio.pcm import SAMPLE_BYTES, bytes_of, ms_of
 
 KEPT_ITEMS = 32
 """Items that a clock remembers; for older ones it returns 0."""
@@ -29,14 +30,12 @@ MIN_CHUNK_MS = 40
 MAX_CHUNK_MS = 100
 
 
+@dataclass(slots=True, eq=False)
 class _Item:
-    __slots__ = ("epoch", "heard", "item_id", "sent")
-
-    def __init__(self, item_id: str, epoch: int) -> None:
-        self.item_id = item_id
-        self.epoch = epoch
-        self.sent = 0
-        self.heard = 0
+    item_id: str
+    epoch: int
+    sent: int = 0
+    heard: int = 0
 
 
 class PlaybackClock:
@@ -46,7 +45,7 @@ class PlaybackClock:
     subclass. Raises ValueError unless the rate is positive.
     """
 
-    __slots__ = ("_epoch", "_items", "_queue", "_rate_hz", "_unheard")
+    __slots__ = ("_epoch", "_items", "_queue", "_rate_hz", "_unplayed")
     estimates: ClassVar[bool] = True
     """Whether the played position is an estimate instead of the client's acknowledgement."""
     _runs: ClassVar[bool] = True
@@ -59,7 +58,7 @@ class PlaybackClock:
         self._items: dict[str, _Item] = {}
         # Items with unplayed audio, in playing order. Two that grow at once are assumed to play one after the other.
         self._queue: list[_Item] = []
-        self._unheard = 0
+        self._unplayed = 0
         # Items of an earlier epoch were flushed: their late audio is not played.
         self._epoch = 0
 
@@ -85,7 +84,7 @@ class PlaybackClock:
             self._queue.append(item)
         item.sent = start + samples
         self._started(samples, now)
-        self._unheard += samples
+        self._unplayed += samples
         return start
 
     @property
@@ -93,8 +92,8 @@ class PlaybackClock:
         """Whether a flushed client still has to acknowledge how far it played."""
         return False
 
-    def ack(self, item_id: str, heard_ms: int, now: float, *, flushed: bool = False) -> None:
-        """Take the client's acknowledgement: it played *heard_ms* of the item, and all items before it.
+    def ack(self, item_id: str, played_ms: int, now: float, *, flushed: bool = False) -> None:
+        """Take the client's acknowledgement: it played *played_ms* of the item, and all items before it.
 
         Only :class:`AcknowledgedPlayback` uses it. Unknown items and smaller positions change nothing. A flushed item
         is acknowledged up to the reply to the flush, which has `flushed`.
@@ -103,9 +102,9 @@ class PlaybackClock:
     def flush(self, now: float) -> None:
         """Flush: no more of the present items will be played, even if more is sent."""
         self._advance(now)
-        self._drop_unheard()
+        self._drop_unplayed()
 
-    def truncate(self, item_id: str, heard_ms: int, now: float) -> None:
+    def truncate(self, item_id: str, played_ms: int, now: float) -> None:
         """Set the played part of this item (at most what was sent). Flushes it.
 
         If it is still unplayed, all later items are flushed, too; for an older or unknown one nothing else is. The
@@ -117,13 +116,13 @@ class PlaybackClock:
             return
         newest = next(reversed(self._items))
         if item in self._queue or (not self._queue and item_id == newest):
-            self._drop_unheard()
+            self._drop_unplayed()
         else:
             # Other items play on, even one that ran dry; no more of this one will be played.
             item.epoch = self._epoch - 1
-        item.heard = min(item.sent, max(0, heard_ms) * self._rate_hz // 1000)
+        item.heard = min(item.sent, max(0, played_ms) * self._rate_hz // 1000)
 
-    def heard_ms(self, item_id: str, now: float) -> int:
+    def played_ms(self, item_id: str, now: float) -> int:
         """Return the played part of an item in ms, rounded down; 0 for an unknown item."""
         self._advance(now)
         item = self._items.get(item_id)
@@ -140,7 +139,7 @@ class PlaybackClock:
         """Return the items of which audio was sent."""
         return {item.item_id for item in self._items.values() if item.sent}
 
-    def unheard_items(self, now: float) -> list[str]:
+    def unplayed_items(self, now: float) -> list[str]:
         """Return the items with unplayed audio, in playing order."""
         self._advance(now)
         return [item.item_id for item in self._queue]
@@ -150,15 +149,15 @@ class PlaybackClock:
         item = self._items.get(item_id)
         return 0 if item is None else item.sent * 1000 // self._rate_hz
 
-    def unheard_ms(self, now: float) -> int:
+    def unplayed_ms(self, now: float) -> int:
         """Return the unplayed audio in ms, rounded up: 0 means silence at the client."""
         self._advance(now)
-        return -(-self._unheard * 1000 // self._rate_hz)
+        return -(-self._unplayed * 1000 // self._rate_hz)
 
     def finished_at(self, now: float) -> float | None:
         """Return when the client will have played everything, in seconds of `now`; None if it has."""
         self._advance(now)
-        return self._end(now) if self._unheard else None
+        return self._end(now) if self._unplayed else None
 
     def _advance(self, now: float) -> None:
         raise NotImplementedError
@@ -171,7 +170,7 @@ class PlaybackClock:
 
     def _hear(self, samples: int) -> None:
         """Count *samples* (at most the unplayed ones) as played, oldest item first."""
-        self._unheard -= samples
+        self._unplayed -= samples
         queue = self._queue
         while samples:
             item = queue[0]
@@ -183,16 +182,16 @@ class PlaybackClock:
             samples -= open_samples
             queue.pop(0)
 
-    def _drop_unheard(self) -> None:
+    def _drop_unplayed(self) -> None:
         self._queue.clear()
-        self._unheard = 0
+        self._unplayed = 0
         self._epoch += 1
 
     def _forget_oldest(self) -> None:
         oldest = self._items.pop(next(iter(self._items)))
         if oldest.heard < oldest.sent and oldest.epoch == self._epoch:
             self._queue.remove(oldest)
-            self._unheard -= oldest.sent - oldest.heard
+            self._unplayed -= oldest.sent - oldest.heard
 
 
 class AcknowledgedPlayback(PlaybackClock):
@@ -216,13 +215,13 @@ class AcknowledgedPlayback(PlaybackClock):
         self._flushed = {item.item_id for item in self._queue}
         super().flush(now)
 
-    def ack(self, item_id: str, heard_ms: int, now: float, *, flushed: bool = False) -> None:
+    def ack(self, item_id: str, played_ms: int, now: float, *, flushed: bool = False) -> None:
         item = self._items.get(item_id)
-        if item is None or heard_ms < 0 or (item.epoch != self._epoch and item_id not in self._flushed):
+        if item is None or played_ms < 0 or (item.epoch != self._epoch and item_id not in self._flushed):
             return
-        samples = heard_ms * self._rate_hz // 1000
+        samples = played_ms * self._rate_hz // 1000
         # A client counts whole ms: its last acknowledgement includes the fraction behind it.
-        if samples >= item.sent or heard_ms >= item.sent * 1000 // self._rate_hz:
+        if samples >= item.sent or played_ms >= item.sent * 1000 // self._rate_hz:
             samples = item.sent
         if item_id in self._flushed:
             item.heard = max(item.heard, samples)
@@ -241,11 +240,11 @@ class AcknowledgedPlayback(PlaybackClock):
         pass
 
     def _started(self, samples: int, now: float) -> None:
-        if not self._unheard:
+        if not self._unplayed:
             self._moved_at = now
 
     def _end(self, now: float) -> float:
-        return max(now, self._moved_at + self._unheard / self._rate_hz)
+        return max(now, self._moved_at + self._unplayed / self._rate_hz)
 
 
 class EstimatedPlayback(PlaybackClock):
@@ -264,16 +263,16 @@ class EstimatedPlayback(PlaybackClock):
         self._play_end = 0.0
 
     def _advance(self, now: float) -> None:
-        unheard = self._unheard
-        if not unheard:
+        unplayed = self._unplayed
+        if not unplayed:
             return
         # Rounded up to a whole sample; the small term compensates the float error.
         left = max(0, math.ceil((self._play_end - now) * self._rate_hz - 1e-3))
-        if left < unheard:
-            self._hear(unheard - left)
+        if left < unplayed:
+            self._hear(unplayed - left)
 
     def _started(self, samples: int, now: float) -> None:
-        if not self._unheard:
+        if not self._unplayed:
             self._play_end = now + self._start_delay_s
         self._play_end += samples / self._rate_hz
 
@@ -335,11 +334,11 @@ class PlayoutBuffer:
         """
         due: list[tuple[str, bytes]] = []
         start = max(self.ahead_until, now)
-        most_bytes = self._bytes_of(MAX_CHUNK_MS)
+        most_bytes = bytes_of(MAX_CHUNK_MS, self._rate_hz)
         while self._chunks:
             room_bytes = int((now + ahead_ms / 1000 - start) / self._byte_s + 1e-3) & ~1
             want_bytes = min(room_bytes, most_bytes)
-            if want_bytes < min(self._bytes_of(MIN_CHUNK_MS), self._run_bytes()):
+            if want_bytes < min(bytes_of(MIN_CHUNK_MS, self._rate_hz), self._run_bytes()):
                 break
             chunk = self._take(want_bytes)
             start += len(chunk[1]) * self._byte_s
@@ -360,7 +359,7 @@ class PlayoutBuffer:
         """Return when :meth:`pop_due` next has audio, perhaps in the past; None if empty."""
         if not self._chunks:
             return None
-        shortest_s = min(self._bytes_of(MIN_CHUNK_MS), self._run_bytes()) * self._byte_s
+        shortest_s = min(bytes_of(MIN_CHUNK_MS, self._rate_hz), self._run_bytes()) * self._byte_s
         return self.ahead_until + shortest_s - ahead_ms / 1000
 
     def clear(self) -> int:
@@ -379,16 +378,13 @@ class PlayoutBuffer:
         """Return the duration of the queue in ms."""
         return ms_of(self.size_bytes, self._rate_hz)
 
-    def _bytes_of(self, ms: int) -> int:
-        return ms * self._rate_hz // 1000 * SAMPLE_BYTES
-
     def _run_bytes(self) -> int:
         """Return the contiguous bytes of the first item, up to one chunk.
 
         The chunk is the shortest one that is sent.
         """
         head_id = self._chunks[0][0]
-        enough_bytes = self._bytes_of(MIN_CHUNK_MS)
+        enough_bytes = bytes_of(MIN_CHUNK_MS, self._rate_hz)
         run_bytes = -self._head_offset
         for item_id, pcm in self._chunks:
             if item_id != head_id:

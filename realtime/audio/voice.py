@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from realtime.audio.pcm import SAMPLE_BYTES
@@ -26,19 +28,17 @@ def is_voice(item_id: str) -> bool:
     return _VOICE in item_id
 
 
+@dataclass(slots=True)
 class _Converted:
     """The voice at one rate."""
 
-    __slots__ = ("format", "number", "pcm", "resampler", "start")
-
-    def __init__(self, in_hz: int, out_hz: int) -> None:
-        self.resampler = Resampler(in_hz, out_hz)
-        self.format = AudioFormat.pcm16(out_hz)
-        self.number = 0
-        """The number of the last converted chunk."""
-        self.pcm = b""
-        self.start = 0
-        """Where it begins, in samples passed on before."""
+    resampler: Resampler
+    format: AudioFormat
+    number: int = 0
+    """The number of the last converted chunk."""
+    pcm: bytes = b""
+    start: int = 0
+    """Where it begins, in samples passed on before."""
 
 
 class Voice:
@@ -110,5 +110,5 @@ class Voice:
         return Chunk(event, one.start)
 
     def _to(self, rate_hz: int) -> _Converted:
-        one = self._converted[rate_hz] = _Converted(self._rate_hz, rate_hz)
+        one = self._converted[rate_hz] = _Converted(Resampler(self._rate_hz, rate_hz), AudioFormat.pcm16(rate_hz))
         return one

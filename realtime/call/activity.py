@@ -54,7 +54,7 @@ class Activity:
                 self._timers.cancel("audio")
         elif isinstance(event, s.AgentResponseDoneEvent):
             # It is heard for a while yet, as far as is known now: a client that never acknowledges keeps no call alive.
-            self._active_at = self._now() + self._audience.unheard_ms() / 1000
+            self._active_at = self._now() + self._audience.unplayed_ms() / 1000
 
     def _watch_audio(self, received_samples: int, looks: int) -> None:
         """Watch, while the user speaks, for a client that stops sending: it sends no silence either.

@@ -59,17 +59,17 @@ class Audience:
 
     # -- what is heard (`realtime.call.participant.Ears`) ----------------------------------------------------------
 
-    def heard_ms(self, item_id: str) -> int:
+    def played_ms(self, item_id: str) -> int:
         """See `Ears`."""
         now = self._now()
         if self.ear is not None:
-            return self.ear.clock.heard_ms(item_id, now)
-        return max((one.clock.heard_ms(item_id, now) for one in self.listeners), default=0)
+            return self.ear.clock.played_ms(item_id, now)
+        return max((one.clock.played_ms(item_id, now) for one in self.listeners), default=0)
 
-    def unheard_ms(self) -> int:
+    def unplayed_ms(self) -> int:
         """See `Ears`."""
         now = self._now()
-        return max((one.unheard_ms(now) for one in self.listeners), default=0)
+        return max((one.unplayed_ms(now) for one in self.listeners), default=0)
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `Ears`."""
@@ -80,10 +80,10 @@ class Audience:
         for listener in self.listeners:
             listener.deliver_voice(voice.chunk(listener.rate_hz, self._log.now_ms()))
 
-    def unheard_items(self) -> set[str]:
+    def unplayed_items(self) -> set[str]:
         """The ids of the items that were not heard to their end."""
         now = self._now()
-        return {item_id for one in self.listeners for item_id in (*one.clock.unheard_items(now), *one.unsent)}
+        return {item_id for one in self.listeners for item_id in (*one.clock.unplayed_items(now), *one.unsent)}
 
     # -- what is received ------------------------------------------------------------------------------------------
 

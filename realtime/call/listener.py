@@ -96,7 +96,7 @@ class Listener:
         self._resampler: Resampler | None = None
         self._model_rate_hz = output_rate_hz
         self._resumes_with = resumes_with
-        self._unheard = UnplayedAudio(self.clock, runtime.now) if resumes_with is not None else None
+        self._unplayed = UnplayedAudio(self.clock, runtime.now) if resumes_with is not None else None
         self._begun_before: set[str] = set()
         """Items whose speech began on an earlier socket; not continued on this one."""
         self._waiting: list[s.ServerEvent | Chunk] = []
@@ -140,10 +140,10 @@ class Listener:
         """Whether this client may come back after its socket was lost."""
         return self._resumes_with is not None
 
-    def unheard_ms(self, now: float) -> int:
+    def unplayed_ms(self, now: float) -> int:
         """Speech that this client will still hear: what it was sent, and what waits for it."""
         waiting_bytes = self._waiting_audio_bytes + (self._pacer.waiting_bytes if self._pacer is not None else 0)
-        return self.clock.unheard_ms(now) + waiting_bytes * 500 // self._rate_hz
+        return self.clock.unplayed_ms(now) + waiting_bytes * 500 // self._rate_hz
 
     # -- reading the log -------------------------------------------------------------------------------------------
 
@@ -230,8 +230,8 @@ class Listener:
         if self._waiting_audio_bytes:
             self._waiting = [e for e in self._waiting if not _is_speech(e)]
             self._waiting_audio_bytes = 0
-        if self._unheard is not None:
-            self._unheard.clear()
+        if self._unplayed is not None:
+            self._unplayed.clear()
         return self._pacer.flush(self._now()) if self._pacer is not None else []
 
     # -- writing ---------------------------------------------------------------------------------------------------
@@ -253,8 +253,8 @@ class Listener:
     def _count(self, event: s.AgentResponseAudioDeltaEvent) -> int | None:
         """The speech is the client's now. Returns where in its item it begins, in samples."""
         start = self.clock.sent(event.item_id, len(event.delta), self._now())
-        if self._unheard is not None and start is not None:
-            self._unheard.add(event, start)
+        if self._unplayed is not None and start is not None:
+            self._unplayed.add(event, start)
         return start
 
     def _write(self, event: s.ServerEvent | Chunk) -> bool:
@@ -340,9 +340,9 @@ class Listener:
                 earlier.part()
             self.clock = earlier.clock
             self._resampler, self._model_rate_hz = earlier._resampler, earlier._model_rate_hz
-            self._unheard, earlier._unheard = earlier._unheard, None
+            self._unplayed, earlier._unplayed = earlier._unplayed, None
             self._begun_before = self.clock.begun()
-        chunks = self._unheard.rest() if self._unheard is not None else []
+        chunks = self._unplayed.rest() if self._unplayed is not None else []
         self._max_waiting = MAX_CONTROL_EVENTS + len(missed) + len(chunks)
         for one in heapq.merge(chunks, missed, key=_place):
             if self._drainer is not None:

@@ -26,10 +26,10 @@ class Ears(Protocol):
     On an interruption the listener whose user interrupts counts, else the one that is furthest.
     """
 
-    def heard_ms(self, item_id: str) -> int:
+    def played_ms(self, item_id: str) -> int:
         """How much of the item's audio was heard, in ms."""
 
-    def unheard_ms(self) -> int:
+    def unplayed_ms(self) -> int:
         """How much audio was sent but is not heard yet, in ms; 0 means silence."""
 
     def after_flush(self, settle: Callable[[], None]) -> None:

@@ -83,9 +83,9 @@ class Played:
         clock.ack(item_id, played_ms, now, flushed=flushed)
         if clock.estimates:
             return
-        heard_ms = clock.heard_ms(item_id, now)
-        is_end = flushed or (heard_ms >= clock.sent_ms(item_id) and item_id in self._complete)
-        self._tell(item_id, heard_ms, is_end=is_end)
+        played_ms = clock.played_ms(item_id, now)
+        is_end = flushed or (played_ms >= clock.sent_ms(item_id) and item_id in self._complete)
+        self._tell(item_id, played_ms, is_end=is_end)
         if self._settle is not None and (flushed or self._timer is not None):
             self._answered()
 
@@ -106,8 +106,8 @@ class Played:
     def _time_over(self) -> None:
         for listener in self._listeners():
             if listener.clock.awaits_answer and self._item_id is not None:
-                heard_ms = listener.clock.heard_ms(self._item_id, self._now())
-                self._tell(self._item_id, heard_ms, is_end=True, estimated=True)
+                played_ms = listener.clock.played_ms(self._item_id, self._now())
+                self._tell(self._item_id, played_ms, is_end=True, estimated=True)
         self._timer = None
         if self._settle is not None:
             self._settle()
@@ -156,23 +156,23 @@ class Played:
         for listener in self._listeners():
             clock = listener.clock
             if item_id == self._item_id and not clock.estimates and self._told_ms < clock.sent_ms(item_id):
-                heard_ms = clock.heard_ms(item_id, self._now())
-                if heard_ms >= clock.sent_ms(item_id):
-                    self._tell(item_id, heard_ms, is_end=True)
+                played_ms = clock.played_ms(item_id, self._now())
+                if played_ms >= clock.sent_ms(item_id):
+                    self._tell(item_id, played_ms, is_end=True)
         if self._look_timer is not None:
             self._look_again()
 
-    def _tell(self, item_id: str, heard_ms: int, *, is_end: bool, estimated: bool = False) -> None:
+    def _tell(self, item_id: str, played_ms: int, *, is_end: bool, estimated: bool = False) -> None:
         """Log playback: at the first sound, every second and at the end."""
         is_first = item_id != self._item_id
-        if not self._tells or heard_ms <= (0 if is_first else self._told_ms):
+        if not self._tells or played_ms <= (0 if is_first else self._told_ms):
             return
-        if not (is_first or is_end) and heard_ms - self._told_ms < TOLD_EVERY_MS:
+        if not (is_first or is_end) and played_ms - self._told_ms < TOLD_EVERY_MS:
             return
-        self._item_id, self._told_ms = item_id, heard_ms
+        self._item_id, self._told_ms = item_id, played_ms
         self._log.append(
             s.ServerPlaybackEvent(
-                item_id=item_id, played_ms=heard_ms, input_offset=self._received_samples(), estimated=estimated
+                item_id=item_id, played_ms=played_ms, input_offset=self._received_samples(), estimated=estimated
             )
         )
 
@@ -185,18 +185,18 @@ class Played:
             clock = listener.clock
             if not clock.estimates:
                 continue
-            queue = clock.unheard_items(now)
+            queue = clock.unplayed_items(now)
             if self._item_id is not None and self._item_id not in queue:
-                self._tell(self._item_id, clock.heard_ms(self._item_id, now), is_end=True, estimated=True)
+                self._tell(self._item_id, clock.played_ms(self._item_id, now), is_end=True, estimated=True)
             if queue:
-                self._tell(queue[0], clock.heard_ms(queue[0], now), is_end=False, estimated=True)
+                self._tell(queue[0], clock.played_ms(queue[0], now), is_end=False, estimated=True)
         self._look_again()
 
     def _look_again(self) -> None:
         self._stop_looking()
         now, next_s = self._now(), LOOK_S if self._open_items else None
         for clock in [one.clock for one in self._listeners() if one.clock.estimates]:
-            queue = clock.unheard_items(now)
+            queue = clock.unplayed_items(now)
             if not queue:
                 continue
             next_s = TOLD_EVERY_MS / 1000 if self._item_id == queue[0] else LOOK_S

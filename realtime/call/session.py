@@ -400,7 +400,7 @@ class Session:
         if reason in ("idle", "call_limit", "shutdown"):
             self.say_goodbye(reason)
         if reason in ("listener_gone", "shutdown"):
-            self._cut_unheard()
+            self._cut_unplayed()
         try:
             try:
                 await self.participant.leave(reason)
@@ -416,13 +416,13 @@ class Session:
                 await listener.finish(QUEUE_DRAIN_S)
                 self.detach(listener)
 
-    def _cut_unheard(self) -> None:
+    def _cut_unplayed(self) -> None:
         """Cut what was not heard: a call that may go on later goes on with what was."""
-        unheard = self.audience.unheard_items()
+        unplayed = self.audience.unplayed_items()
         for item in self.conversation.items():
-            if item.id not in unheard:
+            if item.id not in unplayed:
                 continue
-            cut = self.conversation.truncate(item.id, self.audience.heard_ms(item.id))
+            cut = self.conversation.truncate(item.id, self.audience.played_ms(item.id))
             self.log.append(cut.event(item.id, self.participant.agent_id or "", self.participant.name))
 
     def _close(self, reason: str) -> None:

@@ -6,6 +6,7 @@ prefix names the sender: `client_*`, `server_*`, `agent_*`, `model_*`.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -29,7 +30,12 @@ ConversationMode = Literal["auto", "none"]
 MaxTokens = int | Literal["inf"]
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+def snake_case(class_name: str) -> str:
+    """Return the snake case of an event's class name without `Event`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", class_name.removesuffix("Event")).lower()
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=snake_case):
     """Base of every realtime event."""
 
     @property

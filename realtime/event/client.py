@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import msgspec
 
 from realtime.event.base import AudioFormat, Event, ImageFormat, Item, ResponseOverrides
-from realtime.event.decode import classes_by_type, decode_base64, read_event
+from realtime.event.decode import classes_by_type, read_event
 from realtime.message import ToolCallBlock, ToolOutput, ToolResultState
+from realtime.message.blocks import settle_bytes
 
 Position = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A place in a stream: never negative, and small enough to be exact in every client's numbers."""
@@ -25,19 +26,19 @@ class ClientEventBase(Event, frozen=True, kw_only=True):
     event_id: str | None = None
 
 
-class ClientSessionCreateEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_create"):
+class ClientSessionCreateEvent(ClientEventBase, frozen=True, kw_only=True):
     """Create the call. `realtime.event.config.SessionConfig` lists the keys of `config`."""
 
     config: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class ClientSessionUpdateEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_update"):
+class ClientSessionUpdateEvent(ClientEventBase, frozen=True, kw_only=True):
     """Change settings of the running call; missing keys keep their value."""
 
     config: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class ClientSessionResumeEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_resume"):
+class ClientSessionResumeEvent(ClientEventBase, frozen=True, kw_only=True):
     """Return to a call: `token` from the server, `last_seq` of the last event received.
 
     The played position of the last played item is needed where the server has restarted meanwhile.
@@ -49,29 +50,29 @@ class ClientSessionResumeEvent(ClientEventBase, frozen=True, kw_only=True, tag="
     played_ms: Position | None = None
 
 
-class ClientSessionEndEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_end"):
+class ClientSessionEndEvent(ClientEventBase, frozen=True, kw_only=True):
     """End the call."""
 
 
-class ClientResponseCreateEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_response_create"):
+class ClientResponseCreateEvent(ClientEventBase, frozen=True, kw_only=True):
     """Request a response now, with settings for this one."""
 
     response: ResponseOverrides | None = None
 
 
-class ClientResponseCancelEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_response_cancel"):
+class ClientResponseCancelEvent(ClientEventBase, frozen=True, kw_only=True):
     """Cancel the current response, or the named one."""
 
     response_id: str | None = None
 
 
-class ClientTextAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_text_append"):
+class ClientTextAppendEvent(ClientEventBase, frozen=True, kw_only=True):
     """A typed turn of the user; the agent responds unless `text_auto_response` is off."""
 
     text: str
 
 
-class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_audio_append"):
+class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True):
     """Speech of the user: pcm16 mono bytes (base64 in JSON; Python also accepts base64 text).
 
     `offset` counts samples since the call began, for re-sending after a lost connection; without it the audio is
@@ -87,25 +88,25 @@ class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="cl
     def __post_init__(self) -> None:
         audio: bytes | str = self.audio
         if isinstance(audio, str):
-            msgspec.structs.force_setattr(self, "audio", decode_base64(audio))
+            settle_bytes(self, "audio")
 
 
-class ClientAudioCommitEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_audio_commit"):
+class ClientAudioCommitEvent(ClientEventBase, frozen=True, kw_only=True):
     """End the user's turn (push-to-talk), or close the current input early."""
 
 
-class ClientAudioClearEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_audio_clear"):
+class ClientAudioClearEvent(ClientEventBase, frozen=True, kw_only=True):
     """Discard the input audio that is not committed yet."""
 
 
-class ClientImageAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_image_append"):
+class ClientImageAppendEvent(ClientEventBase, frozen=True, kw_only=True):
     """An image for the model: bytes (base64 in JSON)."""
 
     image: bytes
     format: ImageFormat = ImageFormat()
 
 
-class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_tool_result"):
+class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True):
     """A client tool's result, or the user's decision about a server tool.
 
     With `confirmed` it answers a tool call of the server that is `asking`. The model gets the `output` of a refusal as
@@ -126,7 +127,7 @@ class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True, tag="cli
     item_id: str | None = None
 
 
-class ClientPlaybackAckEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_playback_ack"):
+class ClientPlaybackAckEvent(ClientEventBase, frozen=True, kw_only=True):
     """Report playback: `played_ms` of the item's audio since its beginning, never falling.
 
     `flushed` is true in the acknowledgement that answers a flush: nothing more of the item will be played.
@@ -137,26 +138,26 @@ class ClientPlaybackAckEvent(ClientEventBase, frozen=True, kw_only=True, tag="cl
     flushed: bool = False
 
 
-class ClientItemCreateEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_item_create"):
+class ClientItemCreateEvent(ClientEventBase, frozen=True, kw_only=True):
     """Insert an item after `previous_item_id` (`root`: first), or at the end without one."""
 
     item: Item
     previous_item_id: str | None = None
 
 
-class ClientItemDeleteEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_item_delete"):
+class ClientItemDeleteEvent(ClientEventBase, frozen=True, kw_only=True):
     """Delete an item."""
 
     item_id: str
 
 
-class ClientItemRetrieveEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_item_retrieve"):
+class ClientItemRetrieveEvent(ClientEventBase, frozen=True, kw_only=True):
     """Request an item; the answer is `agent_item_retrieved`."""
 
     item_id: str
 
 
-class ClientItemTruncateEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_item_truncate"):
+class ClientItemTruncateEvent(ClientEventBase, frozen=True, kw_only=True):
     """Cut an assistant item after `audio_end_ms` of its audio."""
 
     item_id: str

@@ -5,15 +5,6 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import msgspec
-import pybase64
-
-
-def decode_base64(text: str) -> bytes:
-    """Decode base64 text. Raises ValueError where it is not base64."""
-    try:
-        return pybase64.b64decode(text, validate=True)
-    except ValueError as error:
-        raise ValueError(f"not valid base64: {error}") from error
 
 
 def classes_by_type(union: Any) -> dict[str, type[Any]]:

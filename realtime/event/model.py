@@ -12,152 +12,128 @@ from realtime.event.base import Event
 from realtime.event.decode import classes_by_type, read_event
 
 
-class ModelSessionCreatedEvent(Event, frozen=True, kw_only=True, tag="model_session_created"):
+class ModelSessionCreatedEvent(Event, frozen=True, kw_only=True):
     """The model's session is open."""
 
     session_id: str
 
 
-class ModelSessionEndedEvent(Event, frozen=True, kw_only=True, tag="model_session_ended"):
+class ModelSessionEndedEvent(Event, frozen=True, kw_only=True):
     """The model's session has ended; `reason` says why in a word or a short sentence."""
 
     session_id: str
     reason: str
 
 
-class ModelResponseCreatedEvent(meaning.ResponseCreated, frozen=True, kw_only=True, tag="model_response_created"):
+class ModelResponseCreatedEvent(meaning.ResponseCreated, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseDoneEvent(meaning.ResponseDone, frozen=True, kw_only=True, tag="model_response_done"):
+class ModelResponseDoneEvent(meaning.ResponseDone, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseAudioDeltaEvent(
-    meaning.ResponseAudioDelta, frozen=True, kw_only=True, tag="model_response_audio_delta"
-):
+class ModelResponseAudioDeltaEvent(meaning.ResponseAudioDelta, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseAudioDoneEvent(
-    meaning.ResponseAudioDone, frozen=True, kw_only=True, tag="model_response_audio_done"
-):
+class ModelResponseAudioDoneEvent(meaning.ResponseAudioDone, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseAudioTranscriptDeltaEvent(
-    meaning.ResponseAudioTranscriptDelta, frozen=True, kw_only=True, tag="model_response_audio_transcript_delta"
-):
+class ModelResponseAudioTranscriptDeltaEvent(meaning.ResponseAudioTranscriptDelta, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseAudioTranscriptDoneEvent(
-    meaning.ResponseAudioTranscriptDone, frozen=True, kw_only=True, tag="model_response_audio_transcript_done"
-):
+class ModelResponseAudioTranscriptDoneEvent(meaning.ResponseAudioTranscriptDone, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseTextDeltaEvent(
-    meaning.ResponseTextDelta, frozen=True, kw_only=True, tag="model_response_text_delta"
-):
+class ModelResponseTextDeltaEvent(meaning.ResponseTextDelta, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseTextDoneEvent(meaning.ResponseTextDone, frozen=True, kw_only=True, tag="model_response_text_done"):
+class ModelResponseTextDoneEvent(meaning.ResponseTextDone, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseThinkingDeltaEvent(
-    meaning.ResponseThinkingDelta, frozen=True, kw_only=True, tag="model_response_thinking_delta"
-):
+class ModelResponseThinkingDeltaEvent(meaning.ResponseThinkingDelta, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseThinkingDoneEvent(
-    meaning.ResponseThinkingDone, frozen=True, kw_only=True, tag="model_response_thinking_done"
-):
+class ModelResponseThinkingDoneEvent(meaning.ResponseThinkingDone, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseToolUseDeltaEvent(
-    meaning.ResponseToolUseDelta, frozen=True, kw_only=True, tag="model_response_tool_use_delta"
-):
+class ModelResponseToolUseDeltaEvent(meaning.ResponseToolUseDelta, frozen=True, kw_only=True):
     pass
 
 
-class ModelResponseToolUseDoneEvent(
-    meaning.ResponseToolUseDone, frozen=True, kw_only=True, tag="model_response_tool_use_done"
-):
+class ModelResponseToolUseDoneEvent(meaning.ResponseToolUseDone, frozen=True, kw_only=True):
     pass
 
 
-class ModelInputTranscriptionDeltaEvent(
-    meaning.InputTranscriptionDelta, frozen=True, kw_only=True, tag="model_input_transcription_delta"
-):
+class ModelInputTranscriptionDeltaEvent(meaning.InputTranscriptionDelta, frozen=True, kw_only=True):
     pass
 
 
-class ModelInputTranscriptionDoneEvent(
-    meaning.InputTranscriptionDone, frozen=True, kw_only=True, tag="model_input_transcription_done"
-):
+class ModelInputTranscriptionDoneEvent(meaning.InputTranscriptionDone, frozen=True, kw_only=True):
     pass
 
 
-class ModelInputTranscriptionFailedEvent(
-    meaning.InputTranscriptionFailed, frozen=True, kw_only=True, tag="model_input_transcription_failed"
-):
+class ModelInputTranscriptionFailedEvent(meaning.InputTranscriptionFailed, frozen=True, kw_only=True):
     pass
 
 
-class ModelInputStartedEvent(meaning.InputStarted, frozen=True, kw_only=True, tag="model_input_started"):
+class ModelInputStartedEvent(meaning.InputStarted, frozen=True, kw_only=True):
     pass
 
 
-class ModelInputDoneEvent(meaning.InputDone, frozen=True, kw_only=True, tag="model_input_done"):
+class ModelInputDoneEvent(meaning.InputDone, frozen=True, kw_only=True):
     pass
 
 
-class ModelInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True, tag="model_input_committed"):
+class ModelInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True):
     pass
 
 
-class ModelInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True, tag="model_input_cleared"):
+class ModelInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True):
     pass
 
 
-class ModelItemAddedEvent(meaning.ItemAdded, frozen=True, kw_only=True, tag="model_item_added"):
+class ModelItemAddedEvent(meaning.ItemAdded, frozen=True, kw_only=True):
     pass
 
 
-class ModelItemDoneEvent(meaning.ItemDone, frozen=True, kw_only=True, tag="model_item_done"):
+class ModelItemDoneEvent(meaning.ItemDone, frozen=True, kw_only=True):
     pass
 
 
-class ModelItemDeletedEvent(meaning.ItemDeleted, frozen=True, kw_only=True, tag="model_item_deleted"):
+class ModelItemDeletedEvent(meaning.ItemDeleted, frozen=True, kw_only=True):
     pass
 
 
-class ModelItemTruncatedEvent(meaning.ItemTruncated, frozen=True, kw_only=True, tag="model_item_truncated"):
+class ModelItemTruncatedEvent(meaning.ItemTruncated, frozen=True, kw_only=True):
     pass
 
 
-class ModelItemRetrievedEvent(meaning.ItemRetrieved, frozen=True, kw_only=True, tag="model_item_retrieved"):
+class ModelItemRetrievedEvent(meaning.ItemRetrieved, frozen=True, kw_only=True):
     pass
 
 
-class ModelSessionUpdatedEvent(meaning.SessionUpdated, frozen=True, kw_only=True, tag="model_session_updated"):
+class ModelSessionUpdatedEvent(meaning.SessionUpdated, frozen=True, kw_only=True):
     pass
 
 
-class ModelReconnectingEvent(meaning.Reconnecting, frozen=True, kw_only=True, tag="model_reconnecting"):
+class ModelReconnectingEvent(meaning.Reconnecting, frozen=True, kw_only=True):
     pass
 
 
-class ModelReconnectedEvent(meaning.Reconnected, frozen=True, kw_only=True, tag="model_reconnected"):
+class ModelReconnectedEvent(meaning.Reconnected, frozen=True, kw_only=True):
     pass
 
 
-class ModelErrorEvent(meaning.Error, frozen=True, kw_only=True, tag="model_error"):
+class ModelErrorEvent(meaning.Error, frozen=True, kw_only=True):
     pass
 
 

@@ -8,12 +8,12 @@ stands alone: it names its reply and its block or tool call. `realtime.message` 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
+from realtime.event.base import snake_case
 from realtime.event.decode import classes_by_type, read_event
 from realtime.message import (
     ConfirmResult,
@@ -29,11 +29,11 @@ from realtime.message.blocks import check_uri, lower_state, settle_bytes, settle
 from realtime.runtime import unique_id, wall_clock_iso
 
 
-def _type_of(class_name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", class_name.removesuffix("Event")).upper()
+def _upper_snake_case(class_name: str) -> str:
+    return snake_case(class_name).upper()
 
 
-class ReplyEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=_type_of):
+class ReplyEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=_upper_snake_case):
     """Base of all reply events.
 
     `id` is unique per event: a reader that gets an event twice drops it. `created_at` is ISO 8601 in UTC with
@@ -55,6 +55,18 @@ class ReplyEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
         """Return the event as JSON-safe builtins."""
         dumped: dict[str, Any] = msgspec.to_builtins(self)
         return dumped
+
+
+class BlockEvent(ReplyEvent, frozen=True, kw_only=True):
+    """Base of the events of one block."""
+
+    block_id: str
+
+
+class ToolEvent(ReplyEvent, frozen=True, kw_only=True):
+    """Base of the events of one tool call and its result."""
+
+    tool_call_id: str
 
 
 class ReplyStartEvent(ReplyEvent, frozen=True, kw_only=True):
@@ -99,56 +111,45 @@ class ModelCallEndEvent(ReplyEvent, frozen=True, kw_only=True):
     output_tokens: int
 
 
-class TextBlockStartEvent(ReplyEvent, frozen=True, kw_only=True):
+class TextBlockStartEvent(BlockEvent, frozen=True, kw_only=True):
     """A text block begins, empty."""
 
-    block_id: str
 
-
-class TextBlockDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+class TextBlockDeltaEvent(BlockEvent, frozen=True, kw_only=True):
     """More text of the block."""
 
-    block_id: str
     delta: str
 
 
-class TextBlockEndEvent(ReplyEvent, frozen=True, kw_only=True):
+class TextBlockEndEvent(BlockEvent, frozen=True, kw_only=True):
     """The text block is complete. `text`, where given, is all of it: after a barge-in what was heard."""
 
-    block_id: str
     text: str | None = None
 
 
-class ThinkingBlockStartEvent(ReplyEvent, frozen=True, kw_only=True):
+class ThinkingBlockStartEvent(BlockEvent, frozen=True, kw_only=True):
     """A thinking block begins, empty."""
 
-    block_id: str
 
-
-class ThinkingBlockDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+class ThinkingBlockDeltaEvent(BlockEvent, frozen=True, kw_only=True):
     """More of the model's thinking."""
 
-    block_id: str
     delta: str
 
 
-class ThinkingBlockEndEvent(ReplyEvent, frozen=True, kw_only=True):
+class ThinkingBlockEndEvent(BlockEvent, frozen=True, kw_only=True):
     """The thinking block is complete."""
 
-    block_id: str
 
-
-class DataBlockStartEvent(ReplyEvent, frozen=True, kw_only=True):
+class DataBlockStartEvent(BlockEvent, frozen=True, kw_only=True):
     """A block of binary data begins, empty."""
 
-    block_id: str
     media_type: str
 
 
-class DataBlockDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+class DataBlockDeltaEvent(BlockEvent, frozen=True, kw_only=True):
     """More bytes of the block, as base64 of their own in JSON. Python accepts bytes and base64."""
 
-    block_id: str
     data: bytes
     media_type: str | None = None
 
@@ -156,61 +157,51 @@ class DataBlockDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
         settle_bytes(self, "data")
 
 
-class DataBlockEndEvent(ReplyEvent, frozen=True, kw_only=True):
+class DataBlockEndEvent(BlockEvent, frozen=True, kw_only=True):
     """The data block is complete."""
 
-    block_id: str
 
-
-class HintBlockEvent(ReplyEvent, frozen=True, kw_only=True):
+class HintBlockEvent(BlockEvent, frozen=True, kw_only=True):
     """A whole hint block enters the agent's context."""
 
-    block_id: str
     hint: str | list[TextBlock | DataBlock]
     source: str | None = None
 
 
-class ToolCallStartEvent(ReplyEvent, frozen=True, kw_only=True):
+class ToolCallStartEvent(ToolEvent, frozen=True, kw_only=True):
     """The model calls a tool; its input follows."""
 
-    tool_call_id: str
     tool_call_name: str
 
 
-class ToolCallDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+class ToolCallDeltaEvent(ToolEvent, frozen=True, kw_only=True):
     """Another fragment of the input, which is a JSON string."""
 
-    tool_call_id: str
     delta: str
 
 
-class ToolCallEndEvent(ReplyEvent, frozen=True, kw_only=True):
+class ToolCallEndEvent(ToolEvent, frozen=True, kw_only=True):
     """The input of the tool call is complete."""
 
-    tool_call_id: str
 
-
-class ToolResultStartEvent(ReplyEvent, frozen=True, kw_only=True):
+class ToolResultStartEvent(ToolEvent, frozen=True, kw_only=True):
     """The tool is about to run."""
 
-    tool_call_id: str
     tool_call_name: str
 
 
-class ToolResultTextDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+class ToolResultTextDeltaEvent(ToolEvent, frozen=True, kw_only=True):
     """More text of the tool's output."""
 
-    tool_call_id: str
     delta: str
 
 
-class ToolResultDataDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+class ToolResultDataDeltaEvent(ToolEvent, frozen=True, kw_only=True):
     """Binary output of the tool: either bytes (`data`) or a reference (`url`).
 
     Raises ValueError for both or neither. Data of an existing block is appended to it.
     """
 
-    tool_call_id: str
     block_id: str
     media_type: str
     data: bytes | None = None
@@ -224,10 +215,9 @@ class ToolResultDataDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
             check_uri(self.url)
 
 
-class ToolResultEndEvent(ReplyEvent, frozen=True, kw_only=True):
+class ToolResultEndEvent(ToolEvent, frozen=True, kw_only=True):
     """The tool is done. `running`: it continues in the background, its result comes later as a hint."""
 
-    tool_call_id: str
     state: ToolResultState
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from realtime.event.decode import classes_by_type, read_event
 from realtime.message import ToolResultBlock
 
 
-class ServerSessionCreatedEvent(Event, frozen=True, kw_only=True, tag="server_session_created"):
+class ServerSessionCreatedEvent(Event, frozen=True, kw_only=True):
     """The call exists. `session_id` is the client's own label, `call_id` the server's unguessable name of the call.
 
     A client that may return after losing its socket gets a `resume_token`, valid for one `client_session_resume`; the
@@ -34,7 +34,7 @@ class ServerSessionCreatedEvent(Event, frozen=True, kw_only=True, tag="server_se
     ts_ms: int = 0
 
 
-class ServerSessionUpdatedEvent(Event, frozen=True, kw_only=True, tag="server_session_updated"):
+class ServerSessionUpdatedEvent(Event, frozen=True, kw_only=True):
     """The new settings are in force."""
 
     session_id: str
@@ -43,7 +43,7 @@ class ServerSessionUpdatedEvent(Event, frozen=True, kw_only=True, tag="server_se
     ts_ms: int = 0
 
 
-class ServerSessionEndedEvent(Event, frozen=True, kw_only=True, tag="server_session_ended"):
+class ServerSessionEndedEvent(Event, frozen=True, kw_only=True):
     """The call has ended; nothing follows. `reason` is a stable word."""
 
     session_id: str
@@ -52,7 +52,7 @@ class ServerSessionEndedEvent(Event, frozen=True, kw_only=True, tag="server_sess
     ts_ms: int = 0
 
 
-class ServerSessionResumedEvent(Event, frozen=True, kw_only=True, tag="server_session_resumed"):
+class ServerSessionResumedEvent(Event, frozen=True, kw_only=True):
     """This client is back in its call. The events after `last_seq` follow, then the speech that it has not played.
 
     Only this client gets the event. `token` is valid for the next resume; the one used now expires as soon as the
@@ -73,7 +73,7 @@ class ServerSessionResumedEvent(Event, frozen=True, kw_only=True, tag="server_se
     ts_ms: int = 0
 
 
-class ServerAudioFlushEvent(Event, frozen=True, kw_only=True, tag="server_audio_flush"):
+class ServerAudioFlushEvent(Event, frozen=True, kw_only=True):
     """Silence the voice at once: drop all unplayed audio of `item_id`, or of every item without one."""
 
     item_id: str | None = None
@@ -82,7 +82,7 @@ class ServerAudioFlushEvent(Event, frozen=True, kw_only=True, tag="server_audio_
     ts_ms: int = 0
 
 
-class ServerAudioItemEvent(Event, frozen=True, kw_only=True, tag="server_audio_item"):
+class ServerAudioItemEvent(Event, frozen=True, kw_only=True):
     """Binary frames with `item_index` are audio of this part of a response.
 
     `offset_samples` is where in the part the following audio begins: beyond 0 after a resume, when the event also
@@ -102,7 +102,7 @@ class ServerAudioItemEvent(Event, frozen=True, kw_only=True, tag="server_audio_i
     ts_ms: int = 0
 
 
-class ServerAudioReceivedEvent(Event, frozen=True, kw_only=True, tag="server_audio_received"):
+class ServerAudioReceivedEvent(Event, frozen=True, kw_only=True):
     """Client audio up to sample `offset` of its stream has arrived; the client may discard earlier samples."""
 
     offset: int
@@ -110,7 +110,7 @@ class ServerAudioReceivedEvent(Event, frozen=True, kw_only=True, tag="server_aud
     ts_ms: int = 0
 
 
-class ServerGoodbyeEvent(Event, frozen=True, kw_only=True, tag="server_goodbye"):
+class ServerGoodbyeEvent(Event, frozen=True, kw_only=True):
     """This socket is about to close. With a token the call can be resumed elsewhere after `retry_after_ms`."""
 
     reason: str
@@ -120,7 +120,7 @@ class ServerGoodbyeEvent(Event, frozen=True, kw_only=True, tag="server_goodbye")
     ts_ms: int = 0
 
 
-class ServerLatencyEvent(Event, frozen=True, kw_only=True, tag="server_latency"):
+class ServerLatencyEvent(Event, frozen=True, kw_only=True):
     """Delay from turn end to first sound, in ms by stage."""
 
     response_id: str
@@ -130,7 +130,7 @@ class ServerLatencyEvent(Event, frozen=True, kw_only=True, tag="server_latency")
     ts_ms: int = 0
 
 
-class ServerPlaybackEvent(Event, frozen=True, kw_only=True, tag="server_playback"):
+class ServerPlaybackEvent(Event, frozen=True, kw_only=True):
     """A client's playback position in an item: at its first sound, every second, at a flush and at its end.
 
     `played_ms` of the item had been played when the client's own audio stream was at sample `input_offset` (at the
@@ -145,7 +145,7 @@ class ServerPlaybackEvent(Event, frozen=True, kw_only=True, tag="server_playback
     ts_ms: int = 0
 
 
-class ServerRoomJoinedEvent(Event, frozen=True, kw_only=True, tag="server_room_joined"):
+class ServerRoomJoinedEvent(Event, frozen=True, kw_only=True):
     """A participant entered the room, or was there when a client joined."""
 
     participant_id: str
@@ -157,7 +157,7 @@ class ServerRoomJoinedEvent(Event, frozen=True, kw_only=True, tag="server_room_j
     ts_ms: int = 0
 
 
-class ServerRoomChangedEvent(Event, frozen=True, kw_only=True, tag="server_room_changed"):
+class ServerRoomChangedEvent(Event, frozen=True, kw_only=True):
     """A participant was muted or unmuted, went away or came back.
 
     Away means that an agent's model or a human's socket is lost. The event carries both current values.
@@ -172,7 +172,7 @@ class ServerRoomChangedEvent(Event, frozen=True, kw_only=True, tag="server_room_
     ts_ms: int = 0
 
 
-class ServerRoomLeftEvent(Event, frozen=True, kw_only=True, tag="server_room_left"):
+class ServerRoomLeftEvent(Event, frozen=True, kw_only=True):
     """A participant left the room."""
 
     participant_id: str
@@ -182,7 +182,7 @@ class ServerRoomLeftEvent(Event, frozen=True, kw_only=True, tag="server_room_lef
     ts_ms: int = 0
 
 
-class ServerRoomFloorEvent(Event, frozen=True, kw_only=True, tag="server_room_floor"):
+class ServerRoomFloorEvent(Event, frozen=True, kw_only=True):
     """The participant who may speak now, by which rule. Without one the floor is open."""
 
     participant_id: str | None = None
@@ -191,7 +191,7 @@ class ServerRoomFloorEvent(Event, frozen=True, kw_only=True, tag="server_room_fl
     ts_ms: int = 0
 
 
-class AgentReadyEvent(Event, frozen=True, kw_only=True, tag="agent_ready"):
+class AgentReadyEvent(Event, frozen=True, kw_only=True):
     """The agent is ready to receive input. `model` describes the provider, the model and its abilities."""
 
     model: dict[str, Any] | None = None
@@ -201,7 +201,7 @@ class AgentReadyEvent(Event, frozen=True, kw_only=True, tag="agent_ready"):
     ts_ms: int = 0
 
 
-class AgentEndedEvent(Event, frozen=True, kw_only=True, tag="agent_ended"):
+class AgentEndedEvent(Event, frozen=True, kw_only=True):
     """The agent has left."""
 
     reason: str = "stopped"
@@ -211,7 +211,7 @@ class AgentEndedEvent(Event, frozen=True, kw_only=True, tag="agent_ended"):
     ts_ms: int = 0
 
 
-class AgentResponseToolResultEvent(Event, frozen=True, kw_only=True, tag="agent_response_tool_result"):
+class AgentResponseToolResultEvent(Event, frozen=True, kw_only=True):
     """The output of a tool; its `id` is that of the call."""
 
     tool_result: ToolResultBlock
@@ -223,150 +223,126 @@ class AgentResponseToolResultEvent(Event, frozen=True, kw_only=True, tag="agent_
     ts_ms: int = 0
 
 
-class AgentResponseCreatedEvent(meaning.ResponseCreated, frozen=True, kw_only=True, tag="agent_response_created"):
+class AgentResponseCreatedEvent(meaning.ResponseCreated, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseDoneEvent(meaning.ResponseDone, frozen=True, kw_only=True, tag="agent_response_done"):
+class AgentResponseDoneEvent(meaning.ResponseDone, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseAudioDeltaEvent(
-    meaning.ResponseAudioDelta, frozen=True, kw_only=True, tag="agent_response_audio_delta"
-):
+class AgentResponseAudioDeltaEvent(meaning.ResponseAudioDelta, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseAudioDoneEvent(
-    meaning.ResponseAudioDone, frozen=True, kw_only=True, tag="agent_response_audio_done"
-):
+class AgentResponseAudioDoneEvent(meaning.ResponseAudioDone, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseAudioTranscriptDeltaEvent(
-    meaning.ResponseAudioTranscriptDelta, frozen=True, kw_only=True, tag="agent_response_audio_transcript_delta"
-):
+class AgentResponseAudioTranscriptDeltaEvent(meaning.ResponseAudioTranscriptDelta, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseAudioTranscriptDoneEvent(
-    meaning.ResponseAudioTranscriptDone, frozen=True, kw_only=True, tag="agent_response_audio_transcript_done"
-):
+class AgentResponseAudioTranscriptDoneEvent(meaning.ResponseAudioTranscriptDone, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseTextDeltaEvent(
-    meaning.ResponseTextDelta, frozen=True, kw_only=True, tag="agent_response_text_delta"
-):
+class AgentResponseTextDeltaEvent(meaning.ResponseTextDelta, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseTextDoneEvent(meaning.ResponseTextDone, frozen=True, kw_only=True, tag="agent_response_text_done"):
+class AgentResponseTextDoneEvent(meaning.ResponseTextDone, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseThinkingDeltaEvent(
-    meaning.ResponseThinkingDelta, frozen=True, kw_only=True, tag="agent_response_thinking_delta"
-):
+class AgentResponseThinkingDeltaEvent(meaning.ResponseThinkingDelta, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseThinkingDoneEvent(
-    meaning.ResponseThinkingDone, frozen=True, kw_only=True, tag="agent_response_thinking_done"
-):
+class AgentResponseThinkingDoneEvent(meaning.ResponseThinkingDone, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseToolUseDeltaEvent(
-    meaning.ResponseToolUseDelta, frozen=True, kw_only=True, tag="agent_response_tool_use_delta"
-):
+class AgentResponseToolUseDeltaEvent(meaning.ResponseToolUseDelta, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentResponseToolUseDoneEvent(
-    meaning.ResponseToolUseDone, frozen=True, kw_only=True, tag="agent_response_tool_use_done"
-):
+class AgentResponseToolUseDoneEvent(meaning.ResponseToolUseDone, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentInputTranscriptionDeltaEvent(
-    meaning.InputTranscriptionDelta, frozen=True, kw_only=True, tag="agent_input_transcription_delta"
-):
+class AgentInputTranscriptionDeltaEvent(meaning.InputTranscriptionDelta, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentInputTranscriptionDoneEvent(
-    meaning.InputTranscriptionDone, frozen=True, kw_only=True, tag="agent_input_transcription_done"
-):
+class AgentInputTranscriptionDoneEvent(meaning.InputTranscriptionDone, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentInputTranscriptionFailedEvent(
-    meaning.InputTranscriptionFailed, frozen=True, kw_only=True, tag="agent_input_transcription_failed"
-):
+class AgentInputTranscriptionFailedEvent(meaning.InputTranscriptionFailed, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentInputStartedEvent(meaning.InputStarted, frozen=True, kw_only=True, tag="agent_input_started"):
+class AgentInputStartedEvent(meaning.InputStarted, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentInputDoneEvent(meaning.InputDone, frozen=True, kw_only=True, tag="agent_input_done"):
+class AgentInputDoneEvent(meaning.InputDone, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True, tag="agent_input_committed"):
+class AgentInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True):
     """The input audio so far became the user item `item_id`.
 
     In push-to-talk `audio_end_ms` is its end in the client's audio; otherwise `agent_input_done` has reported that.
@@ -379,7 +355,7 @@ class AgentInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True
     ts_ms: int = 0
 
 
-class AgentInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True, tag="agent_input_cleared"):
+class AgentInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True):
     """The uncommitted input audio was dropped. In a room `item_id` names a turn discarded as a false start."""
 
     item_id: str | None = None
@@ -389,63 +365,63 @@ class AgentInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True, ta
     ts_ms: int = 0
 
 
-class AgentItemAddedEvent(meaning.ItemAdded, frozen=True, kw_only=True, tag="agent_item_added"):
+class AgentItemAddedEvent(meaning.ItemAdded, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentItemDoneEvent(meaning.ItemDone, frozen=True, kw_only=True, tag="agent_item_done"):
+class AgentItemDoneEvent(meaning.ItemDone, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentItemDeletedEvent(meaning.ItemDeleted, frozen=True, kw_only=True, tag="agent_item_deleted"):
+class AgentItemDeletedEvent(meaning.ItemDeleted, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentItemTruncatedEvent(meaning.ItemTruncated, frozen=True, kw_only=True, tag="agent_item_truncated"):
+class AgentItemTruncatedEvent(meaning.ItemTruncated, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentItemRetrievedEvent(meaning.ItemRetrieved, frozen=True, kw_only=True, tag="agent_item_retrieved"):
+class AgentItemRetrievedEvent(meaning.ItemRetrieved, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentSessionUpdatedEvent(meaning.SessionUpdated, frozen=True, kw_only=True, tag="agent_session_updated"):
+class AgentSessionUpdatedEvent(meaning.SessionUpdated, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentReconnectingEvent(meaning.Reconnecting, frozen=True, kw_only=True, tag="agent_reconnecting"):
+class AgentReconnectingEvent(meaning.Reconnecting, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentReconnectedEvent(meaning.Reconnected, frozen=True, kw_only=True, tag="agent_reconnected"):
+class AgentReconnectedEvent(meaning.Reconnected, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
 
-class AgentErrorEvent(meaning.Error, frozen=True, kw_only=True, tag="agent_error"):
+class AgentErrorEvent(meaning.Error, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from realtime.message.blocks import (
@@ -146,31 +147,21 @@ def _result_start(msg: Target, event: Any) -> str | None:
     )
 
 
-def _delta(msg: Target, kind: str, block_id: str, delta: str) -> str | None:
+def _id_of(kind: str, event: Any) -> str:
+    """Return the id of the block that the event is about."""
+    return str(event.tool_call_id if kind in ("tool_call", "tool_result") else event.block_id)
+
+
+def _delta(kind: str, msg: Target, event: Any) -> str | None:
+    """Append to the block's text or bytes."""
+    block_id = _id_of(kind, event)
     growing = msg.growing_content.growing(kind, block_id)
-    if not isinstance(growing, GrowingText):
+    if isinstance(growing, GrowingText):
+        growing.add(event.delta)
+    elif isinstance(growing, GrowingData):
+        growing.add(event.data)
+    else:
         return _unknown(kind, block_id)
-    growing.add(delta)
-    return None
-
-
-def _text_delta(msg: Target, event: Any) -> str | None:
-    return _delta(msg, "text", event.block_id, event.delta)
-
-
-def _thinking_delta(msg: Target, event: Any) -> str | None:
-    return _delta(msg, "thinking", event.block_id, event.delta)
-
-
-def _call_delta(msg: Target, event: Any) -> str | None:
-    return _delta(msg, "tool_call", event.tool_call_id, event.delta)
-
-
-def _data_delta(msg: Target, event: Any) -> str | None:
-    growing = msg.growing_content.growing("data", event.block_id)
-    if not isinstance(growing, GrowingData):
-        return _unknown("data", event.block_id)
-    growing.add(event.data)
     return None
 
 
@@ -201,30 +192,21 @@ def _text_of(event: FoldEvent) -> TextBlock:
     return TextBlock(text="", id=f"{event.id}_text", created_at=event.created_at)
 
 
-def _end(msg: Target, kind: str, block_id: str, **fields: Any) -> str | None:
-    return None if msg.growing_content.change(kind, block_id, **fields) else f"there is no {kind} block {block_id}"
+def _end(kind: str, msg: Target, event: Any, **fields: Any) -> str | None:
+    block_id = _id_of(kind, event)
+    if msg.growing_content.change(kind, block_id, finished_at=event.created_at, **fields):
+        return None
+    return f"there is no {kind} block {block_id}"
 
 
 def _text_end(msg: Target, event: Any) -> str | None:
     heard = {} if event.text is None else {"text": event.text}
-    return _end(msg, "text", event.block_id, finished_at=event.created_at, **heard)
-
-
-def _thinking_end(msg: Target, event: Any) -> str | None:
-    return _end(msg, "thinking", event.block_id, finished_at=event.created_at)
-
-
-def _data_end(msg: Target, event: Any) -> str | None:
-    return _end(msg, "data", event.block_id, finished_at=event.created_at)
-
-
-def _call_end(msg: Target, event: Any) -> str | None:
-    return _end(msg, "tool_call", event.tool_call_id, finished_at=event.created_at)
+    return _end("text", msg, event, **heard)
 
 
 def _result_end(msg: Target, event: Any) -> str | None:
     _move(msg, event.tool_call_id, ToolCallState.FINISHED)
-    return _end(msg, "tool_result", event.tool_call_id, finished_at=event.created_at, state=event.state)
+    return _end("tool_result", msg, event, state=event.state)
 
 
 def _move(msg: Target, call_id: str, state: ToolCallState, **fields: Any) -> str | None:
@@ -299,18 +281,18 @@ _EFFECTS: dict[str, Callable[[Target, Any], str | None]] = {
     "REPLY_END": _reply_end,
     "MODEL_CALL_END": _model_call_end,
     "TEXT_BLOCK_START": _text_start,
-    "TEXT_BLOCK_DELTA": _text_delta,
+    "TEXT_BLOCK_DELTA": partial(_delta, "text"),
     "TEXT_BLOCK_END": _text_end,
     "THINKING_BLOCK_START": _thinking_start,
-    "THINKING_BLOCK_DELTA": _thinking_delta,
-    "THINKING_BLOCK_END": _thinking_end,
+    "THINKING_BLOCK_DELTA": partial(_delta, "thinking"),
+    "THINKING_BLOCK_END": partial(_end, "thinking"),
     "DATA_BLOCK_START": _data_start,
-    "DATA_BLOCK_DELTA": _data_delta,
-    "DATA_BLOCK_END": _data_end,
+    "DATA_BLOCK_DELTA": partial(_delta, "data"),
+    "DATA_BLOCK_END": partial(_end, "data"),
     "HINT_BLOCK": _hint,
     "TOOL_CALL_START": _call_start,
-    "TOOL_CALL_DELTA": _call_delta,
-    "TOOL_CALL_END": _call_end,
+    "TOOL_CALL_DELTA": partial(_delta, "tool_call"),
+    "TOOL_CALL_END": partial(_end, "tool_call"),
     "TOOL_RESULT_START": _result_start,
     "TOOL_RESULT_TEXT_DELTA": _result_text_delta,
     "TOOL_RESULT_DATA_DELTA": _result_data_delta,

@@ -71,13 +71,13 @@ class Hub(Protocol):
     def listens_to(self, agent: AgentParticipant) -> bool:
         """Whether another agent hears the voice of this one, not its words."""
 
-    def heard_ms(self, item_id: str) -> int:
+    def played_ms(self, item_id: str) -> int:
         """Milliseconds heard of an item, which has its name in the room."""
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `realtime.call.participant.Ears`."""
 
-    def unheard_ms(self) -> int:
+    def unplayed_ms(self) -> int:
         """How much was sent and is not heard yet."""
 
 
@@ -242,7 +242,7 @@ class AgentParticipant:
 
     def _cut(self) -> None:
         """As `realtime.agent.responses` does it where the model is there."""
-        if self._hub.unheard_ms() <= 0:
+        if self._hub.unplayed_ms() <= 0:
             return
         self._hub.tell(s.ServerAudioFlushEvent(reason="cancel"))
         talk, item_ids = self._talk, [item_id for item_id in self._spoken if self._talk.audio_ms(item_id)]
@@ -255,14 +255,14 @@ class AgentParticipant:
         self.after_flush(settle)
 
     def _cut_item(self, talk: Conversation, item_id: str) -> None:
-        heard_ms = self.heard_ms(item_id)
+        played_ms = self.played_ms(item_id)
         who: dict[str, Any] = {"agent_id": self.id, "agent_name": self.name}
-        portion = portion_played(heard_ms, talk.audio_ms(item_id))
+        portion = portion_played(played_ms, talk.audio_ms(item_id))
         if portion == "none":
             talk.delete(item_id)
             self._hub.tell(s.AgentItemDeletedEvent(item_id=self._prefix + item_id, **who))
         elif portion == "part":
-            self._hub.tell(talk.truncate(item_id, heard_ms).event(self._prefix + item_id, **who))
+            self._hub.tell(talk.truncate(item_id, played_ms).event(self._prefix + item_id, **who))
 
     def open_call(self, call_id: str) -> OpenCall | None:
         """The open call of this id (as the room names it); None where this agent has none."""
@@ -293,7 +293,7 @@ class AgentParticipant:
         """Its turn as the others hear it: cut where it was heard."""
         said = Utterance(utterance_id, self.id, self.name, rate_hz=self._sound_hz, text=self.said)
         for item_id, pcm in self._sound.items():
-            said.pcm += pcm[: bytes_of(self.heard_ms(item_id), self._sound_hz)]
+            said.pcm += pcm[: bytes_of(self.played_ms(item_id), self._sound_hz)]
         return said
 
     def _act(self, event: c.ClientEvent) -> None:
@@ -321,17 +321,17 @@ class AgentParticipant:
 
     # -- `realtime.call.participant.Ears` --------------------------------------------------------------------------
 
-    def heard_ms(self, item_id: str) -> int:
+    def played_ms(self, item_id: str) -> int:
         """See `Ears`."""
-        return self._hub.heard_ms(self._prefix + item_id)
+        return self._hub.played_ms(self._prefix + item_id)
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `Ears`."""
         self._hub.after_flush(settle)
 
-    def unheard_ms(self) -> int:
+    def unplayed_ms(self) -> int:
         """See `Ears`. 0 unless this agent speaks: it cannot be interrupted in what others say."""
-        return self._hub.unheard_ms() if self.has_floor and self._spoken else 0
+        return self._hub.unplayed_ms() if self.has_floor and self._spoken else 0
 
     # -- what it says ----------------------------------------------------------------------------------------------
 

@@ -19,24 +19,24 @@ class Hearing:
         self._audience = frozenset(audience)
         self.ear: HumanParticipant | None = None
         """The human who interrupts."""
-        self._heard_by_gone: dict[str, int] = {}
+        self._played_to_gone: dict[str, int] = {}
         """How much of each item was heard by those who have left since, in ms."""
         self.cut: Callable[[], None] | None = None
         """Cuts it where it was heard, once a client has reported that; None while nothing is to be cut."""
         self.conclude: Callable[[], None] | None = None
         """Called when it is cut."""
 
-    def heard_ms(self, item_id: str, humans: Sequence[HumanParticipant]) -> int:
+    def played_ms(self, item_id: str, humans: Sequence[HumanParticipant]) -> int:
         """Heard ms of an item: by the human who interrupts, else by the furthest.
 
         A human who came in the middle, or whose client does not report playback, takes nothing from the others.
         """
-        furthest_ms = max([self._heard_by_gone.get(item_id, 0), *(human.heard_ms(item_id) for human in humans)])
+        furthest_ms = max([self._played_to_gone.get(item_id, 0), *(human.played_ms(item_id) for human in humans)])
         ear = self._ear_that_counts
         if ear is None:
             return furthest_ms
-        heard_ms = ear.heard_ms(item_id)
-        return heard_ms if heard_ms and furthest_ms - heard_ms <= LAGS_MS else furthest_ms
+        played_ms = ear.played_ms(item_id)
+        return played_ms if played_ms and furthest_ms - played_ms <= LAGS_MS else furthest_ms
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `realtime.call.participant.Ears`: it waits for the answer of no other human."""
@@ -50,8 +50,8 @@ class Hearing:
         """A human leaves; what they have heard stays heard."""
         if self._speaker is not None and human in self._audience:
             for item_id in self._speaker.item_ids:
-                heard_ms = max(self._heard_by_gone.get(item_id, 0), human.heard_ms(item_id))
-                self._heard_by_gone[item_id] = heard_ms
+                played_ms = max(self._played_to_gone.get(item_id, 0), human.played_ms(item_id))
+                self._played_to_gone[item_id] = played_ms
         if self.ear is human:
             self.ear = None
 

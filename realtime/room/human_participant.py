@@ -394,9 +394,9 @@ class HumanParticipant:
         if self._host is not None:
             self._host.voice(voice)
 
-    def heard_ms(self, item_id: str) -> int:
+    def played_ms(self, item_id: str) -> int:
         """How much of an item this human has heard, in ms."""
-        return self._host.ears.heard_ms(item_id) if self._host is not None else 0
+        return self._host.ears.played_ms(item_id) if self._host is not None else 0
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `realtime.call.participant.Ears`."""
@@ -405,6 +405,6 @@ class HumanParticipant:
         else:
             settle()
 
-    def unheard_ms(self) -> int:
+    def unplayed_ms(self) -> int:
         """How much this human will still hear, in ms."""
-        return self._host.ears.unheard_ms() if self._host is not None else 0
+        return self._host.ears.unplayed_ms() if self._host is not None else 0

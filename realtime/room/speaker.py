@@ -120,13 +120,13 @@ class Speaker:
 
     # -- what was heard --------------------------------------------------------------------------------------------
 
-    def heard_ms(self, item_id: str) -> int:
+    def played_ms(self, item_id: str) -> int:
         """Heard ms of an item, which has its id in the room."""
-        return self._hearing.heard_ms(item_id, self._people.humans)
+        return self._hearing.played_ms(item_id, self._people.humans)
 
-    def unheard_ms(self) -> int:
-        """Sent but unheard ms, for the human who is furthest behind."""
-        return max((human.unheard_ms() for human in self._people.humans), default=0)
+    def unplayed_ms(self) -> int:
+        """Sent but unplayed ms, for the human who is furthest behind."""
+        return max((human.unplayed_ms() for human in self._people.humans), default=0)
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `realtime.call.participant.Ears`."""
@@ -167,9 +167,9 @@ class Speaker:
 
         0 where it was, but by clients that do not report playback.
         """
-        unheard_s = self.unheard_ms() / 1000
+        unplayed_s = self.unplayed_ms() / 1000
         patience_s = self._played_at_s + STALLED_S - self._context.now()
-        return min(unheard_s + SETTLE_S, patience_s) if unheard_s > 0 and patience_s > FLOAT_ERROR_S else 0.0
+        return min(unplayed_s + SETTLE_S, patience_s) if unplayed_s > 0 and patience_s > FLOAT_ERROR_S else 0.0
 
     # -- agents that do not speak ----------------------------------------------------------------------------------
 

@@ -225,13 +225,13 @@ class Turns:
         """See `Hub`."""
         return any(one.listens == "audio" and one is not agent for one in self._people.agents)
 
-    def heard_ms(self, item_id: str) -> int:
+    def played_ms(self, item_id: str) -> int:
         """See `Hub`."""
-        return self.speaker.heard_ms(item_id)
+        return self.speaker.played_ms(item_id)
 
-    def unheard_ms(self) -> int:
+    def unplayed_ms(self) -> int:
         """See `Hub`."""
-        return self.speaker.unheard_ms()
+        return self.speaker.unplayed_ms()
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `Hub`."""

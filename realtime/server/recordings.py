@@ -47,7 +47,7 @@ class Recordings:
             call_id=session.call_id,
             started_at=iso(runtime.wall_now() - session.log.now_ms() / 1000),
             now_ms=session.log.now_ms,
-            heard_ms=session.audience.heard_ms,
+            heard_ms=session.audience.played_ms,
             executor=self._executor,
             on_trouble=tell,
         )

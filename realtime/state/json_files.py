@@ -19,6 +19,7 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
+from realtime.errors import StoreError
 from realtime.runtime import iso
 from realtime.state.files import folder_bytes, read_file, replace_file
 from realtime.state.lock import FolderLock
@@ -27,7 +28,6 @@ from realtime.state.store import (
     CallInfo,
     Change,
     Place,
-    StoreError,
     decode_entry,
     encode_info,
     error_of,

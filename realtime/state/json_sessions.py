@@ -9,9 +9,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Protocol
 
-from realtime.errors import ClientError
+from realtime.errors import ClientError, StoreError
 from realtime.state.files import read_file, replace_file
-from realtime.state.store import StoreError, error_of
+from realtime.state.store import error_of
 
 MAX_NAME_BYTES = 200
 """The longest id of a session or a user: file names have at most 255 bytes with the ending."""
@@ -114,14 +114,13 @@ def _save(path: Path, data: bytes) -> None:
 
 
 def _states(data: bytes, session_id: str) -> dict[str, Any]:
+    damaged = StoreError(f"the file of session {session_id!r} is damaged", code="store_corrupt", retryable=False)
     try:
         states = json.loads(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
-        raise StoreError(
-            f"the file of session {session_id!r} is damaged", code="store_corrupt", retryable=False
-        ) from error
+        raise damaged from error
     if not isinstance(states, dict):
-        raise StoreError(f"the file of session {session_id!r} is damaged", code="store_corrupt", retryable=False)
+        raise damaged
     return states
 
 

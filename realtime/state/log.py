@@ -219,20 +219,6 @@ class Log:
     which it continues; it holds none of the earlier entries.
     """
 
-    __slots__ = (
-        "_audio_readers",
-        "_delivering",
-        "_entries",
-        "_item_bytes",
-        "_now",
-        "_readers",
-        "_run",
-        "_start",
-        "_start_ms",
-        "_undelivered",
-        "last_seq",
-    )
-
     def __init__(
         self,
         now: Callable[[], float],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -14,15 +15,13 @@ DEFAULT_MAX_ENTRIES = 250_000
 """About 50 MB, or seven hours of talk."""
 
 
+@dataclass(slots=True)
 class _Call:
     """One call and its log; the entries by `seq`, in rising order."""
 
-    __slots__ = ("entries", "info", "last_seq")
-
-    def __init__(self, info: CallInfo) -> None:
-        self.info = info
-        self.entries: dict[int, Entry] = {}
-        self.last_seq = 0
+    info: CallInfo
+    entries: dict[int, Entry] = field(default_factory=dict)
+    last_seq: int = 0
 
     def described(self) -> CallInfo:
         """Return the description with the last `seq` held."""

@@ -140,7 +140,8 @@ class ConversationReader:
             case s.AgentResponseCreatedEvent():
                 self._responses[event.response_id] = _Response(event)
             case s.AgentResponseDoneEvent():
-                for item_id in self._responses.pop(event.response_id, _Response(_NOBODY)).items:
+                response = self._responses.pop(event.response_id, None)
+                for item_id in response.items if response is not None else ():
                     self._growing.pop(item_id, None)
             case (
                 s.AgentResponseAudioTranscriptDeltaEvent(response_id=response_id, item_id=item_id, delta=delta)
@@ -149,9 +150,9 @@ class ConversationReader:
                 self._grow(response_id, item_id)
                 self._conversation.hear_text(item_id, delta)
             case s.AgentResponseAudioTranscriptDoneEvent(item_id=item_id, transcript=text) if self._counts(item_id):
-                self._set_words(item_id, ContentPart(type="audio", transcript=text))
+                self._conversation.update(item_id, content=(ContentPart(type="audio", transcript=text),))
             case s.AgentResponseTextDoneEvent(item_id=item_id, text=text) if self._counts(item_id):
-                self._set_words(item_id, ContentPart(type="text", text=text))
+                self._conversation.set_text(item_id, text)
             case s.AgentResponseAudioDoneEvent(item_id=item_id) if self._counts(item_id):
                 self._conversation.audio_complete(item_id)
             case _:
@@ -208,9 +209,6 @@ class ConversationReader:
         if response is not None and item_id not in self._growing:
             self._growing[item_id] = response_id
             response.items.append(item_id)
-
-    def _set_words(self, item_id: str, words: ContentPart) -> None:
-        self._conversation.update(item_id, content=(words,))
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -339,6 +337,3 @@ class ConversationReader:
             s.AgentResponseAudioTranscriptDoneEvent(transcript=cut.transcript, **part),
             s.AgentItemDoneEvent(item=done, **who),
         ]
-
-
-_NOBODY = s.AgentResponseCreatedEvent(response_id="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -16,50 +17,36 @@ That is more than the limits on clients of a room allow.
 """
 
 
+@dataclass(slots=True, eq=False)
 class SpilledCall:
-    """What the spill knows of one call.
+    """What the spill knows of one call."""
 
-    `queued`: it waits to be written. `known`: the store has it. `parted`: the call is over. `gone`: it is no longer
-    written. `cut`: it has used its quota, and only its info is written. `audio_due`: the next write includes the run of
-    audio that still grows.
-    """
+    info: CallInfo
+    log: Log
+    address: str
+    info_due: bool = True
+    written_seq: int = field(init=False)
+    swept_seq: int = field(init=False)
+    """The value of `written_seq` at the last sweep for audio."""
+    n_bytes: int = 0
+    queued: bool = False
+    """It waits to be written."""
+    known: bool = False
+    """The store has it."""
+    parted: bool = False
+    """The call is over."""
+    gone: bool = False
+    """It is no longer written."""
+    cut: bool = False
+    """It has used its quota, and only its info is written."""
+    audio_due: bool = False
+    """The next write includes the run of audio that still grows."""
+    set_aside: list[Entry] = field(default_factory=list)
+    """Unwritten entries that the log may drop before the next write."""
+    unsubscribe: Callable[[], None] = lambda: None
 
-    __slots__ = (
-        "address",
-        "audio_due",
-        "cut",
-        "gone",
-        "info",
-        "info_due",
-        "known",
-        "log",
-        "n_bytes",
-        "parted",
-        "queued",
-        "set_aside",
-        "swept_seq",
-        "unsubscribe",
-        "written_seq",
-    )
-
-    def __init__(self, info: CallInfo, log: Log, address: str) -> None:
-        self.info = info
-        self.log = log
-        self.address = address
-        self.info_due = True
-        self.written_seq = info.last_seq
-        self.n_bytes = 0
-        self.queued = False
-        self.known = False
-        self.parted = False
-        self.gone = False
-        self.cut = False
-        self.audio_due = False
-        self.set_aside: list[Entry] = []
-        """Unwritten entries that the log may drop before the next write."""
-        self.swept_seq = info.last_seq
-        """The value of `written_seq` at the last sweep for audio."""
-        self.unsubscribe: Callable[[], None] = lambda: None
+    def __post_init__(self) -> None:
+        self.written_seq = self.swept_seq = self.info.last_seq
 
     @property
     def read_seq(self) -> int:

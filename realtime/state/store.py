@@ -22,21 +22,6 @@ from realtime.errors import StoreError
 from realtime.event.server import ServerEvent
 from realtime.state.log import AudioRun, Entry, last_seq_of
 
-__all__ = [
-    "CallInfo",
-    "Change",
-    "Place",
-    "Store",
-    "StoreError",
-    "decode_entry",
-    "encode_entry",
-    "encode_info",
-    "error_of",
-    "is_call_id",
-    "merged",
-    "page",
-]
-
 logger = logging.getLogger(__name__)
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")

@@ -16,7 +16,7 @@ from realtime.event.config import TurnAuthority
 
 HASTY_WINDOW_MS = 800
 """Speech that starts this soon after a turn ended may belong to the same turn, ..."""
-HASTY_HEARD_MS = 400
+HASTY_PLAYED_MS = 400
 """... unless this much of the reply was played."""
 
 
@@ -147,8 +147,8 @@ class Turn:
 
     `receive` takes, beside the signal and `now` in monotonic seconds, what the caller knows after noting the signal:
     `responding`, whether a reply is on its way (requested, running at the model or waiting for its tools, and not
-    dropped); `heard_ms`, how much of the reply was played; `unheard_ms`, how much was sent and is unplayed; and `news`,
-    whether the user put in something that the reply cannot know, so that a request asks for another one.
+    dropped); `played_ms`, how much of the reply was played; `unplayed_ms`, how much was sent and is unplayed; and
+    `news`, whether the user put in something that the reply cannot know, so that a request asks for another one.
     """
 
     authority: TurnAuthority = "provider"
@@ -178,21 +178,23 @@ class Turn:
         now: float,
         *,
         responding: bool = False,
-        heard_ms: int = 0,
-        unheard_ms: int = 0,
+        played_ms: int = 0,
+        unplayed_ms: int = 0,
         news: bool = False,
     ) -> tuple[Action, ...]:
         """Move to the next state and return what to do, in order."""
         if self.authority == "client" and signal in SPEECH_SIGNALS:
             return ()
-        if responding and (signal is Signal.RESPONSE_DONE or (signal is Signal.REQUEST and heard_ms <= 0 and not news)):
+        if responding and (
+            signal is Signal.RESPONSE_DONE or (signal is Signal.REQUEST and played_ms <= 0 and not news)
+        ):
             return ()
-        replying = responding or unheard_ms > 0
+        replying = responding or unplayed_ms > 0
         if self.state is State.AGENT_SPEAKING and not replying:
             self._move(Signal.PLAYED_OUT)
         elif signal is Signal.PLAYED_OUT:
             return ()
-        hasty = signal is Signal.SPEECH_STARTED and self._was_hasty(now, heard_ms)
+        hasty = signal is Signal.SPEECH_STARTED and self._was_hasty(now, played_ms)
         actions = self._move(signal)
         if actions is None:
             return ()
@@ -222,11 +224,11 @@ class Turn:
             self.turn_ended_at, self.withdrawable = None, False
         return actions
 
-    def _was_hasty(self, now: float, heard_ms: int) -> bool:
+    def _was_hasty(self, now: float, played_ms: int) -> bool:
         return (
             self.withdrawable
             and self.turn_ended_at is not None
             # Rounded, since 10.8 s - 10.0 s is a little more than 0.8 s in floats.
             and round((now - self.turn_ended_at) * 1000, 3) <= HASTY_WINDOW_MS
-            and heard_ms < HASTY_HEARD_MS
+            and played_ms < HASTY_PLAYED_MS
         )

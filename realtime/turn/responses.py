@@ -142,12 +142,12 @@ class Ledger:
         """Whether a wanted request is unanswered, even if it counts as lost."""
         return bool(self._waiting) and self._waiting[-1].wanted
 
-    def is_current(self, response_id: str, unheard_ms: int) -> bool:
+    def is_current(self, response_id: str, unplayed_ms: int) -> bool:
         """Whether the reply with this response is under way or still played.
 
         It runs, waits for its tools or for what follows them, or it is the last and not played to its end.
 
-        The id of a reply's first response stands for the whole reply. `unheard_ms` is how much audio is unplayed.
+        The id of a reply's first response stands for the whole reply. `unplayed_ms` is how much audio is unplayed.
         """
         if response_id == self._reply_id and self._last_id is not None:
             if self._continues and self.is_requested:
@@ -157,7 +157,7 @@ class Ledger:
             return self.active.id == response_id
         response = self._responses.get(response_id)
         at_work = response is not None and bool(response.unanswered) and not response.cancelled
-        return at_work or (response_id == self._last_id and unheard_ms > 0)
+        return at_work or (response_id == self._last_id and unplayed_ms > 0)
 
     def runs_beside(self, response_id: str) -> bool:
         """Whether this response is outside the conversation and still runs."""

@@ -33,10 +33,10 @@ def audio(ms: float) -> int:
 def test_acknowledged_heard_is_the_last_acknowledgement() -> None:
     clock = AcknowledgedPlayback(RATE_HZ)
     clock.sent("a", audio(1000), 0.0)
-    assert clock.heard_ms("a", 0.9) == 0
+    assert clock.played_ms("a", 0.9) == 0
     clock.ack("a", 400, 0.9)
-    assert clock.heard_ms("a", 5.0) == 400
-    assert clock.unheard_ms(5.0) == 600
+    assert clock.played_ms("a", 5.0) == 400
+    assert clock.unplayed_ms(5.0) == 600
 
 
 def test_acknowledging_an_item_means_the_items_before_were_heard() -> None:
@@ -44,7 +44,7 @@ def test_acknowledging_an_item_means_the_items_before_were_heard() -> None:
     clock.sent("a", audio(1000), 0.0)
     clock.sent("b", audio(1000), 0.0)
     clock.ack("b", 100, 1.0)
-    assert (clock.heard_ms("a", 1.0), clock.heard_ms("b", 1.0)) == (1000, 100)
+    assert (clock.played_ms("a", 1.0), clock.played_ms("b", 1.0)) == (1000, 100)
 
 
 def test_acknowledgement_of_more_than_sent_of_unknown_and_of_less_changes_nothing_false() -> None:
@@ -54,15 +54,15 @@ def test_acknowledgement_of_more_than_sent_of_unknown_and_of_less_changes_nothin
     clock.ack("a", 10, 0.2)
     clock.ack("a", -5, 0.2)
     clock.ack("never", 10, 0.2)
-    assert clock.heard_ms("a", 0.2) == 500
-    assert clock.heard_ms("never", 0.2) == 0
+    assert clock.played_ms("a", 0.2) == 500
+    assert clock.played_ms("never", 0.2) == 0
 
 
 def test_whole_ms_acknowledge_a_length_that_is_none() -> None:
     clock = AcknowledgedPlayback(RATE_HZ)
     clock.sent("a", 1024 * 2, 0.0)
     clock.ack("a", 42, 0.1)
-    assert clock.unheard_ms(0.1) == 0
+    assert clock.unplayed_ms(0.1) == 0
 
 
 def test_acknowledged_end_is_reckoned_from_the_last_word_of_the_client() -> None:
@@ -81,17 +81,17 @@ def test_acknowledged_end_is_reckoned_from_the_last_word_of_the_client() -> None
 def test_wall_clock_heard_is_time_since_the_first_byte_never_more_than_sent() -> None:
     clock = WallClockPlayback(RATE_HZ)
     clock.sent("a", audio(300), 10.0)
-    assert clock.heard_ms("a", 10.25) == 250
+    assert clock.played_ms("a", 10.25) == 250
     clock.sent("a", audio(12_000), 10.25)
-    assert clock.heard_ms("a", 11.0) == 1000
-    assert clock.heard_ms("a", 60.0) == 12_300
+    assert clock.played_ms("a", 11.0) == 1000
+    assert clock.played_ms("a", 60.0) == 12_300
 
 
 def test_estimated_playing_begins_after_the_delay_and_runs_in_real_time() -> None:
     clock = EstimatedPlayback(RATE_HZ, start_delay_ms=100)
     clock.sent("a", audio(350), 0.0)
-    assert clock.heard_ms("a", 0.1) == 0
-    assert clock.heard_ms("a", 0.3) == 200
+    assert clock.played_ms("a", 0.1) == 0
+    assert clock.played_ms("a", 0.3) == 200
     assert clock.finished_at(0.3) == pytest.approx(0.45)
 
 
@@ -99,22 +99,22 @@ def test_a_client_that_ran_dry_begins_anew() -> None:
     clock = EstimatedPlayback(RATE_HZ, start_delay_ms=100)
     clock.sent("a", audio(200), 0.0)
     clock.sent("a", audio(200), 5.0)
-    assert clock.heard_ms("a", 5.1) == 200
-    assert clock.heard_ms("a", 5.2) == 300
+    assert clock.played_ms("a", 5.1) == 200
+    assert clock.played_ms("a", 5.2) == 300
 
 
 def test_items_are_heard_one_after_the_other() -> None:
     clock = WallClockPlayback(RATE_HZ)
     clock.sent("a", audio(500), 0.0)
     clock.sent("b", audio(500), 0.0)
-    assert (clock.heard_ms("a", 0.7), clock.heard_ms("b", 0.7)) == (500, 200)
+    assert (clock.played_ms("a", 0.7), clock.played_ms("b", 0.7)) == (500, 200)
 
 
 def test_chunks_of_broken_ms_do_not_drift() -> None:
     clock = WallClockPlayback(RATE_HZ)
     for _ in range(1000):
         clock.sent("a", 1024 * 2, 0.0)
-    assert clock.heard_ms("a", 100.0) == 1024 * 1000 * 1000 // RATE_HZ
+    assert clock.played_ms("a", 100.0) == 1024 * 1000 * 1000 // RATE_HZ
     assert clock.sent_ms("a") == 1024 * 1000 * 1000 // RATE_HZ
 
 
@@ -127,13 +127,13 @@ def test_nothing_is_heard_after_a_flush(make: Callable[[int], PlaybackClock]) ->
     clock.sent("a", audio(12_000), 0.0)
     clock.ack("a", 700, 1.0)
     clock.flush(1.0)
-    heard_ms = clock.heard_ms("a", 1.0)
-    assert 0 < heard_ms <= 1000
+    played_ms = clock.played_ms("a", 1.0)
+    assert 0 < played_ms <= 1000
     clock.sent("a", audio(500), 1.0)
-    clock.ack("a", heard_ms, 1.9, flushed=True)
+    clock.ack("a", played_ms, 1.9, flushed=True)
     clock.ack("a", 9000, 2.0)
-    assert clock.heard_ms("a", 60.0) == heard_ms
-    assert clock.unheard_ms(1.0) == 0
+    assert clock.played_ms("a", 60.0) == played_ms
+    assert clock.unplayed_ms(1.0) == 0
     assert clock.finished_at(1.0) is None
 
 
@@ -142,19 +142,19 @@ def test_audio_after_a_flush_is_heard_from_its_own_beginning() -> None:
     clock.sent("a", audio(12_000), 0.0)
     clock.flush(1.0)
     clock.sent("b", audio(500), 3.0)
-    assert clock.heard_ms("b", 3.2) == 200
+    assert clock.played_ms("b", 3.2) == 200
 
 
 def test_truncation_takes_the_clients_word_over_the_estimate() -> None:
     clock = WallClockPlayback(RATE_HZ)
     clock.sent("a", audio(12_000), 0.0)
-    assert clock.heard_ms("a", 3.0) == 3000
+    assert clock.played_ms("a", 3.0) == 3000
     clock.truncate("a", 2500, 3.0)
-    assert clock.heard_ms("a", 10.0) == 2500
+    assert clock.played_ms("a", 10.0) == 2500
     clock.truncate("a", 99_999, 10.0)
-    assert clock.heard_ms("a", 10.0) == 12_000
+    assert clock.played_ms("a", 10.0) == 12_000
     clock.truncate("never", 1, 10.0)
-    assert clock.heard_ms("never", 10.0) == 0
+    assert clock.played_ms("never", 10.0) == 0
 
 
 @pytest.mark.parametrize("make", MODES)
@@ -167,15 +167,15 @@ def test_cutting_an_item_that_was_heard_leaves_the_one_that_plays_and_the_clock_
     if isinstance(clock, AcknowledgedPlayback):
         clock.ack("b", 500, 1.5)
     clock.truncate("a", 400, 1.5)
-    unheard_ms = clock.unheard_ms(1.5)
+    unplayed_ms = clock.unplayed_ms(1.5)
     if isinstance(clock, AcknowledgedPlayback):
         clock.ack("a", 700, 1.6)
     clock.sent("a", audio(300), 1.6)
-    assert clock.heard_ms("a", 1.6) == 400
-    assert 0 < clock.unheard_ms(1.6) <= unheard_ms
+    assert clock.played_ms("a", 1.6) == 400
+    assert 0 < clock.unplayed_ms(1.6) <= unplayed_ms
     for number in range(40):
         clock.sent(f"later{number}", audio(10), 1.6)
-    assert clock.heard_ms("b", 1.6) <= 1_000
+    assert clock.played_ms("b", 1.6) <= 1_000
 
 
 # --- rules that hold for any course of events ---
@@ -188,7 +188,7 @@ def test_memory_is_bounded_by_the_last_items(make: Callable[[int], PlaybackClock
         clock.sent(f"item{number}", audio(100), 0.0)
     assert clock.sent_ms("item0") == 0
     assert clock.sent_ms(f"item{4 * KEPT_ITEMS}") == 100
-    assert clock.unheard_ms(0.0) == KEPT_ITEMS * 100
+    assert clock.unplayed_ms(0.0) == KEPT_ITEMS * 100
 
 
 def test_rate_has_to_be_positive() -> None:
@@ -211,12 +211,12 @@ class HeardRules(RuleBasedStateMachine):
         self.clock.sent(item, samples * 2, self.now)
         self.heard.setdefault(item, 0)
 
-    @rule(item=st.sampled_from("abcx"), heard_ms=st.integers(-10, 3000))
-    def acknowledge(self, item: str, heard_ms: int) -> None:
-        self.clock.ack(item, heard_ms, self.now)
+    @rule(item=st.sampled_from("abcx"), played_ms=st.integers(-10, 3000))
+    def acknowledge(self, item: str, played_ms: int) -> None:
+        self.clock.ack(item, played_ms, self.now)
         if item in self.over:
             # Up to the answer to the flush.
-            self.heard[item] = self.clock.heard_ms(item, self.now)
+            self.heard[item] = self.clock.played_ms(item, self.now)
 
     @rule(wait_ms=st.integers(0, 2000))
     def wait(self, wait_ms: int) -> None:
@@ -227,25 +227,25 @@ class HeardRules(RuleBasedStateMachine):
     def flush(self) -> None:
         self.clock.flush(self.now)
         for item in self.heard:
-            self.heard[item] = self.clock.heard_ms(item, self.now)
+            self.heard[item] = self.clock.played_ms(item, self.now)
         self.over |= set(self.heard)
 
     @invariant()
     def heard_grows_within_what_was_sent(self) -> None:
         if not hasattr(self, "clock"):
             return
-        total_unheard_ms = 0
+        total_unplayed_ms = 0
         for item, before_ms in self.heard.items():
-            heard_ms = self.clock.heard_ms(item, self.now)
-            assert before_ms <= heard_ms <= self.clock.sent_ms(item)
+            played_ms = self.clock.played_ms(item, self.now)
+            assert before_ms <= played_ms <= self.clock.sent_ms(item)
             if item in self.over:
-                assert heard_ms == before_ms
+                assert played_ms == before_ms
             else:
-                total_unheard_ms += self.clock.sent_ms(item) - heard_ms
-            self.heard[item] = heard_ms
-        assert abs(self.clock.unheard_ms(self.now) - total_unheard_ms) <= len(self.heard) + 1
+                total_unplayed_ms += self.clock.sent_ms(item) - played_ms
+            self.heard[item] = played_ms
+        assert abs(self.clock.unplayed_ms(self.now) - total_unplayed_ms) <= len(self.heard) + 1
         end = self.clock.finished_at(self.now)
-        assert (end is None) == (self.clock.unheard_ms(self.now) == 0)
+        assert (end is None) == (self.clock.unplayed_ms(self.now) == 0)
         assert end is None or end >= self.now
 
 
@@ -355,9 +355,9 @@ def test_truncating_an_older_item_leaves_what_plays_now_alone() -> None:
     clock.sent("new", 96_000, 2.0)
     clock.truncate("old", 500, 2.5)
     clock.truncate("never", 500, 2.5)
-    assert clock.heard_ms("old", 3.0) == 500
-    assert clock.heard_ms("new", 3.0) == 1_000
-    assert clock.unheard_ms(3.0) == 1_000
+    assert clock.played_ms("old", 3.0) == 500
+    assert clock.played_ms("new", 3.0) == 1_000
+    assert clock.unplayed_ms(3.0) == 1_000
 
 
 def test_truncating_an_older_item_leaves_a_newer_one_alone_that_has_run_dry() -> None:
@@ -368,7 +368,7 @@ def test_truncating_an_older_item_leaves_a_newer_one_alone_that_has_run_dry() ->
     clock.truncate("old", 500, 2.5)
     clock.sent("new", 48_000, 2.6)
     clock.ack("new", 1_800, 3.4)
-    assert (clock.heard_ms("old", 3.4), clock.heard_ms("new", 3.4)) == (500, 1_800)
+    assert (clock.played_ms("old", 3.4), clock.played_ms("new", 3.4)) == (500, 1_800)
 
 
 def test_what_a_client_had_played_when_it_fell_silent_is_known_from_its_answer() -> None:
@@ -379,10 +379,10 @@ def test_what_a_client_had_played_when_it_fell_silent_is_known_from_its_answer()
     clock.flush(1.8)
     assert clock.awaits_answer
     clock.ack("a", 1_700, 1.9)
-    assert (clock.heard_ms("a", 1.9), clock.awaits_answer) == (1_700, True)
+    assert (clock.played_ms("a", 1.9), clock.awaits_answer) == (1_700, True)
     clock.ack("a", 1_760, 2.0, flushed=True)
     assert clock.awaits_answer
     clock.ack("b", 0, 2.0, flushed=True)
-    assert (clock.heard_ms("a", 2.0), clock.heard_ms("b", 2.0), clock.awaits_answer) == (1_760, 0, False)
+    assert (clock.played_ms("a", 2.0), clock.played_ms("b", 2.0), clock.awaits_answer) == (1_760, 0, False)
     clock.ack("a", 1_900, 2.1)
-    assert clock.heard_ms("a", 2.1) == 1_760
+    assert clock.played_ms("a", 2.1) == 1_760

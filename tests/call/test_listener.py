@@ -109,7 +109,7 @@ def test_the_order_holds_however_the_client_reads(steps: list[str], two_frames: 
             assert sink.frames == [(part, number) for number in range(1, sent + 1) for part in ("head", "body")]
         else:
             assert [frame.seq for frame in sink.frames] == [*range(1, sent + 1)]
-        assert listener.unheard_ms(now()) == listener.clock.unheard_ms(now())
+        assert listener.unplayed_ms(now()) == listener.clock.unplayed_ms(now())
         listener.release()
 
     run(main())
@@ -188,7 +188,7 @@ async def test_a_client_that_does_not_read_speech_is_closed_alone() -> None:
     assert stalled.closed_with[0] == 1013
     assert listeners[0].closed
     assert listeners[0].frames_dropped > 0
-    assert listeners[0].unheard_ms(now()) <= 1_000
+    assert listeners[0].unplayed_ms(now()) <= 1_000
     assert not listeners[1].closed
     assert len(reading.frames) == MAX_AUDIO_BYTES // len(second.delta) + 2
 
@@ -299,10 +299,10 @@ async def test_a_paced_listener_says_what_it_has_not_sent_as_unheard() -> None:
     listener.deliver(audio(speech(5_000, 24_000)))
     await asyncio.sleep(1)
 
-    assert listener.unheard_ms(now()) == pytest.approx(4_000, abs=2)
-    assert listener.clock.heard_ms("a1", now()) == pytest.approx(1_000, abs=2)
+    assert listener.unplayed_ms(now()) == pytest.approx(4_000, abs=2)
+    assert listener.clock.played_ms("a1", now()) == pytest.approx(1_000, abs=2)
     await asyncio.sleep(4.5)
-    assert listener.unheard_ms(now()) == 0
+    assert listener.unplayed_ms(now()) == 0
 
 
 # -- flush -------------------------------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ async def test_a_flush_drops_unsent_speech_and_words_and_keeps_what_closes_the_r
     await asyncio.sleep(10)
 
     assert types(sink.frames[start:]) == ["server_audio_flush", *types(closing())]
-    assert listener.unheard_ms(now()) == 0
+    assert listener.unplayed_ms(now()) == 0
     assert len(pcm_of(sink.frames)) / 48 <= 1_000 + AHEAD_MS
 
 
@@ -349,7 +349,7 @@ async def test_a_flush_reaches_a_stalled_client_without_the_speech_before_it() -
     for event in closing():
         listener.deliver(event)
     listener.deliver(s.ServerAudioFlushEvent())
-    assert listener.unheard_ms(now()) == 0
+    assert listener.unplayed_ms(now()) == 0
 
     sink.open.set()
     await asyncio.sleep(1)

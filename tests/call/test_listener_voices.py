@@ -115,7 +115,7 @@ async def test_a_lane_is_heard_at_once_and_counts_for_nothing_else() -> None:
     view = listener(sink, lanes=True, ahead_ms=350)
     view.deliver_voice(said(noise(1)))
     assert [event.delta for event in deltas(sink.frames)] == [noise(1)]
-    assert view.unheard_ms(now()) == 0
+    assert view.unplayed_ms(now()) == 0
     assert view.clock.sent_ms("ada.voice") == 0
     view.deliver_voice(said(b""))
     assert len(sink.frames) == 1
@@ -262,7 +262,7 @@ async def test_humans_alone_are_one_response_of_whoever_began() -> None:
     heard = samples(sink.frames)
     assert share(heard, noise(1, 400)) > 0.98
     assert share(heard, noise(2, 200)) > 0.98
-    assert view.unheard_ms(now()) == 0
+    assert view.unplayed_ms(now()) == 0
     await speak(view, noise(3, 100), "ben")
     await asyncio.sleep(1)
     assert sink.frames[-1].response_id == "ben.voice.2"
@@ -282,7 +282,7 @@ async def test_agents_and_humans_sound_together() -> None:
     assert share(heard, noise(4, 1_000)) < 0.1
     of_agent = [event for event in deltas(sink.frames) if event.item_id == "a1"]
     assert len(b"".join(event.delta for event in of_agent)) == len(agent), "it is told truly what is the agent's"
-    assert view.clock.heard_ms("a1", now()) == 1_500
+    assert view.clock.played_ms("a1", now()) == 1_500
 
 
 async def test_a_human_who_speaks_behind_speech_that_was_sent_ahead_is_heard_but_for_what_came_too_late() -> None:
@@ -437,7 +437,7 @@ async def test_a_flush_under_a_human_fades_the_agent_and_the_human_sounds_on() -
     view.deliver(s.ServerAudioFlushEvent(reason="barge_in"))
     flushed_at = len(sink.frames)
     assert [type(event) for event in sink.frames[-2:]] == [s.ServerAudioFlushEvent, s.AgentResponseDoneEvent]
-    assert view.unheard_ms(now()) == view.clock.unheard_ms(now()) == 0
+    assert view.unplayed_ms(now()) == view.clock.unplayed_ms(now()) == 0
     await talk
     await asyncio.sleep(1)
     after = sink.frames[flushed_at:]

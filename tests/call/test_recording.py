@@ -97,7 +97,7 @@ class Call:
             call_id=call_id,
             started_at="2026-01-01T00:00:00.000Z",
             now_ms=lambda: now_ms() - began_ms,
-            heard_ms=lambda item_id: self.clock.heard_ms(item_id, self.now()),
+            heard_ms=lambda item_id: self.clock.played_ms(item_id, self.now()),
             executor=executor,
             on_trouble=self.troubles.append,
         )
@@ -463,7 +463,7 @@ async def test_a_paced_client_of_a_log_is_recorded_as_it_heard(tmp_path: Path) -
         call_id="call_1",
         started_at="2026-01-01T00:00:00.000Z",
         now_ms=log.now_ms,
-        heard_ms=lambda item_id: listener.clock.heard_ms(item_id, runtime.now()),
+        heard_ms=lambda item_id: listener.clock.played_ms(item_id, runtime.now()),
     )
     log.subscribe(recorder.follow)
     pcm = spoken(4_000)
@@ -476,7 +476,7 @@ async def test_a_paced_client_of_a_log_is_recorded_as_it_heard(tmp_path: Path) -
         )
     await until_ms(2_000)
     log.append(s.ServerAudioFlushEvent())
-    heard_ms = listener.clock.heard_ms("a1", runtime.now())
+    heard_ms = listener.clock.played_ms("a1", runtime.now())
     await until_ms(4_000)
     await recorder.close()
     listener.release()
@@ -504,7 +504,7 @@ def test_no_part_stands_twice_or_over_another_whatever_happens(
 ) -> None:
     ms = 0
     clock = clock_type(OUT_HZ)
-    track = OutputTrack("output", OUT_HZ, lambda item_id: clock.heard_ms(item_id, ms / 1000))
+    track = OutputTrack("output", OUT_HZ, lambda item_id: clock.played_ms(item_id, ms / 1000))
     written: list[tuple[int, bytes]] = []
     said: dict[str, bytes] = {}
     for what, number in steps:

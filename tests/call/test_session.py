@@ -322,11 +322,11 @@ async def test_the_ear_of_whoever_speaks_counts() -> None:
 async def test_what_speech_says_was_played_counts_before_the_speech_is_heard() -> None:
     async with call(clock=AcknowledgedPlayback(24_000)) as made:
         item_id = await play(made, (made.listener, 1_000))
-        heard_ms: list[int] = []
+        counted_ms: list[int] = []
         take = made.agent.receive
 
         def listen(event: c.ClientEvent) -> None:
-            heard_ms.append(made.session.audience.heard_ms(item_id))
+            counted_ms.append(made.session.audience.played_ms(item_id))
             take(event)
 
         made.agent.receive = listen  # type: ignore[method-assign]
@@ -336,7 +336,7 @@ async def test_what_speech_says_was_played_counts_before_the_speech_is_heard() -
         made.link.hear_start("u1")
         await asyncio.sleep(FLUSH_ANSWER_S)
 
-        assert heard_ms == [1_500] * 4
+        assert counted_ms == [1_500] * 4
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_500
         assert errors(made) == []
 
@@ -372,8 +372,8 @@ async def test_a_client_that_says_where_it_stopped_is_believed() -> None:
         made.receive(c.ClientItemTruncateEvent(item_id=item_id, audio_end_ms=1_500))
 
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_500
-        assert made.session.audience.heard_ms(item_id) == 1_500
-        assert made.session.audience.unheard_ms() == 0
+        assert made.session.audience.played_ms(item_id) == 1_500
+        assert made.session.audience.unplayed_ms() == 0
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

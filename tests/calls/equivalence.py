@@ -22,7 +22,7 @@ from tests.calls.mutants import Mutant, Row
 
 SOON_S, LATE_S = 0.1, 10.0
 """After the end of the turn: within what counts as hasty, and not."""
-HEARD_MS = (0, 200, 2_000)
+PLAYED_MS = (0, 200, 2_000)
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ def _outcome(what: Signal | str, around: Around, stand: Stand, late: bool) -> Ou
             signal,
             now,
             responding=around.responding,
-            heard_ms=HEARD_MS[around.heard],
-            unheard_ms=500 if around.unheard else 0,
+            played_ms=PLAYED_MS[around.heard],
+            unplayed_ms=500 if around.unheard else 0,
         )
     effective = [action for action in actions if _matters(action, around)]
     return (*seen, *effective), _after(what, around, effective), Stand(turn.state, _is_fresh(turn, now))

@@ -140,5 +140,5 @@ async def test_each_page_of_a_burst_gets_all_of_it() -> None:
             heard, end = made.page.sound[item_id][: BURST_MS * 48], made.page.sound[item_id][BURST_MS * 48 :]
             assert len(heard) == BURST_MS * 48
             assert end == (bytes(TAIL_MS * 48) if client == "agentscope1" else b"")
-            assert made.session.audience.unheard_ms() == 0
+            assert made.session.audience.unplayed_ms() == 0
             assert not any(isinstance(sent, base.ItemTruncate) for sent in model.link.sent)

@@ -175,7 +175,7 @@ async def test_ten_turns_in_a_row_leave_nothing_behind(speech: dict[str, bytes])
             assert await ask(made, speech[name])
             assert len(made.user_turns()) == number
             assert len(asyncio.all_tasks()) == running
-            assert made.session.audience.unheard_ms() == 0
+            assert made.session.audience.unplayed_ms() == 0
         assert all(made.user_turns())
         assert [who for who, _ in made.said() if who == "assistant"] == ["assistant"] * len(names)
 

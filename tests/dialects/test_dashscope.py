@@ -453,9 +453,9 @@ def test_heard_is_what_had_time_to_be_played() -> None:
     call = Call()
     speak(call, SECOND)
     call.now = 0.5
-    assert call.listener.clock.heard_ms("item_1", call.now) == 500
+    assert call.listener.clock.played_ms("item_1", call.now) == 500
     call.now = 5.0
-    assert call.listener.clock.heard_ms("item_1", call.now) == 1_000
+    assert call.listener.clock.played_ms("item_1", call.now) == 1_000
 
 
 def test_the_client_falls_silent_when_it_is_told_of_the_users_voice() -> None:
@@ -464,8 +464,8 @@ def test_the_client_falls_silent_when_it_is_told_of_the_users_voice() -> None:
     call.now = 0.5
     call.tell(s.AgentInputStartedEvent(item_id="item_u", audio_start_ms=10))
     call.now = 5.0
-    assert call.listener.clock.heard_ms("item_1", call.now) == 500
-    assert call.listener.unheard_ms(call.now) == 0
+    assert call.listener.clock.played_ms("item_1", call.now) == 500
+    assert call.listener.unplayed_ms(call.now) == 0
 
 
 def test_a_client_that_is_not_interrupted_plays_on() -> None:
@@ -474,7 +474,7 @@ def test_a_client_that_is_not_interrupted_plays_on() -> None:
     speak(call, SECOND)
     call.tell(s.AgentInputStartedEvent(item_id="item_u", audio_start_ms=10))
     call.now = 5.0
-    assert call.listener.clock.heard_ms("item_1", call.now) == 1_000
+    assert call.listener.clock.played_ms("item_1", call.now) == 1_000
 
 
 def test_asking_for_more_counts_what_was_said_as_heard() -> None:
@@ -482,7 +482,7 @@ def test_asking_for_more_counts_what_was_said_as_heard() -> None:
     speak(call, SECOND)
     call.tell(s.AgentResponseDoneEvent(response_id="resp_1"))
     call.say("response.create")
-    assert call.listener.clock.heard_ms("item_1", call.now) == 1_000
+    assert call.listener.clock.played_ms("item_1", call.now) == 1_000
 
 
 def test_speech_goes_out_at_the_rate_that_the_client_chose() -> None:

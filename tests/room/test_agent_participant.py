@@ -140,7 +140,7 @@ async def test_what_a_model_says_by_itself_is_cancelled_and_leaves_what_was_said
 async def test_an_agent_does_not_cut_the_one_before_it_off_for_a_listener_that_lags() -> None:
     async with two(floor=broadcast, max_agent_turns=3) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
-        ben.participant.unheard_ms = lambda: 5_000
+        ben.participant.unplayed_ms = lambda: 5_000
         anna.write("Hello all.")
         await asyncio.sleep(60)
         assert home.speakers() == ["Alice", "Bob", "Alice"]
@@ -177,13 +177,13 @@ class Note:
     def listens_to(self, participant: AgentParticipant) -> bool:
         return False
 
-    def heard_ms(self, item_id: str) -> int:
+    def played_ms(self, item_id: str) -> int:
         return 0
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         settle()
 
-    def unheard_ms(self) -> int:
+    def unplayed_ms(self) -> int:
         return 0
 
 
@@ -365,7 +365,7 @@ async def test_an_answer_that_nobody_has_heard_when_its_model_was_lost_is_delete
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(0.2)
         alice.die(refusals=99)
-        anna.participant.heard_ms = lambda item_id: 0
+        anna.participant.played_ms = lambda item_id: 0
         anna.write("Forget it.")
         assert len(home.of(s.AgentItemDeletedEvent)) == 1
         assert home.talk() == [("Anna", "Alice, tell me a story."), ("Anna", "Forget it.")]

@@ -43,7 +43,7 @@ async def test_a_turn_ends_where_the_time_left_is_too_short_for_the_clock(
     """A listener who never says what was heard, and times that are sums of fractions."""
     async with two(floor=broadcast, max_agent_turns=2) as home:
         anna = await home.come("Anna")
-        monkeypatch.setattr(HumanParticipant, "unheard_ms", lambda _: 333)
+        monkeypatch.setattr(HumanParticipant, "unplayed_ms", lambda _: 333)
         await asyncio.sleep(begins_s)
         anna.write("Hello.")
         await home.quiet()

@@ -361,7 +361,7 @@ async def test_only_what_was_heard_stays_in_the_conversation(tls: TlsFiles) -> N
         await ear.until("generationComplete")
         (session,) = place.calls.sessions.values()
         answer = session.conversation.items()[-1]
-        await settled(lambda: session.audience.heard_ms(answer.id) > 100)
+        await settled(lambda: session.audience.played_ms(answer.id) > 100)
         await ear.sdk.send_client_content(turn_complete=True)
         await ear.turn()
         await settled(lambda: bool(received(model, base.ItemTruncate)))

@@ -44,7 +44,7 @@ from realtime.testing.cases.stand_in import Call, Say
 from realtime.testing.cases.stand_in import Hear as HearTurn
 from realtime.testing.cases.tools import Tools
 from realtime.testing.cassettes.format import FrameLine, read_cassette
-from realtime.testing.cassettes.replay import CassetteDrift, Replay, recorded_model
+from realtime.testing.cassettes.replay import CassetteDrift, Replay, Rules, recorded_model
 from realtime.testing.client import steps as t
 from realtime.tool import Toolkit
 
@@ -319,7 +319,7 @@ def live(provider: str) -> RealtimeModel:
     cassette = replace(cassette, lines=tuple(lines))
 
     async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
-        replay = Replay(cassette, strict=False, audio="position", position_ms=500, patience_s=1.0)
+        replay = Replay(cassette, Rules(strict=False, patience_s=1.0))
         return await replay.dial(address, receiver, limits)
 
     model = LIVE[provider]("live", "sk-test-0123456789abcdef")

@@ -26,7 +26,7 @@ from realtime.testing import (
 )
 from realtime.testing.cassettes.format import read_cassette
 from realtime.testing.cassettes.record import RecordingModel
-from realtime.testing.cassettes.replay import Replay, recorded_model
+from realtime.testing.cassettes.replay import Replay, Rules, recorded_model
 from realtime.testing.client.steps import Step
 
 CASSETTE = Path(__file__).resolve().parents[2] / "fixtures" / "cassettes" / "openai"
@@ -39,7 +39,7 @@ def live() -> RealtimeModel:
     """A provider that says what it said in the cassette."""
 
     async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
-        replay = Replay(read_cassette(CASSETTE), strict=False, audio="position", position_ms=500, patience_s=1.0)
+        replay = Replay(read_cassette(CASSETTE), Rules(strict=False, patience_s=1.0))
         return await replay.dial(address, receiver, limits)
 
     model = OpenAIRealtimeModel("live", "sk-test-0123456789abcdef")

@@ -79,7 +79,7 @@ async def test_what_is_said_is_heard_and_what_is_answered_is_played(client: Clie
         (speech,) = page.ear.speech.values()
         assert words(app) == [("user", "what time is it"), ("assistant", ANSWER)]
         assert page.ear.heard_ms(speech.item_id) == (2_000 if client != "agentscope1" else 2_300)
-        assert session_of(app).audience.heard_ms(speech.item_id) >= 2_000
+        assert session_of(app).audience.played_ms(speech.item_id) >= 2_000
         human, agent = page.lanes()
         await page.leave()
     assert_sound(page)
@@ -143,10 +143,10 @@ async def test_the_server_is_told_what_was_heard_ten_times_a_second_and_at_the_e
         (speech,) = page.ear.speech.values()
         for _ in range(20):
             await asyncio.sleep(0.1)
-            behind_ms = page.ear.heard_ms(speech.item_id) - session_of(app).audience.heard_ms(speech.item_id)
+            behind_ms = page.ear.heard_ms(speech.item_id) - session_of(app).audience.played_ms(speech.item_id)
             assert -1 <= behind_ms <= 160
         await until_silent(page)
-        assert session_of(app).audience.heard_ms(speech.item_id) == 3_000
+        assert session_of(app).audience.played_ms(speech.item_id) == 3_000
         await page.leave()
 
 
@@ -271,7 +271,7 @@ async def test_a_page_that_comes_back_loses_no_sample_either_way(client: Client,
             await page.come_back()
         await until_silent(page)
         assert words(app) == [("user", "what time is it"), ("assistant", ANSWER)]
-        assert session_of(app).audience.heard_ms(next(iter(page.ear.speech))) == 4_000
+        assert session_of(app).audience.played_ms(next(iter(page.ear.speech))) == 4_000
         human, _ = page.lanes()
         await page.leave()
     assert_sound(page)

@@ -2,6 +2,7 @@
 
 from hypothesis import given
 
+from realtime.testing.check.reading import Reading
 from realtime.testing.check.timeline import MAX_LINES, WIDTH, Timeline, bar
 from realtime.testing.record import CallRecord, Mark
 from tests.testing.hand_made import Hand, any_record, support_call
@@ -42,11 +43,11 @@ def short_call() -> Hand:
 
 
 def test_a_line_tells_when_who_and_what() -> None:
-    assert str(Timeline.of(short_call().record())) == WHOLE
+    assert str(Timeline(Reading(short_call().record()))) == WHOLE
 
 
 def test_only_the_seconds_around_a_place_are_shown_and_the_place_is_marked() -> None:
-    timeline = Timeline.of(support_call().record())
+    timeline = Timeline(Reading(support_call().record()))
     shown = timeline.around(7_080, around_ms=100).splitlines()
     assert shown[0].endswith("lines before")
     assert shown[-1].endswith("lines after")
@@ -55,7 +56,7 @@ def test_only_the_seconds_around_a_place_are_shown_and_the_place_is_marked() -> 
 
 
 def test_places_far_apart_are_both_marked() -> None:
-    timeline = Timeline.of(support_call().record())
+    timeline = Timeline(Reading(support_call().record()))
     marked = [line for line in timeline.around(1_000, 8_810).splitlines() if line.startswith(">")]
     assert [line[2:12].strip() for line in marked] == ["1.000 s", "8.800 s"]
 
@@ -64,7 +65,7 @@ def test_a_long_call_is_shortened_away_from_the_place() -> None:
     call = Hand()
     for number in range(100):
         call.answers(number * 20, "word", response=f"r{number:03}", length_ms=20)
-    shown = Timeline.of(call.record()).around(1_000).splitlines()
+    shown = Timeline(Reading(call.record())).around(1_000).splitlines()
     assert len(shown) <= MAX_LINES + 2
     assert any(line.startswith(">    1.000 s") for line in shown)
     assert shown[0].strip().startswith("...")
@@ -74,7 +75,7 @@ def test_wide_letters_do_not_make_a_line_too_wide() -> None:
     call = Hand()
     call.speaks(0, 1_000, "订" * 200, item="u1", who="安娜" * 10)
     call.put(1_700, *[])
-    for line in str(Timeline.of(call.record())).splitlines():
+    for line in str(Timeline(Reading(call.record()))).splitlines():
         assert sum(2 if ord(char) > 0x2FFF else 1 for char in line) <= WIDTH
 
 
@@ -85,12 +86,12 @@ def test_a_bar_grows_with_the_time_spoken_and_has_an_end() -> None:
 
 
 def test_a_call_in_which_nothing_happened() -> None:
-    assert Timeline.of(CallRecord("empty", (), ())).around(100) == "  (nothing happened)"
+    assert Timeline(Reading(CallRecord("empty", (), ()))).around(100) == "  (nothing happened)"
 
 
 @given(any_record())
 def test_every_log_has_a_timeline(record: CallRecord) -> None:
-    timeline = Timeline.of(record)
+    timeline = Timeline(Reading(record))
     assert [line.ms for line in timeline.lines] == sorted(line.ms for line in timeline.lines)
     for text in (str(timeline), timeline.around(1_000), timeline.around()):
         assert all(len(line) <= WIDTH for line in text.splitlines())

@@ -43,7 +43,7 @@ def test_each_row_leads_where_it_says_under_the_authorities_it_holds_for(
     state, signal = row
     turn = Turn(authority, state)
     while_replying = signal not in (Signal.RESPONSE_DONE, Signal.PLAYED_OUT)
-    actions = turn.receive(signal, 0.0, responding=while_replying, heard_ms=1000, unheard_ms=500 * while_replying)
+    actions = turn.receive(signal, 0.0, responding=while_replying, played_ms=1000, unplayed_ms=500 * while_replying)
     if ONLY_FOR.get(row, authority) != authority or (authority == "client" and signal in SPEECH_SIGNALS):
         assert (turn.state, actions) == (state, ())
         return
@@ -59,7 +59,7 @@ def test_what_is_not_in_the_table_changes_nothing(authority: TurnAuthority) -> N
         for signal in Signal:
             if (state, signal) not in TRANSITIONS:
                 turn = Turn(authority, state)
-                assert turn.receive(signal, 0.0, responding=True, heard_ms=1000, unheard_ms=500) == ()
+                assert turn.receive(signal, 0.0, responding=True, played_ms=1000, unplayed_ms=500) == ()
                 assert turn.state is state
 
 
@@ -108,7 +108,7 @@ def test_a_provider_that_reports_no_end_of_speech_ends_the_turn_by_answering() -
 def test_in_push_to_talk_speech_causes_nothing(state: State) -> None:
     turn = Turn("client", state)
     for signal in (Signal.SPEECH_STARTED, Signal.SPEECH_STOPPED):
-        assert turn.receive(signal, 1.0, responding=True, unheard_ms=500) == ()
+        assert turn.receive(signal, 1.0, responding=True, unplayed_ms=500) == ()
         assert turn.state is state
 
 
@@ -120,13 +120,13 @@ def test_in_push_to_talk_a_commit_is_answered() -> None:
 
 def test_in_push_to_talk_a_commit_during_the_reply_interrupts_it() -> None:
     turn = Turn("client", State.AGENT_SPEAKING)
-    assert turn.receive(Signal.COMMIT, 1.0, responding=True, heard_ms=900, unheard_ms=500) == (*INTERRUPT, *ANSWER)
+    assert turn.receive(Signal.COMMIT, 1.0, responding=True, played_ms=900, unplayed_ms=500) == (*INTERRUPT, *ANSWER)
     assert turn.state is State.THINKING
 
 
 def test_in_push_to_talk_a_cancel_silences_the_reply_before_the_user_speaks() -> None:
     turn = Turn("client", State.AGENT_SPEAKING)
-    assert turn.receive(Signal.CANCEL, 1.0, responding=True, unheard_ms=500) == INTERRUPT
+    assert turn.receive(Signal.CANCEL, 1.0, responding=True, unplayed_ms=500) == INTERRUPT
     assert turn.state is State.LISTENING
     assert turn.receive(Signal.COMMIT, 2.0) == ANSWER
 
@@ -150,7 +150,7 @@ def test_the_end_of_speech_that_was_committed_already_changes_nothing(authority:
 @pytest.mark.parametrize("state", [State.LISTENING, State.THINKING, State.AGENT_SPEAKING])
 def test_with_a_detector_a_commit_without_speech_is_ignored(state: State, authority: TurnAuthority) -> None:
     turn = Turn(authority, state)
-    assert turn.receive(Signal.COMMIT, 1.0, responding=state is not State.LISTENING, heard_ms=900) == ()
+    assert turn.receive(Signal.COMMIT, 1.0, responding=state is not State.LISTENING, played_ms=900) == ()
     assert turn.state is state
 
 
@@ -163,20 +163,20 @@ def test_with_a_detector_a_commit_without_speech_is_ignored(state: State, author
 )
 def test_speech_during_the_reply_silences_it(authority: TurnAuthority, actions: tuple[Action, ...]) -> None:
     turn = speaking_agent(authority, turn_ended_at=10.0)
-    assert turn.receive(Signal.SPEECH_STARTED, 15.0, responding=True, heard_ms=3000, unheard_ms=500) == actions
+    assert turn.receive(Signal.SPEECH_STARTED, 15.0, responding=True, played_ms=3000, unplayed_ms=500) == actions
     assert turn.state is State.USER_SPEAKING
 
 
 def test_speech_silences_a_reply_that_the_model_has_finished_but_nobody_has_heard_to_its_end() -> None:
     turn = speaking_agent("server", turn_ended_at=10.0)
-    turn.receive(Signal.RESPONSE_DONE, 11.0, heard_ms=900, unheard_ms=9000)
+    turn.receive(Signal.RESPONSE_DONE, 11.0, played_ms=900, unplayed_ms=9000)
     assert turn.state is State.AGENT_SPEAKING
-    assert turn.receive(Signal.SPEECH_STARTED, 12.0, heard_ms=1900, unheard_ms=8000) == INTERRUPT
+    assert turn.receive(Signal.SPEECH_STARTED, 12.0, played_ms=1900, unplayed_ms=8000) == INTERRUPT
 
 
 def test_a_second_start_of_the_same_speech_changes_nothing() -> None:
     turn = speaking_agent("server")
-    turn.receive(Signal.SPEECH_STARTED, 15.0, responding=True, heard_ms=3000, unheard_ms=500)
+    turn.receive(Signal.SPEECH_STARTED, 15.0, responding=True, played_ms=3000, unplayed_ms=500)
     assert turn.receive(Signal.SPEECH_STARTED, 15.1) == ()
     assert turn.state is State.USER_SPEAKING
 
@@ -190,25 +190,27 @@ def test_with_nothing_to_interrupt_nothing_is_interrupted(state: State, signal: 
 
 def test_after_the_reply_is_played_out_the_agent_listens() -> None:
     turn = speaking_agent("provider")
-    turn.receive(Signal.RESPONSE_DONE, 11.0, heard_ms=500, unheard_ms=700)
-    turn.receive(Signal.PLAYED_OUT, 12.0, heard_ms=1200)
+    turn.receive(Signal.RESPONSE_DONE, 11.0, played_ms=500, unplayed_ms=700)
+    turn.receive(Signal.PLAYED_OUT, 12.0, played_ms=1200)
     assert turn.state is State.LISTENING
-    assert turn.receive(Signal.SPEECH_STARTED, 13.0, heard_ms=1200) == ()
+    assert turn.receive(Signal.SPEECH_STARTED, 13.0, played_ms=1200) == ()
 
 
 def test_a_reply_is_over_when_it_is_done_and_heard_though_nobody_reported_the_silence() -> None:
     turn = speaking_agent("server")
-    turn.receive(Signal.RESPONSE_DONE, 11.0, heard_ms=500, unheard_ms=700)
-    assert turn.receive(Signal.SPEECH_STARTED, 13.0, heard_ms=1200) == ()
+    turn.receive(Signal.RESPONSE_DONE, 11.0, played_ms=500, unplayed_ms=700)
+    assert turn.receive(Signal.SPEECH_STARTED, 13.0, played_ms=1200) == ()
     assert turn.state is State.USER_SPEAKING
 
 
-@pytest.mark.parametrize(("responding", "unheard_ms"), [(True, 0), (True, 500), (False, 500)])
-def test_a_pause_in_the_voice_is_not_the_end_of_the_reply(responding: bool, unheard_ms: int) -> None:
+@pytest.mark.parametrize(("responding", "unplayed_ms"), [(True, 0), (True, 500), (False, 500)])
+def test_a_pause_in_the_voice_is_not_the_end_of_the_reply(responding: bool, unplayed_ms: int) -> None:
     turn = speaking_agent("server")
-    turn.receive(Signal.PLAYED_OUT, 12.0, responding=responding, heard_ms=900, unheard_ms=unheard_ms)
+    turn.receive(Signal.PLAYED_OUT, 12.0, responding=responding, played_ms=900, unplayed_ms=unplayed_ms)
     assert turn.state is State.AGENT_SPEAKING
-    interrupted = turn.receive(Signal.SPEECH_STARTED, 13.0, responding=responding, heard_ms=900, unheard_ms=unheard_ms)
+    interrupted = turn.receive(
+        Signal.SPEECH_STARTED, 13.0, responding=responding, played_ms=900, unplayed_ms=unplayed_ms
+    )
     assert interrupted == INTERRUPT
 
 
@@ -221,7 +223,7 @@ def test_while_tools_run_the_reply_goes_on() -> None:
 
 def test_the_end_of_an_interrupted_response_is_not_the_end_of_the_next_one() -> None:
     turn = speaking_agent("provider")
-    turn.receive(Signal.TEXT, 12.0, responding=True, heard_ms=900, unheard_ms=500)
+    turn.receive(Signal.TEXT, 12.0, responding=True, played_ms=900, unplayed_ms=500)
     turn.receive(Signal.RESPONSE_DONE, 12.1, responding=True)
     assert turn.state is State.THINKING
 
@@ -240,7 +242,7 @@ def test_typed_text_is_answered_and_interrupts_the_reply(authority: TurnAuthorit
     turn = Turn(authority)
     assert turn.receive(Signal.TEXT, 1.0) == (Action.CREATE,)
     turn.receive(Signal.RESPONSE_AUDIO, 2.0, responding=True)
-    interrupted = turn.receive(Signal.TEXT, 3.0, responding=True, heard_ms=900, unheard_ms=500)
+    interrupted = turn.receive(Signal.TEXT, 3.0, responding=True, played_ms=900, unplayed_ms=500)
     assert interrupted == (*INTERRUPT, Action.CREATE)
     assert turn.state is State.THINKING
 
@@ -251,7 +253,7 @@ def test_a_request_for_the_answer_that_is_on_its_way_does_not_double_it(asked_by
     assert Action.CREATE in turn.receive(asked_by, 1.0)
     assert turn.receive(Signal.REQUEST, 1.01, responding=True) == ()
     turn.receive(Signal.RESPONSE_AUDIO, 1.2, responding=True)
-    assert turn.receive(Signal.REQUEST, 1.3, responding=True, unheard_ms=500) == ()
+    assert turn.receive(Signal.REQUEST, 1.3, responding=True, unplayed_ms=500) == ()
     assert turn.state is State.AGENT_SPEAKING
 
 
@@ -263,7 +265,7 @@ def test_a_request_where_the_answer_was_held_back_makes_it() -> None:
 
 def test_a_request_during_a_reply_that_is_heard_replaces_it() -> None:
     turn = speaking_agent("provider")
-    replaced = turn.receive(Signal.REQUEST, 12.0, responding=True, heard_ms=900, unheard_ms=500)
+    replaced = turn.receive(Signal.REQUEST, 12.0, responding=True, played_ms=900, unplayed_ms=500)
     assert replaced == (*INTERRUPT, Action.CREATE)
     assert turn.state is State.THINKING
 
@@ -272,7 +274,7 @@ def test_a_request_during_a_reply_that_is_heard_replaces_it() -> None:
 @pytest.mark.parametrize("state", [State.THINKING, State.AGENT_SPEAKING])
 def test_cancel_stops_the_reply_and_listens(state: State, authority: TurnAuthority) -> None:
     turn = Turn(authority, state)
-    assert turn.receive(Signal.CANCEL, 1.0, responding=True, heard_ms=900, unheard_ms=500) == INTERRUPT
+    assert turn.receive(Signal.CANCEL, 1.0, responding=True, played_ms=900, unplayed_ms=500) == INTERRUPT
     assert turn.state is State.LISTENING
 
 
@@ -282,7 +284,7 @@ def test_where_the_server_decides_an_answer_to_text_does_not_swallow_the_speech_
     assert turn.receive(Signal.TEXT, 2.0) == (Action.CREATE,)
     signals = [Signal.RESPONSE_CREATED, Signal.RESPONSE_AUDIO, Signal.RESPONSE_DONE]
     assert states_after(turn, signals, responding=True) == [State.USER_SPEAKING] * 3
-    ended = turn.receive(Signal.SPEECH_STOPPED, 5.0, heard_ms=900, unheard_ms=500)
+    ended = turn.receive(Signal.SPEECH_STOPPED, 5.0, played_ms=900, unplayed_ms=500)
     assert ended == (*INTERRUPT, *ANSWER)
 
 
@@ -296,7 +298,7 @@ def test_where_the_provider_decides_an_answer_to_text_survives_the_end_of_speech
 
 def test_while_the_user_speaks_a_cancel_silences_what_is_answered_and_the_user_goes_on() -> None:
     turn = Turn("server", State.USER_SPEAKING)
-    assert turn.receive(Signal.CANCEL, 1.0, responding=True, unheard_ms=500) == INTERRUPT
+    assert turn.receive(Signal.CANCEL, 1.0, responding=True, unplayed_ms=500) == INTERRUPT
     assert turn.state is State.USER_SPEAKING
 
 
@@ -305,15 +307,15 @@ def test_while_the_user_speaks_a_cancel_silences_what_is_answered_and_the_user_g
 
 @pytest.mark.parametrize("started_at", [0.0, 10.0, 12_345.678])
 @pytest.mark.parametrize(
-    ("pause_s", "heard_ms", "hasty"),
+    ("pause_s", "played_ms", "hasty"),
     [(0.8, 399, True), (0.801, 399, False), (0.8, 400, False), (0.0, 0, True), (5.0, 0, False)],
 )
 def test_a_turn_end_is_undone_within_800_ms_and_before_400_ms_of_the_reply_were_heard(
-    started_at: float, pause_s: float, heard_ms: int, hasty: bool
+    started_at: float, pause_s: float, played_ms: int, hasty: bool
 ) -> None:
     turn = speaking_agent("server", turn_ended_at=started_at)
     actions = turn.receive(
-        Signal.SPEECH_STARTED, started_at + pause_s, responding=True, heard_ms=heard_ms, unheard_ms=500
+        Signal.SPEECH_STARTED, started_at + pause_s, responding=True, played_ms=played_ms, unplayed_ms=500
     )
     assert actions == (WITHDRAWN if hasty else INTERRUPT)
     assert turn.hasty_turns == int(hasty)
@@ -322,7 +324,7 @@ def test_a_turn_end_is_undone_within_800_ms_and_before_400_ms_of_the_reply_were_
 
 def test_where_the_provider_decides_a_hasty_turn_end_is_undone_without_a_cancel() -> None:
     turn = speaking_agent("provider", turn_ended_at=10.0)
-    actions = turn.receive(Signal.SPEECH_STARTED, 10.5, responding=True, heard_ms=100, unheard_ms=500)
+    actions = turn.receive(Signal.SPEECH_STARTED, 10.5, responding=True, played_ms=100, unplayed_ms=500)
     assert actions == (Action.FLUSH, Action.DROP, Action.WITHDRAW)
 
 
@@ -354,15 +356,15 @@ def test_one_turn_can_end_in_haste_more_than_once() -> None:
 def test_a_reply_that_had_an_effect_on_the_world_is_cut_and_not_undone() -> None:
     turn = speaking_agent("server", turn_ended_at=10.0)
     turn.withdrawable = False
-    assert turn.receive(Signal.SPEECH_STARTED, 10.5, responding=True, heard_ms=100, unheard_ms=500) == INTERRUPT
+    assert turn.receive(Signal.SPEECH_STARTED, 10.5, responding=True, played_ms=100, unplayed_ms=500) == INTERRUPT
     assert turn.hasty_turns == 0
 
 
 def test_a_reply_that_was_heard_whole_is_not_undone() -> None:
     turn = speaking_agent("server", turn_ended_at=10.0)
-    turn.receive(Signal.RESPONSE_DONE, 10.1, heard_ms=50, unheard_ms=250)
-    turn.receive(Signal.PLAYED_OUT, 10.4, heard_ms=300)
-    assert turn.receive(Signal.SPEECH_STARTED, 10.5, heard_ms=300) == ()
+    turn.receive(Signal.RESPONSE_DONE, 10.1, played_ms=50, unplayed_ms=250)
+    turn.receive(Signal.PLAYED_OUT, 10.4, played_ms=300)
+    assert turn.receive(Signal.SPEECH_STARTED, 10.5, played_ms=300) == ()
 
 
 @pytest.mark.parametrize("signal", [Signal.TEXT, Signal.REQUEST, Signal.CANCEL])
@@ -371,7 +373,7 @@ def test_a_turn_end_that_the_client_acted_on_was_not_hasty(signal: Signal) -> No
     turn.receive(Signal.SPEECH_STOPPED, 10.0)
     turn.receive(signal, 10.1)
     turn.receive(Signal.RESPONSE_AUDIO, 10.2, responding=True)
-    assert turn.receive(Signal.SPEECH_STARTED, 10.3, responding=True, unheard_ms=500) == INTERRUPT
+    assert turn.receive(Signal.SPEECH_STARTED, 10.3, responding=True, unplayed_ms=500) == INTERRUPT
 
 
 def test_a_turn_end_by_commit_is_never_hasty() -> None:
@@ -400,15 +402,15 @@ def test_the_rules_of_the_authorities_hold_in_every_course_of_a_call(
     authority: TurnAuthority, course: list[tuple[Signal, float, bool, int, int]]
 ) -> None:
     turn, now, order = Turn(authority), 0.0, list(Action)
-    for signal, pause_s, responding, heard_ms, unheard_ms in course:
+    for signal, pause_s, responding, played_ms, unplayed_ms in course:
         now += pause_s
         before, hasty_before = turn.state, turn.hasty_turns
-        actions = turn.receive(signal, now, responding=responding, heard_ms=heard_ms, unheard_ms=unheard_ms)
+        actions = turn.receive(signal, now, responding=responding, played_ms=played_ms, unplayed_ms=unplayed_ms)
         assert list(actions) == sorted(set(actions), key=order.index)
         assert not {Action.TRUNCATE, Action.WITHDRAW} <= set(actions)
         assert (Action.WITHDRAW in actions) == (turn.hasty_turns > hasty_before)
         assert Action.COMMIT not in actions or Action.CREATE in actions
-        if not responding and not unheard_ms:
+        if not responding and not unplayed_ms:
             assert not set(actions) & set(INTERRUPT)
         if Action.CREATE in actions and responding:
             assert Action.DROP in actions
@@ -423,9 +425,9 @@ def test_where_the_server_decides_no_speech_goes_unanswered(
     course: list[tuple[Signal, float, bool, int, int]],
 ) -> None:
     turn, now, speaking = Turn("server"), 0.0, False
-    for signal, pause_s, responding, heard_ms, unheard_ms in course:
+    for signal, pause_s, responding, played_ms, unplayed_ms in course:
         now += pause_s
-        actions = turn.receive(signal, now, responding=responding, heard_ms=heard_ms, unheard_ms=unheard_ms)
+        actions = turn.receive(signal, now, responding=responding, played_ms=played_ms, unplayed_ms=unplayed_ms)
         ends = signal in (Signal.SPEECH_STOPPED, Signal.COMMIT)
         assert (Action.COMMIT in actions) == (speaking and ends)
         taken_back = signal is Signal.CLEAR
@@ -436,27 +438,29 @@ def test_where_the_server_decides_no_speech_goes_unanswered(
 def test_speech_that_must_not_interrupt_leaves_the_reply_alone_and_counts_as_a_turn() -> None:
     turn = Turn("server", State.AGENT_SPEAKING, interrupts=False)
     states = []
-    assert turn.receive(Signal.SPEECH_STARTED, 10.0, unheard_ms=900, heard_ms=500) == ()
+    assert turn.receive(Signal.SPEECH_STARTED, 10.0, unplayed_ms=900, played_ms=500) == ()
     states.append(turn.state)
-    assert turn.receive(Signal.SPEECH_STOPPED, 11.0, unheard_ms=300) == ANSWER
+    assert turn.receive(Signal.SPEECH_STOPPED, 11.0, unplayed_ms=300) == ANSWER
     states.append(turn.state)
     assert states == [State.USER_SPEAKING, State.THINKING]
 
 
 def test_a_turn_that_ends_while_the_model_is_at_work_gets_no_reply_of_its_own_where_it_must_not_interrupt() -> None:
     turn = Turn("server", State.USER_SPEAKING, interrupts=False)
-    assert turn.receive(Signal.SPEECH_STOPPED, 11.0, responding=True, unheard_ms=300) == (Action.COMMIT,)
+    assert turn.receive(Signal.SPEECH_STOPPED, 11.0, responding=True, unplayed_ms=300) == (Action.COMMIT,)
 
 
 def test_where_speech_must_not_interrupt_typed_text_and_a_cancel_still_do() -> None:
     for signal in (Signal.TEXT, Signal.CANCEL, Signal.REQUEST):
         turn = Turn("server", State.AGENT_SPEAKING, interrupts=False)
-        assert turn.receive(signal, 10.0, responding=True, heard_ms=100, unheard_ms=900)[: len(INTERRUPT)] == INTERRUPT
+        assert (
+            turn.receive(signal, 10.0, responding=True, played_ms=100, unplayed_ms=900)[: len(INTERRUPT)] == INTERRUPT
+        )
 
 
 def test_with_the_provider_speech_that_must_not_interrupt_flushes_nothing() -> None:
     turn = Turn("provider", State.AGENT_SPEAKING, interrupts=False)
-    assert turn.receive(Signal.SPEECH_STARTED, 10.0, responding=True, unheard_ms=900) == ()
+    assert turn.receive(Signal.SPEECH_STARTED, 10.0, responding=True, unplayed_ms=900) == ()
 
 
 def test_speech_that_asks_for_no_reply_is_committed_all_the_same() -> None:

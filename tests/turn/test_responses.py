@@ -213,8 +213,8 @@ def test_a_request_of_the_client_waits_until_all_its_tools_have_answered() -> No
 def test_the_last_response_is_current_until_it_was_played() -> None:
     ledger = Ledger()
     assert counts(ledger, 0.0)
-    assert ledger.is_current("resp_0.0", unheard_ms=10)
-    assert not ledger.is_current("resp_0.0", unheard_ms=0)
+    assert ledger.is_current("resp_0.0", unplayed_ms=10)
+    assert not ledger.is_current("resp_0.0", unplayed_ms=0)
 
 
 # -- a lost link -------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class Recorder:
     (the call was rebuilt after a restart), the first free of its folders `2`, `3`, ... is used.
 
     - *started_at* is the time of ts_ms 0 in ISO 8601; *now_ms* returns the present ts_ms (`Log.now_ms`).
-    - *heard_ms(item_id)* returns the played part of an item (`Session.heard_ms`): the output has exactly that, at the
+    - *heard_ms(item_id)* returns the played part of an item (`Audience.played_ms`): the output has exactly that, at the
       time when it was played.
     - *on_trouble* gets one RecordingError if the disk fails; the recording then stops. No method raises.
 

@@ -228,7 +228,7 @@ class GeminiDialect:
         """Whether there is something to interrupt."""
         if self._asked or self._running or self._calls:
             return True
-        return self._listener is not None and self._listener.unheard_ms(self._runtime.now()) > 0
+        return self._listener is not None and self._listener.unplayed_ms(self._runtime.now()) > 0
 
     def _request(self) -> c.ClientEvent:
         self._asked, self._has_unanswered_turns = True, False

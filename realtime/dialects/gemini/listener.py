@@ -123,7 +123,7 @@ class GeminiListener(Listener):
         self._stop()
         if self.closed:
             return
-        left_ms = self.unheard_ms(self._now())
+        left_ms = self.unplayed_ms(self._now())
         if left_ms <= 0:
             self._send(done)
         else:

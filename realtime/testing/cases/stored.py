@@ -14,12 +14,13 @@ from typing import Any, Literal
 
 from realtime.audio.files import read_pcm16
 from realtime.audio.mix import mix
+from realtime.errors import StoreError
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ
 from realtime.state.log import Entry, last_seq_of
 from realtime.state.open import open_store
 from realtime.state.restore import restore
-from realtime.state.store import Store, StoreError, decode_entry, is_call_id
+from realtime.state.store import Store, decode_entry, is_call_id
 from realtime.testing.check.turns import USER
 from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord, Lane, Played

@@ -105,6 +105,11 @@ class AudioRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     size: int | None = msgspec.field(name="bytes", default=None)
 
     @property
+    def width(self) -> int:
+        """Bytes of one unit of length."""
+        return 1 if self.samples is None else 2
+
+    @property
     def length(self) -> int:
         """Length in samples, or in bytes of a raw file."""
         return self.samples if self.samples is not None else self.size or 0
@@ -132,8 +137,7 @@ class Cassette:
 
     def audio(self, ref: AudioRef) -> bytes:
         """Return the speech that a frame carried."""
-        width = 1 if ref.samples is None else 2
-        return self.sound[ref.audio][ref.start * width : (ref.start + ref.length) * width]
+        return self.sound[ref.audio][ref.start * ref.width : (ref.start + ref.length) * ref.width]
 
     def full_frame(self, frame: Any) -> Any:
         """Return a copy of the frame with its speech as base64."""
@@ -261,8 +265,7 @@ def _read_sound(file: Path, header: Header, lines: Iterable[Line]) -> dict[str, 
         for ref in audio_refs(line):
             if ref.audio not in sound:
                 sound[ref.audio] = _read_stream(file, number, ref.audio, header)
-            width = 1 if ref.samples is None else 2
-            if ref.start < 0 or ref.length < 0 or (ref.start + ref.length) * width > len(sound[ref.audio]):
+            if ref.start < 0 or ref.length < 0 or (ref.start + ref.length) * ref.width > len(sound[ref.audio]):
                 raise _broken(file, number, f"{ref.audio} ends before {ref.start} + {ref.length}")
     return sound
 
@@ -280,7 +283,7 @@ def _read_stream(file: Path, number: int, name: str, header: Header) -> bytes:
         samples, rate_hz = soundfile.read(path, dtype="int16", always_2d=True)
     except (OSError, soundfile.LibsndfileError):
         raise CaseError(path, "the speech of the cassette is missing or damaged", RECORD_AGAIN) from None
-    wanted_hz = header.rates_hz.sent if name.startswith("sent") else header.rates_hz.received
+    wanted_hz = header.rates_hz.of("sent" if path.stem == "sent" else "received")
     if rate_hz != wanted_hz or samples.shape[1] != 1:
         found = f"{samples.shape[1]} x {rate_hz} Hz"
         remedy = f"Put the original back: the header says 1 x {wanted_hz} Hz"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from realtime.testing.cassettes.format import FILE_NAME, Direction, Provider, dump, kind_of
-from realtime.testing.cassettes.record import CassetteRecorder, header_for
+from realtime.testing.cassettes.record import PROFILES, CassetteRecorder, header_of
 from realtime.testing.errors import CaseError
 
 APART_MS = 20.0
@@ -71,12 +71,12 @@ def import_cassette(
     model = model or _model(frames)
     if not model:
         raise CaseError(source, "no frame names the model", "Name it: --model gpt-realtime.")
-    clock = _Clock()
-    recorder = CassetteRecorder(folder, header_for(provider, model), now=clock.now)
+    at_ms = 0.0
+    recorder = CassetteRecorder(folder, header_of(PROFILES[provider](model)), now=lambda: at_ms / 1000)
     recorder.dialling()
     recorder.opened()
     for frame in frames:
-        clock.at_ms = frame.at_ms
+        at_ms = frame.at_ms
         recorder.frame(frame.direction, dump(frame.body))
     recorder.closed("us", 1000, "")
     recorder.close()
@@ -88,16 +88,6 @@ class _Frame:
     direction: Direction
     body: Any
     at_ms: float
-
-
-class _Clock:
-    """Monotonic seconds that the frames advance."""
-
-    def __init__(self) -> None:
-        self.at_ms = 0.0
-
-    def now(self) -> float:
-        return self.at_ms / 1000
 
 
 def _read(source: Path) -> Iterator[_Frame]:

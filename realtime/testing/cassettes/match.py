@@ -68,7 +68,7 @@ def lift(frame: Any) -> Any:
         value = holder[key]
         ref = ref_of(value)
         if ref is not None:
-            n_bytes = ref.length if ref.samples is None else ref.length * 2
+            n_bytes = ref.length * ref.width
         elif isinstance(value, str):
             n_bytes = decoded_bytes(value)
         else:

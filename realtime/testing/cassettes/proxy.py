@@ -30,7 +30,7 @@ from realtime.errors import UsageError
 from realtime.model.services import SERVICES
 from realtime.runtime import Runtime, iso
 from realtime.testing.cassettes.format import Direction, Header, Provider
-from realtime.testing.cassettes.record import CassetteRecorder, header_for
+from realtime.testing.cassettes.record import PROFILES, CassetteRecorder, header_of
 
 logger = logging.getLogger(__name__)
 # websockets logs headers (the key) and frames (speech) at DEBUG.
@@ -186,7 +186,7 @@ class _Proxy:
 
     def _header(self, request: Request, first: str | bytes | None) -> Header:
         model = _model_of_setup(first) if first is not None else _model_of_query(request.path)
-        return header_for(self._provider, model, recorded_at=iso(self._runtime.wall_now()))
+        return header_of(PROFILES[self._provider](model), recorded_at=iso(self._runtime.wall_now()))
 
     def _next_folder(self) -> Path:
         number = 1

@@ -13,7 +13,7 @@ import copy
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, cast, runtime_checkable
 from urllib.parse import parse_qsl, urlsplit
@@ -38,7 +38,6 @@ from realtime.testing.cassettes.format import (
     Header,
     Line,
     LinkLine,
-    Provider,
     Rates,
     Scrubber,
     audio_places,
@@ -49,7 +48,7 @@ from realtime.testing.cassettes.format import (
 
 OPTIONS = ("voice", "enable_input_audio_transcription", "transcription_model")
 """Constructor options of a model that shape its frames."""
-_PROFILES = {"openai": openai.profile_of, "gemini": gemini.profile_of, "dashscope": dashscope.profile_of}
+PROFILES = {"openai": openai.profile_of, "gemini": gemini.profile_of, "dashscope": dashscope.profile_of}
 _SECRET_NAMES = ("auth", "key", "token", "secret", "cookie")
 _NO_STATUS, _LOST = 1005, 1006
 
@@ -136,8 +135,7 @@ class CassetteRecorder:
         if not self._is_open:
             self._is_open = True
             self._leg += 1
-            at_ms = self._at_ms()
-            self._put(LinkLine(at_ms=at_ms, leg=self._leg, link="open", took_ms=at_ms - self._dialled_ms))
+            self._put_link("open", took_ms=self._at_ms() - self._dialled_ms)
 
     def refused(self, code: str, reason: str, *, retryable: bool) -> None:
         """Record that the link was refused."""
@@ -145,18 +143,14 @@ class CassetteRecorder:
             self.closed("them", _LOST, "")  # it was open for a moment
             return
         self._leg += 1
-        at_ms = self._at_ms()
-        took_ms = at_ms - self._dialled_ms
-        reason = self._scrubber.text(reason)
-        line = LinkLine(at_ms=at_ms, leg=self._leg, link="refused", took_ms=took_ms, code=code, reason=reason)
-        self._put(msgspec.structs.replace(line, retryable=retryable))
+        took_ms = self._at_ms() - self._dialled_ms
+        self._put_link("refused", took_ms=took_ms, code=code, reason=reason, retryable=retryable)
 
     def closed(self, by: Literal["us", "them"], code: int, reason: str) -> None:
         """Record that the link is closed; `by` says which side closed it: `us` or `them`."""
         if self._is_open:
             self._is_open = False
-            reason = self._scrubber.text(reason)
-            self._put(LinkLine(at_ms=self._at_ms(), leg=self._leg, link="close", by=by, code=code, reason=reason))
+            self._put_link("close", by=by, code=code, reason=reason)
 
     def frame(self, direction: Direction, frame: Frame) -> None:
         """Record one message: str as a text frame, bytes as a binary one."""
@@ -177,20 +171,18 @@ class CassetteRecorder:
             self._keep_audio(direction, holder, key)
         self._put(msgspec.structs.replace(line, frame=self._scrubber.clean(body)))
 
-    @property
-    def found_none(self) -> bool:
-        """Whether there was no earlier cassette."""
-        return self._unfinished == self.folder
-
     def close(self, *, failed: bool = False) -> None:
         """Pack the speech, close the files and move them into place. Idempotent; later frames are ignored.
 
         Where the session `failed`, or no frame has passed, an earlier cassette stays.
         """
         self.pack()
-        if not self.found_none and self._unfinished.exists():
+        if self._unfinished != self.folder and self._unfinished.exists():
             self.kept_old = failed or not self._holds_frames
-            self._replace(keep_old=self.kept_old)
+            _clear(self._unfinished if self.kept_old else self.folder)
+            for path in [*self._unfinished.iterdir()]:
+                path.replace(self.folder / path.name)
+            self._unfinished.rmdir()
 
     def pack(self) -> None:
         """Pack the speech and close the files. Idempotent; later frames are ignored.
@@ -205,20 +197,16 @@ class CassetteRecorder:
             file.close()
             if name.endswith(".flac"):
                 unfinished = self._stream_path(name)
-                rate_hz = self._header.rates_hz.sent if name == "sent.flac" else self._header.rates_hz.received
+                rate_hz = self._header.rates_hz.of("sent" if name == "sent.flac" else "received")
                 write_flac(self._unfinished / name, unfinished.read_bytes(), rate_hz)
                 unfinished.unlink()
-
-    def _replace(self, *, keep_old: bool) -> None:
-        """Replace the existing cassette by the new recording, or delete the recording."""
-        _clear(self._unfinished if keep_old else self.folder)
-        for path in [*self._unfinished.iterdir()]:
-            path.replace(self.folder / path.name)
-        self._unfinished.rmdir()
 
     def _at_ms(self) -> int:
         self._last_ms = max(self._last_ms, int((self._now() - self._began_s) * 1000))
         return self._last_ms
+
+    def _put_link(self, link: Literal["open", "refused", "close"], *, reason: str = "", **more: Any) -> None:
+        self._put(LinkLine(at_ms=self._at_ms(), leg=self._leg, link=link, reason=self._scrubber.text(reason), **more))
 
     def _put(self, line: Line | Header) -> None:
         if self._file is not None:
@@ -250,8 +238,7 @@ class CassetteRecorder:
         mime = holder.get("mimeType") or holder.get("mime_type")
         if isinstance(mime, str):
             _, _, rate = mime.partition("rate=")
-            rate_hz = self._header.rates_hz.sent if direction == "sent" else self._header.rates_hz.received
-            is_pcm = mime.startswith("audio/pcm") and (not rate or rate == str(rate_hz))
+            is_pcm = mime.startswith("audio/pcm") and rate in ("", str(self._header.rates_hz.of(direction)))
         else:
             is_pcm = self._formats[direction]
         return is_pcm and len(data) % 2 == 0
@@ -281,13 +268,9 @@ class _Watch:
     def __init__(self, recorder: CassetteRecorder, below: Receiver) -> None:
         self._recorder = recorder
         self._below = below
+        self.received = below.received
+        self.writable = below.writable
         self.left = False
-
-    def received(self, data: bytes, is_text: bool) -> None:
-        self._below.received(data, is_text)
-
-    def writable(self) -> None:
-        self._below.writable()
 
     def lost(self, code: int, reason: str) -> None:
         if self._recorder._watch is self:
@@ -388,7 +371,8 @@ class RecordingModel(RealtimeModel):
         place."""
         number = next(self._numbers)
         folder = self._folder if number == 1 else self._folder.with_name(f"{self._folder.name}-{number}")
-        header = header_of(self._below, recorded_at=iso(runtime.wall_now()))
+        options = {name: getattr(self._below, name) for name in OPTIONS if hasattr(self._below, name)}
+        header = header_of(self.profile, options, recorded_at=iso(runtime.wall_now()))
         recorder = CassetteRecorder(folder, header, now=runtime.now, secrets=self.secrets)
         if self._holds:
             self._held.append(recorder)
@@ -425,27 +409,14 @@ class _RecordedConnection:
             self._end()
 
 
-def header_of(model: RealtimeModel, *, recorded_at: str | None = None) -> Header:
-    """Return the header of a cassette of this model."""
-    profile = model.profile
+def header_of(profile: Profile, options: Mapping[str, Any] | None = None, *, recorded_at: str | None = None) -> Header:
+    """Return the header of a cassette of a model with this profile and these constructor options."""
     return Header(
         version=VERSION,
         provider=cast(Any, profile.provider),
         model=profile.model,
         rates_hz=Rates(sent=profile.input_rate_hz, received=profile.output_rate_hz),
-        options={name: getattr(model, name) for name in OPTIONS if hasattr(model, name)},
-        recorded_at=recorded_at,
-    )
-
-
-def header_for(provider: Provider, model: str, *, recorded_at: str | None = None) -> Header:
-    """Return the header of a cassette of another program."""
-    profile = _PROFILES[provider](model)
-    return Header(
-        version=VERSION,
-        provider=provider,
-        model=model,
-        rates_hz=Rates(sent=profile.input_rate_hz, received=profile.output_rate_hz),
+        options=dict(options or {}),
         recorded_at=recorded_at,
     )
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -63,6 +64,16 @@ _LEFT = "the replay has left the recording"
 _POLICY_VIOLATION, _LOST, _NORMAL = 1008, 1006, 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How our frames are compared with the recording; see `recorded_model`."""
+
+    strict: bool = True
+    audio: AudioCheck = "position"
+    position_ms: int = 500
+    patience_s: float = 5.0
+
+
 class CassetteDrift(RunFailure):
     """Our frames differ from the recorded ones. The text names file and line and shows the difference."""
 
@@ -70,14 +81,9 @@ class CassetteDrift(RunFailure):
 class Replay:
     """One replayed session: the legs of one cassette in order. `dial` goes to a provider's model."""
 
-    def __init__(
-        self, cassette: Cassette, *, strict: bool, audio: AudioCheck, position_ms: int, patience_s: float
-    ) -> None:
+    def __init__(self, cassette: Cassette, rules: Rules) -> None:
         self.cassette = cassette
-        self.strict = strict
-        self.checks_content = audio == "content"
-        self.position_ms = position_ms
-        self.patience_s = patience_s
+        self.rules = rules
         self.names = Names(cassette)
         self.scrubber = Scrubber()
         self.failure: CassetteDrift | None = None
@@ -90,7 +96,7 @@ class Replay:
         number = len(self.legs) + 1
         if self.failure is None and number > len(self._plan):
             text = f"{self.cassette.file}: link {number} was dialled, the recording has {len(self._plan)}"
-            if self.strict:
+            if self.rules.strict:
                 self.fail(f"{text}. {AS_RECORDED}")
             self.extra.append(text)
         if self.failure is not None or number > len(self._plan):
@@ -136,7 +142,7 @@ class _Leg:
         ]
         """The sent lines of this leg without microphone audio."""
         self._spoken_ms = self._positions()
-        self._spoken = self._recorded_speech() if replay.checks_content else b""
+        self._spoken = self._recorded_speech() if replay.rules.audio == "content" else b""
         self._at = 0
         self._anchor_ms = replay.cassette.lines[plan[0]].at_ms
         self._anchor_s = 0.0
@@ -170,8 +176,10 @@ class _Leg:
             body = None
         if is_speech(body):
             self._speech(body)
+        elif self._replay.rules.strict:
+            self._match_next(body)
         else:
-            self._control(body)
+            self._match_kind(body)
         if self._replay.failure is not None:
             self._loop.call_soon(self._end, _POLICY_VIOLATION, _LEFT)
             return
@@ -210,7 +218,7 @@ class _Leg:
         replay = self._replay
         for holder, key in audio_places(body):
             n_bytes = decoded_bytes(holder[key])
-            if replay.checks_content and replay.strict:
+            if replay.rules.strict and replay.rules.audio == "content":
                 self._compare_content(pybase64.b64decode(holder[key]))
             self._sent_pcm_bytes += n_bytes
             self._sent_ms += n_bytes / 2 / replay.cassette.header.rates_hz.sent * 1000
@@ -223,12 +231,6 @@ class _Leg:
             at_ms = round((at + differs) / 2 / replay.cassette.header.rates_hz.sent * 1000)
             file = replay.cassette.file.with_name("sent.flac")
             replay.fail(f"{file}: the audio sent on this link differs from the recording at {at_ms} ms. {AS_RECORDED}")
-
-    def _control(self, body: Any) -> None:
-        if self._replay.strict:
-            self._match_next(body)
-        else:
-            self._match_kind(body)
 
     def _match_next(self, body: Any) -> None:
         replay = self._replay
@@ -243,10 +245,10 @@ class _Leg:
         actual = scrub_alike(expected, replay.names.bind(expected, actual))
         if actual != expected:
             replay.fail(difference(replay.place(index), expected, actual))
-        elif abs(self._sent_ms - self._spoken_ms[number]) > replay.position_ms:
+        elif abs(self._sent_ms - self._spoken_ms[number]) > replay.rules.position_ms:
             replay.fail(
                 f"{replay.place(index)}: {kind_of(expected)} comes after {self._sent_ms:.0f} ms of audio, in the "
-                f"recording after {self._spoken_ms[number]:.0f} ms (more than {replay.position_ms} ms apart). "
+                f"recording after {self._spoken_ms[number]:.0f} ms (more than {replay.rules.position_ms} ms apart). "
                 f"{AS_RECORDED}"
             )
         else:
@@ -292,9 +294,9 @@ class _Leg:
 
     def _passes(self, number: int, at_ms: int, due_s: float) -> bool:
         """Whether our frames have reached this line of the recording; later lines then count from now."""
-        now_s = self._loop.time()
+        now_s, rules = self._loop.time(), self._replay.rules
         if self._speaks[number]:
-            if self._replay.strict:
+            if rules.strict:
                 is_there = self._sent_ms + 1e-6 >= self._spoken_ms[number + 1] or number < self._furthest
             else:
                 # Any audio will do, and any amount: from its first frame on the recording follows its own clock.
@@ -302,9 +304,9 @@ class _Leg:
                 if is_there and self._spoken_ms[number] > 0:
                     return True
         else:
-            is_there = number in self._matched or (not self._replay.strict and number < self._furthest)
-        if not is_there and not self._replay.strict:
-            late_s = due_s + self._replay.patience_s
+            is_there = number in self._matched or (not rules.strict and number < self._furthest)
+        if not is_there and not rules.strict:
+            late_s = due_s + rules.patience_s
             if now_s + _INSTANT_S < late_s:
                 self._wake_at(late_s)
                 return False
@@ -343,7 +345,7 @@ class _Leg:
                 index, line = self._lines[number]
                 left.append(f"{replay.place(index)}: {kind_of(_body(line))} was not sent")
         apart_ms = self._sent_ms - self._spoken_ms[-1]
-        if abs(apart_ms) > replay.position_ms:
+        if abs(apart_ms) > replay.rules.position_ms:
             left.append(
                 f"{replay.cassette.file}: {self._sent_ms:.0f} ms of audio were sent, {self._spoken_ms[-1]:.0f} ms in "
                 f"the recording"
@@ -354,16 +356,7 @@ class _Leg:
 class RecordedModel(RealtimeModel):
     """The model of a cassette, made by `recorded_model`. Each connection plays it from the beginning."""
 
-    def __init__(
-        self,
-        cassette: Cassette,
-        *,
-        strict: bool = True,
-        audio: AudioCheck = "position",
-        position_ms: int = 500,
-        patience_s: float = 5.0,
-        **options: Any,
-    ) -> None:
+    def __init__(self, cassette: Cassette, rules: Rules, options: dict[str, Any]) -> None:
         header = cassette.header
         try:
             self._below = _MODELS[header.provider](header.model, _NO_KEY, **(header.options | options))
@@ -371,12 +364,7 @@ class RecordedModel(RealtimeModel):
             problem = f"the options of the model do not fit ({error})"
             raise CaseError(cassette.file, problem, "Leave out what is not an option", place="line 1") from None
         self.cassette = cassette
-        self._rules: dict[str, Any] = {
-            "strict": strict,
-            "audio": audio,
-            "position_ms": position_ms,
-            "patience_s": patience_s,
-        }
+        self._rules = rules
         self.replays: list[Replay] = []
         self.voice = self._below.voice
         self.tap: Tap | None = None
@@ -392,7 +380,7 @@ class RecordedModel(RealtimeModel):
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`. Where the opening frames drift, the error has the code `cassette_drift`."""
-        replay = Replay(self.cassette, **self._rules)
+        replay = Replay(self.cassette, self._rules)
         self.replays.append(replay)
         model = copy.copy(self._below)
         model.dial = replay.dial
@@ -409,7 +397,7 @@ class RecordedModel(RealtimeModel):
         for replay in self.replays:
             if replay.failure is not None:
                 raise replay.failure
-            left = replay.leftovers() if replay.strict else []
+            left = replay.leftovers() if replay.rules.strict else []
             if left:
                 raise CassetteDrift("\n".join(["the recording went on, the replay did not:", *left, AS_RECORDED]))
 
@@ -433,9 +421,7 @@ def recorded_model(
     at the end. `options` replace those of the recording, with the names of the model's constructor. Raises CaseError
     for a cassette that cannot be played.
     """
-    return RecordedModel(
-        read_cassette(path), strict=strict, audio=audio, position_ms=position_ms, patience_s=patience_s, **options
-    )
+    return RecordedModel(read_cassette(path), Rules(strict, audio, position_ms, patience_s), options)
 
 
 def _is_frame(line: Line) -> bool:

@@ -106,9 +106,8 @@ class RoomRun(Run):
     def no_two_agents_at_once(self) -> RoomRun:
         """No two agents were audible at once, not even to different humans."""
         self.must_know_ears("who was to be heard")
-        sounds = sorted(self._audible(), key=lambda one: one[0].from_ms)
         latest: dict[str, float] = {}
-        for played, who in sounds:
+        for played, who in sorted(self._audible, key=lambda one: one[0].from_ms):
             for other, until_ms in latest.items():
                 over_ms = min(until_ms, played.from_ms + played.ms) - played.from_ms
                 if other != who and over_ms > SAMPLE_MS:
@@ -125,7 +124,7 @@ class RoomRun(Run):
         self.must_know_ears("who was to be heard")
         for turn in self.reading.turns:
             limit_ms, end_ms = turn.from_ms + within_ms, max(turn.to_ms, turn.from_ms + within_ms + SAMPLE_MS)
-            for played, who in self._audible():
+            for played, who in self._audible:
                 speech = self.reading.log.speech(played.item_id)
                 if turn.typed and speech is not None and speech.first_seq > turn.first_seq:
                     continue  # This is the response.
@@ -140,7 +139,7 @@ class RoomRun(Run):
     def human_interruptions(self) -> int:
         """Number of human turns that began while an agent was audible."""
         return sum(
-            any(played.from_ms < turn.from_ms < played.from_ms + played.ms for played, _ in self._audible())
+            any(played.from_ms < turn.from_ms < played.from_ms + played.ms for played, _ in self._audible)
             for turn in self.reading.turns
         )
 
@@ -241,11 +240,8 @@ class RoomRun(Run):
         speech = self.reading.log.speech(item_id)
         return speech.first_audio_ms or 0.0 if speech is not None else 0.0
 
-    def _audible(self) -> list[tuple[Played, str]]:
-        return self._sounds_at_ears
-
     @cached_property
-    def _sounds_at_ears(self) -> list[tuple[Played, str]]:
+    def _audible(self) -> list[tuple[Played, str]]:
         whose = {one.item_id: one.who for one in self.reading.speeches}
         return [(one, whose.get(one.item_id, "")) for one in self.record.played if one.ms > SAMPLE_MS]
 

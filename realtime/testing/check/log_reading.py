@@ -8,7 +8,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -81,11 +81,11 @@ class LogReading:
     def _take(self, entry: Any) -> None:
         match entry:
             case AudioRun():
-                self._sound(entry.item_id, "", entry.n_bytes, entry.seq, entry.ts_ms, None)
+                self._sound(entry, "", entry.n_bytes, None)
             case s.AgentResponseAudioDeltaEvent():
                 rate_hz = entry.format.rate or entry.format.sample_rate
-                self._sound(entry.item_id, entry.response_id, len(entry.delta), entry.seq, entry.ts_ms, rate_hz)
-                self._speeches[entry.item_id].who = entry.agent_name or self._speeches[entry.item_id].who
+                speech = self._sound(entry, entry.response_id, len(entry.delta), rate_hz)
+                speech.who = entry.agent_name or speech.who
             case s.AgentInputStartedEvent():
                 turn = self._turn(entry.item_id, entry)
                 if not turn.from_ms <= entry.audio_start_ms:
@@ -116,12 +116,12 @@ class LogReading:
                 words = self._speeches[entry.item.id].words
                 words.pace = self._pace_of(entry)
                 words.teach()
-            case s.AgentItemDeletedEvent():
-                if entry.item_id in self._speeches:
-                    self._speeches[entry.item_id].withdrawn = True
-                    self._speeches[entry.item_id].gone_seq = entry.seq
-                elif entry.item_id in self._turns:
-                    self._turns[entry.item_id].withdrawn = True
+            case s.AgentItemDeletedEvent(item_id=item_id) if item_id in self._speeches:
+                speech = self._speeches[item_id]
+                speech.withdrawn = True
+                speech.gone_seq = entry.seq
+            case s.AgentItemDeletedEvent(item_id=item_id) if item_id in self._turns:
+                self._turns[item_id].withdrawn = True
             case s.AgentResponseCreatedEvent():
                 response = self._response(entry.response_id, entry)
                 response.out_of_band = entry.conversation == "none"
@@ -129,9 +129,8 @@ class LogReading:
                 response = self._response(entry.response_id, entry)
                 response.done_ms, response.status = entry.ts_ms, entry.status
                 response.input_tokens, response.output_tokens = entry.input_tokens, entry.output_tokens
-            case s.AgentResponseToolUseDoneEvent():
+            case s.AgentResponseToolUseDoneEvent(tool_use=call):
                 self._token(entry)
-                call = entry.tool_use
                 known = ToolCall(
                     id=call.id,
                     name=call.name,
@@ -146,7 +145,7 @@ class LogReading:
                 self._calls[call.id] = known
                 self.tool_calls.append(known)
             case s.AgentResponseToolResultEvent():
-                self._answer(entry.tool_result, entry.ts_ms, entry.seq)
+                self._answer(entry.tool_result, entry.ts_ms)
             case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():
                 self._token(entry)
                 speech = self._speech(entry.item_id, entry.response_id, entry)
@@ -223,20 +222,19 @@ class LogReading:
             speech.who = speech.who or response.who
         return speech
 
-    def _sound(self, item_id: str, response_id: str, n_bytes: int, seq: int, ts_ms: float, rate_hz: int | None) -> None:
-        if not response_id and item_id not in self._speeches:
+    def _sound(self, entry: Any, response_id: str, n_bytes: int, rate_hz: int | None) -> Speech:
+        if not response_id and entry.item_id not in self._speeches:
             running = [one for one in self.responses if one.done_ms is None]
             response_id = running[-1].id if running else ""
-        entry = _Place(seq, ts_ms)
-        speech = self._speech(item_id, response_id, entry)
-        if rate_hz:
-            speech.rate_hz = rate_hz
+        speech = self._speech(entry.item_id, response_id, entry)
+        speech.rate_hz = rate_hz or speech.rate_hz
         if speech.first_audio_ms is None:
-            speech.first_audio_seq, speech.first_audio_ms = seq, ts_ms
-            response = self._responses.get(speech.response_id)
+            speech.first_audio_seq, speech.first_audio_ms = entry.seq, entry.ts_ms
+            response = self.response_of(speech)
             if response is not None and response.first_audio_ms is None:
-                response.first_audio_ms = ts_ms
+                response.first_audio_ms = entry.ts_ms
         speech.words.audio_ms += n_bytes / SAMPLE_BYTES * 1000 / speech.rate_hz
+        return speech
 
     def _item(self, entry: s.AgentItemAddedEvent) -> None:
         item = entry.item
@@ -258,11 +256,10 @@ class LogReading:
                 speech.written = True
                 speech.words.add_text(item.text)
 
-    def _answer(self, result: ToolResultBlock, ts_ms: float, seq: int) -> None:
+    def _answer(self, result: ToolResultBlock, ts_ms: float) -> None:
         call = self._calls.get(result.id)
         if call is not None and call.answered_ms is None:
-            call.answered_ms, call.answered_seq = ts_ms, seq
-            call.state, call.output = result.state, result.output_text()
+            call.answered_ms, call.state, call.output = ts_ms, result.state, result.output_text()
 
     def _settle_items(self, items: Sequence[Item]) -> None:
         """Set what the conversation holds. A log without its beginning still has the words at the end."""
@@ -278,15 +275,6 @@ class LogReading:
                 speech.kept = item.text if item.status != "in_progress" else None
                 if not speech.words.text and item.text:
                     speech.words.add_text(item.text)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The place of an audio run in the log."""
-
-    seq: int
-    ts_ms: float
-    agent_name: str = ""
 
 
 def _rates_of_frames(record: CallRecord) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from realtime.event import server as s
@@ -136,14 +137,14 @@ def _differences(found: Any) -> str:
     for one in found.alignments[0]:
         said = " ".join(reference[one.ref_start_idx : one.ref_end_idx])
         got = " ".join(heard[one.hyp_start_idx : one.hyp_end_idx])
-        if one.type == "substitute":
-            lines.append(f'  said "{shortened(said)}", understood "{shortened(got)}"')
-        elif one.type == "delete":
-            lines.append(f'  said "{shortened(said)}", understood nothing')
-        elif one.type == "insert":
-            lines.append(f'  said nothing, understood "{shortened(got)}"')
+        if one.type != "equal":
+            lines.append(f"  said {_quoted(said)}, understood {_quoted(got)}")
     more = len(lines) - MAX_SHOWN_WORDS
     return "\n".join(lines[:MAX_SHOWN_WORDS] + ([f"  ... and {more} more"] if more > 0 else []))
+
+
+def _quoted(words: str) -> str:
+    return f'"{shortened(words)}"' if words else "nothing"
 
 
 class ToolCalls(Fluent):
@@ -164,9 +165,9 @@ class ToolCalls(Fluent):
         given = ", ".join(f"{key}={_argument(value)}" for key, value in arguments.items())
         wanted = f"{name}({given})"
         if not chosen:
-            shown = ", ".join(f"{call.name}({shortened(call.input, 40)})" for call in (named or made))
-            finding = f"{wanted} was not called; the agent called {shown or 'no tool'}."
-            run.fail(finding, *(call.asked_ms for call in (named or made)[:1]))
+            others = named or made
+            finding = f"{wanted} was not called; the agent called {listed_calls(others) or 'no tool'}."
+            run.fail(finding, *(call.asked_ms for call in others[:1]))
         return cls(run, chosen, wanted)
 
     def once(self) -> ToolCalls:
@@ -202,6 +203,11 @@ class ToolCalls(Fluent):
                 took = f"took {call.answered_ms - call.asked_ms:.0f} ms; at most {within_ms:.0f} ms were allowed"
                 self._run.fail(f"{self._wanted} {took}.", call.asked_ms, call.answered_ms)
         return self
+
+
+def listed_calls(calls: Sequence[ToolCall]) -> str:
+    """Return the calls as a failure lists them; empty for none."""
+    return ", ".join(f"{call.name}({shortened(call.input, 40)})" for call in calls)
 
 
 def has_arguments(call: ToolCall, wanted: dict[str, Any]) -> bool:
@@ -295,7 +301,7 @@ class BargeInCheck(Fluent):
         return self
 
     def _came_ms(self, answer: Response) -> float | None:
-        heard = answer.first_heard_ms if self._run.record.played else answer.first_audio_ms
+        heard = self._run.first_sound_ms(answer)
         written = any(one.written and one.text for one in self._run.reading.speeches if one.response_id == answer.id)
         return answer.done_ms if heard is None and written else heard
 
@@ -394,12 +400,7 @@ class Latency(Fluent):
         return [entry for entry in self._run.record.entries if isinstance(entry, s.ServerLatencyEvent)]
 
     def _measured(self) -> list[tuple[UserTurn, float]]:
-        samples = []
-        for turn in self._run.user_turns:
-            ms = self._of(turn)
-            if ms is not None:
-                samples.append((turn, ms))
-        return samples
+        return [(turn, ms) for turn in self._run.user_turns if (ms := self._of(turn)) is not None]
 
     def _waited(self) -> list[tuple[UserTurn, float]]:
         reading = self._run.reading
@@ -443,15 +444,12 @@ class Latency(Fluent):
         return None if at_ms is None else at_ms - turn.to_ms
 
     def _moment(self, answer: Response) -> float | None:
-        match self._stage:
-            case "response":
-                return answer.created_ms
-            case "first_token":
-                return answer.first_token_ms
-            case "first_audio":
-                return answer.first_audio_ms
-            case _:
-                return answer.first_heard_ms if self._run.record.played else answer.first_audio_ms
+        moments = {
+            "response": answer.created_ms,
+            "first_token": answer.first_token_ms,
+            "first_audio": answer.first_audio_ms,
+        }
+        return moments.get(self._stage, self._run.first_sound_ms(answer))
 
 
 def _is_answer(response: Response, turn: UserTurn) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from realtime.testing.check.parts import (
     ToolCalls,
     has_arguments,
     heard_words,
+    listed_calls,
     same_in_log,
 )
 from realtime.testing.check.reading import BY_VOICE
@@ -134,9 +135,9 @@ class Run(Subject):
         """The user had exactly `count` turns, typed ones included."""
         turns = self.user_turns
         if len(turns) != count:
-            listed = "; ".join(f'{turn.from_ms / 1000:.2f} s "{shortened(turn.transcript, 30)}"' for turn in turns)
-            finding = f"The user had {counted(len(turns), 'turn')}, not {count}"
-            self.fail(f"{finding}: {listed}." if listed else f"{finding}.", *(turn.from_ms for turn in turns[count:]))
+            listed = [f'{turn.from_ms / 1000:.2f} s "{shortened(turn.transcript, 30)}"' for turn in turns]
+            finding = _finding(f"The user had {counted(len(turns), 'turn')}, not {count}", "; ".join(listed))
+            self.fail(finding, *(turn.from_ms for turn in turns[count:]))
         return self
 
     # -- tools -----------------------------------------------------------------------------------------------------
@@ -186,18 +187,16 @@ class Run(Subject):
         """
         found = self.interruptions
         if not 1 <= number <= len(found):
-            listed = ", ".join(f"{one.flush_ms / 1000:.2f} s ({one.reason})" for one in found)
-            there = f"{counted(len(found), 'interruption')}: {listed}" if found else "none"
-            self.fail(f"There is no interruption {number}; the call has {there}.", *(one.flush_ms for one in found))
+            there = _finding(counted(len(found), "interruption"), _listed(found)) if found else "none."
+            self.fail(f"There is no interruption {number}; the call has {there}", *(one.flush_ms for one in found))
         return BargeInCheck(self, found[number - 1])
 
     def barge_ins(self, count: int) -> Run:
         """There were exactly `count` interruptions; see `barge_in`."""
         found = self.interruptions
         if len(found) != count:
-            listed = ", ".join(f"{one.flush_ms / 1000:.2f} s ({one.reason})" for one in found)
             finding = f"There {'was' if len(found) == 1 else 'were'} {counted(len(found), 'interruption')}, not {count}"
-            self.fail(f"{finding}: {listed}." if listed else f"{finding}.", *(one.flush_ms for one in found))
+            self.fail(_finding(finding, _listed(found)), *(one.flush_ms for one in found))
         return self
 
     def no_self_interruption(self) -> Run:
@@ -386,6 +385,14 @@ class Run(Subject):
         return self
 
 
+def _finding(finding: str, listed: str) -> str:
+    return f"{finding}: {listed}." if listed else f"{finding}."
+
+
+def _listed(barge_ins: Sequence[BargeIn]) -> str:
+    return ", ".join(f"{one.flush_ms / 1000:.2f} s ({one.reason})" for one in barge_ins)
+
+
 def _name_of(function: Callable[..., object]) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
@@ -432,7 +439,7 @@ def check_expectations(run: Run, expected: Expected) -> None:
 def _check_tools(run: Run, uses: tuple[ToolUse, ...]) -> None:
     """The tool calls are exactly those expected, in order, with their arguments."""
     calls = run.reading.tool_calls
-    made = ", ".join(f"{call.name}({shortened(call.input, 40)})" for call in calls) or "none"
+    made = listed_calls(calls) or "none"
     for number, use in enumerate(uses, 1):
         wanted = f"{use.name}({', '.join(f'{name}={value!r}' for name, value in use.arguments.items())})"
         call = calls[number - 1] if number <= len(calls) else None

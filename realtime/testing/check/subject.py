@@ -68,6 +68,10 @@ class Subject(Fluent):
             and (not one.items or any(self._concerns(cut.speech.who, human=False) for cut in one.items))
         ]
 
+    def first_sound_ms(self, response: Response) -> float | None:
+        """Return when the response was first heard, or left the server where playback is unknown."""
+        return response.first_heard_ms if self.record.played else response.first_audio_ms
+
     def fail(self, finding: str, *places_ms: float, details: str = "") -> NoReturn:
         """Fail with this sentence and the timeline around `places_ms` of the call."""
         details = "\n".join(filter(None, (details, *self.record.notes)))

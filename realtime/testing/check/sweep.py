@@ -61,16 +61,16 @@ class SweepFailure:
         return self.error.finding if isinstance(self.error, CheckFailed) else str(self.error).partition("\n")[0]
 
 
+@dataclass(frozen=True, repr=False)
 class Sweep(Fluent):
     """The result of all interruptions. Keeps no runs that met the rules."""
 
-    def __init__(self, name: str, length_ms: float, places_ms: Sequence[int], failures: Sequence[SweepFailure]) -> None:
-        self.name = name
-        self.length_ms = length_ms
-        """Length of the interrupted reply."""
-        self.places_ms = tuple(places_ms)
-        """Places of the interruptions."""
-        self.failures = tuple(failures)
+    name: str
+    length_ms: float
+    """Length of the interrupted reply."""
+    places_ms: tuple[int, ...]
+    """Places of the interruptions."""
+    failures: tuple[SweepFailure, ...]
 
     def __repr__(self) -> str:
         return f"Sweep({self.name!r}, {len(self.places_ms)} runs, {len(self.failures)} failures)"
@@ -140,7 +140,7 @@ async def barge_in_sweep(
             failures.append(SweepFailure(after_ms, failure, None))
             continue
         failures += [SweepFailure(after_ms, error, record) for error in _broken(Run(record), checks)]
-    return Sweep(case.name, length_ms, places_ms, failures)
+    return Sweep(case.name, length_ms, tuple(places_ms), tuple(failures))
 
 
 async def _play(options: dict[str, Any], case: Case, folder: Path) -> CallRecord:
@@ -218,22 +218,16 @@ def _is_stopped(run: Run) -> None:
     if any(spoken.from_ms <= one.flush_ms <= spoken.to_ms + FLUSH_AFTER_MS for one in run.interruptions):
         return
     turn = _interrupting(run)
-    noticed = [
-        entry
-        for entry in run.record.entries
-        if isinstance(entry, s.AgentInputStartedEvent)
-        and turn is not None
-        and entry.item_id == turn.item_id
-        and entry.ts_ms >= spoken.from_ms
-    ]
-    if not noticed:
+    starts = (start for start, its_turn in run.reading.log.starts if its_turn is turn)
+    noticed = next((start for start in starts if start.ts_ms >= spoken.from_ms), None)
+    if noticed is None:
         # `_goes_on` reports a voice that is not noticed at all.
         return
-    noticed_seq, noticed_ms = noticed[0].seq, float(noticed[0].ts_ms)
+    noticed_ms = float(noticed.ts_ms)
     ends_ms = [
         one.from_ms + one.ms
         for speech in run.speeches
-        if run.reading.log.asked_before(speech, noticed_seq)
+        if run.reading.log.asked_before(speech, noticed.seq)
         for one in speech.played
     ]
     until_ms = max(ends_ms, default=noticed_ms)

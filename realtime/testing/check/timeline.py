@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from realtime.event import server as s
+from realtime.testing.check.failing import counted
 from realtime.testing.check.reading import Reading
 from realtime.testing.check.turns import UserTurn
 from realtime.testing.check.words import shortened
-from realtime.testing.record import CallRecord
 
 WIDTH = 110
 """Maximum width of a line, in columns of a terminal."""
@@ -52,11 +52,6 @@ class Timeline:
         self._end_ms = float(reading.record.duration_ms)
         self.lines: tuple[Line, ...] = tuple(sorted(_lines(reading), key=lambda line: line.ms))
 
-    @classmethod
-    def of(cls, record: CallRecord) -> Timeline:
-        """Return the timeline of a record."""
-        return cls(Reading(record))
-
     def __str__(self) -> str:
         """Return the whole call."""
         return "\n".join(line.text() for line in self.lines)
@@ -82,13 +77,13 @@ class Timeline:
 
     def _shown(self, chosen: Sequence[int], marked: set[int]) -> Iterator[str]:
         if chosen[0] > 0:
-            yield f"  ... {_counted(chosen[0], 'line')} before"
+            yield f"  ... {counted(chosen[0], 'line')} before"
         for before, index in zip([chosen[0] - 1, *chosen], chosen, strict=False):
             if index > before + 1:
-                yield f"  ... {_counted(index - before - 1, 'line')}"
+                yield f"  ... {counted(index - before - 1, 'line')}"
             yield self.lines[index].text(marked=index in marked)
         if chosen[-1] < len(self.lines) - 1:
-            yield f"  ... {_counted(len(self.lines) - 1 - chosen[-1], 'line')} after"
+            yield f"  ... {counted(len(self.lines) - 1 - chosen[-1], 'line')} after"
 
     def _nearest(self, place_ms: float) -> int:
         """Return the line at the place; with several at one time, the first."""
@@ -116,7 +111,7 @@ def _lines(reading: Reading) -> Iterator[Line]:
         yield Line(response.created_ms, response.who, f"answer begins{beside} [{response.id}]")
         if response.done_ms is not None:
             tokens = response.input_tokens + response.output_tokens
-            cost = f", {_counted(tokens, 'token')}" if tokens else ""
+            cost = f", {counted(tokens, 'token')}" if tokens else ""
             yield Line(response.done_ms, response.who, f"answer {response.status}{cost} [{response.id}]")
     for call in reading.tool_calls:
         yield Line(call.asked_ms, call.who, f"calls {call.name}({shortened(call.input, 60)})")
@@ -192,10 +187,6 @@ def _other_lines(reading: Reading) -> Iterator[Line]:
                 yield Line(entry.ts_ms, "", f"floor: {who} ({shortened(entry.reason)})")
             case _:
                 pass
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _columns(text: str) -> int:

@@ -57,7 +57,6 @@ class ToolCall:
     asked_ms: float
     asked_seq: int
     answered_ms: float | None = None
-    answered_seq: int = 0
     state: str = ""
     """State of the result: `success`, `error`, `interrupted`, `denied`; empty without one."""
     output: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from realtime.testing.record import Lane
@@ -65,14 +66,9 @@ class SpokenVoice:
         """
         lowest = max(self._first, self._hop(since_ms) if since_ms > self._begin_ms else 0)
         parting = _FIRST_PARTING_MS if first else _PARTING_MS
-        reached, quiet = None, 0
-        for hop in range(min(len(self._loud) - 1, self._hop(near_ms)), lowest - 1, -1):
-            if self._loud[hop]:
-                reached, quiet = hop, 0
-                continue
-            quiet += 1
-            if quiet * _HOP_MS > parting and not (first and all_of_it):
-                break
+        most_quiet = len(self._loud) if first and all_of_it else parting // _HOP_MS
+        near = range(min(len(self._loud) - 1, self._hop(near_ms)), lowest - 1, -1)
+        reached, _ = _first_loud(self._loud, near, most_quiet)
         if reached is None:
             ahead = range(max(lowest, self._hop(near_ms)), min(len(self._loud), self._hop(until_ms)))
             reached = next((hop for hop in ahead if self._loud[hop]), None)
@@ -95,6 +91,22 @@ class SpokenVoice:
 
     def _ms(self, hop: int) -> float:
         return self._begin_ms + hop * _HOP_MS
+
+
+def _first_loud(loud: Sequence[bool], backwards: range, most_quiet: int) -> tuple[int | None, int]:
+    """Return the voice's first hop and the number of silent hops before it.
+
+    Walks back over at most `most_quiet` silent hops in a row.
+    """
+    reached, quiet = None, 0
+    for hop in backwards:
+        if loud[hop]:
+            reached, quiet = hop, 0
+        elif quiet == most_quiet:
+            return reached, quiet + 1
+        else:
+            quiet += 1
+    return reached, quiet
 
 
 def _hops(lane: Lane, from_ms: float, to_ms: float) -> NDArray[np.float64]:
@@ -121,20 +133,13 @@ def refine_voice(lane: Lane, from_ms: float, to_ms: float) -> tuple[float, float
     n_hops = len(rms)
     if not n_hops:
         return from_ms, to_ms
-    loud = rms > max(1.0, float(rms.max()) * 10 ** (-_BELOW_PEAK_DB / 20))
+    loud: list[bool] = (rms > max(1.0, float(rms.max()) * 10 ** (-_BELOW_PEAK_DB / 20))).tolist()
 
     def ms_of(hop: int) -> float:
         return begin_ms + hop * _HOP_MS
 
     start = min(n_hops - 1, int((from_ms - begin_ms) / _HOP_MS))
-    reached, quiet = None, 0
-    for hop in range(start, -1, -1):
-        if loud[hop]:
-            reached, quiet = hop, 0
-        else:
-            quiet += 1
-            if quiet >= _PAUSE_HOPS:
-                break
+    reached, quiet = _first_loud(loud, range(start, -1, -1), _PAUSE_HOPS - 1)
     if reached is not None and quiet:
         # Only with silence before it: otherwise it is noise, or an earlier voice.
         from_ms = ms_of(reached)
