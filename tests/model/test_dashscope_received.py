@@ -41,7 +41,7 @@ def test_every_frame_is_known_and_every_answer_well_formed(fixtures_dir: Path, n
     codec = make_codec()
     events = decode_all(codec, received(fixtures_dir, name))
     check_grammar(events, output_rate_hz=24_000)
-    assert (codec.unknown_frames, codec.broken_frames) == (0, 0)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 0)
 
 
 def test_every_kind_of_frame_is_in_our_fixtures(fixtures_dir: Path) -> None:
@@ -364,7 +364,7 @@ def test_frames_that_cannot_be_read_are_counted_and_ignored(frame: bytes, unknow
     """RTM-24: unknown messages and broken JSON cost nothing but a debug line."""
     codec = responding()
     assert codec.decode(frame) == []
-    assert (codec.unknown_frames, codec.broken_frames) == (unknown, broken)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (unknown, broken)
 
 
 FIELDS: st.SearchStrategy[Any] = st.sampled_from(

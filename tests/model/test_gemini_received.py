@@ -62,7 +62,7 @@ def test_every_frame_is_known_and_every_answer_well_formed(fixtures_dir: Path, n
     codec = opened()
     events = decode_all(codec, received(fixtures_dir, name))
     check_grammar(events, output_rate_hz=24_000)
-    assert (codec.unknown_frames, codec.broken_frames) == (0, 0)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 0)
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -71,7 +71,7 @@ def test_every_recorded_frame_is_known_and_every_answer_well_formed(recordings_d
     frames = [wired(frame) for direction, frame in recorded(recordings_dir, name) if direction == "received"]
     events = [event for frame in frames for event in codec.decode(pad(frame))]
     check_grammar(events, output_rate_hz=24_000)
-    assert (codec.unknown_frames, codec.broken_frames) == (0, 0)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 0)
     assert only(events, ModelEvents.ModelSessionCreatedEvent)
     assert only(events, ModelEvents.ModelResponseAudioDeltaEvent)
     (done,) = only(events, ModelEvents.ModelResponseDoneEvent)[-1:]
@@ -431,12 +431,12 @@ def test_unknown_and_broken_frames_are_counted_and_cost_nothing() -> None:
     codec = make_codec()
     for frame in (b"", b"[1]", b"{", b'{"serverContent": 5}', b"\xff\xfe", b"[" * 5000):
         assert codec.decode(frame) == []
-    assert codec.broken_frames == 6
+    assert codec.reader.broken_frames == 6
     assert hear(codec, weather={"tomorrow": "rain"}) == []
-    assert codec.unknown_frames == 1
+    assert codec.reader.unknown_frames == 1
     bad = {"parts": [{"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "%%%"}}]}
     assert types(content(codec, modelTurn=bad)) == ["response_created"]
-    assert codec.broken_frames == 7
+    assert codec.reader.broken_frames == 7
     assert types(content(codec, turnComplete=True)) == ["response_done"]
 
 

@@ -41,7 +41,7 @@ def test_every_frame_is_known_and_every_answer_well_formed(fixtures_dir: Path, n
     codec = make_codec()
     events = decode_all(codec, received(fixtures_dir, name))
     check_grammar(events, output_rate_hz=24_000)
-    assert (codec.unknown_frames, codec.broken_frames) == (0, 0)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 0)
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -50,7 +50,7 @@ def test_every_recorded_frame_is_known_and_every_answer_well_formed(recordings_d
     frames = [dump(frame).encode() for direction, frame in recorded(recordings_dir, name) if direction == "received"]
     events = decode_all(codec, frames)
     check_grammar(events, output_rate_hz=24_000)
-    assert (codec.unknown_frames, codec.broken_frames) == (0, 0)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 0)
     assert only(events, ModelEvents.ModelSessionCreatedEvent)
     assert only(events, ModelEvents.ModelResponseDoneEvent)
 
@@ -382,7 +382,7 @@ def test_a_delta_whose_payload_is_no_base64_is_refused_also_behind_good_ones() -
     good = dump({"type": "response.output_audio.delta", "event_id": "e"} | PLACE | {"delta": "AAAA"})
     assert len(codec.decode(good)) == len(codec.decode(good)) == 1
     assert codec.decode(good.replace("AAAA", "A?AA")) == []
-    assert codec.broken_frames == 1
+    assert codec.reader.broken_frames == 1
 
 
 def test_text_is_read_as_str_bytes_or_bytearray() -> None:
@@ -419,7 +419,7 @@ def test_words_that_quote_a_frame_type_are_words() -> None:
 def test_frames_that_cannot_be_read_are_counted_and_ignored(frame: bytes, unknown: int, broken: int) -> None:
     codec = make_codec()
     assert codec.decode(frame) == []
-    assert (codec.unknown_frames, codec.broken_frames) == (unknown, broken)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (unknown, broken)
 
 
 FIELDS = st.sampled_from(

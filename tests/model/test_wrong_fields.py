@@ -176,7 +176,7 @@ def test_words_arrive_beside_a_count_of_tokens_that_cannot_be_read() -> None:
     (event,) = openai_frames.one(codec, kind, item_id="i", transcript="Hi.", usage={"input_tokens": "three"})
     assert isinstance(event, ModelEvents.ModelInputTranscriptionDoneEvent)
     assert (event.transcript, event.input_tokens) == ("Hi.", None)
-    assert (codec.unknown_frames, codec.broken_frames) == (0, 1)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 1)
 
 
 def test_speech_arrives_in_a_frame_whose_place_cannot_be_read() -> None:
@@ -209,6 +209,6 @@ def test_an_unknown_key_beside_the_words_of_gemini_is_counted_and_the_words_arri
     codec = gemini_frames.make_codec()
     events = gemini_frames.content(codec, outputTranscription={"text": "Hi."}, moodRing={"colour": "teal"})
     assert types(events) == ["response_created", "item_added", "response_audio_transcript_delta"]
-    assert (codec.unknown_frames, codec.broken_frames) == (1, 0)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (1, 0)
     assert types(gemini_frames.content(codec, waitingForInput=True, urlContextMetadata={})) == []
-    assert (codec.unknown_frames, codec.broken_frames) == (1, 0)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (1, 0)

@@ -14,7 +14,7 @@ from typing import assert_never
 import pybase64
 
 from realtime.event import model as m
-from realtime.event.base import Item
+from realtime.event.base import AudioFormat, Item
 from realtime.model.base import (
     Address,
     AudioAppend,
@@ -95,17 +95,7 @@ class GeminiCodec(Codec):
         self._tools_answered = False
         self._calls = Calls(new_id)
         self._fatal: CloseVerdict | None = None
-        self._reader = Reader()
-
-    @property
-    def unknown_frames(self) -> int:
-        """See `Reader`."""
-        return self._reader.unknown_frames
-
-    @property
-    def broken_frames(self) -> int:
-        """See `Reader`."""
-        return self._reader.broken_frames
+        self.reader = Reader()
 
     @property
     def profile(self) -> Profile:
@@ -278,7 +268,7 @@ class GeminiCodec(Codec):
     def decode(self, frame: Frame) -> list[m.ModelEvent]:
         """See `Codec.decode`. Takes text as str or as UTF-8 bytes."""
         data = frame.encode() if isinstance(frame, str) else frame
-        message, payload = self._reader.read(data)
+        message, payload = self.reader.read(data)
         if message is None:
             return []
         events = self.overdue()
@@ -343,7 +333,7 @@ class GeminiCodec(Codec):
                     try:
                         response.speak(read_base64(payload or part.inline_data.data), events)
                     except ValueError:
-                        self._reader.broken_frames += 1
+                        self.reader.broken_frames += 1
                 elif part.text:
                     response.write(part.text, events)
         if content.grounding_metadata is not None and self._response is not None:
@@ -378,7 +368,7 @@ class GeminiCodec(Codec):
             self._asked = self._tools_answered = self._completes_cut = False
             response = self._response = Response(
                 self._new_id,
-                rate_hz=self._profile.output_rate_hz,
+                AudioFormat.pcm16(self._profile.output_rate_hz),
                 written="audio" not in self._settings.current.output_modalities,
                 user=self._user.turn,
             )

@@ -6,13 +6,12 @@ import os
 import re
 from collections.abc import Callable
 
-from realtime.errors import ProviderError
-from realtime.model.base import Address, Connection, History, OnEvent, Profile, RealtimeModel, Settings
+from realtime.model.base import Address, Codec, Profile
 from realtime.model.gemini.codec import GeminiCodec
 from realtime.model.gemini.turns import Resumption
-from realtime.model.services import SERVICES
+from realtime.model.socket_model import SocketModel
 from realtime.model.voices import GEMINI as VOICES
-from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket, open_wire
+from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket
 from realtime.runtime import Runtime
 
 __all__ = ["VOICES", "GeminiCodec", "GeminiRealtimeModel", "Resumption", "profile_of"]
@@ -43,17 +42,18 @@ def profile_of(model_name: str) -> Profile:
     )
 
 
-class GeminiRealtimeModel(RealtimeModel):
+class GeminiRealtimeModel(SocketModel):
     """A Gemini model with the Live API.
 
     Without `api_key` it takes GEMINI_API_KEY, else GOOGLE_API_KEY, when connecting; without `base_url`
     GOOGLE_GEMINI_BASE_URL, else Google itself (http(s) or ws(s)); without `api_version` GOOGLE_GENAI_API_VERSION, else
-    `v1beta`. `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may
-    be changed, to record or replay.
+    `v1beta`. `dial`, `tap` and `limits`: see `SocketModel`.
 
     A connection lives some ten minutes, a session longer: it is resumed on a new connection, also when the service
     gives notice (then at the next quiet moment), and when settings change that only a new connection can take.
     """
+
+    _service = "gemini"
 
     def __init__(
         self,
@@ -68,33 +68,17 @@ class GeminiRealtimeModel(RealtimeModel):
         tap: Tap | None = None,
         limits: WireLimits | None = None,
     ) -> None:
+        limits = limits or WireLimits(ping_timeout_s=_PING_TIMEOUT_S)
+        super().__init__(model_name, profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
+        self.voice = voice
+        self.enable_input_audio_transcription = enable_input_audio_transcription
         base = base_url or os.environ.get("GOOGLE_GEMINI_BASE_URL") or "https://generativelanguage.googleapis.com"
         version = api_version or os.environ.get("GOOGLE_GENAI_API_VERSION") or "v1beta"
         socket_base = re.sub("^http", "ws", base.rstrip("/"))
         service = f"google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"
-        self.model_name = model_name
-        self.voice = voice
-        self.enable_input_audio_transcription = enable_input_audio_transcription
         self.websocket_url = f"{socket_base}/ws/{service}"
-        self._api_key = api_key
-        self._profile = profile_of(model_name)
-        self.dial = dial
-        self.tap = tap
-        self._limits = limits or WireLimits(ping_timeout_s=_PING_TIMEOUT_S)
 
-    def __repr__(self) -> str:
-        return f"GeminiRealtimeModel({self.model_name!r})"
-
-    @property
-    def profile(self) -> Profile:
-        """See `RealtimeModel.profile`."""
-        return self._profile
-
-    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
-        """See `RealtimeModel.connect`."""
-        api_key = self._find_key()
-        if api_key is None:
-            raise ProviderError("the server has no key for Gemini: set GEMINI_API_KEY", code="missing_api_key")
+    def _session(self, api_key: str, runtime: Runtime) -> tuple[Callable[[], Codec], Dial]:
         resumption = Resumption()
         link: Link | None = None
 
@@ -107,32 +91,14 @@ class GeminiRealtimeModel(RealtimeModel):
             if link is not None:
                 link.abort()
 
-        def make_codec() -> GeminiCodec:
-            return self._codec(api_key, runtime.new_id, resumption, leave)
-
-        return await open_wire(
-            make_codec,
-            settings,
-            on_event=on_event,
-            history=history,
-            runtime=runtime,
-            dial=dial,
-            tap=self.tap,
-            limits=self._limits,
-            refused_key=SERVICES["gemini"].refused_key(os.environ).message,
-        )
-
-    @property
-    def websocket_headers(self) -> dict[str, str]:
-        """See `RealtimeModel.websocket_headers`."""
-        codec = self._codec(self._find_key() or "", str, Resumption(), lambda: None)
-        return dict(codec.address(Settings()).headers)
-
-    def _find_key(self) -> str | None:
-        return self._api_key or os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY") or None
+        return lambda: self._codec(api_key, runtime.new_id, resumption, leave), dial
 
     def _codec(
-        self, api_key: str, new_id: Callable[[str], str], resumption: Resumption, leave: Callable[[], None]
+        self,
+        api_key: str,
+        new_id: Callable[[str], str] = str,
+        resumption: Resumption | None = None,
+        leave: Callable[[], None] = lambda: None,
     ) -> GeminiCodec:
         return GeminiCodec(
             self._profile,

@@ -48,61 +48,41 @@ class Resumption:
         self.n_refused = 0
 
 
+@dataclass(slots=True, eq=False)
 class Response:
     """A response: one spoken (or written) item and the calls behind it."""
 
-    __slots__ = (
-        "_announced",
-        "_audio_open",
-        "_format",
-        "_item_id",
-        "_new_id",
-        "_odd",
-        "_said",
-        "_sound_over",
-        "_thought_id",
-        "_thoughts",
-        "_written",
-        "_wrote",
-        "cut",
-        "grounding",
-        "language",
-        "last_item_id",
-        "n_items",
-        "overtaken",
-        "response_id",
-        "signature",
-        "user",
-    )
+    new_id: Callable[[str], str]
+    format: AudioFormat
+    written: bool
+    """Only text is wanted."""
+    user: UserTurn | None
+    """The turn that it answers."""
+    response_id: str = field(init=False)
+    cut: str | None = None
+    """Why it was interrupted."""
+    overtaken: bool = False
+    """The user speaks again, as our marks say: the service interrupts it by itself."""
+    last_item_id: str | None = None
+    language: str | None = None
+    signature: str | None = None
+    """Of the thoughts behind it."""
+    grounding: dict[str, Any] | None = None
+    """The web search behind it."""
+    n_items: int = 0
+    _item_id: str = ""
+    _odd: bytes = b""
+    _announced: bool = False
+    _audio_open: bool = False
+    _sound_over: bool = False
+    _said: list[str] = field(default_factory=list)
+    _wrote: list[str] = field(default_factory=list)
+    _thought_id: str = ""
+    _thoughts: list[str] = field(default_factory=list)
+    """The pieces of the current thought."""
 
-    def __init__(self, new_id: Callable[[str], str], *, rate_hz: int, written: bool, user: UserTurn | None) -> None:
-        self.response_id = new_id("resp")
-        self.cut: str | None = None
-        """Why it was interrupted."""
-        self.overtaken = False
-        """The user speaks again, as our marks say: the service interrupts it by itself."""
-        self.user = user
-        """The turn that it answers."""
-        self.last_item_id: str | None = None
-        self.language: str | None = None
-        self.signature: str | None = None
-        """Of the thoughts behind it."""
-        self.grounding: dict[str, Any] | None = None
-        """The web search behind it."""
-        self.n_items = 0
-        self._new_id = new_id
-        self._item_id = ""
-        self._format = AudioFormat.pcm16(rate_hz)
-        self._written = written
-        self._odd = b""
-        self._announced = False
-        self._audio_open = False
-        self._sound_over = False
-        self._said: list[str] = []
-        self._wrote: list[str] = []
-        self._thought_id = ""
-        self._thoughts: list[str] = []
-        """The pieces of what is being thought."""
+    def __post_init__(self) -> None:
+        self.response_id = self.new_id("resp")
 
     @property
     def runs(self) -> bool:
@@ -111,14 +91,14 @@ class Response:
 
     @property
     def modalities(self) -> tuple[Modality, ...]:
-        return ("text",) if self._written else ("audio",)
+        return ("text",) if self.written else ("audio",)
 
     def created(self) -> m.ModelResponseCreatedEvent:
         return m.ModelResponseCreatedEvent(response_id=self.response_id, output_modalities=self.modalities)
 
     def speak(self, pcm: bytes, events: list[m.ModelEvent]) -> None:
         """A chunk of speech, of any length; dropped after the end of the generation."""
-        if self._written or self._sound_over:
+        if self.written or self._sound_over:
             return
         if self._thoughts:
             self._end_thought(events)
@@ -133,13 +113,13 @@ class Response:
         self._audio_open = True
         events.append(
             m.ModelResponseAudioDeltaEvent(
-                response_id=self.response_id, item_id=self._item_id, delta=pcm, format=self._format
+                response_id=self.response_id, item_id=self._item_id, delta=pcm, format=self.format
             )
         )
 
     def say(self, words: str, events: list[m.ModelEvent]) -> None:
         """Spoken words; they are the response itself where only text is wanted."""
-        if self._written:
+        if self.written:
             self.write(words, events)
             return
         self._end_thought(events)
@@ -161,7 +141,7 @@ class Response:
     def think(self, words: str, events: list[m.ModelEvent]) -> None:
         """A thought, which is no part of the response."""
         if not self._thoughts:
-            self._thought_id = self._new_id("item")
+            self._thought_id = self.new_id("item")
         self._thoughts.append(words)
         events.append(
             m.ModelResponseThinkingDeltaEvent(response_id=self.response_id, item_id=self._thought_id, delta=words)
@@ -181,7 +161,7 @@ class Response:
         """A complete call, an item of its own. What was said before it is complete."""
         self._close_item(events, "completed")
         block = ToolCallBlock(id=call_id, name=name, input=arguments)
-        item = Item(id=self._new_id("item"), type="tool_call", tool_call=block)
+        item = Item(id=self.new_id("item"), type="tool_call", tool_call=block)
         self.last_item_id = item.id
         events += [
             m.ModelItemAddedEvent(item=item),
@@ -206,7 +186,7 @@ class Response:
     def _announce(self, events: list[m.ModelEvent]) -> None:
         self._announced = True
         self.n_items += 1
-        self._item_id = self.last_item_id = self._new_id("item")
+        self._item_id = self.last_item_id = self.new_id("item")
         item = Item(id=self._item_id, role="assistant", status="in_progress")
         events.append(m.ModelItemAddedEvent(item=item))
 
@@ -222,7 +202,7 @@ class Response:
         if wrote:
             content = (ContentPart(type="text", text=wrote),)
             events.append(m.ModelResponseTextDoneEvent(**place, text=wrote))
-        if not self._written:
+        if not self.written:
             content = (*content, ContentPart(type="audio", transcript=said))
             events.append(m.ModelResponseAudioTranscriptDoneEvent(**place, transcript=said, language=self.language))
         item = Item(id=self._item_id, role="assistant", status=status, content=content)

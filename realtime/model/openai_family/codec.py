@@ -68,17 +68,7 @@ class FamilyCodec(Codec, Generic[Own]):
         self._growing: dict[str, ToolCallBlock] = {}
         """Tool calls whose arguments are arriving, by item."""
         self._fatal: str | None = None
-        self._second = SecondLook(flavour.by_type, flavour.silent)
-
-    @property
-    def unknown_frames(self) -> int:
-        """See `SecondLook`."""
-        return self._second.unknown_frames
-
-    @property
-    def broken_frames(self) -> int:
-        """See `SecondLook`."""
-        return self._second.broken_frames
+        self.reader = SecondLook(flavour.by_type, flavour.silent)
 
     @property
     def profile(self) -> Profile:
@@ -141,7 +131,7 @@ class FamilyCodec(Codec, Generic[Own]):
         try:
             message = self._flavour.read(data)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            message = self._second.read(data)
+            message = self.reader.read(data)
             if message is None:
                 return []
         return self._events(message)
@@ -234,7 +224,7 @@ class FamilyCodec(Codec, Generic[Own]):
                 try:
                     return self._audio(message, pybase64.b64decode(delta, validate=True))
                 except ValueError:
-                    self._second.broken_frames += 1
+                    self.reader.broken_frames += 1
                     return []
             case wire.AudioDone(item_id=item_id):
                 if item_id in self._sounds:

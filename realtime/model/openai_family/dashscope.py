@@ -66,7 +66,7 @@ class DashScopeRealtimeModel(FamilyModel):
     speaks with its own. Without `base_url` it takes DASHSCOPE_WEBSOCKET_BASE_URL, else `workspace`
     (DASHSCOPE_WORKSPACE) and `region` (DASHSCOPE_REGION, `cn-beijing` by default) say which host.
     `enable_input_audio_transcription` gives the user's words. `profile` replaces what the model's name says it can do.
-    `dial`, `tap` and `limits`: see `FamilyModel`.
+    `dial`, `tap` and `limits`: see `SocketModel`.
     """
 
     _service = "dashscope"

@@ -1,81 +1,20 @@
-"""The realtime model of a service of OpenAI's family: its key, its connection, its codec."""
+"""The realtime model of a service of OpenAI's family."""
 
 from __future__ import annotations
 
-import os
-from abc import abstractmethod
-
-from realtime.errors import ProviderError
 from realtime.model._patient import Patient
-from realtime.model.base import Codec, Connection, History, OnEvent, Profile, RealtimeModel, Settings
-from realtime.model.services import SERVICES
-from realtime.model.wire import Dial, Tap, WireLimits, open_wire
+from realtime.model.base import Connection, History, OnEvent, Settings
+from realtime.model.socket_model import SocketModel
 from realtime.runtime import Runtime
 
 
-class FamilyModel(RealtimeModel):
-    """A model of the service with this name in `SERVICES`.
-
-    `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may be changed, to record or replay.
-    """
-
-    _service: str
-
-    def __init__(
-        self,
-        model_name: str,
-        profile: Profile,
-        api_key: str | None,
-        *,
-        dial: Dial,
-        tap: Tap | None,
-        limits: WireLimits | None,
-    ) -> None:
-        self.model_name = model_name
-        self._profile = profile
-        self._api_key = api_key
-        self.dial = dial
-        self.tap = tap
-        self._limits = limits
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model_name!r})"
-
-    @property
-    def profile(self) -> Profile:
-        """See `RealtimeModel.profile`."""
-        return self._profile
+class FamilyModel(SocketModel):
+    """A model of a service that makes one response at a time."""
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`."""
-        service = SERVICES[self._service]
-        api_key = self._find_key()
-        if api_key is None:
-            message = f"the server has no key for {service.title}: set {service.key_variables[0]}"
-            raise ProviderError(message, code="missing_api_key")
         patient = Patient(on_event, runtime)
-        patient.below = await open_wire(
-            lambda: self._codec(api_key),
-            settings,
-            on_event=patient.report,
-            history=history,
-            runtime=runtime,
-            dial=self.dial,
-            tap=self.tap,
-            limits=self._limits,
-            refused_key=service.refused_key(os.environ).message,
+        patient.below = await super().connect(
+            settings=settings, on_event=patient.report, history=history, runtime=runtime
         )
         return patient
-
-    @property
-    def websocket_headers(self) -> dict[str, str]:
-        """See `RealtimeModel.websocket_headers`."""
-        return dict(self._codec(self._find_key() or "").address(Settings()).headers)
-
-    def _find_key(self) -> str | None:
-        variable = SERVICES[self._service].key_variable(os.environ)
-        return self._api_key or os.environ.get(variable) or None
-
-    @abstractmethod
-    def _codec(self, api_key: str) -> Codec:
-        """A codec for one connection."""

@@ -39,7 +39,7 @@ class OpenAIRealtimeModel(FamilyModel):
 
     Without `api_key` it takes OPENAI_API_KEY when connecting, without `base_url` OPENAI_BASE_URL, else OpenAI itself;
     http(s) and ws(s) both do. `enable_input_audio_transcription` with `transcription_model` gives the user's words.
-    `dial`, `tap` and `limits`: see `FamilyModel`.
+    `dial`, `tap` and `limits`: see `SocketModel`.
     """
 
     _service = "openai"
@@ -58,10 +58,10 @@ class OpenAIRealtimeModel(FamilyModel):
         limits: WireLimits | None = None,
     ) -> None:
         super().__init__(model_name, profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
-        base = base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-        socket_base = re.sub("^http", "ws", base.rstrip("/"))
         self.voice = voice
         self.enable_input_audio_transcription = enable_input_audio_transcription
+        base = base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        socket_base = re.sub("^http", "ws", base.rstrip("/"))
         self.transcription_model = transcription_model
         self.websocket_url = f"{socket_base}/realtime?model={quote(model_name)}"
 

@@ -1,0 +1,84 @@
+"""A realtime model of a service over a WebSocket: its key, its connection, its codec."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable
+
+from realtime.errors import ProviderError
+from realtime.model.base import Codec, Connection, History, OnEvent, Profile, RealtimeModel, Settings
+from realtime.model.services import SERVICES
+from realtime.model.wire import Dial, Tap, WireLimits, open_wire
+from realtime.runtime import Runtime
+
+
+class SocketModel(RealtimeModel):
+    """A model of the service with this name in `SERVICES`.
+
+    `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may be changed, to record or replay.
+    """
+
+    _service: str
+
+    def __init__(
+        self,
+        model_name: str,
+        profile: Profile,
+        api_key: str | None,
+        *,
+        dial: Dial,
+        tap: Tap | None,
+        limits: WireLimits | None,
+    ) -> None:
+        self.model_name = model_name
+        self._profile = profile
+        self._api_key = api_key
+        self.dial = dial
+        self.tap = tap
+        self._limits = limits
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model_name!r})"
+
+    @property
+    def profile(self) -> Profile:
+        """See `RealtimeModel.profile`."""
+        return self._profile
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """See `RealtimeModel.connect`."""
+        service = SERVICES[self._service]
+        api_key = self._find_key()
+        if api_key is None:
+            message = f"the server has no key for {service.title}: set {service.key_variables[0]}"
+            raise ProviderError(message, code="missing_api_key")
+        make_codec, dial = self._session(api_key, runtime)
+        return await open_wire(
+            make_codec,
+            settings,
+            on_event=on_event,
+            history=history,
+            runtime=runtime,
+            dial=dial,
+            tap=self.tap,
+            limits=self._limits,
+            refused_key=service.refused_key(os.environ).message,
+        )
+
+    @property
+    def websocket_headers(self) -> dict[str, str]:
+        """See `RealtimeModel.websocket_headers`."""
+        return dict(self._codec(self._find_key() or "").address(Settings()).headers)
+
+    def _find_key(self) -> str | None:
+        variable = SERVICES[self._service].key_variable(os.environ)
+        return self._api_key or os.environ.get(variable) or None
+
+    def _session(self, api_key: str, runtime: Runtime) -> tuple[Callable[[], Codec], Dial]:
+        """What makes the codec of each link of a session, and what dials it."""
+        return lambda: self._codec(api_key), self.dial
+
+    @abstractmethod
+    def _codec(self, api_key: str) -> Codec:
+        """A codec for one connection."""
