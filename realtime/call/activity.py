@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 
 from realtime.call.audience import Audience
@@ -18,62 +19,58 @@ IDLE_SLACK_S = 1e-3
 """Times are sums of fractions: no timer is set for less than this."""
 
 
+@dataclass(slots=True, eq=False)
 class Activity:
     """Watches one call, with its `timers`. A call is idle after `idle_s` seconds without speech or text."""
 
-    def __init__(
-        self,
-        participant: Participant,
-        audience: Audience,
-        timers: Timers,
-        now: Callable[[], float],
-        idle_s: float,
-    ) -> None:
-        self._participant = participant
-        self._audience = audience
-        self._timers = timers
-        self._now = now
-        self._idle_s = idle_s
-        self._active_at = now()
+    participant: Participant
+    audience: Audience
+    timers: Timers
+    now: Callable[[], float]
+    idle_s: float
+    _active_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._active_at = self.now()
 
     def begin(self, on_idle: Callable[[], None]) -> None:
         """Watch the idle time from now on; `on_idle` is called when the call is idle."""
-        self._timers.after("idle", self._idle_s, partial(self._check_idle, on_idle))
+        self.timers.after("idle", self.idle_s, partial(self._check_idle, on_idle))
 
     def note(self) -> None:
         """A client has done something."""
-        self._active_at = self._now()
+        self._active_at = self.now()
 
     def follow(self, event: s.ServerEvent) -> None:
         """The next event of the call, except speech."""
         if isinstance(event, s.AgentInputStartedEvent | s.AgentInputDoneEvent | s.AgentResponseCreatedEvent):
-            self._active_at = self._now()
+            self._active_at = self.now()
             if isinstance(event, s.AgentInputStartedEvent):
-                self._watch_audio(self._participant.received_samples, AUDIO_LOOKS)
+                self._watch_audio(self.participant.received_samples, AUDIO_LOOKS)
             elif isinstance(event, s.AgentInputDoneEvent):
-                self._timers.cancel("audio")
+                self.timers.cancel("audio")
         elif isinstance(event, s.AgentResponseDoneEvent):
             # It is heard for a while yet, as far as is known now: a client that never acknowledges keeps no call alive.
-            self._active_at = self._now() + self._audience.unplayed_ms() / 1000
+            self._active_at = self.now() + self.audience.unplayed_ms() / 1000
 
     def _watch_audio(self, received_samples: int, looks: int) -> None:
         """Watch, while the user speaks, for a client that stops sending: it sends no silence either.
 
         A client whose socket is lost sends the rest later.
         """
-        if not self._participant.wants_audio_stopped:
+        if not self.participant.wants_audio_stopped:
             return
-        received_now = self._participant.received_samples
-        if received_now != received_samples or self._audience.is_away:
+        received_now = self.participant.received_samples
+        if received_now != received_samples or self.audience.is_away:
             looks = AUDIO_LOOKS
         elif looks == 0:
-            self._participant.audio_stopped()
+            self.participant.audio_stopped()
             return
-        self._timers.after("audio", AUDIO_LOOK_S, lambda: self._watch_audio(received_now, looks - 1))
+        self.timers.after("audio", AUDIO_LOOK_S, lambda: self._watch_audio(received_now, looks - 1))
 
     def _check_idle(self, on_idle: Callable[[], None]) -> None:
-        left_s = self._active_at + self._idle_s - self._now()
+        left_s = self._active_at + self.idle_s - self.now()
         if left_s > IDLE_SLACK_S:
-            self._timers.after("idle", left_s, partial(self._check_idle, on_idle))
+            self.timers.after("idle", left_s, partial(self._check_idle, on_idle))
         else:
             on_idle()

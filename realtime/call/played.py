@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from realtime.call.listener import Listener
 from realtime.event import server as s
@@ -21,6 +22,7 @@ KEPT_ITEMS = 32
 """Items whose speech is known to be complete; a clock knows no more either."""
 
 
+@dataclass(slots=True, eq=False)
 class Played:
     """Follows the playback of one call.
 
@@ -28,46 +30,22 @@ class Played:
     logged.
     """
 
-    __slots__ = (
-        "_complete",
-        "_item_id",
-        "_listeners",
-        "_log",
-        "_look_timer",
-        "_now",
-        "_open_items",
-        "_received_samples",
-        "_settle",
-        "_tells",
-        "_timer",
-        "_told_ms",
-    )
-
-    def __init__(
-        self,
-        log: Log,
-        now: Callable[[], float],
-        listeners: Callable[[], Sequence[Listener]],
-        received_samples: Callable[[], int],
-        *,
-        tells: bool,
-    ) -> None:
-        self._log = log
-        self._now = now
-        self._listeners = listeners
-        self._received_samples = received_samples
-        self._tells = tells
-        self._settle: Callable[[], None] | None = None
-        """Settles the last flush; kept for an answer that comes late."""
-        self._timer: asyncio.TimerHandle | None = None
-        """While a flush waits for its answers."""
-        self._look_timer: asyncio.TimerHandle | None = None
-        self._open_items: set[str] = set()
-        """Items that may still get speech."""
-        self._complete: dict[str, None] = {}
-        self._item_id: str | None = None
-        """The item whose playback was logged last, and how far."""
-        self._told_ms = 0
+    log: Log
+    now: Callable[[], float]
+    listeners: Callable[[], Sequence[Listener]]
+    received_samples: Callable[[], int]
+    tells: bool
+    _settle: Callable[[], None] | None = None
+    """Settles the last flush; kept for an answer that comes late."""
+    _timer: asyncio.TimerHandle | None = None
+    """While a flush waits for its answers."""
+    _look_timer: asyncio.TimerHandle | None = None
+    _open_items: set[str] = field(default_factory=set)
+    """Items that may still get speech."""
+    _complete: dict[str, None] = field(default_factory=dict)
+    _item_id: str | None = None
+    """The item whose playback was logged last, and how far."""
+    _told_ms: int = 0
 
     def close(self) -> None:
         """The call is over."""
@@ -79,7 +57,7 @@ class Played:
 
     def ack(self, listener: Listener, item_id: str, played_ms: int, *, flushed: bool = False) -> None:
         """A client has played `played_ms` of an item; `flushed`: this is its answer to a flush."""
-        clock, now = listener.clock, self._now()
+        clock, now = listener.clock, self.now()
         clock.ack(item_id, played_ms, now, flushed=flushed)
         if clock.estimates:
             return
@@ -104,16 +82,16 @@ class Played:
             self._settle()
 
     def _time_over(self) -> None:
-        for listener in self._listeners():
+        for listener in self.listeners():
             if listener.clock.awaits_answer and self._item_id is not None:
-                played_ms = listener.clock.played_ms(self._item_id, self._now())
+                played_ms = listener.clock.played_ms(self._item_id, self.now())
                 self._tell(self._item_id, played_ms, is_end=True, estimated=True)
         self._timer = None
         if self._settle is not None:
             self._settle()
 
     def _is_awaited(self) -> bool:
-        return any(one.clock.awaits_answer and not one.away for one in self._listeners())
+        return any(one.clock.awaits_answer and not one.away for one in self.listeners())
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:
@@ -126,12 +104,12 @@ class Played:
         """Take the next event of the call except speech; the clients have read it."""
         if type(event) is s.ServerAudioFlushEvent:
             self._flushed()
-        elif not self._tells:
+        elif not self.tells:
             return
         elif isinstance(event, s.AgentItemAddedEvent):
             if event.item.role == "assistant" and event.item.status == "in_progress":
                 self._open_items.add(event.item.id)
-                if self._look_timer is None and any(one.clock.estimates for one in self._listeners()):
+                if self._look_timer is None and any(one.clock.estimates for one in self.listeners()):
                     self._look_in(LOOK_S)
         elif isinstance(event, s.AgentResponseAudioDoneEvent):
             self._note_complete(event.item_id)
@@ -153,10 +131,10 @@ class Played:
         self._complete[item_id] = None
         if len(self._complete) > KEPT_ITEMS:
             del self._complete[next(iter(self._complete))]
-        for listener in self._listeners():
+        for listener in self.listeners():
             clock = listener.clock
             if item_id == self._item_id and not clock.estimates and self._told_ms < clock.sent_ms(item_id):
-                played_ms = clock.played_ms(item_id, self._now())
+                played_ms = clock.played_ms(item_id, self.now())
                 if played_ms >= clock.sent_ms(item_id):
                     self._tell(item_id, played_ms, is_end=True)
         if self._look_timer is not None:
@@ -165,14 +143,14 @@ class Played:
     def _tell(self, item_id: str, played_ms: int, *, is_end: bool, estimated: bool = False) -> None:
         """Log playback: at the first sound, every second and at the end."""
         is_first = item_id != self._item_id
-        if not self._tells or played_ms <= (0 if is_first else self._told_ms):
+        if not self.tells or played_ms <= (0 if is_first else self._told_ms):
             return
         if not (is_first or is_end) and played_ms - self._told_ms < TOLD_EVERY_MS:
             return
         self._item_id, self._told_ms = item_id, played_ms
-        self._log.append(
+        self.log.append(
             s.ServerPlaybackEvent(
-                item_id=item_id, played_ms=played_ms, input_offset=self._received_samples(), estimated=estimated
+                item_id=item_id, played_ms=played_ms, input_offset=self.received_samples(), estimated=estimated
             )
         )
 
@@ -180,8 +158,8 @@ class Played:
 
     def _look(self) -> None:
         """Log estimates for clients without acknowledgements; look again while something plays."""
-        now = self._now()
-        for listener in self._listeners():
+        now = self.now()
+        for listener in self.listeners():
             clock = listener.clock
             if not clock.estimates:
                 continue
@@ -194,8 +172,8 @@ class Played:
 
     def _look_again(self) -> None:
         self._stop_looking()
-        now, next_s = self._now(), LOOK_S if self._open_items else None
-        for clock in [one.clock for one in self._listeners() if one.clock.estimates]:
+        now, next_s = self.now(), LOOK_S if self._open_items else None
+        for clock in [one.clock for one in self.listeners() if one.clock.estimates]:
             queue = clock.unplayed_items(now)
             if not queue:
                 continue

@@ -16,7 +16,7 @@ import msgspec
 from realtime.agent.controller import EMPTY_COMMIT, EMPTY_COMMIT_MS
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.pcm import bytes_of
-from realtime.call.participant import Host
+from realtime.call.participant import Ears, Host
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -53,8 +53,8 @@ class OpenCall(NamedTuple):
     """Whether it runs only with a human's consent."""
 
 
-class Hub(Protocol):
-    """What an agent in a room needs of it."""
+class Hub(Ears, Protocol):
+    """What an agent in a room needs of it; items have their names in the room."""
 
     def tell(self, event: s.ServerEvent) -> None:
         """Tell everyone in the room of an event."""
@@ -70,15 +70,6 @@ class Hub(Protocol):
 
     def listens_to(self, agent: AgentParticipant) -> bool:
         """Whether another agent hears the voice of this one, not its words."""
-
-    def played_ms(self, item_id: str) -> int:
-        """Milliseconds heard of an item, which has its name in the room."""
-
-    def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `realtime.call.participant.Ears`."""
-
-    def unplayed_ms(self) -> int:
-        """How much was sent and is not heard yet."""
 
 
 class AgentParticipant:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -15,7 +16,9 @@ from realtime.event.config import SessionConfig
 from realtime.room.agent_participant import AgentParticipant, Hub, Listens
 from realtime.room.context import Context
 from realtime.room.floor import Participant, Said
+from realtime.room.floor_keeper import FloorKeeper
 from realtime.room.people import People, joined
+from realtime.room.speaker import Speaker
 from realtime.room.utterance import Utterance
 
 logger = logging.getLogger(__name__)
@@ -26,39 +29,28 @@ STEADY_S = 60.0
 """Seconds connected after which an agent begins with the first delay again."""
 
 
+@dataclass(slots=True, eq=False)
 class Agents:
     """Connects the agents of one room and keeps them connected.
 
-    `hub` is what they talk to, `said` gives the turns so far, `is_still_heard` whether what an agent said last is still
-    being played, `on_back` is called when one is connected again. `listens` is by the agent's name in small letters.
+    `hub` is what they talk to; `on_back` is called when one is connected again. `listens` is by the agent's name in
+    small letters.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        people: People,
-        hub: Hub,
-        *,
-        said: Callable[[], Sequence[Said]],
-        is_still_heard: Callable[[AgentParticipant], bool],
-        on_back: Callable[[], None],
-        listens: Mapping[str, Listens],
-        default_listens: Listens,
-    ) -> None:
-        self._context = context
-        self._people = people
-        self._hub = hub
-        self._said = said
-        self._is_still_heard = is_still_heard
-        self._on_back = on_back
-        self._listens = listens
-        self._default_listens: Listens = default_listens
-        self._config = SessionConfig()
-        """The settings of all agents of the room."""
+    context: Context
+    people: People
+    hub: Hub
+    floor: FloorKeeper
+    speaker: Speaker
+    on_back: Callable[[], None]
+    listens: Mapping[str, Listens]
+    default_listens: Listens
+    _config: SessionConfig = field(default_factory=SessionConfig)
+    """The settings of all agents of the room."""
 
     async def connect_all(self, config: SessionConfig) -> None:
         """Connect all agents at once. Raises what the first of them raises that cannot be; then none stays."""
-        people, self._config = self._people, config
+        people, self._config = self.people, config
         try:
             async with asyncio.TaskGroup() as group:
                 for agent in people.expected:
@@ -82,20 +74,20 @@ class Agents:
         self.introduce(but=agent)
 
     async def _bring(self, agent: RealtimeAgent) -> None:
-        context = self._context
+        context = self.context
         assert context.runtime is not None
-        listens = self._listens.get(agent.name.casefold(), self._default_listens)
-        participant = AgentParticipant(agent, self._hub, context.runtime, listens)
-        known = self._said()
+        listens = self.listens.get(agent.name.casefold(), self.default_listens)
+        participant = AgentParticipant(agent, self.hub, context.runtime, listens)
+        known = self.floor.state.said
         participant.recall(known)
         await self._connect(participant)
         if context.is_over:
             await participant.leave("room_closed")
             raise ClientError("the room is closed", code="room_closed")
-        for said in _after(known, self._said()):
+        for said in _after(known, self.floor.state.said):
             participant.read(Utterance(context.new_id("said"), said.id, said.name, text=said.text))
-        self._people.agents.append(participant)
-        self._people.come(Participant(participant.id, participant.name, "agent"))
+        self.people.agents.append(participant)
+        self.people.come(Participant(participant.id, participant.name, "agent"))
 
     async def _connect(self, participant: AgentParticipant) -> None:
         told = self._instructions(participant.agent)
@@ -107,7 +99,7 @@ class Agents:
 
     def introduce(self, *, but: RealtimeAgent | None = None) -> None:
         """Tell all models but one which agents are in the room: one came, left or was renamed."""
-        for one in self._people.agents:
+        for one in self.people.agents:
             if not one.is_away and one.agent is not but:
                 self._tell_instructions(one)
 
@@ -115,7 +107,7 @@ class Agents:
         participant.run.configure(SessionConfig(instructions=self._instructions(participant.agent)))
 
     def _instructions(self, agent: RealtimeAgent) -> str:
-        others = ", ".join(one.name for one in self._people.expected if one is not agent) or "nobody else"
+        others = ", ".join(one.name for one in self.people.expected if one is not agent) or "nobody else"
         return (
             f"{agent.sys_prompt}\n\nYou are {agent.name}, in a room with humans and these other agents: {others}. What "
             "others say is written as [Name]: text. Speak for yourself only, and do not put your name before it."
@@ -125,40 +117,40 @@ class Agents:
 
     def lost(self, participant: AgentParticipant, reason: str) -> None:
         """Tell everyone that an agent's model is gone."""
-        self._people.change(participant.id, away=True)
-        self._people.record.tell(
+        self.people.change(participant.id, away=True)
+        self.people.record.tell(
             s.ServerRoomLeftEvent(participant_id=participant.id, name=participant.name, reason="away")
         )
-        logger.warning("agent %s of room %s is away: %s", participant.id, self._context.room_name, reason)
+        logger.warning("agent %s of room %s is away: %s", participant.id, self.context.room_name, reason)
 
     def bring_back(self, participant: AgentParticipant) -> None:
         """Reconnect a lost agent: later and later if its provider soon ends each session."""
-        is_steady = self._context.now() - participant.came_back_at_s >= STEADY_S
+        is_steady = self.context.now() - participant.came_back_at_s >= STEADY_S
         self._try_again(participant, 0 if is_steady else participant.tries + 1)
 
     def forget(self, participant: AgentParticipant) -> None:
         """Remove an agent from the room; its model is still to be closed."""
-        self._context.timers.cancel(f"again {participant.id}")
-        self._people.agents.remove(participant)
-        self._people.expected.remove(participant.agent)
+        self.context.timers.cancel(f"again {participant.id}")
+        self.people.agents.remove(participant)
+        self.people.expected.remove(participant.agent)
 
     def _try_again(self, participant: AgentParticipant, attempt: int) -> None:
         def begin() -> None:
-            if self._is_still_heard(participant):
+            if self.speaker.is_still_heard(participant):
                 # How much of it is heard has to be known first: the model is told the talk so far.
                 self._try_again(participant, attempt)
             else:
-                self._context.run(self._reconnect(participant, attempt), f"agent {participant.name} comes back")
+                self.context.run(self._reconnect(participant, attempt), f"agent {participant.name} comes back")
 
         delay_s = COMES_BACK_S[min(attempt, len(COMES_BACK_S) - 1)]
-        self._context.timers.after(f"again {participant.id}", delay_s, begin)
+        self.context.timers.after(f"again {participant.id}", delay_s, begin)
 
     async def _reconnect(self, participant: AgentParticipant, attempt: int) -> None:
-        people = self._people
+        people = self.people
         await participant.run.leave("away")
-        if participant.agent not in people.expected or self._context.is_over:
+        if participant.agent not in people.expected or self.context.is_over:
             return
-        participant.recall(self._said())
+        participant.recall(self.floor.state.said)
         try:
             await self._connect(participant)
         except RealtimeError:
@@ -167,10 +159,10 @@ class Agents:
         if participant not in people.agents:
             await participant.leave("kicked")
             return
-        participant.tries, participant.came_back_at_s = attempt, self._context.now()
+        participant.tries, participant.came_back_at_s = attempt, self.context.now()
         people.change(participant.id, away=False)
         people.record.tell(joined(people.find(participant.id)))
-        self._on_back()
+        self.on_back()
 
 
 def _after(known: Sequence[Said], said: Sequence[Said]) -> Sequence[Said]:

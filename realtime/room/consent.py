@@ -5,28 +5,28 @@ The one whose turn led to the call: no human agrees to what another one has aske
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.room.agent_participant import AgentParticipant, OpenCall
 from realtime.room.human_participant import HumanParticipant
+from realtime.room.people import People
 
 ConsentBy = Literal["asked", "anyone"]
 """The human whose turn led to the call, or all humans."""
 ABSENT = "the human who had to agree has left the room"
 
 
+@dataclass(slots=True, eq=False)
 class Consent:
-    """The rule of one room. `agents` and `humans` are the room's own lists."""
+    """The rule of one room."""
 
-    def __init__(self, by: ConsentBy, agents: Sequence[AgentParticipant], humans: Sequence[HumanParticipant]) -> None:
-        self._by = by
-        self._agents = agents
-        self._humans = humans
-        self.asked_by: str | None = None
-        """The human (by id) who said something last: an agent that gets the floor now acts for them."""
+    by: ConsentBy
+    people: People
+    asked_by: str | None = None
+    """The human (by id) who said something last: an agent that gets the floor now acts for them."""
 
     def answered_by(self, human: HumanParticipant, event: c.ClientToolResultEvent) -> AgentParticipant:
         """The agent whose tool call this human answers.
@@ -34,7 +34,7 @@ class Consent:
         Raises ClientError where the call is not open, or another human is asked.
         """
         # The longest first: one id may be the beginning of another.
-        for agent in sorted(self._agents, key=lambda agent: -len(agent.id)):
+        for agent in sorted(self.people.agents, key=lambda agent: -len(agent.id)):
             call = agent.open_call(event.id)
             if call is not None:
                 if event.confirmed is not None and call.asks:
@@ -43,9 +43,9 @@ class Consent:
         raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
 
     def _check(self, human: HumanParticipant, call: OpenCall) -> None:
-        if self._by == "anyone" or call.asked_by in (None, human.id):
+        if self.by == "anyone" or call.asked_by in (None, human.id):
             return
-        name = next((one.name for one in self._humans if one.id == call.asked_by), "somebody who has left")
+        name = next((one.name for one in self.people.humans if one.id == call.asked_by), "somebody who has left")
         raise ClientError(
             f"{name} is asked whether {call.name} may run, since their turn led to it: the question stays open",
             code="not_yours_to_answer",
@@ -53,7 +53,7 @@ class Consent:
 
     def refuse_for_absent(self) -> None:
         """Refuse the questions to humans who have left: no other human agrees in their place."""
-        if self._by == "asked":
-            present = {human.id for human in self._humans}
-            for agent in self._agents:
+        if self.by == "asked":
+            present = {human.id for human in self.people.humans}
+            for agent in self.people.agents:
                 agent.refuse_for_absent(present, ABSENT)

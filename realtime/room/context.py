@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass, field
 from typing import Any
 
 from realtime.call.timers import Timers
 from realtime.runtime import Runtime
 
 
+@dataclass(slots=True, eq=False)
 class Context:
     """The world of one room. `runtime` is that of the first human who comes; None before."""
 
-    def __init__(self, room_name: str) -> None:
-        self.room_name = room_name
-        """For the server's log."""
-        self.runtime: Runtime | None = None
-        self.timers = Timers()
-        self.tasks: set[asyncio.Task[None]] = set()
-        self.is_over = False
-        """Whether the room is closed."""
+    room_name: str
+    """For the server's log."""
+    runtime: Runtime | None = None
+    timers: Timers = field(default_factory=Timers)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    is_over: bool = False
+    """Whether the room is closed."""
 
     def new_id(self, prefix: str) -> str:
         """A new id. Call it only after the room has begun."""

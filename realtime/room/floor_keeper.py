@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from realtime.event import server as s
 from realtime.room.agent_participant import AgentParticipant
@@ -22,35 +22,28 @@ MAX_LOSSES = 2
 """Failures to answer one question before an agent is not asked again."""
 
 
+@dataclass(slots=True, eq=False)
 class FloorKeeper:
     """Knows who has the floor; gives it to the policy's choice with `give`."""
 
-    def __init__(
-        self,
-        context: Context,
-        people: People,
-        policy: Policy,
-        max_agent_turns: int,
-        give: Callable[[AgentParticipant], None],
-    ) -> None:
-        self._context = context
-        self._people = people
-        self.policy = policy
-        self._max_agent_turns = max_agent_turns
-        self._give = give
-        self.holder: str | None = None
-        """The participant (by id) that has the floor; None where it is free."""
-        self.failures: dict[str, int] = {}
-        """How often agents, by id, failed to answer since the last turn."""
-        self._talk = FloorState(())
-        self._number = 0
-        """Of the latest question to the policy."""
-        self._decision: asyncio.Task[None] | None = None
+    context: Context
+    people: People
+    policy: Policy
+    max_agent_turns: int
+    give: Callable[[AgentParticipant], None]
+    holder: str | None = None
+    """The participant (by id) that has the floor; None where it is free."""
+    failures: dict[str, int] = field(default_factory=dict)
+    """How often agents, by id, failed to answer since the last turn."""
+    _talk: FloorState = field(default_factory=lambda: FloorState(()))
+    _number: int = 0
+    """Of the latest question to the policy."""
+    _decision: asyncio.Task[None] | None = None
 
     @property
     def state(self) -> FloorState:
         """What a policy is asked about."""
-        return replace(self._talk, participants=self._people.participants)
+        return replace(self._talk, participants=self.people.participants)
 
     def add_turn(self, said: Said) -> None:
         """A turn is over: what was open is answered, or asked anew."""
@@ -65,7 +58,7 @@ class FloorKeeper:
         """Move the floor; tells everyone where that changes it."""
         if participant_id != self.holder:
             self.holder = participant_id
-            self._people.record.tell(s.ServerRoomFloorEvent(participant_id=participant_id, reason=reason))
+            self.people.record.tell(s.ServerRoomFloorEvent(participant_id=participant_id, reason=reason))
 
     def left(self, participant_id: str) -> None:
         """A participant has left: free the floor where they had it."""
@@ -81,13 +74,13 @@ class FloorKeeper:
             self.set(None, "nobody")
             return
         is_open = is_asked or bool(self.failures)
-        if not is_open and (state.last is None or state.agent_turns >= self._max_agent_turns):
+        if not is_open and (state.last is None or state.agent_turns >= self.max_agent_turns):
             self.set(None, "limit" if state.last is not None and state.agent_turns else "")
             return
         try:
             chosen = self.policy(state)
             if inspect.isawaitable(chosen):
-                self._decision = self._context.run(self._decide_later(chosen, self._number), "floor policy")
+                self._decision = self.context.run(self._decide_later(chosen, self._number), "floor policy")
                 return
             speaker = named_by(chosen)
         except Exception:
@@ -114,8 +107,8 @@ class FloorKeeper:
 
     def _policy_failed(self) -> None:
         """The policy raised or took too long: the room goes on, and the floor is free."""
-        logger.exception("the floor policy of room %s failed", self._context.room_name)
-        self._people.record.complain("the floor policy failed: the server's log says why", "floor_policy_failed")
+        logger.exception("the floor policy of room %s failed", self.context.room_name)
+        self.people.record.complain("the floor policy failed: the server's log says why", "floor_policy_failed")
         self.set(None, "nobody")
 
     def _askable(self) -> FloorState:
@@ -130,8 +123,8 @@ class FloorKeeper:
 
     def _choose(self, speaker: str | None) -> None:
         found = self._askable().find(speaker)
-        agent = self._people.agent(found.id) if found is not None else None
+        agent = self.people.agent(found.id) if found is not None else None
         if agent is None:
             self.set(None, "nobody")
             return
-        self._give(agent)
+        self.give(agent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from realtime.room.agent_participant import AgentParticipant
 from realtime.room.human_participant import HumanParticipant
@@ -11,20 +12,20 @@ LAGS_MS = 2_000
 """A client further behind than this does not report what it plays."""
 
 
+@dataclass(slots=True, eq=False)
 class Hearing:
     """One turn of an agent (`speaker`). `audience` are the humans who were there when it began."""
 
-    def __init__(self, speaker: AgentParticipant | None = None, audience: Sequence[HumanParticipant] = ()) -> None:
-        self._speaker = speaker
-        self._audience = frozenset(audience)
-        self.ear: HumanParticipant | None = None
-        """The human who interrupts."""
-        self._played_to_gone: dict[str, int] = {}
-        """How much of each item was heard by those who have left since, in ms."""
-        self.cut: Callable[[], None] | None = None
-        """Cuts it where it was heard, once a client has reported that; None while nothing is to be cut."""
-        self.conclude: Callable[[], None] | None = None
-        """Called when it is cut."""
+    speaker: AgentParticipant | None = None
+    audience: frozenset[HumanParticipant] = frozenset()
+    ear: HumanParticipant | None = None
+    """The human who interrupts."""
+    cut: Callable[[], None] | None = None
+    """Cuts it where it was heard, once a client has reported that; None while nothing is to be cut."""
+    conclude: Callable[[], None] | None = None
+    """Called when it is cut."""
+    _played_to_gone: dict[str, int] = field(default_factory=dict)
+    """How much of each item was heard by those who have left since, in ms."""
 
     def played_ms(self, item_id: str, humans: Sequence[HumanParticipant]) -> int:
         """Heard ms of an item: by the human who interrupts, else by the furthest.
@@ -48,8 +49,8 @@ class Hearing:
 
     def without(self, human: HumanParticipant) -> None:
         """A human leaves; what they have heard stays heard."""
-        if self._speaker is not None and human in self._audience:
-            for item_id in self._speaker.item_ids:
+        if self.speaker is not None and human in self.audience:
+            for item_id in self.speaker.item_ids:
                 played_ms = max(self._played_to_gone.get(item_id, 0), human.played_ms(item_id))
                 self._played_to_gone[item_id] = played_ms
         if self.ear is human:
@@ -57,4 +58,4 @@ class Hearing:
 
     @property
     def _ear_that_counts(self) -> HumanParticipant | None:
-        return self.ear if self.ear in self._audience else None
+        return self.ear if self.ear in self.audience else None

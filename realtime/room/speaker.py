@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -34,44 +35,44 @@ class Conclude(Protocol):
     def __call__(self, agent: AgentParticipant, *, interrupted: bool, failed: bool) -> None: ...
 
 
+@dataclass(slots=True, eq=False)
 class Speaker:
     """The agent that speaks in a room. Its turn ends in a call of `conclude`."""
 
-    def __init__(self, context: Context, people: People, floor: FloorKeeper, conclude: Conclude) -> None:
-        self._context = context
-        self._people = people
-        self._floor = floor
-        self._conclude = conclude
-        self.agent: AgentParticipant | None = None
-        """The agent that has the floor; None where none has."""
-        self._hearing = Hearing()
-        """Who hears the agent that speaks, or spoke last."""
-        self._is_ending = False
-        """Whether it has said all, and is only heard to its end."""
-        self._is_stopping = False
-        """Whether it is being stopped: what was heard of it is not known before it is."""
-        self._active_at_s = 0.0
-        """When its model sent the last event."""
-        self._played_at_s = 0.0
-        """When an instantly playing client has played all of it."""
+    context: Context
+    people: People
+    floor: FloorKeeper
+    conclude: Conclude
+    agent: AgentParticipant | None = None
+    """The agent that has the floor; None where none has."""
+    _hearing: Hearing = field(default_factory=Hearing)
+    """Who hears the agent that speaks, or spoke last."""
+    _is_ending: bool = False
+    """Whether it has said all, and is only heard to its end."""
+    _is_stopping: bool = False
+    """Whether it is being stopped: what was heard of it is not known before it is."""
+    _active_at_s: float = 0.0
+    """When its model sent the last event."""
+    _played_at_s: float = 0.0
+    """When an instantly playing client has played all of it."""
 
     def begin(self, agent: AgentParticipant, asked_by: str | None) -> None:
         """Let an agent speak; `asked_by` is the human (by id) whose turn led to that."""
         self.agent, self._is_ending = agent, False
-        self._hearing = Hearing(agent, self._people.humans)
-        self._floor.set(agent.id, "policy")
-        self._active_at_s = self._played_at_s = self._context.now()
+        self._hearing = Hearing(agent, frozenset(self.people.humans))
+        self.floor.set(agent.id, "policy")
+        self._active_at_s = self._played_at_s = self.context.now()
         self._watch(agent, ANSWER_S)
         agent.speak(asked_by)
 
     def follow(self, agent: AgentParticipant, event: s.ServerEvent) -> None:
         """Take note of an event of the agent that speaks."""
-        self._active_at_s = self._context.now()
+        self._active_at_s = self.context.now()
         if type(event) is s.AgentResponseAudioDeltaEvent:
             sound_s = len(event.delta) / SAMPLE_BYTES / (event.format.rate or DEFAULT_OUTPUT_RATE_HZ)
             self._played_at_s = max(self._played_at_s, self._active_at_s) + sound_s
         elif type(event) is s.AgentErrorEvent and agent.responses.is_requested:
-            self._context.timers.after("refused", REFUSED_S, partial(self._is_refused, agent))
+            self.context.timers.after("refused", REFUSED_S, partial(self._is_refused, agent))
 
     def over(self, agent: AgentParticipant) -> None:
         """The agent has said all: end its turn when that was heard to the end."""
@@ -86,7 +87,7 @@ class Speaker:
         left_s = self._still_played_s()
         if left_s > 0:
             self._is_ending = True
-            self._context.timers.after("heard", left_s, lambda: self.over(agent))
+            self.context.timers.after("heard", left_s, lambda: self.over(agent))
         else:
             self._end(agent)
 
@@ -109,10 +110,10 @@ class Speaker:
         """Free the floor at once; the turn is concluded when it is known which words were heard."""
         self.agent = None
         for name in ("heard", "answer", "refused"):
-            self._context.timers.cancel(name)
+            self.context.timers.cancel(name)
         agent.has_floor = False
-        self._floor.set(None, "interrupted" if interrupted else "done")
-        conclude = partial(self._conclude, agent, interrupted=interrupted, failed=failed)
+        self.floor.set(None, "interrupted" if interrupted else "done")
+        conclude = partial(self.conclude, agent, interrupted=interrupted, failed=failed)
         if self._hearing.cut is not None:
             self._hearing.conclude = conclude
         else:
@@ -122,11 +123,11 @@ class Speaker:
 
     def played_ms(self, item_id: str) -> int:
         """Heard ms of an item, which has its id in the room."""
-        return self._hearing.played_ms(item_id, self._people.humans)
+        return self._hearing.played_ms(item_id, self.people.humans)
 
     def unplayed_ms(self) -> int:
         """Sent but unplayed ms, for the human who is furthest behind."""
-        return max((human.unplayed_ms() for human in self._people.humans), default=0)
+        return max((human.unplayed_ms() for human in self.people.humans), default=0)
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `realtime.call.participant.Ears`."""
@@ -168,7 +169,7 @@ class Speaker:
         0 where it was, but by clients that do not report playback.
         """
         unplayed_s = self.unplayed_ms() / 1000
-        patience_s = self._played_at_s + STALLED_S - self._context.now()
+        patience_s = self._played_at_s + STALLED_S - self.context.now()
         return min(unplayed_s + SETTLE_S, patience_s) if unplayed_s > 0 and patience_s > FLOAT_ERROR_S else 0.0
 
     # -- agents that do not speak ----------------------------------------------------------------------------------
@@ -179,15 +180,15 @@ class Speaker:
         def look() -> None:
             if self.agent is not agent or self._is_ending:
                 return
-            left_s = ANSWER_S if agent.is_at_work else self._active_at_s + ANSWER_S - self._context.now()
+            left_s = ANSWER_S if agent.is_at_work else self._active_at_s + ANSWER_S - self.context.now()
             left_s = max(left_s, self._still_played_s())
             if left_s > FLOAT_ERROR_S:
                 self._watch(agent, left_s)
             else:
-                self._people.record.complain(f"{agent.name} does not answer", "no_answer")
+                self.people.record.complain(f"{agent.name} does not answer", "no_answer")
                 self._stop(agent, failed=True)
 
-        self._context.timers.after("answer", delay_s, look)
+        self.context.timers.after("answer", delay_s, look)
 
     def _is_refused(self, agent: AgentParticipant) -> None:
         """Whether its model reported an error and has begun no response since."""

@@ -46,20 +46,11 @@ class Turns:
         self._context = context
         self._people = people
         self._record = people.record
-        self.consent = Consent(consent_by, people.agents, people.humans)
+        self.consent = Consent(consent_by, people)
         self.floor = FloorKeeper(context, people, policy, max_agent_turns, self._give)
         self.speaker = Speaker(context, people, self.floor, self._conclude)
         self.transcription = Transcription(context, people, self._words_known, self.consider)
-        self.agents = Agents(
-            context,
-            people,
-            self,
-            said=lambda: self.floor.state.said,
-            is_still_heard=self.speaker.is_still_heard,
-            on_back=self.consider,
-            listens=listens,
-            default_listens=default_listens,
-        )
+        self.agents = Agents(context, people, self, self.floor, self.speaker, self.consider, listens, default_listens)
         self._late: list[Utterance] = []
         """Turns whose words came while an agent spoke: they count as said after its turn."""
         self._mistakes: list[s.AgentErrorEvent] | None = None

@@ -290,4 +290,4 @@ async def test_nothing_is_kept_for_an_agent_that_never_writes_down_what_others_d
         assert [text for _, text in home.talk()] == [f"This is sentence number {n} of mine." for n in range(20)]
         await asyncio.sleep(LATE_WORDS_S)
         assert not home.room._context.timers
-        assert not home.room.turns.transcription.words._sheets
+        assert not home.room.turns.transcription._sheets
