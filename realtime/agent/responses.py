@@ -205,7 +205,7 @@ class Responses:
                 # Another model may take over in the middle of a call.
                 self._format = event.format
                 self._ms_per_byte = 500 / (event.format.rate or self._output_hz)
-            if not self._conversation.hear_audio(event.item_id, len(event.delta) * self._ms_per_byte):
+            if not self._conversation.add_audio(event.item_id, len(event.delta) * self._ms_per_byte):
                 # It was deleted while it was spoken.
                 return signal
         self._emit(
@@ -236,12 +236,12 @@ class Responses:
                 part.transcript_open = True
                 if told:
                     self._items.speak(event.item_id)
-                    self._conversation.hear_text(event.item_id, event.delta)
+                    self._conversation.add_text(event.item_id, event.delta)
             case m.ModelResponseTextDeltaEvent():
                 part.text_open = True
                 if told:
                     self._items.write(event.item_id)
-                    self._conversation.hear_text(event.item_id, event.delta)
+                    self._conversation.add_text(event.item_id, event.delta)
             case m.ModelResponseAudioDoneEvent():
                 part.audio_open = False
                 if told:
@@ -379,7 +379,7 @@ class Responses:
         """Add the words that a provider sends only with its done event."""
         so_far = self._conversation.spoken_text(item_id)
         if transcript.startswith(so_far) and len(transcript) > len(so_far):
-            self._conversation.hear_text(item_id, transcript[len(so_far) :])
+            self._conversation.add_text(item_id, transcript[len(so_far) :])
 
     def close_streams(self, response: Response | None) -> None:
         """Close every stream that the model left open, with its final words."""

@@ -174,16 +174,16 @@ class Mixer:
         """
         if not self._shift_ms:
             return 0.0
-        heard = [voice for voice in self._voices.values() if voice.sounds or voice.waiting]
+        present = [voice for voice in self._voices.values() if voice.sounds or voice.waiting]
         shift_ms = self._shift_ms
-        if len(heard) != 1 or not heard[0].sounds:
+        if len(present) != 1 or not present[0].sounds:
             self._shift_ms = 0.0
             return 0.0
-        if len(heard[0].waiting) < self.frame_bytes or not _is_quiet(heard[0].waiting[: self.frame_bytes]):
+        if len(present[0].waiting) < self.frame_bytes or not _is_quiet(present[0].waiting[: self.frame_bytes]):
             return 0.0
         self._shift_ms = 0.0
         self._next_at += shift_ms / 1000
-        heard[0].nears = 1
+        present[0].nears = 1
         return shift_ms
 
     def pull(self, now: float, ready: Sequence[bytes] = ()) -> Mixed:

@@ -35,7 +35,7 @@ class _Item:
     item_id: str
     epoch: int
     sent: int = 0
-    heard: int = 0
+    played: int = 0
 
 
 class PlaybackClock:
@@ -80,7 +80,7 @@ class PlaybackClock:
         if not samples:
             return None
         start = item.sent
-        if start == item.heard:
+        if start == item.played:
             self._queue.append(item)
         item.sent = start + samples
         self._started(samples, now)
@@ -120,20 +120,20 @@ class PlaybackClock:
         else:
             # Other items play on, even one that ran dry; no more of this one will be played.
             item.epoch = self._epoch - 1
-        item.heard = min(item.sent, max(0, played_ms) * self._rate_hz // 1000)
+        item.played = min(item.sent, max(0, played_ms) * self._rate_hz // 1000)
 
     def played_ms(self, item_id: str, now: float) -> int:
         """Return the played part of an item in ms, rounded down; 0 for an unknown item."""
         self._advance(now)
         item = self._items.get(item_id)
-        return 0 if item is None else item.heard * 1000 // self._rate_hz
+        return 0 if item is None else item.played * 1000 // self._rate_hz
 
-    def heard_samples(self, item_id: str, now: float) -> int | None:
+    def played_samples(self, item_id: str, now: float) -> int | None:
         """Return the played part of an item in samples; None for an unknown or flushed item."""
         if self._runs:
             self._advance(now)
         item = self._items.get(item_id)
-        return item.heard if item is not None and item.epoch == self._epoch else None
+        return item.played if item is not None and item.epoch == self._epoch else None
 
     def begun(self) -> set[str]:
         """Return the items of which audio was sent."""
@@ -168,17 +168,17 @@ class PlaybackClock:
     def _end(self, now: float) -> float:
         raise NotImplementedError
 
-    def _hear(self, samples: int) -> None:
+    def _play(self, samples: int) -> None:
         """Count *samples* (at most the unplayed ones) as played, oldest item first."""
         self._unplayed -= samples
         queue = self._queue
         while samples:
             item = queue[0]
-            open_samples = item.sent - item.heard
+            open_samples = item.sent - item.played
             if open_samples > samples:
-                item.heard += samples
+                item.played += samples
                 return
-            item.heard = item.sent
+            item.played = item.sent
             samples -= open_samples
             queue.pop(0)
 
@@ -189,9 +189,9 @@ class PlaybackClock:
 
     def _forget_oldest(self) -> None:
         oldest = self._items.pop(next(iter(self._items)))
-        if oldest.heard < oldest.sent and oldest.epoch == self._epoch:
+        if oldest.played < oldest.sent and oldest.epoch == self._epoch:
             self._queue.remove(oldest)
-            self._unplayed -= oldest.sent - oldest.heard
+            self._unplayed -= oldest.sent - oldest.played
 
 
 class AcknowledgedPlayback(PlaybackClock):
@@ -224,17 +224,17 @@ class AcknowledgedPlayback(PlaybackClock):
         if samples >= item.sent or played_ms >= item.sent * 1000 // self._rate_hz:
             samples = item.sent
         if item_id in self._flushed:
-            item.heard = max(item.heard, samples)
-            if flushed or item.heard == item.sent:
+            item.played = max(item.played, samples)
+            if flushed or item.played == item.sent:
                 self._flushed.discard(item_id)
             return
-        if samples <= item.heard:
+        if samples <= item.played:
             return
         self._moved_at = now
         queue = self._queue
         while queue[0] is not item:
-            self._hear(queue[0].sent - queue[0].heard)
-        self._hear(samples - item.heard)
+            self._play(queue[0].sent - queue[0].played)
+        self._play(samples - item.played)
 
     def _advance(self, now: float) -> None:
         pass
@@ -269,7 +269,7 @@ class EstimatedPlayback(PlaybackClock):
         # Rounded up to a whole sample; the small term compensates the float error.
         left = max(0, math.ceil((self._play_end - now) * self._rate_hz - 1e-3))
         if left < unplayed:
-            self._hear(unplayed - left)
+            self._play(unplayed - left)
 
     def _started(self, samples: int, now: float) -> None:
         if not self._unplayed:

@@ -55,15 +55,15 @@ class UnplayedAudio:
         self._drop_played()
         rest: list[Chunk] = []
         for event, start in self._chunks:
-            heard = self._clock.heard_samples(event.item_id, self._now())
-            if heard is None:
+            played = self._clock.played_samples(event.item_id, self._now())
+            if played is None:
                 continue
-            surplus = heard - start
+            surplus = played - start
             if surplus <= 0:
                 rest.append(Chunk(event, start))
             elif surplus * SAMPLE_BYTES < len(event.delta):
                 cut = msgspec.structs.replace(event, delta=event.delta[surplus * SAMPLE_BYTES :])
-                rest.append(Chunk(cut, heard))
+                rest.append(Chunk(cut, played))
         return rest
 
     def clear(self) -> None:
@@ -76,12 +76,12 @@ class UnplayedAudio:
         chunks = self._chunks
         while chunks:
             item_id = chunks[0][0].item_id
-            heard = self._clock.heard_samples(item_id, self._now())
+            played = self._clock.played_samples(item_id, self._now())
             while chunks:
                 event, start = chunks[0]
                 if event.item_id != item_id:
                     break
-                if heard is not None and heard < start + len(event.delta) // SAMPLE_BYTES:
+                if played is not None and played < start + len(event.delta) // SAMPLE_BYTES:
                     return
                 self._drop_oldest()
 

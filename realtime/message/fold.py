@@ -200,8 +200,8 @@ def _end(kind: str, msg: Target, event: Any, **fields: Any) -> str | None:
 
 
 def _text_end(msg: Target, event: Any) -> str | None:
-    heard = {} if event.text is None else {"text": event.text}
-    return _end("text", msg, event, **heard)
+    final = {} if event.text is None else {"text": event.text}
+    return _end("text", msg, event, **final)
 
 
 def _result_end(msg: Target, event: Any) -> str | None:

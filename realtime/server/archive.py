@@ -21,7 +21,7 @@ from realtime.event.config import SessionConfig
 from realtime.runtime import Runtime, iso
 from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.quota import Quota
-from realtime.state.restore import Heard, Restored, ends_of_grace, restore
+from realtime.state.restore import LastPlayed, Restored, ends_of_grace, restore
 from realtime.state.spill import SLOW, Spill
 from realtime.state.store import CallInfo, Place, Store, is_call_id
 
@@ -57,7 +57,7 @@ class Found:
 
     def received_samples(self, config: SessionConfig) -> int | None:
         """Samples of client audio that were fully understood; None where the log does not say."""
-        since_ms = self.restored.unheard_since_ms
+        since_ms = self.restored.understood_ms
         if since_ms is None:
             return None
         rate_hz = (config.input_audio_format or AudioFormat()).rate_hz(DEFAULT_INPUT_RATE_HZ)
@@ -196,10 +196,10 @@ class Archive:
             raise ClientError("too much time has passed: create a new call", code="resume_token_expired")
         return info
 
-    async def read_back(self, info: CallInfo, heard: Heard | None) -> Found:
+    async def read_back(self, info: CallInfo, played: LastPlayed | None) -> Found:
         """Read and restore the whole call. Raises ClientError while the store cannot be read."""
         entries = await self.entries(info.call_id)
-        restored = await asyncio.get_running_loop().run_in_executor(self._reader, restore, entries, heard)
+        restored = await asyncio.get_running_loop().run_in_executor(self._reader, restore, entries, played)
         return Found(info, entries, restored)
 
     async def missed(self, call_id: str, last_seq: int) -> tuple[list[s.ServerEvent], bool]:

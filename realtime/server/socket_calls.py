@@ -27,7 +27,7 @@ from realtime.server.pair import pair_of
 from realtime.server.read_ahead import ReadAhead
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import SocketSink
-from realtime.state.restore import Heard
+from realtime.state.restore import LastPlayed
 from realtime.state.store import CallInfo
 
 logger = logging.getLogger(__name__)
@@ -242,12 +242,12 @@ class SocketCalls:
         archive = self._calls.archive
         if archive is None:
             raise no_such_token()
-        heard = Heard(event.played_item_id, event.played_ms or 0) if event.played_item_id is not None else None
+        played = LastPlayed(event.played_item_id, event.played_ms or 0) if event.played_item_id is not None else None
         with self._calls.reviving(call_id):
             info = await archive.find(
                 event.token, call_id, user=self._user, session_id=self._session_id, wall_now=self._runtime.wall_now()
             )
-            found = await archive.read_back(info, heard)
+            found = await archive.read_back(info, played)
             known_seq = min(event.last_seq, found.restored.last_seq)
             config = found.config
             listener = self._returning_listener(config)

@@ -122,9 +122,9 @@ class AgentReply:
         if (known := self.texts.get(item_id)) is not None and known.words.strip() != text:
             known.settle(text, may_grow=self.response_id is not None)
 
-    def truncate(self, item_id: str, heard: str) -> None:
+    def truncate(self, item_id: str, played: str) -> None:
         """Keep only these words of the item, which were played."""
-        self.texts[item_id].truncate(heard)
+        self.texts[item_id].truncate(played)
         self._over_ms = self.out.ts_ms
 
     def _text(self, item_id: str) -> Text:

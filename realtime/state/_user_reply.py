@@ -89,9 +89,9 @@ class Text:
         else:
             self._whole = whole
 
-    def truncate(self, heard: str) -> None:
+    def truncate(self, played: str) -> None:
         """Keep only these words, which were played."""
-        self.cut, self._whole = True, heard
+        self.cut, self._whole = True, played
 
     def end(self, ts_ms: int) -> None:
         """End the block, if there are words; with the whole text if it differs from the emitted words."""

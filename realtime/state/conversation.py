@@ -140,13 +140,13 @@ class Conversation:
         """Set the text of a written item."""
         self.update(item_id, content=(ContentPart(type="text", text=text),))
 
-    def hear_text(self, item_id: str, delta: str) -> None:
+    def add_text(self, item_id: str, delta: str) -> None:
         """Append words to a response's item; ignored after a truncation."""
         entry = self._entries[item_id]
         if entry.truncation is None:
             self._spoken(entry).add_text(delta)
 
-    def hear_audio(self, item_id: str, audio_ms: float) -> bool:
+    def add_audio(self, item_id: str, audio_ms: float) -> bool:
         """Count audio of a spoken item, unless it is truncated; returns False for an unknown id."""
         entry = self._entries.get(item_id)
         if entry is None:

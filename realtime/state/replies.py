@@ -44,7 +44,7 @@ from realtime.state._user_reply import HASTY_MS, Outlet, UserReply
 
 OPEN_USER_REPLIES = 8
 """Spoken turns that may still wait for their words."""
-UNHEARD_REPLIES = 4
+UNPLAYED_REPLIES = 4
 """Complete replies to one turn that may still be truncated."""
 TOLD_CALLS = 64
 """Tool calls of a history whose results may still come."""
@@ -210,7 +210,7 @@ class ReplyProjection:
             over = [one for one in self._agents if one.is_over and one.agent_id == event.agent_id]
             for place, one in enumerate(over):
                 # Unless the user spoke in between, it answers the same turn and is truncated with the earlier one.
-                if one.is_followed or place < len(over) - UNHEARD_REPLIES:
+                if one.is_followed or place < len(over) - UNPLAYED_REPLIES:
                     self._end_agent_reply(one)
             reply_id = self._new_reply_id(event.response_id)
             reply = AgentReply(self._out, reply_id, event.agent_id, event.agent_name)

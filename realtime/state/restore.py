@@ -23,7 +23,7 @@ BEFORE_VOICE_MS = 300
 _BYTES_PER_MS = DEFAULT_OUTPUT_RATE_HZ * 2 / 1000
 
 
-class Heard(NamedTuple):
+class LastPlayed(NamedTuple):
     """The last item that the client played, and how much of it."""
 
     item_id: str
@@ -42,21 +42,21 @@ class Restored:
     last_ts_ms: int = 0
     agent_id: str | None = None
     """The agent that spoke last."""
-    unheard_since_ms: int | None = None
+    understood_ms: int | None = None
     """The position in the client's audio up to which it was understood; None if the log lacks it. The client sends the
     rest again."""
 
 
-def restore(entries: Iterable[Entry], heard: Heard | None = None) -> Restored:
+def restore(entries: Iterable[Entry], played: LastPlayed | None = None) -> Restored:
     """Rebuild a call from its whole log.
 
-    A response that was broken off is truncated where `heard` says, and counts as unplayed if `heard` names another
-    item; without `heard`, all that was sent counts as played.
+    A response that was broken off is truncated where `played` says, and counts as unplayed if `played` names another
+    item; without `played`, all that was sent counts as played.
     """
     reader = ConversationReader()
     for entry in entries:
         reader.read(entry)
-    return reader.finish(heard)
+    return reader.finish(played)
 
 
 def ends_of_grace(entry: Entry) -> bool:
@@ -101,10 +101,10 @@ class ConversationReader:
         if type(entry) is s.AgentResponseAudioDeltaEvent:
             # A live event; a stored log has it as part of a run.
             rate_hz = entry.format.rate or DEFAULT_OUTPUT_RATE_HZ
-            self._conversation.hear_audio(entry.item_id, len(entry.delta) / (rate_hz * 2 / 1000))
+            self._conversation.add_audio(entry.item_id, len(entry.delta) / (rate_hz * 2 / 1000))
             return
         if isinstance(entry, AudioRun):
-            self._conversation.hear_audio(entry.item_id, entry.n_bytes / _BYTES_PER_MS)
+            self._conversation.add_audio(entry.item_id, entry.n_bytes / _BYTES_PER_MS)
             return
         self._read_item(entry)
         self._read_response(entry)
@@ -148,7 +148,7 @@ class ConversationReader:
                 | s.AgentResponseTextDeltaEvent(response_id=response_id, item_id=item_id, delta=delta)
             ) if self._counts(item_id):
                 self._grow(response_id, item_id)
-                self._conversation.hear_text(item_id, delta)
+                self._conversation.add_text(item_id, delta)
             case s.AgentResponseAudioTranscriptDoneEvent(item_id=item_id, transcript=text) if self._counts(item_id):
                 self._conversation.update(item_id, content=(ContentPart(type="audio", transcript=text),))
             case s.AgentResponseTextDoneEvent(item_id=item_id, text=text) if self._counts(item_id):
@@ -212,13 +212,13 @@ class ConversationReader:
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
-    def finish(self, heard: Heard | None) -> Restored:
+    def finish(self, played: LastPlayed | None) -> Restored:
         """Close everything that is open at the end of the log."""
         for response in self._responses.values():
-            self._close(response, heard)
-        if heard is not None:
-            self._cut_unheard(heard)
-        self._find_unheard_audio()
+            self._close(response, played)
+        if played is not None:
+            self._cut_unplayed(played)
+        self._find_understood_end()
         self._answer_tools()
         self._empty_room()
         for item in self._conversation.items():
@@ -234,7 +234,7 @@ class ConversationReader:
             )
         return self._made
 
-    def _find_unheard_audio(self) -> None:
+    def _find_understood_end(self) -> None:
         """Find the audio since the last understood turn: the client resends it.
 
         A turn that ended without words or a response is not understood either. A turn that was continued keeps its
@@ -254,7 +254,7 @@ class ConversationReader:
         ends = (self._voice_ends.get(item_id, 0) for item_id in self._own_voices if item_id not in again)
         settled_ms = max(ends, default=0)
         starts = [start - BEFORE_VOICE_MS for start in again.values() if start >= settled_ms]
-        self._made.unheard_since_ms = max(settled_ms, min(starts, default=settled_ms))
+        self._made.understood_ms = max(settled_ms, min(starts, default=settled_ms))
 
     def _empty_room(self) -> None:
         """Close the room: a returning client gets all participants again, under new ids."""
@@ -263,22 +263,22 @@ class ConversationReader:
         for who, name in self._present.items():
             self._made.closing.append(s.ServerRoomLeftEvent(participant_id=who, name=name, reason=BROKEN_OFF))
 
-    def _cut_unheard(self, heard: Heard) -> None:
+    def _cut_unplayed(self, played: LastPlayed) -> None:
         """Truncate responses that were sent whole but not played: providers are faster than speech."""
         is_later = False
         for item in self._conversation.items():
             spoken_ms = self._conversation.audio_ms(item.id) if item.role == "assistant" else 0
             if not spoken_ms or item.id in self._growing:
                 continue
-            if item.id == heard.item_id:
-                is_later, heard_ms = True, float(heard.played_ms)
+            if item.id == played.item_id:
+                is_later, played_ms = True, float(played.played_ms)
             elif is_later:
-                heard_ms = 0.0
+                played_ms = 0.0
             else:
                 continue
-            if self._conversation.is_truncated(item.id) or heard_ms >= spoken_ms - 1:
+            if self._conversation.is_truncated(item.id) or played_ms >= spoken_ms - 1:
                 continue
-            cut = self._conversation.truncate(item.id, heard_ms)
+            cut = self._conversation.truncate(item.id, played_ms)
             self._made.closing.append(cut.event(item.id))
 
     def _answer_tools(self) -> None:
@@ -299,7 +299,7 @@ class ConversationReader:
             self._conversation.add_tool_result(item_id, result)
             self._made.closing.append(s.AgentResponseToolResultEvent(tool_result=result, item_id=item_id))
 
-    def _close(self, response: _Response, heard: Heard | None) -> None:
+    def _close(self, response: _Response, played: LastPlayed | None) -> None:
         created = response.created
         who: dict[str, Any] = {"agent_id": created.agent_id, "agent_name": created.agent_name}
         closing = self._made.closing
@@ -307,7 +307,7 @@ class ConversationReader:
             item = self._conversation.get(item_id)
             if item is None or item.status != "in_progress":
                 continue
-            closing += self._cut_off(created.response_id, item, heard, who)
+            closing += self._cut_off(created.response_id, item, played, who)
         closing.append(
             s.AgentResponseDoneEvent(
                 response_id=created.response_id,
@@ -319,7 +319,7 @@ class ConversationReader:
         )
 
     def _cut_off(
-        self, response_id: str, item: Item, heard: Heard | None, who: dict[str, Any]
+        self, response_id: str, item: Item, played: LastPlayed | None, who: dict[str, Any]
     ) -> Iterable[s.ServerEvent]:
         """Truncate an open item to what was played; returns the closing events."""
         part: dict[str, Any] = {"response_id": response_id, "item_id": item.id, **who}
@@ -328,8 +328,8 @@ class ConversationReader:
             done = self._conversation.complete(item.id, "incomplete")
             text = self._conversation.spoken_text(item.id)
             return [s.AgentResponseTextDoneEvent(text=text, **part), s.AgentItemDoneEvent(item=done, **who)]
-        heard_ms = audio_ms if heard is None else float(heard.played_ms) if heard.item_id == item.id else 0.0
-        cut = self._conversation.truncate(item.id, heard_ms)
+        played_ms = audio_ms if played is None else float(played.played_ms) if played.item_id == item.id else 0.0
+        cut = self._conversation.truncate(item.id, played_ms)
         done = self._conversation.get(item.id) or item
         return [
             cut.event(item.id, **who),

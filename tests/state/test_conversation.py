@@ -26,8 +26,8 @@ def spoken_answer(*pieces: tuple[str, float], aligned: bool = False) -> Conversa
     conversation = Conversation(aligned=aligned)
     conversation.add(Item(id="item", role="assistant", status="in_progress"))
     for text, audio_ms in pieces:
-        conversation.hear_text("item", text)
-        conversation.hear_audio("item", audio_ms)
+        conversation.add_text("item", text)
+        conversation.add_audio("item", audio_ms)
     conversation.audio_complete("item")
     return conversation
 
@@ -122,15 +122,15 @@ def test_a_spoken_answer_gets_its_words_when_it_is_complete() -> None:
 def test_words_without_audio_are_a_text() -> None:
     conversation = Conversation()
     conversation.add(message("item"))
-    conversation.hear_text("item", "Good ")
-    conversation.hear_text("item", "morning.")
+    conversation.add_text("item", "Good ")
+    conversation.add_text("item", "morning.")
     assert conversation.complete("item").content == (ContentPart(type="text", text="Good morning."),)
 
 
 def test_a_text_that_was_set_is_kept_when_it_is_complete() -> None:
     conversation = Conversation()
     conversation.add(message("item"))
-    conversation.hear_text("item", "Good mor")
+    conversation.add_text("item", "Good mor")
     conversation.set_text("item", "Good morning.")
     assert conversation.complete("item", "incomplete").content == (ContentPart(type="text", text="Good morning."),)
 
@@ -184,18 +184,18 @@ def test_aligned_words_are_heard_with_their_own_audio() -> None:
 def test_aligned_words_whose_audio_has_not_arrived_were_not_heard() -> None:
     conversation = Conversation(aligned=True)
     conversation.add(message("item"))
-    conversation.hear_text("item", "One two. ")
-    conversation.hear_audio("item", 1000.0)
-    conversation.hear_text("item", "Three ")
-    conversation.hear_text("item", "four.")
+    conversation.add_text("item", "One two. ")
+    conversation.add_audio("item", 1000.0)
+    conversation.add_text("item", "Three ")
+    conversation.add_text("item", "four.")
     assert conversation.truncate("item", 1000).transcript == "One two."
 
 
 def test_a_long_sentence_whose_audio_has_just_begun_was_not_heard_whole() -> None:
     conversation = Conversation(aligned=True)
     conversation.add(message("item"))
-    conversation.hear_text("item", "a " * 100)
-    conversation.hear_audio("item", 100.0)
+    conversation.add_text("item", "a " * 100)
+    conversation.add_audio("item", 100.0)
     assert len(conversation.truncate("item", 100).transcript) <= 3
 
 
@@ -208,23 +208,23 @@ def test_aligned_words_that_came_together_share_their_audio() -> None:
 def test_audio_before_the_first_word_is_silence() -> None:
     conversation = Conversation(aligned=True)
     conversation.add(message("item"))
-    conversation.hear_audio("item", 500.0)
-    conversation.hear_text("item", "one two")
+    conversation.add_audio("item", 500.0)
+    conversation.add_text("item", "one two")
     assert conversation.truncate("item", 250) == Truncation("", 250)
 
 
 def test_text_may_run_ahead_of_its_audio() -> None:
     conversation = Conversation()
     conversation.add(message("item"))
-    conversation.hear_text("item", "word " * 200)
-    conversation.hear_audio("item", 1000.0)
+    conversation.add_text("item", "word " * 200)
+    conversation.add_audio("item", 1000.0)
     assert len(conversation.truncate("item", 1000).transcript) <= 15
 
 
 def said_so_far(conversation: Conversation, name: str, text: str, audio_ms: float) -> None:
     conversation.add(Item(id=name, role="assistant", status="in_progress"))
-    conversation.hear_text(name, text)
-    conversation.hear_audio(name, audio_ms)
+    conversation.add_text(name, text)
+    conversation.add_audio(name, audio_ms)
 
 
 @pytest.mark.parametrize(("audio_ms", "at_least", "at_most"), [(10_000.0, 24, 25), (60_000.0, 5, 7)])
@@ -278,8 +278,8 @@ def test_in_a_script_without_spaces_each_character_is_a_word(text: str, heard_ms
 def test_what_arrives_after_the_cut_is_ignored() -> None:
     conversation = spoken_answer(("one two three four", 1800.0))
     conversation.truncate("item", 1000)
-    conversation.hear_text("item", " five")
-    conversation.hear_audio("item", 500.0)
+    conversation.add_text("item", " five")
+    conversation.add_audio("item", 500.0)
     assert conversation.audio_ms("item") == 1800.0
     assert conversation.spoken_text("item") == "one two"
     assert conversation.complete("item").text == "one two"
@@ -333,7 +333,7 @@ def test_an_answer_that_had_not_begun_is_cut_to_nothing() -> None:
     conversation = Conversation()
     conversation.add(Item(id="item", role="assistant", status="in_progress"))
     assert conversation.truncate("item", 500) == Truncation("", 0)
-    conversation.hear_text("item", "too late")
+    conversation.add_text("item", "too late")
     assert conversation.complete("item").text == ""
 
 
@@ -373,8 +373,8 @@ def test_cutting_again_only_shortens(pieces: list[tuple[str, float]], aligned: b
     cuts = []
     for heard_ms in moments_ms:
         cuts.append(conversation.truncate("item", heard_ms))
-        conversation.hear_text("item", " more")
-        conversation.hear_audio("item", 1000.0)
+        conversation.add_text("item", " more")
+        conversation.add_audio("item", 1000.0)
         assert conversation.items()[0].text == cuts[-1].transcript.strip()
     for earlier, later in pairwise(cuts):
         assert earlier.transcript.startswith(later.transcript)

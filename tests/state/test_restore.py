@@ -8,7 +8,7 @@ from bench.resume import one_call
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.state.log import AudioRun, Entry, Log
-from realtime.state.restore import BEFORE_VOICE_MS, Heard, ends_of_grace, restore
+from realtime.state.restore import BEFORE_VOICE_MS, LastPlayed, ends_of_grace, restore
 from realtime.testing.clock import run
 from tests.agent.fakes import told
 
@@ -28,7 +28,7 @@ def test_the_whole_log_is_the_conversation(whole: tuple[list[Entry], list[tuple[
     assert told(restored.conversation) == conversation
     assert restored.closing == []
     last_end = max(one.audio_end_ms for one in entries if isinstance(one, s.AgentInputDoneEvent))
-    assert restored.unheard_since_ms == last_end
+    assert restored.understood_ms == last_end
     assert restored.last_seq == max(one.last_seq if isinstance(one, AudioRun) else one.seq for one in entries)
 
 
@@ -67,7 +67,7 @@ def broken_off(*, transcribed: bool = True) -> list[Entry]:
 
 
 def test_an_answer_that_was_broken_off_is_cut_where_the_client_is() -> None:
-    restored = restore(broken_off(), Heard("i2", 2_000))
+    restored = restore(broken_off(), LastPlayed("i2", 2_000))
     heard = restored.conversation.items()[1].text
     assert WORDS.startswith(heard)
     assert 0 < len(heard) < len(WORDS)
@@ -82,7 +82,7 @@ def test_an_answer_that_was_broken_off_is_cut_where_the_client_is() -> None:
 
 
 def test_an_answer_that_was_not_played_yet_was_not_heard() -> None:
-    restored = restore(broken_off(), Heard("i0", 9_000))
+    restored = restore(broken_off(), LastPlayed("i0", 9_000))
     assert restored.conversation.items()[1].text == ""
 
 
@@ -92,7 +92,7 @@ def test_words_that_were_not_known_are_told_to_be_lost_or_are_asked_for_again() 
     assert failed.item_id == "i1"
     voice = Log(lambda: 0.0)
     voice.append(s.AgentInputStartedEvent(item_id="i9", audio_start_ms=7_500))
-    assert restore(voice.read()).unheard_since_ms == 7_500 - BEFORE_VOICE_MS
+    assert restore(voice.read()).understood_ms == 7_500 - BEFORE_VOICE_MS
 
 
 def test_a_voice_that_was_none_after_all_is_neither_lost_nor_asked_for_again() -> None:
@@ -105,7 +105,7 @@ def test_a_voice_that_was_none_after_all_is_neither_lost_nor_asked_for_again() -
         log.append(s.AgentInputStartedEvent(item_id="i9", audio_start_ms=7_500))
         log.append(cleared)
         restored = restore(log.read())
-        assert restored.unheard_since_ms == 900
+        assert restored.understood_ms == 900
         assert restored.closing == []
 
 
@@ -120,7 +120,7 @@ def test_a_turn_of_which_neither_words_nor_an_answer_came_is_heard_again() -> No
         if item_id == "i1":
             log.append(s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript="Count."))
     restored = restore(log.read())
-    assert restored.unheard_since_ms == 5_000 - BEFORE_VOICE_MS
+    assert restored.understood_ms == 5_000 - BEFORE_VOICE_MS
     assert [item.id for item in restored.conversation.items()] == ["i1"]
     assert restored.closing == [s.AgentItemDeletedEvent(item_id="i2")]
 
@@ -134,13 +134,13 @@ def test_the_words_of_a_turn_that_was_taken_up_again_stay() -> None:
     log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=1_500))
     restored = restore(log.read())
     assert [item.text for item in restored.conversation.items()] == ["Count."]
-    assert (restored.unheard_since_ms, restored.closing) == (1_500 - BEFORE_VOICE_MS, [])
+    assert (restored.understood_ms, restored.closing) == (1_500 - BEFORE_VOICE_MS, [])
 
 
 def test_a_turn_that_was_answered_is_not_heard_again_though_its_words_are_not_known() -> None:
     restored = restore(broken_off(transcribed=False))
     assert "i1" in restored.conversation
-    assert restored.unheard_since_ms == 0
+    assert restored.understood_ms == 0
 
 
 def pushed(log: Log, item_id: str, end_ms: int, before: str | None = None) -> None:
@@ -153,23 +153,23 @@ def test_push_to_talk_is_heard_again_from_the_last_commit_that_was_understood() 
     log = Log(lambda: 0.0)
     pushed(log, "i1", 1_500)
     log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count."))
-    assert restore(log.read()).unheard_since_ms == 1_500
+    assert restore(log.read()).understood_ms == 1_500
     pushed(log, "i2", 4_000, "i1")
     restored = restore(log.read())
-    assert restored.unheard_since_ms == 1_500
+    assert restored.understood_ms == 1_500
     assert restored.closing == [s.AgentItemDeletedEvent(item_id="i2")]
     answer = Item(
         id="i3", role="assistant", status="completed", content=(ContentPart(type="audio", transcript="One."),)
     )
     log.append(s.AgentItemAddedEvent(item=answer, previous_item_id="i2"))
-    assert restore(log.read()).unheard_since_ms == 4_000
+    assert restore(log.read()).understood_ms == 4_000
 
 
 def test_speech_without_a_place_in_the_log_is_not_heard_again() -> None:
     """A commit that says nothing of where in the audio it is, as older servers stored it: nothing is heard twice."""
     log = Log(lambda: 0.0)
     log.append(s.AgentInputCommittedEvent(item_id="i1"))
-    assert restore(log.read()).unheard_since_ms is None
+    assert restore(log.read()).understood_ms is None
 
 
 def test_what_others_in_a_room_say_has_no_place_in_the_audio_of_the_user() -> None:
@@ -181,7 +181,7 @@ def test_what_others_in_a_room_say_has_no_place_in_the_audio_of_the_user() -> No
     log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Hello.", agent_id="p1"))
     log.append(s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=(ContentPart(type="audio"),))))
     log.append(s.AgentInputStartedEvent(item_id="i2", audio_start_ms=70_000, agent_id="p2"))
-    assert restore(log.read()).unheard_since_ms == 900
+    assert restore(log.read()).understood_ms == 900
 
 
 def test_whoever_was_in_the_room_has_left_it_with_the_server() -> None:

@@ -236,8 +236,8 @@ class Response:
     def _keep_spoken(self, item_id: str, words: str, audio_ms: float) -> None:
         """Add the passage to its item, if the conversation has it."""
         if item_id in self._conversation:
-            self._conversation.hear_text(item_id, words)
-            self._conversation.hear_audio(item_id, audio_ms)
+            self._conversation.add_text(item_id, words)
+            self._conversation.add_audio(item_id, audio_ms)
             self._conversation.set_transcript(item_id, self._text)
 
     def _space_before(self, passage: Passage) -> str:

@@ -18,8 +18,8 @@ def speak(conversation: Conversation, item_id: str, *passages: tuple[str, float]
     conversation.add(Item(id=item_id, role="assistant", status="in_progress", content=(ContentPart(type="audio"),)))
     for words, audio_ms in passages:
         text += words
-        conversation.hear_text(item_id, words)
-        conversation.hear_audio(item_id, audio_ms)
+        conversation.add_text(item_id, words)
+        conversation.add_audio(item_id, audio_ms)
         conversation.update(item_id, content=(ContentPart(type="audio", transcript=text),))
 
 
@@ -74,7 +74,7 @@ def test_a_response_is_cut_to_the_words_that_were_heard() -> None:
     conversation = conversation_of([])
     speak(conversation, "r", ("One two three.", 1000), (" Four five.", 1000))
     assert truncate(conversation, ItemTruncate("r", 700, "One two")) == "One two"
-    conversation.hear_text("r", " Six.")
+    conversation.add_text("r", " Six.")
     conversation.update("r", content=(ContentPart(type="audio", transcript="One two three. Four five. Six."),))
     assert texts(conversation) == ["One two"]
 
