@@ -21,15 +21,9 @@ from realtime.call.listener import Listener, Sink
 from realtime.dialects.base import AudioDeltaWriter, Frame, decode_json
 from realtime.dialects.reply_frames import ReplyFrames
 from realtime.errors import ClientError
+from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ, AudioFormat
-from realtime.event.client import (
-    ClientAudioAppendEvent,
-    ClientAudioCommitEvent,
-    ClientEvent,
-    ClientSessionCreateEvent,
-    ClientSessionEndEvent,
-)
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.runtime import Runtime
@@ -108,7 +102,7 @@ class AgentScope1Dialect:
         """See `ClientDialect`."""
         return None
 
-    def decode(self, frame: Frame) -> ClientEvent:
+    def decode(self, frame: Frame) -> c.ClientEvent:
         """See `ClientDialect`."""
         if isinstance(frame, bytes):
             raise ClientError(
@@ -119,15 +113,15 @@ class AgentScope1Dialect:
         except ClientError as error:
             renamed = _image_under_its_name(frame)
             event = self._reply_frames.read(frame, error) if renamed is None else decode_json(renamed)
-        self._committing = type(event) is ClientAudioCommitEvent
+        self._committing = type(event) is c.ClientAudioCommitEvent
         match event:
-            case ClientAudioAppendEvent() if self._recorders is not None and not self._recorders.keeps(event):
+            case c.ClientAudioAppendEvent() if self._recorders is not None and not self._recorders.keeps(event):
                 return msgspec.structs.replace(event, audio=b"")
-            case ClientAudioCommitEvent() if self._recorders is not None:
+            case c.ClientAudioCommitEvent() if self._recorders is not None:
                 self._recorders.switched_off()
-            case ClientSessionEndEvent():
+            case c.ClientSessionEndEvent():
                 self._stopped = True
-            case ClientSessionCreateEvent():
+            case c.ClientSessionCreateEvent():
                 self._told_refusal = self._stopped = self._plays = False
                 self.pair = _pair(event.config)
                 named = event.config.get("model_provider")
@@ -138,7 +132,7 @@ class AgentScope1Dialect:
                 pass
         return event
 
-    def more(self) -> Sequence[ClientEvent]:
+    def more(self) -> Sequence[c.ClientEvent]:
         """The further events of the frame that was decoded last (`ReplyFrames.more`)."""
         return self._reply_frames.more()
 
@@ -248,7 +242,7 @@ class _Recorders:
         """The page stopped listening."""
         self._off = True
 
-    def keeps(self, event: ClientAudioAppendEvent) -> bool:
+    def keeps(self, event: c.ClientAudioAppendEvent) -> bool:
         """Whether the frame is part of the speech."""
         now_s = self._now()
         if self._off:

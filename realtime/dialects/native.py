@@ -8,12 +8,7 @@ from realtime.audio.playback import KEPT_ITEMS, AcknowledgedPlayback
 from realtime.audio.unplayed import Chunk
 from realtime.call.listener import Listener, Sink
 from realtime.dialects import frames
-from realtime.dialects.base import (
-    AudioDeltaWriter,
-    Frame,
-    decode_json,
-    encode_json,
-)
+from realtime.dialects.base import AudioDeltaWriter, Frame, decode_json, encode_json
 from realtime.dialects.reply_frames import ReplyFrames
 from realtime.errors import ClientError
 from realtime.event import server as s

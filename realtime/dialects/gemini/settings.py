@@ -6,22 +6,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from realtime.dialects.gemini.client import (
-    Content,
-    Declaration,
-    Json,
-    RealtimeInputConfig,
-    Refusal,
-    Sensitivity,
-    Setup,
-    SpeechConfig,
-    camel_case,
-    unsupported,
-)
+from realtime.dialects.gemini import client as w
+from realtime.dialects.gemini.client import Json, Refusal, unsupported
 from realtime.event.base import check_tool_count
 
 
-def config_of(setup: Setup) -> Json:
+def config_of(setup: w.Setup) -> Json:
     """The setup as the call knows it. Raises Refusal for what is not served."""
     generation = setup.generation_config
     if setup.avatar_config is not None:
@@ -44,12 +34,12 @@ def config_of(setup: Setup) -> Json:
     return {key: value for key, value in config.items() if value is not None}
 
 
-def text_of(content: Content) -> str:
+def text_of(content: w.Content) -> str:
     """The instructions in a content."""
     return "\n".join(part.text for part in content.parts if part.text)
 
 
-def _voice(speech: SpeechConfig | None) -> str | None:
+def _voice(speech: w.SpeechConfig | None) -> str | None:
     if speech is None:
         return None
     if speech.multi_speaker_voice_config is not None:
@@ -63,7 +53,7 @@ def _voice(speech: SpeechConfig | None) -> str | None:
     return (prebuilt.voice_name if prebuilt is not None else None) or voice.voice
 
 
-def turn_detection(config: RealtimeInputConfig) -> Json | Literal["none"]:
+def turn_detection(config: w.RealtimeInputConfig) -> Json | Literal["none"]:
     """The detection of turns; empty keeps the call's own. The two sensitivities become a threshold.
 
     Raises Refusal for turns that the client marks and that shall not interrupt: the end of a turn always does.
@@ -85,7 +75,7 @@ def turn_detection(config: RealtimeInputConfig) -> Json | Literal["none"]:
     return {key: value for key, value in said.items() if value is not None}
 
 
-def _level(said: str | None, prefix: str) -> Sensitivity:
+def _level(said: str | None, prefix: str) -> w.Sensitivity:
     match (said or f"{prefix}UNSPECIFIED").removeprefix(prefix):
         case "UNSPECIFIED":
             return "UNSPECIFIED"
@@ -108,7 +98,7 @@ def declarations(tools: list[Json]) -> list[Json]:
         try:
             if isinstance(declared, list):
                 check_tool_count(len(made) + len(declared))
-            given = msgspec.convert(declared, list[Declaration], strict=False)
+            given = msgspec.convert(declared, list[w.Declaration], strict=False)
         except ValueError as error:
             raise Refusal(f"{error}.") from error
         for one in given:
@@ -129,7 +119,7 @@ def json_schema(schema: Json) -> Json:
 
     Raises Refusal for what is no schema.
     """
-    said = {camel_case(key): value for key, value in schema.items() if value is not None}
+    said = {w.camel_case(key): value for key, value in schema.items() if value is not None}
     made: Json = {}
     kind = str(said.get("type", "")).lower()
     if kind and kind != "type_unspecified":

@@ -15,22 +15,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from realtime.dialects.openai_family import g711
+from realtime.dialects.openai_family import openai_client as w
 from realtime.dialects.openai_family.client import Json, invalid
-from realtime.dialects.openai_family.openai_client import (
-    RATE_HZ,
-    Format,
-    McpTool,
-    OutputModality,
-    Response,
-    Session,
-    Tool,
-    WireItem,
-    item_of,
-)
 from realtime.event.base import Item, Modality, ResponseOverrides, check_tool_count
 
 DEFAULT_VOICE = "marin"
-PCM: Json = {"type": "audio/pcm", "rate": RATE_HZ}
+PCM: Json = {"type": "audio/pcm", "rate": w.RATE_HZ}
 DEFAULT_TURN_DETECTION: dict[str, Json] = {
     "server_vad": {
         "type": "server_vad",
@@ -90,7 +80,7 @@ def default_session(model: str, expires_at: int) -> Json:
     }
 
 
-def merged(session: Json, change: Session) -> Json:
+def merged(session: Json, change: w.Session) -> Json:
     """The effective session object after the change; `session` stays as it is. Raises Refusal."""
     _check(change)
     said: Json = msgspec.to_builtins(change)
@@ -137,7 +127,7 @@ def _merged_audio(now: Json, said: Json) -> Json:
     return {"input": now["input"] | heard, "output": now["output"] | spoken}
 
 
-def _check(change: Session) -> None:
+def _check(change: w.Session) -> None:
     if change.type == "transcription":
         raise invalid("Transcription sessions are not served here: use type 'realtime'.", "session.type")
     check_modalities(change.output_modalities, "session.output_modalities")
@@ -149,40 +139,40 @@ def _check(change: Session) -> None:
             _check_format(side.format, f"session.audio.{name}.format")
 
 
-def check_modalities(wanted: list[OutputModality] | UnsetType | None, param: str) -> None:
+def check_modalities(wanted: list[w.OutputModality] | UnsetType | None, param: str) -> None:
     """Raises Refusal unless it is audio or text, one of them."""
     if isinstance(wanted, list) and len(wanted) != 1:
         raise invalid(f"Invalid modalities: {wanted}. Supported combinations are: ['text'] and ['audio'].", param)
 
 
-def check_tools(tools: list[Tool] | UnsetType | None, param: str) -> None:
+def check_tools(tools: list[w.Tool] | UnsetType | None, param: str) -> None:
     """Raises Refusal for too many tools, and for tools of remote servers."""
     try:
         check_tool_count(len(tools or ()))
     except ValueError as error:
         raise invalid(f"{error}.", param) from error
     for place, tool in enumerate(tools or ()):
-        if isinstance(tool, McpTool):
+        if isinstance(tool, w.McpTool):
             raise invalid("Remote MCP tools are not served here: use function tools.", f"{param}[{place}].type")
 
 
-def _check_format(wanted: Format | UnsetType | None, param: str) -> None:
-    if not isinstance(wanted, Format):
+def _check_format(wanted: w.Format | UnsetType | None, param: str) -> None:
+    if not isinstance(wanted, w.Format):
         return
-    rate_hz = RATE_HZ if wanted.type == PCM["type"] else g711.RATE_HZ
+    rate_hz = w.RATE_HZ if wanted.type == PCM["type"] else g711.RATE_HZ
     if wanted.rate not in (None, rate_hz):
         raise invalid(f"Invalid rate: {wanted.rate}. {wanted.type} has {rate_hz} Hz.", f"{param}.rate")
 
 
-def _check_same_format(wanted: Format | UnsetType | None, session_format: Json) -> None:
-    if isinstance(wanted, Format) and wanted.type != session_format["type"]:
+def _check_same_format(wanted: w.Format | UnsetType | None, session_format: Json) -> None:
+    if isinstance(wanted, w.Format) and wanted.type != session_format["type"]:
         raise invalid(
             "The audio format of one response cannot differ from the session's here: change it by session.update.",
             "response.audio.output.format.type",
         )
 
 
-def config_of(change: Session, session: Json) -> Json:
+def config_of(change: w.Session, session: Json) -> Json:
     """The changed session fields that the call knows. `session` is the merged object."""
     said: Json = msgspec.to_builtins(change)
     config: Json = {}
@@ -235,7 +225,7 @@ def _known_detection(detection: Json, given: Json) -> Json:
 
 
 def overrides_of(
-    wanted: Response, session: Json, known: Callable[[str], Item | None], new_id: Callable[[str], str]
+    wanted: w.Response, session: Json, known: Callable[[str], Item | None], new_id: Callable[[str], str]
 ) -> ResponseOverrides:
     """The overrides of one response against the `session` object; `known` finds items that are referred to.
 
@@ -269,9 +259,9 @@ def overrides_of(
     )
 
 
-def _context(wire: WireItem, place: int, known: Callable[[str], Item | None], new_id: Callable[[str], str]) -> Item:
+def _context(wire: w.WireItem, place: int, known: Callable[[str], Item | None], new_id: Callable[[str], str]) -> Item:
     if wire.type != "item_reference":
-        return item_of(wire, wire.id or new_id("item"), param=f"response.input[{place}]")
+        return w.item_of(wire, wire.id or new_id("item"), param=f"response.input[{place}]")
     found = known(wire.id or "")
     if found is None:
         raise invalid(f"Item with id '{wire.id}' not found.", f"response.input[{place}].id")

@@ -12,16 +12,8 @@ from realtime.model.base import Address, CloseVerdict, Frame, ItemTruncate, Prof
 from realtime.model.json_objects import json_frame
 from realtime.model.openai_family import dashscope_frames as wire
 from realtime.model.openai_family import dashscope_shapes as shapes
+from realtime.model.openai_family import frames
 from realtime.model.openai_family.codec import FamilyCodec
-from realtime.model.openai_family.frames import (
-    AudioDelta,
-    Common,
-    OfResponse,
-    OutputItemDone,
-    TranscriptionFailed,
-    WireError,
-    WireItem,
-)
 from realtime.model.openai_family.shared import read_modalities, read_status
 
 
@@ -144,17 +136,17 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
 
     # What the service says.
 
-    def _audio(self, place: AudioDelta, pcm: bytes) -> list[m.ModelEvent]:
+    def _audio(self, place: frames.AudioDelta, pcm: bytes) -> list[m.ModelEvent]:
         if place.response_id != self._running:
             self.late_frames += 1
             return []
         return super()._audio(place, pcm)
 
-    def _events(self, message: Common | wire.Own) -> list[m.ModelEvent]:
-        if isinstance(message, OfResponse) and message.response_id != self._running:
+    def _events(self, message: frames.Common | wire.Own) -> list[m.ModelEvent]:
+        if isinstance(message, frames.OfResponse) and message.response_id != self._running:
             self.late_frames += 1
             return []
-        if isinstance(message, TranscriptionFailed):
+        if isinstance(message, frames.TranscriptionFailed):
             self._certain.pop(message.item_id, None)
             if not self._transcribing:
                 return []
@@ -224,7 +216,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
     def _tool_name(self, call_id: str) -> str:
         return self._calls[call_id].name if call_id in self._calls else ""
 
-    def _item_created(self, item: WireItem, previous: str | None) -> list[m.ModelEvent]:
+    def _item_created(self, item: frames.WireItem, previous: str | None) -> list[m.ModelEvent]:
         """The service says it once: an item outside a response is complete with it."""
         if item.id in self._restored:
             self._restored.discard(item.id)
@@ -240,12 +232,12 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
             self._calls.pop(read.tool_result.id, None)
         return [added, m.ModelItemDoneEvent(item=read, previous_item_id=previous)]
 
-    def _output_item_added(self, item: WireItem) -> None:
+    def _output_item_added(self, item: frames.WireItem) -> None:
         self._outputs.setdefault(item.id, None)
         if item.type == "function_call":
             self._growing.setdefault(item.id, ToolCallBlock(id=item.call_id or "", name=item.name or ""))
 
-    def _output_item_done(self, message: OutputItemDone) -> list[m.ModelEvent]:
+    def _output_item_done(self, message: frames.OutputItemDone) -> list[m.ModelEvent]:
         item = message.item
         events: list[m.ModelEvent] = []
         read = self._read_item(item)
@@ -266,7 +258,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
             response_id=message.response_id, item_id=message.item_id, output_index=message.output_index, tool_use=call
         )
 
-    def _call_done(self, message: OutputItemDone, item: WireItem) -> m.ModelResponseToolUseDoneEvent:
+    def _call_done(self, message: frames.OutputItemDone, item: frames.WireItem) -> m.ModelResponseToolUseDoneEvent:
         call_id = item.call_id or ""
         call = self._calls[call_id] = ToolCallBlock(id=call_id, name=item.name or "", input=item.arguments or "{}")
         return m.ModelResponseToolUseDoneEvent(
@@ -297,7 +289,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         known = self._certain.get(item_id, "")
         return text[len(known) :] if text.startswith(known) else ""
 
-    def _failed(self, error: WireError) -> list[m.ModelEvent]:
+    def _failed(self, error: frames.WireError) -> list[m.ModelEvent]:
         meaning = wire.meaning_of(error)
         if meaning is wire.IDLE:
             self._idle = True  # the close that follows is answered by a new session

@@ -11,35 +11,22 @@ from typing import Any
 import msgspec
 
 from realtime.model.openai_family import frames
-from realtime.model.openai_family.frames import (
-    Failed,
-    Flavour,
-    Meaning,
-    OfItems,
-    OfPart,
-    OfVoice,
-    ReadFrame,
-    Value,
-    WireError,
-    WireFunction,
-    WireItem,
-    WireTokens,
-)
+from realtime.model.openai_family.frames import Meaning
 
 
-class WireOutput(Value):
+class WireOutput(frames.Value):
     voice: str | None = None
 
 
-class WireAudio(Value):
+class WireAudio(frames.Value):
     output: WireOutput | None = None
 
 
-class WireTool(Value):
-    function: WireFunction | None = None
+class WireTool(frames.Value):
+    function: frames.WireFunction | None = None
 
 
-class WireSession(Value):
+class WireSession(frames.Value):
     id: str = ""
     model: str | None = None
     modalities: list[str] | None = None
@@ -56,28 +43,28 @@ class WireSession(Value):
 class WireUsage(frames.WireUsage):
     """The details are plural (`input_tokens_details`) where OpenAI's are not."""
 
-    input_details: WireTokens | None = msgspec.field(name="input_tokens_details", default=None)
-    output_details: WireTokens | None = msgspec.field(name="output_tokens_details", default=None)
+    input_details: frames.WireTokens | None = msgspec.field(name="input_tokens_details", default=None)
+    output_details: frames.WireTokens | None = msgspec.field(name="output_tokens_details", default=None)
 
 
 class WireResponse(frames.WireResponse, kw_only=True):
     usage: WireUsage | None = None
 
 
-class SessionCreated(ReadFrame, tag="session.created"):
+class SessionCreated(frames.ReadFrame, tag="session.created"):
     session: WireSession = msgspec.field(default_factory=WireSession)
 
 
-class SessionUpdated(ReadFrame, tag="session.updated"):
+class SessionUpdated(frames.ReadFrame, tag="session.updated"):
     session: WireSession = msgspec.field(default_factory=WireSession)
 
 
-class ItemCreated(ReadFrame, tag="conversation.item.created"):
-    item: WireItem
+class ItemCreated(frames.ReadFrame, tag="conversation.item.created"):
+    item: frames.WireItem
     previous_item_id: str | None = None
 
 
-class TranscriptionDelta(ReadFrame, tag="conversation.item.input_audio_transcription.delta"):
+class TranscriptionDelta(frames.ReadFrame, tag="conversation.item.input_audio_transcription.delta"):
     """Cumulative: `text` is all that is certain so far. The `stash`, a guess at the rest, changes and is not read."""
 
     item_id: str
@@ -85,17 +72,17 @@ class TranscriptionDelta(ReadFrame, tag="conversation.item.input_audio_transcrip
     content_index: int = 0
 
 
-class TranscriptionCompleted(ReadFrame, tag="conversation.item.input_audio_transcription.completed"):
+class TranscriptionCompleted(frames.ReadFrame, tag="conversation.item.input_audio_transcription.completed"):
     item_id: str
     transcript: str
     content_index: int = 0
 
 
-class ResponseCreated(ReadFrame, tag="response.created"):
+class ResponseCreated(frames.ReadFrame, tag="response.created"):
     response: WireResponse
 
 
-class ResponseDone(ReadFrame, tag="response.done"):
+class ResponseDone(frames.ReadFrame, tag="response.done"):
     response: WireResponse
 
 
@@ -123,7 +110,7 @@ class TextDone(frames.TextDone, tag="response.text.done"):
     pass
 
 
-class ArgumentsDone(OfPart, tag="response.function_call_arguments.done", kw_only=True):
+class ArgumentsDone(frames.OfPart, tag="response.function_call_arguments.done", kw_only=True):
     call_id: str
     name: str | None = None
     arguments: str | None = None
@@ -149,7 +136,10 @@ IDLE = Meaning("response_idle_timeout", retryable=True)
 # `code` is often empty: the message says which error it is. Fragments in lower case.
 _BY_MESSAGE = (
     ("none active response", CANCELLED_NOTHING),
-    ("already has an active response", Meaning("conversation_already_has_active_response", "client_error", True)),
+    (
+        "already has an active response",
+        Meaning("conversation_already_has_active_response", "client_error", True),
+    ),
     ("cannot create response while user is speaking", Meaning("bad_response_create", "client_error", True)),
     ("not accepted by semantic turn detection", Meaning("bad_response_create", "client_error")),
     ("unknown function call id", Meaning("unknown_tool_call", "client_error")),
@@ -179,7 +169,7 @@ _BY_CODE = {
 }
 
 
-def meaning_of(error: WireError) -> Meaning:
+def meaning_of(error: frames.WireError) -> Meaning:
     """What the error means: by code, else by message, else by type."""
     known = _BY_CODE.get((error.code or "").partition(".")[0])
     if known is not None:
@@ -202,8 +192,8 @@ def _snake(name: str) -> str:
     return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)).strip("_").lower() or "provider_error"
 
 
-FLAVOUR = Flavour(
-    Own | OfVoice | OfItems | Failed | AudioDelta | AudioDone | TranscriptDelta | TranscriptDone | TextDelta | TextDone,
+FLAVOUR = frames.Flavour(
+    Own | frames.Alike | AudioDelta | AudioDone | TranscriptDelta | TranscriptDone | TextDelta | TextDone,
     audio_delta=AudioDelta,
     silent=frozenset({"session.finished"}),
     meaning_of=meaning_of,

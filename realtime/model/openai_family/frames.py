@@ -166,7 +166,9 @@ class Failed(ReadFrame, tag="error"):
 
 OfVoice = SpeechStarted | SpeechStopped | Committed | Cleared | TranscriptionFailed
 OfItems = ItemRetrieved | ItemDeleted | OutputItemAdded | OutputItemDone | ArgumentsDelta
-Common = OfVoice | OfItems | Failed | TranscriptDelta | TextDelta | AudioDelta | AudioDone | TranscriptDone | TextDone
+Alike = OfVoice | OfItems | Failed
+"""What every service sends under the same type."""
+Common = Alike | TranscriptDelta | TextDelta | AudioDelta | AudioDone | TranscriptDone | TextDone
 """What every service sends, under its own type where that differs."""
 
 SILENT = frozenset(

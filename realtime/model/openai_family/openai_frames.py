@@ -10,55 +10,42 @@ from typing import Any
 import msgspec
 
 from realtime.model.openai_family import frames
-from realtime.model.openai_family.frames import (
-    Failed,
-    Flavour,
-    Meaning,
-    OfItems,
-    OfVoice,
-    ReadFrame,
-    Value,
-    WireError,
-    WireFunction,
-    WireItem,
-    WireTokens,
-)
 
 
-class WireTurnDetection(Value):
+class WireTurnDetection(frames.Value):
     type: str | None = None
     prefix_padding_ms: int | None = None
     silence_duration_ms: int | None = None
 
 
-class WireInput(Value):
+class WireInput(frames.Value):
     transcription: dict[str, Any] | None = None
     turn_detection: WireTurnDetection | None = None
 
 
-class WireOutput(Value):
+class WireOutput(frames.Value):
     voice: str | dict[str, Any] | None = None
 
 
-class WireAudio(Value):
+class WireAudio(frames.Value):
     input: WireInput | None = None
     output: WireOutput | None = None
 
 
-class WireSession(Value):
+class WireSession(frames.Value):
     id: str = ""
     model: str | None = None
     instructions: str | None = None
     output_modalities: list[str] | None = None
     audio: WireAudio | None = None
-    tools: list[WireFunction] | None = None
+    tools: list[frames.WireFunction] | None = None
     max_output_tokens: int | str | None = None
     expires_at: int | None = None
 
 
 class WireUsage(frames.WireUsage):
-    input_details: WireTokens | None = msgspec.field(name="input_token_details", default=None)
-    output_details: WireTokens | None = msgspec.field(name="output_token_details", default=None)
+    input_details: frames.WireTokens | None = msgspec.field(name="input_token_details", default=None)
+    output_details: frames.WireTokens | None = msgspec.field(name="output_token_details", default=None)
 
 
 class WireResponse(frames.WireResponse, kw_only=True):
@@ -69,48 +56,48 @@ class WireResponse(frames.WireResponse, kw_only=True):
     metadata: dict[str, Any] | None = None
 
 
-class SessionCreated(ReadFrame, tag="session.created"):
+class SessionCreated(frames.ReadFrame, tag="session.created"):
     session: WireSession = msgspec.field(default_factory=WireSession)
 
 
-class SessionUpdated(ReadFrame, tag="session.updated"):
+class SessionUpdated(frames.ReadFrame, tag="session.updated"):
     session: WireSession = msgspec.field(default_factory=WireSession)
 
 
-class ItemAdded(ReadFrame, tag="conversation.item.added"):
-    item: WireItem
+class ItemAdded(frames.ReadFrame, tag="conversation.item.added"):
+    item: frames.WireItem
     previous_item_id: str | None = None
 
 
-class ItemDone(ReadFrame, tag="conversation.item.done"):
-    item: WireItem
+class ItemDone(frames.ReadFrame, tag="conversation.item.done"):
+    item: frames.WireItem
     previous_item_id: str | None = None
 
 
-class ItemTruncated(ReadFrame, tag="conversation.item.truncated"):
+class ItemTruncated(frames.ReadFrame, tag="conversation.item.truncated"):
     item_id: str
     content_index: int = 0
     audio_end_ms: int = 0
 
 
-class TranscriptionDelta(ReadFrame, tag="conversation.item.input_audio_transcription.delta"):
+class TranscriptionDelta(frames.ReadFrame, tag="conversation.item.input_audio_transcription.delta"):
     item_id: str
     delta: str | None = None
     content_index: int | None = None
 
 
-class TranscriptionCompleted(ReadFrame, tag="conversation.item.input_audio_transcription.completed"):
+class TranscriptionCompleted(frames.ReadFrame, tag="conversation.item.input_audio_transcription.completed"):
     item_id: str
     transcript: str
     content_index: int = 0
     usage: WireUsage | None = None
 
 
-class ResponseCreated(ReadFrame, tag="response.created"):
+class ResponseCreated(frames.ReadFrame, tag="response.created"):
     response: WireResponse
 
 
-class ResponseDone(ReadFrame, tag="response.done"):
+class ResponseDone(frames.ReadFrame, tag="response.done"):
     response: WireResponse
 
 
@@ -187,16 +174,16 @@ _RETRYABLE = (
 )
 
 
-def meaning_of(error: WireError) -> Meaning:
+def meaning_of(error: frames.WireError) -> frames.Meaning:
     """What the error means, by its code, else by its type."""
     code = error.code or error.type or "provider_error"
     if code in _CLIENT_FAULTS:
-        return Meaning(code, "client_error", code in _RETRYABLE)
-    return Meaning(code, "server_error" if code in _SERVER_FAULTS else "provider_error", code in _RETRYABLE)
+        return frames.Meaning(code, "client_error", code in _RETRYABLE)
+    return frames.Meaning(code, "server_error" if code in _SERVER_FAULTS else "provider_error", code in _RETRYABLE)
 
 
-FLAVOUR = Flavour(
-    Own | OfVoice | OfItems | Failed | AudioDelta | AudioDone | TranscriptDelta | TranscriptDone | TextDelta | TextDone,
+FLAVOUR = frames.Flavour(
+    Own | frames.Alike | AudioDelta | AudioDone | TranscriptDelta | TranscriptDone | TextDelta | TextDone,
     audio_delta=AudioDelta,
     silent=frozenset(
         {
