@@ -20,10 +20,10 @@ from realtime.event.config import SessionConfig
 from realtime.event.server import error_event
 from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime
+from realtime.server.agentscope_compat import pair_of
 from realtime.server.archive import no_such_token
 from realtime.server.calls import Calls, Place
 from realtime.server.make_agent import MakeAgent, make_agent_of
-from realtime.server.pair import pair_of
 from realtime.server.read_ahead import ReadAhead
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import SocketSink

@@ -19,7 +19,7 @@ from realtime.model.base import ModelInput, ResponseCreate
 from realtime.model.script import CallTools, Emit, Step
 from realtime.room import ChatRoom
 from realtime.room.floor import FloorState, addressed, broadcast
-from realtime.server.pair import in_turns
+from realtime.server.agentscope_compat import in_turns
 from realtime.tool import Toolkit
 from realtime.turn.responses import ANSWER_S
 from tests.room.rooms import Human, Mind, agent, house, spoken

@@ -1,4 +1,4 @@
-"""The multi-agent page of AgentScope 1.x, played with all its faults: two agents talk, are stopped, begin again, fail.
+"""The two-agent page of AgentScope 1.x, played with all its faults: two agents talk, are stopped, begin again, fail.
 
 What it sends, shows and plays is written down from the page as it ran in a browser. In virtual time.
 """
@@ -24,9 +24,9 @@ from realtime.model.script import Hangup, Speak, Step, Wait
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
 from realtime.room.floor import FloorState, Said, with_turn
 from realtime.room.floor import Participant as Someone
+from realtime.server.agentscope_compat import MAX_SILENT_TURNS, MAX_TURNS, in_turns
 from realtime.server.builtin import HouseAgent
 from realtime.server.calls import Calls
-from realtime.server.pair import MAX_SILENT_TURNS, MAX_TURNS, in_turns
 from tests.calls.models import REAL_COSTS
 from tests.server.harness import FakeSocket, Json
 

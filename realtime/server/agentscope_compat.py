@@ -1,4 +1,4 @@
-"""The room that the multi-agent page of AgentScope 1.x asks for: two agents that talk, and one human who listens.
+"""Compatibility with AgentScope 1.x's two-agent page: a room with two agents that talk and one human listener.
 
 The page sends nothing but silence, so the first agent begins by itself and the two go on in turns.
 """
