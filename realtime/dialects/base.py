@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -32,6 +33,10 @@ class ClientDialect(Protocol):
 
         Raises ClientError, with the frame's `event_id` if it has one; the caller may then pass the same frame again.
         """
+        ...
+
+    def more(self) -> Sequence[ClientEvent]:
+        """What the frame decoded last says beyond its first event."""
         ...
 
     def encode(self, event: ServerEvent) -> list[Frame]:

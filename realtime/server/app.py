@@ -22,6 +22,7 @@ from realtime.server.make_agent import MakeAgent
 from realtime.server.rooms import Rooms
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
+from realtime.server.socket_endpoint import SocketEndpoint
 from realtime.version import __version__
 
 SECURITY_HEADERS = {
@@ -120,7 +121,7 @@ def create_app(
         highest_descriptor(settings.reserved_files),
     )
     app.include_router(router)
-    for endpoint in endpoint_routers(make_agent, calls=calls, settings=settings, gate=gate):
+    for endpoint in endpoint_routers(SocketEndpoint(make_agent, calls, settings, gate)):
         app.include_router(endpoint)
     app.add_middleware(SecurityHeaders, gate=gate, connect_origins=settings.connect_origins)
 

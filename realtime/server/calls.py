@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from realtime.call.session import Session
 from realtime.errors import ClientError, StoreError
@@ -15,6 +15,9 @@ from realtime.runtime import Runtime
 from realtime.server.archive import Archive, no_such_token
 from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS, Admission, Load
 from realtime.server.recordings import Recordings
+
+if TYPE_CHECKING:
+    from realtime.call.recording import Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +90,11 @@ class Calls:
         self._places: Counter[str] = Counter()
         self._empty = asyncio.Event()
         self._empty.set()
+
+    @property
+    def record(self) -> Callable[[Session], Recorder] | None:
+        """Makes the recorder of a call; None: nothing is recorded."""
+        return self.recordings.begin if self.recordings is not None else None
 
     @property
     def running(self) -> int:

@@ -7,15 +7,12 @@ from collections.abc import Callable
 from fastapi import APIRouter
 
 from realtime.errors import UsageError
-from realtime.server.calls import Calls
 from realtime.server.dashscope_endpoint import dashscope_endpoint
-from realtime.server.gate import Gate
 from realtime.server.gemini_endpoint import gemini_endpoint
-from realtime.server.make_agent import MakeAgent
 from realtime.server.openai_endpoint import openai_endpoint
-from realtime.server.settings import ServerSettings
+from realtime.server.socket_endpoint import SocketEndpoint
 
-ENDPOINTS: dict[str, Callable[..., APIRouter]] = {
+ENDPOINTS: dict[str, Callable[[SocketEndpoint], APIRouter]] = {
     "openai": openai_endpoint,
     "gemini": gemini_endpoint,
     "dashscope": dashscope_endpoint,
@@ -39,19 +36,13 @@ def endpoints_for(named: str | None, *, guarded: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-def endpoint_routers(
-    make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
-) -> list[APIRouter]:
-    """Return the routers of `settings.endpoints`; their calls are counted among `calls`.
-
-    `gate` is the server's. Raises UsageError as `endpoints_for`.
-    """
-    wanted = ENDPOINTS if settings.endpoints is None else settings.endpoints
-    gate = gate or Gate(settings)
-    return [_endpoint(name)(make_agent, calls=calls, settings=settings, gate=gate) for name in wanted]
+def endpoint_routers(endpoint: SocketEndpoint) -> list[APIRouter]:
+    """Return the routers of `endpoint.settings.endpoints`. Raises UsageError as `endpoints_for`."""
+    wanted = endpoint.settings.endpoints
+    return [_endpoint(name)(endpoint) for name in (ENDPOINTS if wanted is None else wanted)]
 
 
-def _endpoint(name: str) -> Callable[..., APIRouter]:
+def _endpoint(name: str) -> Callable[[SocketEndpoint], APIRouter]:
     if name not in ENDPOINTS:
         known = ", ".join(ENDPOINTS)
         raise UsageError(f"there is no endpoint {name!r}; there are {known}, or {NONE}", code="unknown_front")

@@ -9,12 +9,8 @@ import logging
 from fastapi import APIRouter, WebSocket
 
 from realtime.dialects.gemini.dialect import BAD_KEY, GeminiDialect
-from realtime.server.calls import Calls
-from realtime.server.gate import Gate
-from realtime.server.make_agent import MakeAgent
-from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
-from realtime.server.sockets import ClientSocket
-from realtime.server.turn_away import turn_away
+from realtime.server.settings import LONGEST_MESSAGE_BYTES
+from realtime.server.socket_endpoint import SocketEndpoint, turned_away
 
 logger = logging.getLogger(__name__)
 
@@ -32,21 +28,20 @@ MAX_FRAME_SIZE = LONGEST_MESSAGE_BYTES
 """Characters or bytes in one frame, enough for long speech. The service documents no limit."""
 
 
-def gemini_endpoint(
-    make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
-) -> APIRouter:
+def gemini_endpoint(endpoint: SocketEndpoint) -> APIRouter:
     """Return a router with the WebSocket of `BidiGenerateContent`, in every API version.
 
-    Its calls are counted among `calls`. The server's token, if any, is the API key: `?key=`, `x-goog-api-key`, or in
-    the place of an ephemeral token. A wrong key closes the socket as the service does. `make_agent` finds the name of
-    the model in `config.model`, without `models/`.
+    The server's token, if any, is the API key: `?key=`, `x-goog-api-key`, or in the place of an ephemeral token. A
+    wrong key closes the socket as the service does. `make_agent` finds the name of the model in `config.model`, without
+    `models/`.
     """
-    gate = gate or Gate(settings)
+    gate, settings = endpoint.gate, endpoint.settings
     settings = dataclasses.replace(
         settings,
         max_text_chars=max(settings.max_text_chars, MAX_FRAME_SIZE),
         max_binary_bytes=max(settings.max_binary_bytes, MAX_FRAME_SIZE),
     )
+    endpoint = dataclasses.replace(endpoint, settings=settings)
     router = APIRouter()
 
     # With a base URL that ends in a slash, the SDK dials two slashes.
@@ -55,9 +50,7 @@ def gemini_endpoint(
     @router.websocket(f"/{PATH}")
     @router.websocket(f"/{CONSTRAINED_PATH}")
     async def gemini_live(websocket: WebSocket) -> None:
-        refusal = gate.wrong_origin(websocket)
-        if refusal is not None:
-            await turn_away(websocket, refusal)
+        if await turned_away(websocket, gate.wrong_origin(websocket)):
             return
         await websocket.accept()
         if not gate.shows_token(websocket, _ephemeral_tokens(websocket)):
@@ -66,21 +59,9 @@ def gemini_endpoint(
             await asyncio.sleep(SETUP_S)
             await websocket.close(*BAD_KEY)
             return
-        runtime = calls.make_runtime(asyncio.get_running_loop())
+        runtime = endpoint.calls.make_runtime(asyncio.get_running_loop())
         dialect = GeminiDialect(runtime, life_s=settings.limits.call_s, drain_s=settings.drain_s)
-        socket = ClientSocket(
-            websocket,
-            dialect=dialect,
-            user="gemini",
-            session_id=SESSION,
-            address=gate.address(websocket),
-            make_agent=make_agent,
-            calls=calls,
-            settings=settings,
-            only_call=dialect,
-            more=dialect.more,
-        )
-        await socket.serve()
+        await endpoint.serve(websocket, dialect, user="gemini", session_id=SESSION, only_call=dialect)
 
     return router
 

@@ -12,14 +12,11 @@ from fastapi.responses import JSONResponse
 from realtime.dialects.openai_family.client import Refusal
 from realtime.dialects.openai_family.openai import BETA_REFUSED, DEFAULT_MODEL, SUBPROTOCOL, OpenAIDialect
 from realtime.event.server import error_event
-from realtime.server.calls import Calls
 from realtime.server.client_secrets import PREFIX as SECRET_PREFIX
 from realtime.server.client_secrets import ClientSecrets
-from realtime.server.gate import KEY_SUBPROTOCOL, Gate
-from realtime.server.make_agent import MakeAgent
-from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
-from realtime.server.sockets import ClientSocket
-from realtime.server.turn_away import turn_away
+from realtime.server.gate import KEY_SUBPROTOCOL
+from realtime.server.settings import LONGEST_MESSAGE_BYTES
+from realtime.server.socket_endpoint import SocketEndpoint, turned_away
 
 logger = logging.getLogger(__name__)
 
@@ -29,20 +26,19 @@ MAX_TEXT_CHARS = LONGEST_MESSAGE_BYTES
 HTTP_STATUS = {"invalid_api_key": 401, "wrong_origin": 403, "request_too_large": 413, "rate_limit_exceeded": 429}
 
 
-def openai_endpoint(
-    make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
-) -> APIRouter:
+def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
     """Return a router with the WebSocket `/v1/realtime?model=...`.
 
-    Its calls are counted among `calls`. The server's token, if any, is the API key: `Authorization: Bearer`, or for
-    pages the subprotocol `openai-insecure-api-key.TOKEN` beside `realtime`. `POST /v1/realtime/client_secrets`
-    exchanges it for a short-lived key (`realtime.server.client_secrets`). A wrong key gets an error event, then the
-    socket is closed. `make_agent` finds the name of the model in `config.model`.
+    The server's token, if any, is the API key: `Authorization: Bearer`, or for pages the subprotocol
+    `openai-insecure-api-key.TOKEN` beside `realtime`. `POST /v1/realtime/client_secrets` exchanges it for a short-lived
+    key (`realtime.server.client_secrets`). A wrong key gets an error event, then the socket is closed. `make_agent`
+    finds the name of the model in `config.model`.
     """
-    gate = gate or Gate(settings)
+    calls, gate, settings = endpoint.calls, endpoint.gate, endpoint.settings
     secrets = ClientSecrets()
     body_bytes = settings.max_text_chars
-    settings = dataclasses.replace(settings, max_text_chars=max(settings.max_text_chars, MAX_TEXT_CHARS))
+    settings = dataclasses.replace(settings, max_text_chars=max(body_bytes, MAX_TEXT_CHARS))
+    endpoint = dataclasses.replace(endpoint, settings=settings)
     router = APIRouter()
 
     @router.post(f"{PATH}/client_secrets")
@@ -61,9 +57,7 @@ def openai_endpoint(
 
     @router.websocket(PATH)
     async def openai_realtime(websocket: WebSocket) -> None:
-        refusal = gate.wrong_origin(websocket)
-        if refusal is not None:
-            await turn_away(websocket, refusal)
+        if await turned_away(websocket, gate.wrong_origin(websocket)):
             return
         runtime = calls.make_runtime(asyncio.get_running_loop())
         offered = websocket.scope.get("subprotocols", ())
@@ -89,18 +83,8 @@ def openai_endpoint(
                 await websocket.send_text(str(frame))
             await websocket.close(*dialect.farewell())
             return
-        socket = ClientSocket(
-            websocket,
-            dialect=dialect,
-            user="openai",
-            session_id=runtime.new_id("session"),
-            address=gate.address(websocket),
-            make_agent=make_agent,
-            calls=calls,
-            settings=settings,
-            only_call=dialect,
-        )
-        await socket.serve()
+        session_id = runtime.new_id("session")
+        await endpoint.serve(websocket, dialect, user="openai", session_id=session_id, only_call=dialect)
 
     return router
 

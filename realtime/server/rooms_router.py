@@ -13,18 +13,22 @@ import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
 from fastapi.responses import JSONResponse
 
-from realtime.dialects import choose
 from realtime.errors import ClientError, RealtimeError, public_error
 from realtime.event.decode import explain
-from realtime.event.server import error_event
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import load_names, settled_name
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.rooms import AgentRequest, Hosted, RoomRequest, Rooms
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import ClientSocket
-from realtime.server.turn_away import close_reason, turn_away
+from realtime.server.socket_endpoint import (
+    POLICY_VIOLATION,
+    SocketEndpoint,
+    chosen_dialect,
+    close_reason,
+    refuse,
+    turned_away,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -89,45 +93,26 @@ def rooms_router(
 
     @router.websocket("/rooms/{room_id}/ws")
     async def enter(websocket: WebSocket, room_id: str, name: str = "") -> None:
-        refusal = own_gate.refusal(websocket)
-        if refusal is not None:
-            await turn_away(websocket, refusal)
+        if await turned_away(websocket, own_gate.refusal(websocket)):
             return
-        loop = asyncio.get_running_loop()
         await asyncio.to_thread(load_names)
         subprotocol = None
         try:
-            dialect = choose(
-                websocket.scope.get("subprotocols", ()),
-                websocket.query_params.get("dialect"),
-                now=loop.time,
-                providers=page_providers,
-            )
+            dialect = chosen_dialect(websocket, page_providers)
             subprotocol = dialect.subprotocol
             rooms.admit(room_id, name)
         except ClientError as error:
             # A browser that is offered none of its subprotocols would not read why.
-            await websocket.accept(subprotocol)
-            await websocket.send_json(error_event(error).model_dump())
-            await websocket.close(NO_SUCH_ROOM if error.code == "no_such_room" else 1008, close_reason(error.message))
+            code = NO_SUCH_ROOM if error.code == "no_such_room" else POLICY_VIOLATION
+            await refuse(websocket, error, close_reason(error.message), code=code, subprotocol=subprotocol)
             return
         await websocket.accept(subprotocol)
 
         def make_human() -> HumanParticipant:
-            return rooms.make_human(room_id, name, all_calls.make_runtime(loop))
+            return rooms.make_human(room_id, name, all_calls.make_runtime(asyncio.get_running_loop()))
 
-        socket = ClientSocket(
-            websocket,
-            dialect=dialect,
-            more=dialect.more,
-            user=settled_name(name),
-            session_id=room_id,
-            address=own_gate.address(websocket),
-            make_agent=make_human,
-            calls=all_calls,
-            settings=settings,
-        )
-        await socket.serve()
+        endpoint = SocketEndpoint(make_human, all_calls, settings, own_gate)
+        await endpoint.serve(websocket, dialect, user=settled_name(name), session_id=room_id)
 
     def told(answer: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[Response]]:
         """Answer errors with a status, a code and a sentence."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,9 +9,7 @@ from pathlib import Path
 from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
 from fastapi.responses import JSONResponse
 
-from realtime.dialects import choose
 from realtime.errors import ClientError
-from realtime.event.server import error_event
 from realtime.model.services import SERVICES
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
@@ -25,8 +22,7 @@ from realtime.server.retention import Retention, Rules
 from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import ClientSocket
-from realtime.server.turn_away import turn_away
+from realtime.server.socket_endpoint import SocketEndpoint, chosen_dialect, refuse, turned_away
 from realtime.state.open import open_store
 from realtime.state.quota import Quota
 
@@ -91,38 +87,19 @@ def voice_router(
 
     router = VoiceRouter(prefix=prefix, lifespan=lifespan, dependencies=dependencies)
     router.calls = calls
+    endpoint = SocketEndpoint(make_agent, calls, settings, gate)
 
     @router.websocket("/ws/{user_id}/{session_id}")
     async def voice(websocket: WebSocket, user_id: str, session_id: str) -> None:
-        refusal = gate.refusal(websocket)
-        if refusal is not None:
-            await turn_away(websocket, refusal)
+        if await turned_away(websocket, gate.refusal(websocket)):
             return
         try:
-            dialect = choose(
-                websocket.scope.get("subprotocols", ()),
-                websocket.query_params.get("dialect"),
-                now=asyncio.get_running_loop().time,
-                providers=offered,
-            )
+            dialect = chosen_dialect(websocket, offered)
         except ClientError as error:
-            await websocket.accept()
-            await websocket.send_json(error_event(error).model_dump())
-            await websocket.close(1008, "unknown dialect")
+            await refuse(websocket, error, "unknown dialect")
             return
         await websocket.accept(dialect.subprotocol)
-        socket = ClientSocket(
-            websocket,
-            dialect=dialect,
-            more=dialect.more,
-            user=user_id,
-            session_id=session_id,
-            address=gate.address(websocket),
-            make_agent=make_agent,
-            calls=calls,
-            settings=settings,
-        )
-        await socket.serve()
+        await endpoint.serve(websocket, dialect, user=user_id, session_id=session_id)
 
     @router.get("/api/check-models")
     @router.get("/model_availability")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 from realtime.agent import RealtimeAgent
 from realtime.call.listener import Listener
@@ -36,77 +37,67 @@ NORMAL_CLOSURE = 1000
 """The close code of a client that is done (RFC 6455). A page that is left sends 1001, a lost socket none."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SocketClient:
+    """Who is at the other end of a socket, and what serves them."""
+
+    user: str
+    session_id: str
+    address: str
+    make_agent: MakeAgent
+    calls: Calls
+    settings: ServerSettings
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class SocketCalls:
-    """Makes and resumes the calls of one socket: at most one at a time.
+    """Makes and resumes the calls of one socket, at most one at a time."""
 
-    `tell` writes an event to the socket alone. `on_begun` is called when there is a call, `on_ended` when it is over.
-    """
-
-    def __init__(
-        self,
-        *,
-        dialect: ClientDialect,
-        sink: SocketSink,
-        ahead: ReadAhead,
-        runtime: Runtime,
-        user: str,
-        session_id: str,
-        address: str,
-        make_agent: MakeAgent,
-        calls: Calls,
-        settings: ServerSettings,
-        tell: Callable[[s.ServerEvent], Awaitable[None]],
-        on_begun: Callable[[], None],
-        on_ended: Callable[[], None],
-    ) -> None:
-        self._dialect = dialect
-        self._sink = sink
-        self._ahead = ahead
-        self._runtime = runtime
-        self._user = user
-        self._session_id = session_id
-        self._address = address
-        self._make_agent = make_agent
-        self._calls = calls
-        self._settings = settings
-        self._record = calls.recordings.begin if calls.recordings is not None else None
-        self._tell = tell
-        self._on_begun = on_begun
-        self._on_ended = on_ended
-        self.session: Session | None = None
-        """The call that goes on; None where there is none."""
-        self.latest: Session | None = None
-        """The call that was made last, which may be over."""
-        self.listener: Listener | None = None
-        """The socket's view of the latest call."""
-        self.left = False
-        """Whether the client closed the socket itself, that is, was done."""
-        self.resumed = False
-        """Whether the client has come back and sent nothing yet: its first event proves that it got its token."""
+    dialect: ClientDialect
+    sink: SocketSink
+    ahead: ReadAhead
+    runtime: Runtime
+    client: SocketClient
+    tell: Callable[[s.ServerEvent], Awaitable[None]]
+    """Writes an event to the socket alone."""
+    on_begun: Callable[[], None]
+    """Called when there is a call."""
+    on_ended: Callable[[], None]
+    """Called when the call is over."""
+    session: Session | None = field(default=None, init=False)
+    """The call that goes on; None where there is none."""
+    latest: Session | None = field(default=None, init=False)
+    """The call that was made last, which may be over."""
+    listener: Listener | None = field(default=None, init=False)
+    """The socket's view of the latest call."""
+    left: bool = field(default=False, init=False)
+    """Whether the client closed the socket itself, that is, was done."""
+    resumed: bool = field(default=False, init=False)
+    """Whether the client has come back and sent nothing yet: its first event proves that it got its token."""
 
     async def create(self, event: c.ClientSessionCreateEvent) -> None:
         """Make a call, reading on meanwhile. Returns when it is made, has failed, or the client is gone."""
-        if event.session_id is not None and event.session_id != self._session_id:
+        if event.session_id is not None and event.session_id != self.client.session_id:
             raise ClientError(
-                f"this socket's session is {self._session_id!r}, the event names {event.session_id!r}",
+                f"this socket's session is {self.client.session_id!r}, the event names {event.session_id!r}",
                 code="session_mismatch",
             )
         try:
             config = SessionConfig.from_dict(event.config)
         except ValueError as error:
             raise ClientError(str(error), code="invalid_config") from error
-        listener = self._dialect.listener(self._sink, self._runtime, config)
-        call_id = self._runtime.new_id("call")
+        listener = self.dialect.listener(self.sink, self.runtime, config)
+        call_id = self.runtime.new_id("call")
 
         def make(participant: Participant) -> Session:
             return Session(
                 participant=participant,
-                runtime=self._runtime,
-                session_id=self._session_id,
+                runtime=self.runtime,
+                session_id=self.client.session_id,
                 call_id=call_id,
-                limits=self._settings.limits,
-                owner=self._user,
-                record=self._record,
+                limits=self.client.settings.limits,
+                owner=self.client.user,
+                record=self.client.calls.record,
             )
 
         await self._make_call(call_id, config, listener, make)
@@ -126,7 +117,7 @@ class SocketCalls:
         is gone.
         """
         self.forget()
-        place = self._calls.take_place(self._address)
+        place = self.client.calls.take_place(self.client.address)
         if not await self._is_let_in(place, returns=resume is not None):
             return
 
@@ -137,8 +128,8 @@ class SocketCalls:
             session = make(participant)
             session.config = config
             place.fill(session)
-            if self._calls.archive is not None:
-                self._calls.archive.keep(session, info)
+            if self.client.calls.archive is not None:
+                self.client.calls.archive.keep(session, info)
             self._take_on(session, listener)
             if resume is None:
                 session.attach(listener)
@@ -151,11 +142,11 @@ class SocketCalls:
 
         opening = asyncio.create_task(open_it(), name="making a call")
         try:
-            await self._ahead.read_while(opening)
+            await self.ahead.read_while(opening)
         finally:
             outlived = not opening.done() and self._is_outlived(listener)
             if outlived:
-                self._calls.finish(opening)
+                self.client.calls.finish(opening)
             elif not opening.done():
                 opening.cancel()
                 await asyncio.wait([opening])
@@ -170,10 +161,10 @@ class SocketCalls:
         Raises Overloaded where the server has no place for it.
         """
         try:
-            waiting = self._calls.admission.enter(place, returns=returns)
+            waiting = self.client.calls.admission.enter(place, returns=returns)
             if waiting is None:
                 return True
-            await self._ahead.read_while(waiting)
+            await self.ahead.read_while(waiting)
             if waiting.done():
                 waiting.result()
                 return True
@@ -186,7 +177,7 @@ class SocketCalls:
 
     def _is_outlived(self, listener: Listener) -> bool:
         """Whether the call that is being made goes on without this socket."""
-        last = self._ahead.latest or {}
+        last = self.ahead.latest or {}
         left = last.get("type") == "websocket.disconnect" and last.get("code") == NORMAL_CLOSURE
         return self.session is not None and not left and self.session.outlives(listener)
 
@@ -194,17 +185,17 @@ class SocketCalls:
         """Make the participant of a call; None where that fails: the client is told, the log has the details."""
 
         async def make(settings: SessionConfig) -> RealtimeAgent | HumanParticipant:
-            return await make_agent_of(self._make_agent, user=self._user, config=settings, call_id=call_id)
+            return await make_agent_of(self.client.make_agent, user=self.client.user, config=settings, call_id=call_id)
 
-        pair = self._dialect.pair if isinstance(self._dialect, AgentScope1Dialect) else None
+        pair = self.dialect.pair if isinstance(self.dialect, AgentScope1Dialect) else None
         try:
-            made = await (make(config) if pair is None else pair_of(pair, config, make, self._runtime))
+            made = await (make(config) if pair is None else pair_of(pair, config, make, self.runtime))
             return made.run() if isinstance(made, RealtimeAgent) else made
         except Exception as error:
             place.leave()
             _note(f"could not make the agent of {call_id}", error)
-            await self._tell(error_event(public_error(error)))
-            await self._tell(s.ServerSessionEndedEvent(session_id=self._session_id, reason="agent_failed"))
+            await self.tell(error_event(public_error(error)))
+            await self.tell(s.ServerSessionEndedEvent(session_id=self.client.session_id, reason="agent_failed"))
             return None
 
     # -- coming back -----------------------------------------------------------------------------------------------
@@ -212,7 +203,7 @@ class SocketCalls:
     async def resume(self, event: c.ClientSessionResumeEvent) -> None:
         """Resume a call whose socket was lost. Raises ClientError, and then call and token stay as they are."""
         call_id = call_of(event.token)
-        session = self._calls.sessions.get(call_id)
+        session = self.client.calls.sessions.get(call_id)
         if session is not None:
             # Until its participant has joined, it can take no events.
             await session.arrived()
@@ -227,8 +218,8 @@ class SocketCalls:
         earlier: list[s.ServerEvent] = []
         known_seq = session.known_seq(event.token, event.last_seq)
         gap = not session.log.holds(known_seq)
-        if gap and self._calls.archive is not None:
-            earlier, gap = await self._calls.archive.missed(call_id, known_seq)
+        if gap and self.client.calls.archive is not None:
+            earlier, gap = await self.client.calls.archive.missed(call_id, known_seq)
             if session.is_ending:
                 raise ClientError("the call ended just now", code="resume_under_way", retryable=True)
             self._check_right(session, event.token)
@@ -239,13 +230,17 @@ class SocketCalls:
 
     async def _revive(self, event: c.ClientSessionResumeEvent, call_id: str) -> None:
         """Resume a call that is over here, or was another process's."""
-        archive = self._calls.archive
+        archive = self.client.calls.archive
         if archive is None:
             raise no_such_token()
         played = LastPlayed(event.played_item_id, event.played_ms or 0) if event.played_item_id is not None else None
-        with self._calls.reviving(call_id):
+        with self.client.calls.reviving(call_id):
             info = await archive.find(
-                event.token, call_id, user=self._user, session_id=self._session_id, wall_now=self._runtime.wall_now()
+                event.token,
+                call_id,
+                user=self.client.user,
+                session_id=self.client.session_id,
+                wall_now=self.runtime.wall_now(),
             )
             found = await archive.read_back(info, played)
             known_seq = min(event.last_seq, found.restored.last_seq)
@@ -255,7 +250,10 @@ class SocketCalls:
 
             def make(participant: Participant) -> Session:
                 return found.session(
-                    participant=participant, runtime=self._runtime, limits=self._settings.limits, record=self._record
+                    participant=participant,
+                    runtime=self.runtime,
+                    limits=self.client.settings.limits,
+                    record=self.client.calls.record,
                 )
 
             def resume(session: Session) -> None:
@@ -273,12 +271,12 @@ class SocketCalls:
 
     def _check_right(self, session: Session, token: str) -> None:
         """Raise ClientError where it is not this client's call. A token of another path counts as a wrong one."""
-        own = session.owner == self._user and session.session_id == self._session_id
+        own = session.owner == self.client.user and session.session_id == self.client.session_id
         if not own or not session.resume_token.is_good(token):
             raise no_such_token()
 
     def _returning_listener(self, config: SessionConfig) -> Listener:
-        listener = self._dialect.listener(self._sink, self._runtime, config)
+        listener = self.dialect.listener(self.sink, self.runtime, config)
         if not listener.resumable:
             raise ClientError("only a client of subprotocol realtime.v1 can come back", code="unexpected_event")
         return listener
@@ -287,11 +285,11 @@ class SocketCalls:
         session.on_ended.append(self._call_ended)
         self.session = self.latest = session
         self.listener = listener
-        self._on_begun()
+        self.on_begun()
 
     def _call_ended(self, _: Session) -> None:
         self.session = None
-        self._on_ended()
+        self.on_ended()
 
     def forget(self) -> None:
         """Detach from the latest call: it is over, or the socket is lost."""
@@ -303,8 +301,8 @@ class SocketCalls:
 
     def close(self) -> None:
         """Drop references back to the socket: both are freed at once."""
-        self._on_begun = self._on_ended = _nothing
-        self._tell = _ignore
+        self.on_begun = self.on_ended = _nothing
+        self.tell = _ignore
 
 
 def _nothing() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from starlette.websockets import WebSocket
@@ -22,12 +22,9 @@ from realtime.errors import ClientError, Overloaded, RealtimeError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.server import error_event
-from realtime.server.calls import Calls
-from realtime.server.make_agent import MakeAgent
 from realtime.server.read_ahead import ReadAhead
-from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION, DirectSocket, Message, SocketSink
-from realtime.server.socket_calls import NORMAL_CLOSURE, SocketCalls
+from realtime.server.socket_calls import NORMAL_CLOSURE, SocketCalls, SocketClient
 from realtime.slices import slices_of
 
 logger = logging.getLogger(__name__)
@@ -57,31 +54,18 @@ class OnlyCall(Protocol):
 class ClientSocket:
     """Serves one accepted WebSocket until it closes. At most one call at a time; a new one may follow an ended one.
 
-    With `only_call` there is one: the socket is closed when it is over, and where it cannot be made. `more` gives what
-    the frame that was decoded last says beyond its first event, for dialects in which a frame may say several things.
+    With `only_call` there is one: the socket is closed when it is over, and where it cannot be made.
     """
 
     def __init__(
-        self,
-        websocket: WebSocket,
-        *,
-        dialect: ClientDialect,
-        user: str,
-        session_id: str,
-        address: str,
-        make_agent: MakeAgent,
-        calls: Calls,
-        settings: ServerSettings,
-        only_call: OnlyCall | None = None,
-        more: Callable[[], Sequence[c.ClientEvent]] = tuple,
+        self, websocket: WebSocket, dialect: ClientDialect, client: SocketClient, *, only_call: OnlyCall | None = None
     ) -> None:
         self._only_call = only_call
-        self._more = more
         self._websocket = websocket
         self._dialect = dialect
-        self._session_id = session_id
-        self._settings = settings
-        runtime = calls.make_runtime(asyncio.get_running_loop())
+        self._session_id = client.session_id
+        self._settings = settings = client.settings
+        runtime = client.calls.make_runtime(asyncio.get_running_loop())
         self._direct: DirectSocket | None = websocket.scope.get("extensions", {}).get(EXTENSION)
         self._sink = SocketSink(websocket.send, self._closing, self._direct)
         self._slices = slices_of(asyncio.get_running_loop(), runtime.stopwatch)
@@ -99,12 +83,7 @@ class ClientSocket:
             sink=self._sink,
             ahead=self._ahead,
             runtime=runtime,
-            user=user,
-            session_id=session_id,
-            address=address,
-            make_agent=make_agent,
-            calls=calls,
-            settings=settings,
+            client=client,
             tell=self._tell,
             on_begun=self._call_begun,
             on_ended=self._call_ended,
@@ -172,7 +151,7 @@ class ClientSocket:
                     self._answer(event)
                     continue
                 if session is None:
-                    more = self._more()
+                    more = self._dialect.more()
                     await self._without_call(event)
                     if (made := self._made.session) is not None:  # else it is refused together with it
                         for one in more:
@@ -209,7 +188,7 @@ class ClientSocket:
         try:
             if isinstance(event, c.ClientEventBase):
                 session.receive(event, self._made.listener, len(frame))
-                more = self._more()
+                more = self._dialect.more()
                 if more:
                     self._hand_over_rest(more, session)
             else:
@@ -269,7 +248,7 @@ class ClientSocket:
             if not session.receive(piece, self._made.listener, n_bytes):
                 break
             yield
-        for one in self._more():
+        for one in self._dialect.more():
             session.receive(one, self._made.listener, 0)
             yield
 

@@ -17,10 +17,12 @@ from google.genai.live import AsyncSession
 from realtime.agent import RealtimeAgent
 from realtime.model.scripted import PROFILE, CallTools, ScriptedModel, Step
 from realtime.server.calls import Calls
+from realtime.server.gate import Gate
 from realtime.server.gemini_endpoint import gemini_endpoint
 from realtime.server.make_agent import MakeAgent
 from realtime.server.serve import TlsFiles
 from realtime.server.settings import ServerSettings
+from realtime.server.socket_endpoint import SocketEndpoint
 from realtime.tool import Toolkit
 from tests.server.harness import PATIENCE_S, Json, Place, serving_app
 
@@ -43,7 +45,7 @@ def app_of(make_agent: MakeAgent, settings: ServerSettings) -> FastAPI:
     calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
     app = FastAPI()
     app.state.calls, app.state.settings = calls, settings
-    app.include_router(gemini_endpoint(make_agent, calls=calls, settings=settings))
+    app.include_router(gemini_endpoint(SocketEndpoint(make_agent, calls, settings, Gate(settings))))
     return app
 
 

@@ -30,6 +30,7 @@ from realtime.server.make_agent import MakeAgent
 from realtime.server.serve import Server, TlsFiles, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION
+from realtime.server.socket_calls import SocketClient
 from realtime.server.sockets import ClientSocket
 from realtime.slices import SLICE_S, slices_of
 
@@ -256,13 +257,15 @@ class FakeSocket:
         await websocket.accept()
         handler = ClientSocket(
             websocket,
-            dialect=choose([NATIVE] if native else [], None, now=asyncio.get_running_loop().time),
-            user=self._user,
-            session_id=self._session_id,
-            address="10.0.0.1",
-            make_agent=make_agent,
-            calls=self.calls,
-            settings=settings,
+            choose([NATIVE] if native else [], None, now=asyncio.get_running_loop().time),
+            SocketClient(
+                user=self._user,
+                session_id=self._session_id,
+                address="10.0.0.1",
+                make_agent=make_agent,
+                calls=self.calls,
+                settings=settings,
+            ),
         )
         self.serving = asyncio.create_task(handler.serve())
         return self

@@ -16,9 +16,11 @@ from realtime.model import base
 from realtime.model.scripted import Expect, ScriptedModel, Speak, Step, echo_bot
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
+from realtime.server.gate import Gate
 from realtime.server.gemini_endpoint import gemini_endpoint
 from realtime.server.serve import TlsFiles
 from realtime.server.settings import ServerSettings
+from realtime.server.socket_endpoint import SocketEndpoint
 from realtime.server.tls import self_signed
 from realtime.state.memory import MemoryStore
 from tests.agent.fakes import FakeModel
@@ -60,7 +62,8 @@ async def kept(
     calls = Calls(max_per_address=8, max_total=8, archive=Archive(store, resume_s=resume_s))
     app = FastAPI()
     app.state.calls, app.state.settings = calls, settings
-    app.include_router(gemini_endpoint(lambda: RealtimeAgent("Friday", "", model), calls=calls, settings=settings))
+    endpoint = SocketEndpoint(lambda: RealtimeAgent("Friday", "", model), calls, settings, Gate(settings))
+    app.include_router(gemini_endpoint(endpoint))
     async with serving_app(app, tls=tls) as place:
         yield place
     assert calls.archive is not None

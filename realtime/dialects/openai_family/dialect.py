@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from realtime.agent.responses import RESPONSE_REFUSED
@@ -58,6 +59,10 @@ class FamilyDialect(ABC, Generic[F, R, L]):
     def farewell(self) -> tuple[int, str]:
         """Close code and reason for the socket once the call is over."""
         return self._goodbye
+
+    def more(self) -> Sequence[c.ClientEvent]:
+        """Return nothing: a frame of this protocol says one thing."""
+        return ()
 
     # -- from the client -------------------------------------------------------------------------------------------
 
