@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, ParamSpec, Protocol, TypeVar
+from typing import Annotated, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -47,6 +47,17 @@ CURSOR = r"^[0-9TZ:.-]{0,40}~[A-Za-z0-9_-]{1,128}$"
 """Where a page of a list begins: after the call that has this start time and id."""
 CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """Valid names of a test case: it becomes a folder of that name."""
+HTTP_STATUS = {
+    "invalid_last_event_id": 400,
+    "calls_not_listed": 403,
+    "no_cases": 404,
+    "unknown_call": 404,
+    "call_goes_on": 409,
+    "cases_not_kept": 409,
+    "no_case": 409,
+    "invalid_name": 422,
+}
+"""The status for an error by its code; any other is 503: the store cannot be read, and the reader did nothing wrong."""
 _HIDDEN = ("token_hash", "token_expires_at", "config", "event_ids")
 _encode = msgspec.json.Encoder().encode
 
@@ -54,7 +65,7 @@ _encode = msgspec.json.Encoder().encode
 class Cases(Protocol):
     """Makes test cases of calls (`realtime.testing.cases.desk`).
 
-    Methods block; they raise ClientError for a call that gives no case.
+    Methods block; they raise ClientError with the code `no_case` for a call that gives none.
     """
 
     @property
@@ -80,19 +91,29 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
     making = asyncio.Lock()
     shelf = _Shelf(calls, None if cases is None else "save" if cases.saves else "download")
 
+    def guarded(answer: Callable[Concatenate[Request, P], Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+        """Refuse clients that the gate refuses; answer errors with a status, a code and a sentence."""
+
+        @functools.wraps(answer)
+        async def guard(request: Request, *args: P.args, **kwargs: P.kwargs) -> Response:
+            try:
+                return gate.http_refusal(request) or await answer(request, *args, **kwargs)
+            except ClientError as error:
+                told = {"code": error.code, "error": error.message}
+                return JSONResponse(told, HTTP_STATUS.get(error.code, 503))
+
+        return guard
+
     @router.get("")
-    @_tells_trouble
+    @guarded
     async def list_calls(
         request: Request,
         user: str,
         limit: Annotated[int, Query(ge=1, le=MAX_CALLS_AT_ONCE)] = CALLS_AT_ONCE,
         after: Annotated[str | None, Query(pattern=CURSOR)] = None,
     ) -> Response:
-        refusal = gate.http_refusal(request)
-        if refusal is not None:
-            return refusal
         if not settings.lists_calls:
-            return _error(403, "calls_not_listed", "this server is open to everyone and lists no calls")
+            raise ClientError("this server is open to everyone and lists no calls", code="calls_not_listed")
         created_at, _, call_id = (after or "").partition("~")
         # One more than requested tells whether there is a next page.
         found = await shelf.calls(user, (created_at, call_id) if after is not None else None, limit + 1)
@@ -101,17 +122,14 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         return JSONResponse({"calls": [shelf.told(info) for info in page], "next": following})
 
     @router.get("/{call_id}")
-    @_tells_trouble
+    @guarded
     async def one_call(request: Request, call_id: str, user: str) -> Response:
-        found = gate.http_refusal(request) or await shelf.find(call_id, user)
-        return found if isinstance(found, Response) else JSONResponse(shelf.told(found))
+        return JSONResponse(shelf.told(await shelf.find(call_id, user)))
 
     @router.get("/{call_id}/messages")
-    @_tells_trouble
+    @guarded
     async def messages_of(request: Request, call_id: str, user: str) -> Response:
-        found = gate.http_refusal(request) or await shelf.find(call_id, user)
-        if isinstance(found, Response):
-            return found
+        found = await shelf.find(call_id, user)
         entries = await shelf.entries(call_id)
         projection = _projection(found)
         events: list[AgentEvent] = []
@@ -121,7 +139,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         return JSONResponse({"call_id": call_id, "messages": told, "gaps": _gaps(found, entries)})
 
     @router.get("/{call_id}/events")
-    @_tells_trouble
+    @guarded
     async def events_of(
         request: Request,
         call_id: str,
@@ -130,12 +148,10 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         after: Annotated[int, Query(ge=0, lt=10**15)] = 0,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:
-        found = gate.http_refusal(request) or await shelf.find(call_id, user)
-        if isinstance(found, Response):
-            return found
+        found = await shelf.find(call_id, user)
         if last_event_id is not None:
             if not re.fullmatch(r"[0-9]{1,15}", last_event_id):
-                return _error(400, "invalid_last_event_id", "Last-Event-ID is the id of an event: a whole number")
+                raise ClientError("Last-Event-ID is the id of an event: a whole number", code="invalid_last_event_id")
             after = int(last_event_id)
         if found.ended_at is not None and after >= found.last_seq:
             # With this status a browser stops reconnecting.
@@ -144,50 +160,38 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         stream = _stream(shelf, found, await shelf.follow(call_id, first), vocabulary, after)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
-    async def made(call_id: str, user: str, name: str, make: Callable[..., T]) -> T | Response:
-        """Make a case of an ended call; return an error response where that is impossible."""
+    async def made(call_id: str, user: str, name: str, make: Callable[..., T]) -> T:
+        """Make a case of an ended call. Raises ClientError where that is impossible."""
         found = await shelf.find(call_id, user)
-        if isinstance(found, Response):
-            return found
         if shelf.live(call_id) is not None:
-            return _error(409, "call_goes_on", "the call goes on: wait for its end")
+            raise ClientError("the call goes on: wait for its end", code="call_goes_on")
         if CASE_NAME.fullmatch(name) is None:
-            return _error(422, "invalid_name", "a case is named by up to 100 letters, digits, - and _")
+            raise ClientError("a case is named by up to 100 letters, digits, - and _", code="invalid_name")
         async with making:
             entries = await shelf.entries(call_id)
-            try:
-                return await asyncio.to_thread(make, found, entries, name)
-            except ClientError as error:
-                return _error(409, error.code, error.message)
+            return await asyncio.to_thread(make, found, entries, name)
 
     @router.get("/{call_id}/case")
-    @_tells_trouble
+    @guarded
     async def case_of(request: Request, call_id: str, user: str, name: str | None = None) -> Response:
-        refusal = gate.http_refusal(request)
-        if refusal is not None or cases is None:
-            return refusal or _no_cases()
+        if cases is None:
+            raise _no_cases()
         name = name or call_id
         packed = await made(call_id, user, name, cases.zipped)
-        if isinstance(packed, Response):
-            return packed
         headers = {"content-disposition": f'attachment; filename="{name}.zip"', "cache-control": "no-store"}
         return Response(packed, media_type="application/zip", headers=headers)
 
     @router.post("/{call_id}/case")
-    @_tells_trouble
+    @guarded
     async def save_case(request: Request, call_id: str, user: str, name: str) -> Response:
-        refusal = gate.http_refusal(request)
-        if refusal is not None or cases is None or not cases.saves:
-            return refusal or _no_cases()
-        folder = await made(call_id, user, name, cases.save)
-        return folder if isinstance(folder, Response) else JSONResponse({"folder": folder}, 201)
+        if cases is None or not cases.saves:
+            raise _no_cases()
+        return JSONResponse({"folder": await made(call_id, user, name, cases.save)}, 201)
 
     @router.delete("/{call_id}")
-    @_tells_trouble
+    @guarded
     async def delete_call(request: Request, call_id: str, user: str) -> Response:
-        found = gate.http_refusal(request) or await shelf.find(call_id, user)
-        if isinstance(found, Response):
-            return found
+        await shelf.find(call_id, user)
         remains = await calls.forget(call_id)
         if not remains:
             return Response(status_code=204)
@@ -226,14 +230,14 @@ class _Shelf:
         live = [_info_of(one) for one in self._calls.sessions.values() if one.owner == owner]
         return page_of(live, after, limit, oldest_first=False)
 
-    async def find(self, call_id: str, user: str) -> CallInfo | Response:
-        """Return this user's call, or a 404 response."""
+    async def find(self, call_id: str, user: str) -> CallInfo:
+        """Return this user's call. Raises ClientError."""
         archive, live = self._calls.archive, self.live(call_id)
         info = await archive.info(call_id) if archive is not None else None
         if info is None and live is not None:
             info = _info_of(live)
         if info is None or info.owner != user:
-            return _error(404, "unknown_call", "this user has no such call")
+            raise ClientError("this user has no such call", code="unknown_call")
         return info
 
     async def entries(self, call_id: str, after_seq: int = 0) -> list[Entry]:
@@ -398,22 +402,5 @@ def _info_of(session: Session) -> CallInfo:
     )
 
 
-def _tells_trouble(answer: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[Response]]:
-    """Answer 503 where the store cannot be read: the reader did nothing wrong."""
-
-    @functools.wraps(answer)
-    async def told(*args: P.args, **kwargs: P.kwargs) -> Response:
-        try:
-            return await answer(*args, **kwargs)
-        except ClientError as error:
-            return _error(503, error.code, error.message)
-
-    return told
-
-
-def _no_cases() -> Response:
-    return _error(404, "no_cases", "this server makes no test cases of its calls")
-
-
-def _error(status: int, code: str, message: str) -> Response:
-    return JSONResponse({"code": code, "error": message}, status)
+def _no_cases() -> ClientError:
+    return ClientError("this server makes no test cases of its calls", code="no_cases")

@@ -7,7 +7,7 @@ import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
@@ -114,20 +114,20 @@ def rooms_router(
         endpoint = SocketEndpoint(make_human, all_calls, settings, own_gate)
         await endpoint.serve(websocket, dialect, user=settled_name(name), session_id=room_id)
 
-    def told(answer: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[Response]]:
-        """Answer errors with a status, a code and a sentence."""
+    def guarded(answer: Callable[Concatenate[Request, P], Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+        """Refuse clients that the gate refuses; answer errors with a status, a code and a sentence."""
 
         @functools.wraps(answer)
-        async def tell(*args: P.args, **kwargs: P.kwargs) -> Response:
+        async def guard(request: Request, *args: P.args, **kwargs: P.kwargs) -> Response:
             try:
-                return await answer(*args, **kwargs)
+                return own_gate.http_refusal(request) or await answer(request, *args, **kwargs)
             except ClientError as error:
                 return _error(HTTP_STATUS.get(error.code, 422), error)
             except Exception as error:
                 logger.exception("a room could not be made or changed")
                 return _error(503, public_error(error))
 
-        return tell
+        return guard
 
     def owned(room_id: str, user: str | None) -> Hosted:
         """The room, where this user may change who is in it."""
@@ -137,10 +137,8 @@ def rooms_router(
         return hosted
 
     @router.post("/api/rooms")
-    @told
+    @guarded
     async def make_room(request: Request, user: str | None = None) -> Response:
-        if (refusal := own_gate.http_refusal(request)) is not None:
-            return refusal
         asked = await _body(request, RoomRequest)
         if all_calls.draining:
             raise ClientError("the server is about to stop and makes no rooms", code="draining", retryable=True)
@@ -152,10 +150,8 @@ def rooms_router(
         return JSONResponse({"room_id": hosted.id, "url": url}, 201)
 
     @router.get("/api/rooms")
-    @told
+    @guarded
     async def list_rooms(request: Request) -> Response:
-        if (refusal := own_gate.http_refusal(request)) is not None:
-            return refusal
         if not settings.lists_calls:
             raise ClientError("this server is open to everybody and lists no rooms", code="rooms_not_listed")
         there = [one.describe() for one in rooms.hosted]
@@ -163,40 +159,32 @@ def rooms_router(
         return JSONResponse({"rooms": there, **names})
 
     @router.get("/api/rooms/{room_id}")
-    @told
+    @guarded
     async def one_room(request: Request, room_id: str) -> Response:
-        if (refusal := own_gate.http_refusal(request)) is not None:
-            return refusal
         return JSONResponse({**rooms.find(room_id).describe(), "agent_templates": rooms.agent_templates})
 
     @router.post("/api/rooms/{room_id}/participants/{participant_id}")
-    @told
+    @guarded
     async def change_participant(
         request: Request, room_id: str, participant_id: str, user: str | None = None
     ) -> Response:
-        if (refusal := own_gate.http_refusal(request)) is not None:
-            return refusal
         change = await _body(request, ParticipantChange)
         hosted = owned(room_id, user)
         rooms.change(room_id, participant_id, muted=change.muted, name=change.name)
         return JSONResponse(hosted.describe())
 
     @router.delete("/api/rooms/{room_id}/participants/{participant_id}")
-    @told
+    @guarded
     async def remove_participant(
         request: Request, room_id: str, participant_id: str, user: str | None = None
     ) -> Response:
-        if (refusal := own_gate.http_refusal(request)) is not None:
-            return refusal
         owned(room_id, user)
         await rooms.remove(room_id, participant_id)
         return Response(status_code=204)
 
     @router.post("/api/rooms/{room_id}/agents")
-    @told
+    @guarded
     async def add_agent(request: Request, room_id: str, user: str | None = None) -> Response:
-        if (refusal := own_gate.http_refusal(request)) is not None:
-            return refusal
         asked = await _body(request, AgentRequest)
         hosted = owned(room_id, user)
         await rooms.add_agent(room_id, asked)
