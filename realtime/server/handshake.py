@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Hashable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
@@ -14,11 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from realtime.server.connections import Connections, Refusal, counted_address, last_forwarded
+from realtime.server.settings import ServerSettings
 
 if TYPE_CHECKING:
     from uvicorn import Config
-
-    from realtime.server.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
 _BASE_LOGGER = logging.getLogger("uvicorn.error.requests")
@@ -30,11 +30,10 @@ MAX_REQUEST_LINE_BYTES = 8_000
 MAX_HEADER_LINE_BYTES = 8_000
 MAX_HEAD_BYTES = 16_000
 MAX_HEADERS = 100
-"""Header limit; all four limits stay below the parsers' behind.
+"""Most headers of a request.
 
-So a parser never refuses a request for its size.
+All four limits are below those of the parsers behind, so that a parser never refuses a request for its size.
 """
-HANDSHAKE_S = 10.0
 LINGER_S = 1.0
 """Seconds that a refused client has to read its response."""
 LONG_LINE = Refusal(414, "the address of the request is too long", "oversized requests")
@@ -42,6 +41,7 @@ LARGE_HEAD = Refusal(431, "the headers of the request are too large", "oversized
 UNREADABLE = Refusal(400, "this is no HTTP request", "requests that cannot be read")
 AHEAD = Refusal(431, "too much was sent before the answer to an earlier request", "oversized requests")
 TOO_SLOW = Refusal(408, "the request did not arrive in time", "requests that did not arrive in time")
+_UNLIMITED = Connections(sys.maxsize)
 
 
 def too_large(head: bytes | bytearray) -> Refusal | None:
@@ -64,16 +64,22 @@ def answer(transport: asyncio.Transport, refusal: Refusal) -> None:
         transport.write_eof()
 
 
-def note(connections: Connections | None, refusal: Refusal, now_s: float) -> None:
+def note(connections: Connections, refusal: Refusal, now_s: float) -> None:
     """Log a condition, at most one line for many occurrences."""
-    times = connections.notice(refusal.condition, now_s) if connections is not None else 1
+    times = connections.notice(refusal.condition, now_s)
     if times:
         logger.warning("refused %d times: %s (%s)", times, refusal.condition, refusal.why)
 
 
-def connections_of(config: Config) -> Connections | None:
-    """Return the connections of uvicorn's application; None where it counts none."""
-    return getattr(getattr(config.loaded_app, "state", None), "connections", None)
+def connections_of(config: Config) -> Connections:
+    """Return the connections of uvicorn's application; one without limits where it counts none."""
+    counted: Connections | None = getattr(getattr(config.loaded_app, "state", None), "connections", None)
+    return counted if counted is not None else _UNLIMITED
+
+
+def settings_of(config: Config) -> ServerSettings:
+    """Return the settings of uvicorn's application; the defaults where it has none."""
+    return getattr(getattr(config.loaded_app, "state", None), "settings", None) or ServerSettings()
 
 
 class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
@@ -86,10 +92,7 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.logger = _BASE_LOGGER
-        state = getattr(self.config.loaded_app, "state", None)
-        settings: ServerSettings | None = getattr(state, "settings", None)
-        self._handshake_s = settings.handshake_s if settings is not None else HANDSHAKE_S
-        self._trusts_forwarded = settings is not None and settings.trust_forwarded
+        self._settings = settings_of(self.config)
         self._connections = connections_of(self.config)
         self._head: bytearray | None = bytearray()
         """The received part of a request's head; None once it is complete."""
@@ -108,15 +111,12 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
         self.transport = cast(asyncio.Transport, transport)
-        if self._connections is not None:
-            self._connections.leave(self.counted_as)
+        self._connections.leave(self.counted_as)
         bare = transport.get_extra_info("socket")
-        refusal = None
-        if self._connections is not None and bare is not None:
-            refusal = self._connections.lacks_files(bare.fileno())
+        refusal = self._connections.lacks_files(bare.fileno()) if bare is not None else None
         if refusal is not None:
             self._refuse(refusal)
-        elif self._trusts_forwarded or self._enters(self._peer()):
+        elif self._settings.trust_forwarded or self._enters(self._peer()):
             self._is_served = True
             super().connection_made(transport)
             self._expect_request()
@@ -139,7 +139,7 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._refuse(refusal)
         elif end >= 0:
             self._head = None
-            if self._trusts_forwarded and not self._enters(self._forwarded(bytes(head[:end]))):
+            if self._settings.trust_forwarded and not self._enters(self._forwarded(bytes(head[:end]))):
                 return
             super().data_received(bytes(head))
             if not self._is_arriving():
@@ -158,8 +158,7 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
         self._stop_timer()
-        if self._connections is not None:
-            self._connections.leave(self.transport)
+        self._connections.leave(self.transport)
         if self._is_served:
             super().connection_lost(exc)
 
@@ -173,7 +172,7 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._head = bytearray()
         self._ahead_bytes = 0
         self._stop_timer()
-        self._timer = self.loop.call_later(self._handshake_s, self._late)
+        self._timer = self.loop.call_later(self._settings.handshake_s, self._late)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -201,8 +200,6 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         return counted_address(forwarded) if forwarded is not None else self._peer()
 
     def _enters(self, address: str) -> bool:
-        if self._connections is None:
-            return True
         refusal = self._connections.enter(self.transport, address)
         if refusal is not None:
             self._refuse(refusal)
@@ -223,7 +220,6 @@ def counted(base: Any) -> type[asyncio.Protocol]:
     class CountedSocket(base):  # type: ignore[misc]
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
-            if (connections := connections_of(self.config)) is not None:
-                connections.leave(self.transport)
+            connections_of(self.config).leave(self.transport)
 
     return CountedSocket

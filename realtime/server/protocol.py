@@ -227,8 +227,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`. Detaches from the scope, so that both are freed at once, without the collector."""
-        if (connections := connections_of(self.config)) is not None:
-            connections.leave(self.transport)
+        connections_of(self.config).leave(self.transport)
         self._is_lost = True
         if self._reader is None:
             self._lost(exc)

@@ -28,7 +28,7 @@ from uvicorn.supervisors import ChangeReload
 
 from realtime.errors import UsageError
 from realtime.server.calls import Calls
-from realtime.server.handshake import HANDSHAKE_S, GuardedHttp, connections_of, counted
+from realtime.server.handshake import GuardedHttp, connections_of, counted, settings_of
 from realtime.server.tls_listener import TlsListener
 
 logger = logging.getLogger(__name__)
@@ -258,18 +258,8 @@ class Server(uvicorn.Server):
             await super().startup(sockets)
         else:
             await super().startup([])
-            settings = getattr(getattr(config.loaded_app, "state", None), "settings", None)
-            listeners = [
-                TlsListener(
-                    bound,
-                    self._protocol,
-                    config.ssl,
-                    connections_of(config),
-                    handshake_s=settings.handshake_s if settings is not None else HANDSHAKE_S,
-                    by_address=settings is None or not settings.trust_forwarded,
-                )
-                for bound in sockets
-            ]
+            connections, settings = connections_of(config), settings_of(config)
+            listeners = [TlsListener(bound, self._protocol, config.ssl, connections, settings) for bound in sockets]
             self.servers = cast(list[asyncio.base_events.Server], listeners)
         if self._on_started is not None:
             self._on_started()
