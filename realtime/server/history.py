@@ -47,17 +47,6 @@ CURSOR = r"^[0-9TZ:.-]{0,40}~[A-Za-z0-9_-]{1,128}$"
 """Where a page of a list begins: after the call that has this start time and id."""
 CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """Valid names of a test case: it becomes a folder of that name."""
-HTTP_STATUS = {
-    "invalid_last_event_id": 400,
-    "calls_not_listed": 403,
-    "no_cases": 404,
-    "unknown_call": 404,
-    "call_goes_on": 409,
-    "cases_not_kept": 409,
-    "no_case": 409,
-    "invalid_name": 422,
-}
-"""The status for an error by its code; any other is 503: the store cannot be read, and the reader did nothing wrong."""
 _HIDDEN = ("token_hash", "token_expires_at", "config", "event_ids")
 _encode = msgspec.json.Encoder().encode
 
@@ -65,7 +54,7 @@ _encode = msgspec.json.Encoder().encode
 class Cases(Protocol):
     """Makes test cases of calls (`realtime.testing.cases.desk`).
 
-    Methods block; they raise ClientError with the code `no_case` for a call that gives none.
+    Methods block; they raise ClientError for a call that gives no case.
     """
 
     @property
@@ -98,9 +87,11 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         async def guard(request: Request, *args: P.args, **kwargs: P.kwargs) -> Response:
             try:
                 return gate.http_refusal(request) or await answer(request, *args, **kwargs)
+            except _Refused as refused:
+                return refused.response
             except ClientError as error:
-                told = {"code": error.code, "error": error.message}
-                return JSONResponse(told, HTTP_STATUS.get(error.code, 503))
+                # The store cannot be read, or the call is being resumed: the reader did nothing wrong.
+                return _Refused(503, error.code, error.message).response
 
         return guard
 
@@ -113,7 +104,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         after: Annotated[str | None, Query(pattern=CURSOR)] = None,
     ) -> Response:
         if not settings.lists_calls:
-            raise ClientError("this server is open to everyone and lists no calls", code="calls_not_listed")
+            raise _Refused(403, "calls_not_listed", "this server is open to everyone and lists no calls")
         created_at, _, call_id = (after or "").partition("~")
         # One more than requested tells whether there is a next page.
         found = await shelf.calls(user, (created_at, call_id) if after is not None else None, limit + 1)
@@ -151,7 +142,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         found = await shelf.find(call_id, user)
         if last_event_id is not None:
             if not re.fullmatch(r"[0-9]{1,15}", last_event_id):
-                raise ClientError("Last-Event-ID is the id of an event: a whole number", code="invalid_last_event_id")
+                raise _Refused(400, "invalid_last_event_id", "Last-Event-ID is the id of an event: a whole number")
             after = int(last_event_id)
         if found.ended_at is not None and after >= found.last_seq:
             # With this status a browser stops reconnecting.
@@ -161,15 +152,18 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
     async def made(call_id: str, user: str, name: str, make: Callable[..., T]) -> T:
-        """Make a case of an ended call. Raises ClientError where that is impossible."""
+        """Make a case of an ended call. Raises _Refused where that is impossible."""
         found = await shelf.find(call_id, user)
         if shelf.live(call_id) is not None:
-            raise ClientError("the call goes on: wait for its end", code="call_goes_on")
+            raise _Refused(409, "call_goes_on", "the call goes on: wait for its end")
         if CASE_NAME.fullmatch(name) is None:
-            raise ClientError("a case is named by up to 100 letters, digits, - and _", code="invalid_name")
+            raise _Refused(422, "invalid_name", "a case is named by up to 100 letters, digits, - and _")
         async with making:
             entries = await shelf.entries(call_id)
-            return await asyncio.to_thread(make, found, entries, name)
+            try:
+                return await asyncio.to_thread(make, found, entries, name)
+            except ClientError as error:
+                raise _Refused(409, error.code, error.message) from error
 
     @router.get("/{call_id}/case")
     @guarded
@@ -231,13 +225,13 @@ class _Shelf:
         return page_of(live, after, limit, oldest_first=False)
 
     async def find(self, call_id: str, user: str) -> CallInfo:
-        """Return this user's call. Raises ClientError."""
+        """Return this user's call. Raises _Refused where there is none, ClientError while the store cannot be read."""
         archive, live = self._calls.archive, self.live(call_id)
         info = await archive.info(call_id) if archive is not None else None
         if info is None and live is not None:
             info = _info_of(live)
         if info is None or info.owner != user:
-            raise ClientError("this user has no such call", code="unknown_call")
+            raise _Refused(404, "unknown_call", "this user has no such call")
         return info
 
     async def entries(self, call_id: str, after_seq: int = 0) -> list[Entry]:
@@ -402,5 +396,13 @@ def _info_of(session: Session) -> CallInfo:
     )
 
 
-def _no_cases() -> ClientError:
-    return ClientError("this server makes no test cases of its calls", code="no_cases")
+class _Refused(Exception):
+    """A request gets this error as its response."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.response = JSONResponse({"code": code, "error": message}, status)
+
+
+def _no_cases() -> _Refused:
+    return _Refused(404, "no_cases", "this server makes no test cases of its calls")
