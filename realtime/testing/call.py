@@ -12,10 +12,10 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from fastapi import FastAPI
 
@@ -55,6 +55,7 @@ Model = RealtimeModel | Literal["case", "own"]
 """`case`: the case's model, if any (`models`, or a cassette in the folder `cassette`), else the agent's own. `own`:
 always the agent's own."""
 
+M = TypeVar("M", bound=RealtimeModel)
 OnStep = Callable[[int, float], None]
 """Receives a step's number, from 1, and the ms of the call."""
 Passed = tuple[float, Direction, str, Frame]
@@ -114,7 +115,7 @@ async def play(
         runtime = naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
     else:
         runtime = Runtime.of_loop(loop)
-    stage = _Stage(case, where, agent, model, tools, notes_frames=frames)
+    stage = _Stage(case, where, agent, model, tools, frames)
     with stage.keeping_cassettes():
         return await _play(stage, runtime, config or {}, settings, on_step)
 
@@ -179,7 +180,7 @@ async def _play(
             wall_s=time.perf_counter() - began_s,
             folder=where,
             expected=case.expect,
-            notes=notes_on(stage.stand_ins, stage.logs[0].entries, page.ms),
+            notes=notes_on(stage.models_of(StandInModel), stage.logs[0].entries, page.ms),
         )
     try:
         stage.raise_failures()
@@ -227,85 +228,75 @@ async def serving(make_agent: MakeAgent, settings: ServerSettings, runtime: Runt
         yield app
 
 
+@dataclass(slots=True)
 class _Stage:
     """Replaces the agent's parts with the case's, and follows the calls."""
 
-    def __init__(
-        self,
-        case: Case,
-        folder: Path,
-        agent: MakeAgent | None,
-        model: Model,
-        tools: Tools,
-        *,
-        notes_frames: bool,
-    ) -> None:
-        self.sessions: list[Session] = []
-        self.logs: list[WholeLog] = []
-        self.case, self.folder = case, folder
-        self._agent, self._model, self._tools = agent, model, tools
-        self.notes_frames = notes_frames
-        self._toolkits: list[TestToolkit] = []
-        self._replays: list[RecordedModel] = []
-        self._recordings: list[RecordingModel] = []
-        self.stand_ins: list[StandInModel] = []
-        self.model_frames: list[Passed] = []
-        """Frames between agents and their providers: (loop time, direction, agent, frame)."""
-        self.on_model: Callable[[RealtimeModel], None] = lambda _: None
-        """Called with the model of each agent, before it speaks."""
-        self._failure: CaseError | None = None
-        self.cause: Exception | None = None
-        """The exception of the agent's own function."""
+    case: Case
+    folder: Path
+    agent: MakeAgent | None
+    model: Model
+    tools: Tools
+    notes_frames: bool
+    sessions: list[Session] = field(default_factory=list)
+    logs: list[WholeLog] = field(default_factory=list)
+    models: list[RealtimeModel] = field(default_factory=list)
+    """The models of the agents, each once."""
+    toolkits: list[TestToolkit] = field(default_factory=list)
+    model_frames: list[Passed] = field(default_factory=list)
+    """Frames between agents and their providers: (loop time, direction, agent, frame)."""
+    on_model: Callable[[RealtimeModel], None] = lambda _: None
+    """Called with the model of each agent, before it speaks."""
+    failure: CaseError | None = None
+    cause: Exception | None = None
+    """The exception of the agent's own function."""
 
     async def make_agent(self, user: str, config: SessionConfig, call_id: str) -> RealtimeAgent:
         """See `MakeAgent`. Clients learn little about an error here; the test gets all of it."""
         try:
             return await self._made(user, config, call_id)
         except CaseError as error:
-            self._failure = self._failure or error
+            self.failure = self.failure or error
             raise
         except Exception as error:
             self.cause = error
             raise
 
     async def _made(self, user: str, config: SessionConfig, call_id: str) -> RealtimeAgent:
-        if self._agent is None:
+        if self.agent is None:
             made = RealtimeAgent(AGENT, "", self._model_for(AGENT, None))
         else:
-            agent = await make_agent_of(self._agent, user=user, config=config, call_id=call_id)
+            agent = await make_agent_of(self.agent, user=user, config=config, call_id=call_id)
             if not isinstance(agent, RealtimeAgent):
                 raise CaseError(self.folder, "the agent is a participant of a room", "Play rooms with voice_room.")
             made = agent
             self._check_tools(made)
             made.model = self._model_for(made.name, made.model)
         self.on_model(made.model)
-        if isinstance(made.model, StandInModel) and made.model not in self.stand_ins:
-            self.stand_ins.append(made.model)
-        if isinstance(made.model, RecordedModel) and made.model not in self._replays:
-            self._replays.append(made.model)
-        if isinstance(made.model, RecordingModel) and made.model not in self._recordings:
-            made.model.hold()
-            self._recordings.append(made.model)
+        if made.model not in self.models:
+            self.models.append(made.model)
+            if isinstance(made.model, RecordingModel):
+                made.model.hold()
         if self.notes_frames and isinstance(made.model, TappedModel):
             made.model = self._listening_to(made.model, made.name)
         by_call = tool_results(made.model.cassette) if isinstance(made.model, RecordedModel) else {}
-        toolkit = TestToolkit(made.toolkit, self._tools, self.case.tools, self.folder / CASE_FILE, by_call)
-        self._toolkits.append(toolkit)
+        toolkit = TestToolkit(made.toolkit, self.tools, self.case.tools, self.folder / CASE_FILE, by_call)
+        self.toolkits.append(toolkit)
         made.toolkit = toolkit
         return made
 
     def _model_for(self, name: str, own: RealtimeModel | None) -> RealtimeModel:
-        if isinstance(self._model, RealtimeModel):
-            return self._model
+        if isinstance(self.model, RealtimeModel):
+            return self.model
         stand_in = self.case.models.get(name) or self.case.models.get("*")
-        if stand_in is None and self.case.models and self._model == "case":
+        if stand_in is None and self.case.models and self.model == "case":
             problem = f"there is no model for the agent {name!r}"
             remedy = f"Name it so, or *: the case has {', '.join(self.case.models)}."
             raise CaseError(self.folder / CASE_FILE, problem, remedy, place="models")
-        if stand_in is not None and (self._model == "case" or own is None):
+        if stand_in is not None and (self.model == "case" or own is None):
             return stand_in.model(self.folder)
         cassette = self.folder / CASSETTE_FOLDER
-        if (cassette / CASSETTE_FILE).is_file() and (self._model == "case" or own is None):
+        if (cassette / CASSETTE_FILE).is_file() and (self.model == "case" or own is None):
             return recorded_model(cassette)
         if own is None:
             raise CaseError(
@@ -317,7 +308,7 @@ class _Stage:
         """Check the case's tool names: with a wrong name, the real tool would run."""
         known = [tool.name for tool in agent.toolkit.declarations()]
         for name in self.case.tools:
-            if self._tools != "run" and self.case.models and name not in {*known, *self.case.called_tools}:
+            if self.tools != "run" and self.case.models and name not in {*known, *self.case.called_tools}:
                 problem = f"there is no call of a tool {name!r}, and the agent {agent.name!r} has none"
                 remedy = f"It has: {', '.join(known) or 'none'}."
                 raise CaseError(self.folder / CASE_FILE, problem, remedy, place=f"tools.{name}")
@@ -341,7 +332,11 @@ class _Stage:
     @property
     def secrets(self) -> list[str]:
         """Values that must not be shown."""
-        return [secret for recording in self._recordings for secret in recording.secrets]
+        return [secret for recording in self.models_of(RecordingModel) for secret in recording.secrets]
+
+    def models_of(self, kind: type[M]) -> list[M]:
+        """Return the models of this kind."""
+        return [model for model in self.models if isinstance(model, kind)]
 
     @contextmanager
     def keeping_cassettes(self) -> Iterator[None]:
@@ -349,21 +344,21 @@ class _Stage:
         try:
             yield
         except BaseException as error:
-            for recording in self._recordings:
+            for recording in self.models_of(RecordingModel):
                 for sentence in recording.settle(failed=True):
                     error.add_note(sentence)
             raise
-        for recording in self._recordings:
+        for recording in self.models_of(RecordingModel):
             recording.settle(failed=False)
 
     def raise_failures(self) -> None:
         """Raise the first CaseError that only the model or client learned of."""
-        if self._failure is not None:
-            raise self._failure
-        for toolkit in self._toolkits:
+        if self.failure is not None:
+            raise self.failure
+        for toolkit in self.toolkits:
             if toolkit.failures:
                 raise toolkit.failures[0]
-        for replay in self._replays:
+        for replay in self.models_of(RecordedModel):
             replay.check()
 
 

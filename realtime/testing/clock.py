@@ -26,7 +26,7 @@ import os
 import selectors
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from contextvars import Context
@@ -177,18 +177,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         See `RealWork`. Raises `ValueError` for a negative cost.
         """
         return RealWork(self._works, cost_s, name, limit_s)
-
-    async def real(
-        self,
-        awaitable: Awaitable[T],
-        *,
-        cost_s: float = 0.0,
-        name: str = "real work",
-        limit_s: float = REAL_LIMIT_S,
-    ) -> T:
-        """Await real work, as `real_work` does; return its result when the cost has passed."""
-        async with self.real_work(cost_s, name=name, limit_s=limit_s):
-            return await awaitable
 
     def _deliver_ended(self) -> bool:
         """Charge the real work that has ended."""

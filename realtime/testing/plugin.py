@@ -28,7 +28,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from realtime.testing.guard import Guard
     from realtime.testing.record import CallRecord
     from realtime.testing.room import Users
-
-T = TypeVar("T")
 
 REPORT = "voice-report.html"
 """The path of `--voice-report` without a value."""
@@ -237,7 +235,7 @@ class VoiceCall:
         with _noting_failed(self._records):
             if time == "real" and isinstance(asyncio.get_running_loop(), VirtualLoop):
                 async with real_work(name="the call by the wall clock", limit_s=REALTIME_LIMIT_S):
-                    run = await asyncio.to_thread(_run, call)
+                    run = await asyncio.to_thread(lambda: asyncio.run(call()))
             else:
                 run = await call()
         self._records.append(run.record)
@@ -294,10 +292,6 @@ def _recording(source: Any, options: dict[str, Any]) -> dict[str, Any]:
         return made
 
     return options | {"agent": make_agent, "model": "own"}
-
-
-def _run(call: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    return asyncio.run(call())
 
 
 def _find(request: pytest.FixtureRequest, source: Any) -> Any:

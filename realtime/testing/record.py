@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from realtime.event.base import Item
 from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
@@ -20,6 +20,8 @@ from realtime.state.store import encode_entry
 
 if TYPE_CHECKING:
     from realtime.testing.cases.expected import Expected
+
+E = TypeVar("E", bound=ServerEvent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,10 @@ class CallRecord:
         """The `ts_ms` of the last entry."""
         last = self.entries[-1] if self.entries else None
         return 0 if last is None else getattr(last, "last_ts_ms", last.ts_ms)
+
+    def events(self, kind: type[E]) -> list[E]:
+        """Return the log's events of this kind, in order."""
+        return [entry for entry in self.entries if isinstance(entry, kind)]
 
     def log_bytes(self) -> bytes:
         """Return the log as JSON lines. Two runs of the same case give the same bytes."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from random import Random
 
 import msgspec
@@ -107,18 +109,19 @@ def _expect(what: str, got: object, expected: object) -> None:
         raise AssertionError(f"{what}: got {str(got)[:500]}, expected {str(expected)[:500]}")
 
 
+def _expect_unknown(store: Store, call_id: str) -> None:
+    _expect(f"the unknown or impossible call {call_id[:20]!r}", store.call(call_id), None)
+    _expect(f"the log of the unknown or impossible call {call_id[:20]!r}", store.read(call_id), [])
+    _expect(f"deleting the unknown or impossible call {call_id[:20]!r}", store.delete(call_id), False)
+
+
 def _write(store: Store, call_id: str, entries: Sequence[Entry] = (), *, new: bool = False) -> None:
     store.write([Change(call_id, CallInfo(call_id=call_id) if new else None, entries)])
 
 
 def _check_infos(store: Store) -> None:
-    _expect("an unknown call", store.call("check_nobody"), None)
-    _expect("the log of an unknown call", store.read("check_nobody"), [])
-    _expect("deleting an unknown call", store.delete("check_nobody"), False)
-    for name in ("", "..", "../check", "check/1", "check\x00", "C:\\check", "x" * 5_000, "ü"):
-        _expect(f"a call with the impossible id {name[:20]!r}", store.call(name), None)
-        _expect(f"the log of the impossible id {name[:20]!r}", store.read(name), [])
-        _expect(f"deleting the impossible id {name[:20]!r}", store.delete(name), False)
+    for name in ("check_nobody", "", "..", "../check", "check/1", "check\x00", "C:\\check", "x" * 5_000, "ü"):
+        _expect_unknown(store, name)
     full = CallInfo(
         call_id="check_full",
         owner="anna@example.org",
@@ -240,12 +243,9 @@ def _check_deleting(store: Store) -> None:
     _write(store, "check_gone", [_event(1)], new=True)
     _write(store, "check_stays", [_event(1)], new=True)
     _expect("deleting a call", store.delete("check_gone"), True)
-    _expect("deleting it again", store.delete("check_gone"), False)
-    _expect("a deleted call", store.call("check_gone"), None)
-    _expect("the log of a deleted call", store.read("check_gone"), [])
+    _expect_unknown(store, "check_gone")
     _write(store, "check_gone", [_event(2)])
-    _expect("a deleted call that is written to", store.call("check_gone"), None)
-    _expect("its log", store.read("check_gone"), [])
+    _expect_unknown(store, "check_gone")
     _expect("the log of another call", store.read("check_stays"), [_event(1)])
     _write(store, "check_gone", [_event(3)], new=True)
     _expect("a call made again under its id", store.read("check_gone"), [_event(3)])
@@ -255,28 +255,21 @@ def _check_threads(store: Store) -> None:
     """Check one writing and several reading threads: each reads a complete prefix of the log."""
     entries = [_event(seq) for seq in range(1, 201)]
     _write(store, "check_threads", new=True)
-    wrong: list[str] = []
     done = threading.Event()
 
     def read() -> None:
-        try:
-            while not done.is_set():
-                got = store.read("check_threads")
-                _expect("a log that is being written", got, entries[: len(got)])
-        except Exception as error:
-            wrong.append(repr(error))
+        while not done.is_set():
+            got = store.read("check_threads")
+            _expect("a log that is being written", got, entries[: len(got)])
 
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    try:
-        for at in range(0, len(entries), 10):
-            _write(store, "check_threads", entries[at : at + 10])
-    finally:
-        done.set()
-        for reader in readers:
-            reader.join()
-    _expect("what the readers met", wrong, [])
+    with ThreadPoolExecutor(3) as pool:
+        readers = [pool.submit(read) for _ in range(3)]
+        try:
+            for at in range(0, len(entries), 10):
+                _write(store, "check_threads", entries[at : at + 10])
+        finally:
+            done.set()
+    _expect("what the readers met", [repr(error) for one in readers if (error := one.exception())], [])
     _expect("the log that was written while others read", store.read("check_threads"), entries)
 
 
@@ -284,18 +277,12 @@ def _check_reopening(open_store: Callable[[], Store], random: Random) -> None:
     """Check that pieces written by separate openings of the store are kept."""
     entries = some_entries(random, 60)
     for at in range(0, len(entries), 20):
-        store = open_store()
-        try:
+        with closing(open_store()) as store:
             _expect("a call after the store was closed and opened", store.read("check_again"), entries[:at])
             _write(store, "check_again", entries[at : at + 20], new=at == 0)
-        finally:
-            store.close()
-    store = open_store()
-    try:
+    with closing(open_store()) as store:
         _expect("the whole log after the last opening", store.read("check_again"), entries)
         info = store.call("check_again")
         _expect("its last seq", info and info.last_seq, last_seq_of(entries[-1]))
         calls = [info.call_id for info in store.calls("check_bert")]
         _expect("the calls of an owner after the last opening", calls, [f"check_bert_{day}" for day in (5, 4, 3, 2, 1)])
-    finally:
-        store.close()

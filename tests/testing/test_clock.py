@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 
@@ -27,6 +27,11 @@ def this_loop() -> VirtualLoop:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     return loop
+
+
+async def in_real_time(work: Awaitable[object], cost_s: float) -> object:
+    async with this_loop().real_work(cost_s):
+        return await work
 
 
 @pytest.fixture
@@ -493,7 +498,7 @@ def test_real_work_ends_in_the_order_in_which_it_began_whichever_is_faster(
         ended: list[tuple[str, float]] = []
 
         async def work(name: str, really_s: float) -> None:
-            await this_loop().real(answer_of_a_thread("", really_s), cost_s=cost_s)
+            await in_real_time(answer_of_a_thread("", really_s), cost_s)
             ended.append((name, this_loop().time()))
 
         async with asyncio.TaskGroup() as group:
@@ -518,7 +523,7 @@ def test_real_work_inside_real_work_belongs_to_it() -> None:
     async def main() -> float:
         async with real_work(0.5), real_work(0.25):
             assert await asyncio.to_thread(str, 1) == "1"
-            await asyncio.create_task(this_loop().real(answer_of_a_thread(""), cost_s=3))
+            await asyncio.create_task(in_real_time(answer_of_a_thread(""), 3))
         return this_loop().time()
 
     assert run(main()) == 0.5
@@ -536,7 +541,7 @@ def test_an_error_leaves_real_work_after_its_cost() -> None:
 
 def test_cancelling_leaves_real_work_at_once_and_for_nothing() -> None:
     async def main() -> float:
-        task = asyncio.create_task(this_loop().real(asyncio.Event().wait(), cost_s=0.5))
+        task = asyncio.create_task(in_real_time(asyncio.Event().wait(), 0.5))
         await this_loop().settle()
         task.cancel()
         with suppress(asyncio.CancelledError):

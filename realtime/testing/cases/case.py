@@ -21,6 +21,7 @@ from realtime.event.config import SessionConfig
 from realtime.state.files import replace_file
 from realtime.testing.cases.expected import Expected
 from realtime.testing.cases.stand_in import StandIn
+from realtime.testing.client.outbox import Client
 from realtime.testing.client.steps import BargeIn, Ms, Speak, Step, WaitUntilHeard
 from realtime.testing.errors import CaseError
 
@@ -32,7 +33,6 @@ AUDIO_SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".pcm", ".raw"})
 _USER_NAME = re.compile(r"[^/?#%\\\x00-\x1f\x7f]{1,100}")
 """Names that can be a part of a path."""
 
-Client = Literal["realtime.v1", "json", "agentscope1"]
 T = TypeVar("T")
 
 

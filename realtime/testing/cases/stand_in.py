@@ -156,18 +156,18 @@ class StandIn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 class StandInModel(RealtimeModel):
     """See `StandIn`. Each connection continues where the previous one stopped."""
 
-    def __init__(self, what: StandIn, folder: Path, file: str = "case.json") -> None:
-        self._what = what
-        self._profile = MANUAL_PROFILE if what.turns == "none" else PROFILE
-        self._heard = deque(what.hears)
+    def __init__(self, stand_in: StandIn, folder: Path, file: str = "case.json") -> None:
+        self.stand_in = stand_in
+        self._profile = MANUAL_PROFILE if stand_in.turns == "none" else PROFILE
+        self._heard = deque(stand_in.hears)
         self._began_s: float | None = None
-        self._sounds = {said: _sound(said, self._profile, folder) for said in _sayings(what)}
-        self._answers = iter(what.answers)
+        self._sounds = {said: _sound(said, self._profile.output_rate_hz, folder) for said in _sayings(stand_in)}
+        self._answers = iter(stand_in.answers)
         self._now: Callable[[], float] = lambda: 0.0
         self.asked_s: list[float] = []
         """Times of its requests, by the clock of its call."""
-        if what.turns == "positions":
-            for number, hear in enumerate(what.hears, 1):
+        if stand_in.turns == "positions":
+            for number, hear in enumerate(stand_in.hears, 1):
                 if None in (hear.from_ms, hear.to_ms, hear.noticed_ms, hear.ended_ms):
                     raise CaseError(
                         folder / file,
@@ -191,16 +191,6 @@ class StandInModel(RealtimeModel):
         ear.line = line = _Line(ear.react, self._profile, "scripted_1", settings, on_event, history(), strict=True)
         return line
 
-    @property
-    def answers(self) -> tuple[Answer, ...]:
-        """The answers of the case."""
-        return self._what.answers
-
-    @property
-    def otherwise(self) -> Answer | None:
-        """See `StandIn`."""
-        return self._what.otherwise
-
     def next_words(self) -> str:
         """Return the words of the turn that just ended."""
         return self._heard.popleft().text if self._heard else ""
@@ -211,7 +201,7 @@ class StandInModel(RealtimeModel):
         `now_ms` is ms of the call. Where positions are known, these are all words that began by then: turns found
         differently still have their words.
         """
-        if self._what.turns != "positions":
+        if self.stand_in.turns != "positions":
             return self.next_words()
         words = []
         while self._heard and (self._heard[0].from_ms or 0) <= now_ms:
@@ -220,18 +210,18 @@ class StandInModel(RealtimeModel):
 
     def next_position(self) -> Hear | None:
         """Return the next turn by its positions."""
-        return self._heard.popleft() if self._heard and self._what.turns == "positions" else None
+        return self._heard.popleft() if self._heard and self.stand_in.turns == "positions" else None
 
     def detector(self, turn_detection: TurnDetection | str | None) -> Detector | None:
         """Make a connection's detector with its settings; None where it has none or does not decide."""
-        if self._what.turns != "detector" or turn_detection == "none":
+        if self.stand_in.turns != "detector" or turn_detection == "none":
             return None
         return silero_detector(turn_detection if isinstance(turn_detection, TurnDetection) else TurnDetection())
 
     def next_answer(self) -> Iterator[Step]:
         """Return the steps of the next answer."""
         self.asked_s.append(self._now())
-        yield from self._steps(next(self._answers, self._what.otherwise))
+        yield from self._steps(next(self._answers, self.stand_in.otherwise))
 
     def _steps(self, answer: Answer | None) -> Iterator[Step]:
         match answer:
@@ -384,14 +374,14 @@ def _wants(settings: Settings, switch: str) -> bool:
     return getattr(settings.turn_detection, switch, None) is not False
 
 
-def _sayings(what: StandIn) -> list[Say]:
-    answers = [one.before if isinstance(one, Call) else one for one in (*what.answers, what.otherwise)]
+def _sayings(stand_in: StandIn) -> list[Say]:
+    answers = [one.before if isinstance(one, Call) else one for one in (*stand_in.answers, stand_in.otherwise)]
     return [one for one in answers if isinstance(one, Say)]
 
 
-def _sound(said: Say, profile: Profile, folder: Path) -> bytes:
-    """Return the answer and its silence as pcm16 at the model's rate."""
-    return _voice(said, profile.output_rate_hz, folder) + bytes(bytes_of(said.open_ms, profile.output_rate_hz))
+def _sound(said: Say, rate_hz: int, folder: Path) -> bytes:
+    """Return the answer and its silence as pcm16."""
+    return _voice(said, rate_hz, folder) + bytes(bytes_of(said.open_ms, rate_hz))
 
 
 def _voice(said: Say, rate_hz: int, folder: Path) -> bytes:

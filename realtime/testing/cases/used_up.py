@@ -20,8 +20,9 @@ def notes_on(models: Iterable[StandInModel], entries: Sequence[Entry], ms: Calla
 
 def _notes(model: StandInModel, withdrawn_ms: Sequence[int], ms: Callable[[float], float]) -> list[str]:
     asked_ms = [ms(at_s) for at_s in model.asked_s]
+    answers = model.stand_in.answers
     notes = []
-    for number, (answer, from_ms) in enumerate(zip(model.answers, asked_ms, strict=False), 1):
+    for number, (answer, from_ms) in enumerate(zip(answers, asked_ms, strict=False), 1):
         until_ms = asked_ms[number] if number < len(asked_ms) else float("inf")
         # A log counts whole ms.
         at_ms = next((at_ms for at_ms in withdrawn_ms if from_ms - 1 <= at_ms < until_ms), None)
@@ -30,11 +31,11 @@ def _notes(model: StandInModel, withdrawn_ms: Sequence[int], ms: Callable[[float
                 f"Answer {number} of the case, {_named(answer)}, was used up by a turn that ended in haste and was "
                 f"withdrawn at {at_ms / 1000:.2f} s; the same turn takes another answer when it is over."
             )
-    late_ms = asked_ms[len(model.answers) :]
-    if late_ms and model.otherwise is None:
+    late_ms = asked_ms[len(answers) :]
+    if late_ms and model.stand_in.otherwise is None:
         times = ", ".join(f"{at_ms / 1000:.2f} s" for at_ms in late_ms)
         notes.append(
-            f"The case has {len(model.answers)} answers and was asked for {len(asked_ms)}: at {times} the model said "
+            f"The case has {len(answers)} answers and was asked for {len(asked_ms)}: at {times} the model said "
             "nothing. Add to `answers`, or say what comes `otherwise`."
         )
     return notes

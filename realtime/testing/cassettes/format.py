@@ -117,12 +117,11 @@ class AudioRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclass(frozen=True, slots=True)
 class Cassette:
-    """A cassette in memory. `numbers` holds the file's line number for each of `lines`."""
+    """A cassette in memory. `lines` are those after the header."""
 
     file: Path
     header: Header
     lines: tuple[Line, ...]
-    numbers: tuple[int, ...]
     sound: dict[str, bytes]
     """Speech by file name: pcm16, or raw bytes."""
 
@@ -182,7 +181,7 @@ def read_cassette(path: str | Path) -> Cassette:
     if not any(isinstance(line, FrameLine) for line in lines):
         raise CaseError(file, "the cassette holds no frame", RECORD_AGAIN)
     _check_order(file, lines)
-    return Cassette(file, header, lines, tuple(range(2, len(rows) + 1)), _read_sound(file, header, lines))
+    return Cassette(file, header, lines, _read_sound(file, header, lines))
 
 
 def _read_header(file: Path, row: bytes) -> Header:

@@ -15,6 +15,7 @@ import logging
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
@@ -204,12 +205,10 @@ async def _pump(
     direction: Direction,
 ) -> None:
     """Pass on every message until either side is gone."""
-    try:
+    with suppress(ConnectionClosed):  # `_relay` asks both sides how they ended
         async for message in source:
             recorder.frame(direction, message)
             await target.send(message)
-    except ConnectionClosed:
-        pass  # `_relay` asks both sides how they ended
 
 
 def _sendable(code: int) -> int:

@@ -118,7 +118,7 @@ class Replay:
 
     def place(self, index: int) -> str:
         """Return a line's place as `file:line`."""
-        return f"{self.cassette.file}:{self.cassette.numbers[index]}"
+        return f"{self.cassette.file}:{index + 2}"  # behind the header
 
     def leftovers(self) -> list[str]:
         """Return the recorded frames that we did not send."""

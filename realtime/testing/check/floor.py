@@ -64,21 +64,18 @@ class RoomRun(Run):
     @cached_property
     def names(self) -> dict[str, str]:
         """Participants' names by id, agents and humans; a renamed one has the last name."""
-        return {one.participant_id: one.name for one in self.record.entries if isinstance(one, s.ServerRoomJoinedEvent)}
+        return {one.participant_id: one.name for one in self.record.events(s.ServerRoomJoinedEvent)}
 
     @cached_property
     def agents(self) -> frozenset[str]:
         """The ids of the agents that were in the room."""
-        return frozenset(
-            one.participant_id
-            for one in self.record.entries
-            if isinstance(one, s.ServerRoomJoinedEvent) and one.kind == "agent"
-        )
+        joined = self.record.events(s.ServerRoomJoinedEvent)
+        return frozenset(one.participant_id for one in joined if one.kind == "agent")
 
     @cached_property
     def floors(self) -> list[s.ServerRoomFloorEvent]:
         """The passing of the floor, in order."""
-        return [one for one in self.record.entries if isinstance(one, s.ServerRoomFloorEvent)]
+        return self.record.events(s.ServerRoomFloorEvent)
 
     def floor_went_to(self, *names: str) -> RoomRun:
         """The floor went to these agents in order, and to no others."""
@@ -203,15 +200,14 @@ class RoomRun(Run):
     @cached_property
     def _wrote(self) -> dict[str, str]:
         """Participants' ids by human item, from the log."""
-        return {one.item.id: one.agent_id for one in self.record.entries if isinstance(one, s.AgentItemAddedEvent)}
+        return {one.item.id: one.agent_id for one in self.record.events(s.AgentItemAddedEvent)}
 
     @cached_property
     def _called(self) -> dict[str, set[str]]:
         """All names of each participant, by id."""
         called: dict[str, set[str]] = {}
-        for one in self.record.entries:
-            if isinstance(one, s.ServerRoomJoinedEvent):
-                called.setdefault(one.participant_id, set()).add(one.name)
+        for one in self.record.events(s.ServerRoomJoinedEvent):
+            called.setdefault(one.participant_id, set()).add(one.name)
         return called
 
     def _first_difference(self, said: Sequence[tuple[float, str]], got: str) -> list[float]:

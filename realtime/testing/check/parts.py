@@ -321,6 +321,7 @@ class Latency(Fluent):
     def __init__(self, run: Subject, stage: str = "heard") -> None:
         self._run = run
         self._stage = stage
+        self._told = run.record.events(s.ServerLatencyEvent)
         self.samples: list[tuple[UserTurn, float]] = self._measured()
         self.unanswered: list[tuple[UserTurn, float]] = self._waited()
         """Turns without a response, each with the ms that the user waited."""
@@ -336,7 +337,7 @@ class Latency(Fluent):
         Stages are `turn_end`, `transcript`, `response`, `first_token`, `first_audio`, `heard`, each from the end of the
         user's voice; or a stage of `server_latency` as the server measured it.
         """
-        known = [*STAGES, *sorted({stage for event in self._told() for stage in event.stages_ms})]
+        known = [*STAGES, *sorted({stage for event in self._told for stage in event.stages_ms})]
         if name not in known:
             raise ValueError(f"there is no stage {name!r}: use one of {', '.join(known)}")
         return Latency(self._run, name)
@@ -396,9 +397,6 @@ class Latency(Fluent):
     def _what(self) -> str:
         return STAGES.get(self._stage, self._stage)
 
-    def _told(self) -> list[s.ServerLatencyEvent]:
-        return [entry for entry in self._run.record.entries if isinstance(entry, s.ServerLatencyEvent)]
-
     def _measured(self) -> list[tuple[UserTurn, float]]:
         return [(turn, ms) for turn in self._run.user_turns if (ms := self._of(turn)) is not None]
 
@@ -433,7 +431,7 @@ class Latency(Fluent):
         answers = [one for one in self._run.responses if _is_answer(one, turn)]
         if self._stage not in STAGES:
             ids = {one.id for one in answers}
-            told = (event.stages_ms.get(self._stage) for event in self._told() if event.response_id in ids)
+            told = (event.stages_ms.get(self._stage) for event in self._told if event.response_id in ids)
             return next((float(ms) for ms in told if ms is not None), None)
         if self._stage == "turn_end":
             at_ms = turn.ended_ms

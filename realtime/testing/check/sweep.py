@@ -260,5 +260,5 @@ def _goes_on(run: Run) -> None:
     said = {speech.response_id for speech in run.speeches if speech.played or (speech.written and speech.text)}
     if not any(answer.created_seq > turn.ended_seq and answer.id in said for answer in run.responses):
         run.fail("The interruption was never answered.", turn.ended_ms)
-    if not any(isinstance(entry, s.ServerSessionEndedEvent) for entry in run.record.entries):
+    if not run.record.events(s.ServerSessionEndedEvent):
         run.fail("The call did not end.", float(run.record.duration_ms))

@@ -39,9 +39,7 @@ class Speaker:
     Times are seconds of the caller's clock. Offsets are samples of an item.
     """
 
-    def __init__(self, rate_hz: int = OUTPUT_HZ, latency_s: float = OUTPUT_LATENCY_S) -> None:
-        self._rate_hz = rate_hz
-        self._latency_s = latency_s
+    def __init__(self) -> None:
         self._runs: list[_Run] = []
         self._first_unheard = 0
         self._heard: dict[str, int] = {}
@@ -108,7 +106,7 @@ class Speaker:
         for run in self._runs:
             if run.item_id in counted:
                 if run.n_samples >= left:
-                    return run.from_s + left / self._rate_hz + self._latency_s
+                    return run.from_s + left / OUTPUT_HZ + OUTPUT_LATENCY_S
                 left -= run.n_samples
         return None
 
@@ -122,18 +120,18 @@ class Speaker:
             return None
         for run in reversed(self._runs):
             if counted is None or run.item_id in counted:
-                return self._end_of(run) + self._latency_s
+                return self._end_of(run) + OUTPUT_LATENCY_S
         return 0.0
 
     def runs(self) -> list[tuple[str, int, float, bytes]]:
         """Return all played audio: (item, offset, time when it became audible, pcm)."""
-        return [(run.item_id, run.offset, run.from_s + self._latency_s, run.pcm()) for run in self._runs]
+        return [(run.item_id, run.offset, run.from_s + OUTPUT_LATENCY_S, run.pcm()) for run in self._runs]
 
     def _end_of(self, run: _Run) -> float:
-        return run.from_s + run.n_samples / self._rate_hz
+        return run.from_s + run.n_samples / OUTPUT_HZ
 
     def _heard_of(self, run: _Run, now: float) -> int:
-        return min(run.n_samples, max(0, round((now - self._latency_s - run.from_s) * self._rate_hz)))
+        return min(run.n_samples, max(0, round((now - OUTPUT_LATENCY_S - run.from_s) * OUTPUT_HZ)))
 
     def _advance(self, now: float) -> None:
         runs = self._runs
@@ -149,7 +147,7 @@ class Speaker:
         taken: list[_Run] = []
         while len(self._runs) > self._first_unheard:
             run = self._runs[-1]
-            played = min(run.n_samples, max(0, round((now - run.from_s) * self._rate_hz)))
+            played = min(run.n_samples, max(0, round((now - run.from_s) * OUTPUT_HZ)))
             if played == run.n_samples:
                 break
             rest = run.pcm()[played * SAMPLE_BYTES :]

@@ -30,15 +30,10 @@ def run_data(
     frames, left_out = rows(record)
     audio = mixed_flac(record.lanes, max_audio_bytes)
     step_ms = bucket_ms(duration_ms)
-    data = {
-        "name": record.name,
+    data = msgspec.structs.asdict(digest) | {
         "judged": judged,
-        "failure": digest.failure,
         "duration_ms": duration_ms,
         "wall_s": record.wall_s,
-        "latency_p50_ms": digest.latency_p50_ms,
-        "latency_p95_ms": digest.latency_p95_ms,
-        "barge_ins": digest.barge_ins,
         "late_samples": record.late_samples,
         "step_ms": step_ms,
         "lanes": [_lane(lane, step_ms) for lane in _lanes(record, story)],
@@ -49,9 +44,7 @@ def run_data(
         "script": [[one.who, one.from_ms, one.to_ms, one.text or "", one.barge_in] for one in record.spoken],
         "floor": story.floor,
         "moments": story.moments,
-        "frames": [
-            [row.ts_ms, row.leg, row.direction, row.who, row.kind, row.text, row.more, row.until_ms] for row in frames
-        ],
+        "frames": [msgspec.structs.astuple(row) for row in frames],
         "frames_left_out": left_out,
         "audio": audio,
         "silent": not any(lane.pcm for lane in record.lanes),

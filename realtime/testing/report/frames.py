@@ -34,8 +34,8 @@ class Row(msgspec.Struct):
     who: str
     kind: str
     text: str
+    more: int
     until_ms: float
-    more: int = 0
 
 
 def rows(record: CallRecord) -> tuple[list[Row], int]:
@@ -55,7 +55,7 @@ def rows(record: CallRecord) -> tuple[list[Row], int]:
             latest.pop(key, None)
             continue
         text = _bounded(frame.text)
-        row = Row(frame.ts_ms, leg, frame.direction, frame.who, _kind(frame.text), text, until_ms=frame.ts_ms)
+        row = Row(frame.ts_ms, leg, frame.direction, frame.who, _kind(frame.text), text, 0, frame.ts_ms)
         latest[key] = row
         made.append(row)
     return made, left_out

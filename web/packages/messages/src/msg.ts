@@ -11,10 +11,8 @@ import {
   type BlockType,
   type ContentBlock,
   type ContentBlockInput,
-  type FinishedReason,
   type MsgData,
   type Role,
-  type Usage,
   readMsgData,
 } from "./types.generated.ts";
 
@@ -29,6 +27,9 @@ export type MsgFields = MsgOptions & { name: string; content?: ContentLike };
 
 /** The block with this `type`. */
 export type BlockOf<Type extends BlockType> = Extract<ContentBlock, { type: Type }>;
+
+/** The fields of a message, which its class does not repeat. */
+export interface Msg extends MsgData {}
 
 const readBlock = byType(BLOCK_READERS);
 
@@ -71,19 +72,7 @@ export function hasContentBlocks(msg: MsgData, type?: BlockType | readonly Block
  * It is `MsgData` with methods: the same fields, the same JSON. Throws a TypeError for a role that does not exist or
  * that may not hold a block that is given (user: text and data; system: text; assistant: all).
  */
-export class Msg implements MsgData {
-  id: string;
-  name: string;
-  role: Role;
-  content: ContentBlock[];
-  metadata: Record<string, unknown>;
-  created_at: string;
-  finished_at: string | null;
-  usage: Usage | null;
-  finished_reason: FinishedReason | null;
-  structured_output: Record<string, unknown> | null;
-  error: string | null;
-
+export class Msg {
   constructor(name: string, content: ContentLike | undefined, role: Role, options: MsgOptions = {}) {
     const data = readMsgData(
       { id: newId(), created_at: now(), ...given(options), name, role, content: blocks(content) },
@@ -93,17 +82,7 @@ export class Msg implements MsgData {
     const stranger = data.content.find((block) => !allowed.includes(block.type));
     if (stranger) throw new TypeError(`a ${role} message holds no ${stranger.type} block`);
     if (data.usage !== null && role !== "assistant") throw new TypeError("only assistant messages have usage");
-    this.id = data.id;
-    this.name = data.name;
-    this.role = data.role;
-    this.content = data.content;
-    this.metadata = data.metadata;
-    this.created_at = data.created_at;
-    this.finished_at = data.finished_at;
-    this.usage = data.usage;
-    this.finished_reason = data.finished_reason;
-    this.structured_output = data.structured_output;
-    this.error = data.error;
+    Object.assign(this, data);
   }
 
   /** The message of one reply, from its start event on. Throws a TypeError where no reply starts. */
@@ -164,31 +143,27 @@ export class Msg implements MsgData {
   }
 }
 
-/** A message of a user: text and data blocks. */
-export function UserMsg(fields: MsgFields): Msg;
-export function UserMsg(name: string, content?: ContentLike, options?: MsgOptions): Msg;
-export function UserMsg(name: string | MsgFields, content?: ContentLike, options?: MsgOptions): Msg {
-  return make("user", name, content, options);
+/** Makes messages of one role, from an object of fields or from a name. */
+export interface MsgMaker {
+  (fields: MsgFields): Msg;
+  (name: string, content?: ContentLike, options?: MsgOptions): Msg;
 }
+
+/** A message of a user: text and data blocks. */
+export const UserMsg = makerOf("user");
 
 /** A message of an assistant: any blocks. */
-export function AssistantMsg(fields: MsgFields): Msg;
-export function AssistantMsg(name: string, content?: ContentLike, options?: MsgOptions): Msg;
-export function AssistantMsg(name: string | MsgFields, content?: ContentLike, options?: MsgOptions): Msg {
-  return make("assistant", name, content, options);
-}
+export const AssistantMsg = makerOf("assistant");
 
 /** A system prompt: text blocks. */
-export function SystemMsg(fields: MsgFields): Msg;
-export function SystemMsg(name: string, content?: ContentLike, options?: MsgOptions): Msg;
-export function SystemMsg(name: string | MsgFields, content?: ContentLike, options?: MsgOptions): Msg {
-  return make("system", name, content, options);
-}
+export const SystemMsg = makerOf("system");
 
-function make(role: Role, name: string | MsgFields, content?: ContentLike, options?: MsgOptions): Msg {
-  if (typeof name === "string") return new Msg(name, content, role, options);
-  const { name: sender, content: parts, ...others } = name;
-  return new Msg(sender, parts, role, others);
+function makerOf(role: Role): MsgMaker {
+  return (name: string | MsgFields, content?: ContentLike, options?: MsgOptions): Msg => {
+    if (typeof name === "string") return new Msg(name, content, role, options);
+    const { name: sender, content: parts, ...others } = name;
+    return new Msg(sender, parts, role, others);
+  };
 }
 
 function given(options: MsgOptions): MsgOptions {

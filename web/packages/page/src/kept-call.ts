@@ -5,6 +5,8 @@
 
 import type { Played, ResumeToken } from "@realtime-voice/client";
 import type { Captions } from "./captions.ts";
+import { asRecord } from "./json.ts";
+import { type MakeStorage, keep, readKept } from "./storage.ts";
 
 export interface KeptCall {
   /** Of the socket's path. */
@@ -17,11 +19,11 @@ export interface KeptCall {
 
 /** Storage for one call per page; `page` is the page's address, since a host may serve several. */
 export class CallStorage {
-  readonly #storage: () => Pick<Storage, "getItem" | "setItem" | "removeItem">;
+  readonly #storage: MakeStorage;
   readonly #name: string;
 
   /** `storage` throws where the browser forbids it. */
-  constructor(storage: () => Pick<Storage, "getItem" | "setItem" | "removeItem">, page: string) {
+  constructor(storage: MakeStorage, page: string) {
     this.#storage = storage;
     this.#name = `realtime.call ${new URL(page).pathname}`;
   }
@@ -29,7 +31,7 @@ export class CallStorage {
   /** The call to resume; null where there is none that can be read. */
   load(): KeptCall | null {
     try {
-      const kept: unknown = JSON.parse(this.#storage().getItem(this.#name) ?? "null");
+      const kept: unknown = JSON.parse(readKept(this.#storage, this.#name) ?? "null");
       return isKeptCall(kept) ? kept : null;
     } catch {
       return null;
@@ -38,35 +40,23 @@ export class CallStorage {
 
   /** Keeps the call; where the browser has no storage or no room, it ends with the page. */
   save(call: KeptCall): void {
-    try {
-      this.#storage().setItem(this.#name, JSON.stringify(call));
-    } catch {
-      this.forget();
-    }
+    keep(this.#storage, this.#name, JSON.stringify(call));
   }
 
   forget(): void {
-    try {
-      this.#storage().removeItem(this.#name);
-    } catch {
-      // A browser that forbids storage keeps nothing.
-    }
+    keep(this.#storage, this.#name, null);
   }
 }
 
 function isKeptCall(value: unknown): value is KeptCall {
-  if (!isRecord(value) || !isRecord(value["resumeToken"])) return false;
-  const { token, withinMs } = value["resumeToken"];
-  const { captions, lastPlayed } = value;
+  const { sessionId, resumeToken, captions, lastPlayed } = asRecord(value);
+  const { token, withinMs } = asRecord(resumeToken);
+  const { bubbles, latencies } = asRecord(captions);
   return (
-    typeof value["sessionId"] === "string" &&
+    typeof sessionId === "string" &&
     typeof token === "string" &&
     typeof withinMs === "number" &&
-    (captions === null || (isRecord(captions) && Array.isArray(captions["bubbles"]) && isRecord(captions["latencies"]))) &&
-    (lastPlayed === null || (isRecord(lastPlayed) && typeof lastPlayed["itemId"] === "string"))
+    (captions === null || (Array.isArray(bubbles) && typeof latencies === "object" && latencies !== null)) &&
+    (lastPlayed === null || typeof asRecord(lastPlayed)["itemId"] === "string")
   );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

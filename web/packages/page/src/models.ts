@@ -1,6 +1,8 @@
 /** The models that the server offers: reading its list, choosing one, remembering the choice, and words for each. */
 
+import { asRecord, asText } from "./json.ts";
 import { besidePage } from "./server-info.ts";
+import { keep, readKept } from "./storage.ts";
 import { type ModelInfo, readModelInfo } from "./words.ts";
 
 const REMEMBERED_AS = "realtime.model";
@@ -87,25 +89,9 @@ export function hearingWords({ heardBy, readBy, mayCost }: OfferedModel, here: b
 
 /** The choice of an earlier visit; null where there is none. */
 export function rememberedModel(): string | null {
-  try {
-    return localStorage.getItem(REMEMBERED_AS);
-  } catch {
-    return null;
-  }
+  return readKept(() => localStorage, REMEMBERED_AS);
 }
 
 export function rememberModel(name: string): void {
-  try {
-    localStorage.setItem(REMEMBERED_AS, name);
-  } catch {
-    // The choice holds for this visit.
-  }
-}
-
-function asRecord(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-function asText(value: unknown): string {
-  return typeof value === "string" ? value : "";
+  keep(() => localStorage, REMEMBERED_AS, name);
 }

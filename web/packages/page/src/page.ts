@@ -11,7 +11,7 @@ import { callUrl, fetchServerInfo } from "./server-info.ts";
 import type { CallState } from "./state.ts";
 import { CaptionsView } from "./view/captions-view.ts";
 import { browserUserId } from "./user.ts";
-import { byId, setText } from "./view/elements.ts";
+import { byId, drawnOncePerFrame, setText } from "./view/elements.ts";
 import { InspectorView } from "./view/inspector-view.ts";
 import { ModelView } from "./view/model-view.ts";
 import { NoticesView } from "./view/notices-view.ts";
@@ -54,7 +54,6 @@ let call: Call | null = null;
 /** What is kept of the call for a reload. */
 let kept: KeptCall | null = null;
 let opening: Promise<Call> | null = null;
-let drawing = false;
 /** The last typed text, until the conversation has it. */
 let unsaid = "";
 
@@ -187,34 +186,28 @@ function showLevel(side: "user" | "agent", rms: number): void {
   }
 }
 
-/** Draws once with the next frame. */
-function draw(): void {
-  if (drawing) return;
-  drawing = true;
-  requestAnimationFrame(() => {
-    drawing = false;
-    const state = stateNow();
-    const running = state !== null && state !== "ended";
-    const talking = running && call?.hasMicrophone === true;
-    stage.dataset["state"] = state ?? "idle";
-    stage.dataset["talking"] = String(talking);
-    const line = byId("state", HTMLElement);
-    // A user who talks hears whose turn it is: a screen reader would talk into the call.
-    line.ariaLive = talking && state !== "reconnecting" ? "off" : "polite";
-    setText(line, stateWords(state, talking));
-    const start = call?.needsClick ? "Go on talking" : "Start talking";
-    setText(byId("talk-label", HTMLElement), talking ? "End call" : start);
-    mute.hidden = !talking;
-    mute.setAttribute("aria-pressed", String(call?.muted ?? false));
-    setText(mute, call?.muted ? "Unmute" : "Mute");
-    interrupt.hidden = state !== "speaking";
-    end.hidden = !running || talking;
-    voice.disabled = running;
-    models.disabled = running;
-    captions.render(call?.state.captions ?? NO_CAPTIONS);
-    inspector.render();
-  });
-}
+const draw = drawnOncePerFrame(() => {
+  const state = stateNow();
+  const running = state !== null && state !== "ended";
+  const talking = running && call?.hasMicrophone === true;
+  stage.dataset["state"] = state ?? "idle";
+  stage.dataset["talking"] = String(talking);
+  const line = byId("state", HTMLElement);
+  // A user who talks hears whose turn it is: a screen reader would talk into the call.
+  line.ariaLive = talking && state !== "reconnecting" ? "off" : "polite";
+  setText(line, stateWords(state, talking));
+  const start = call?.needsClick ? "Go on talking" : "Start talking";
+  setText(byId("talk-label", HTMLElement), talking ? "End call" : start);
+  mute.hidden = !talking;
+  mute.setAttribute("aria-pressed", String(call?.muted ?? false));
+  setText(mute, call?.muted ? "Unmute" : "Mute");
+  interrupt.hidden = state !== "speaking";
+  end.hidden = !running || talking;
+  voice.disabled = running;
+  models.disabled = running;
+  captions.render(call?.state.captions ?? NO_CAPTIONS);
+  inspector.render();
+});
 
 function stateNow(): CallState | null {
   return call && stateOf(call);

@@ -1,5 +1,6 @@
 /** Addresses of the server's endpoints, and what it reports before a call. */
 
+import { asRecord, asTexts } from "./json.ts";
 import { type ModelInfo, readModelInfo } from "./words.ts";
 
 export interface ServerInfo {
@@ -20,22 +21,24 @@ export function besidePage(page: string, path: string): URL {
 
 /** The address of a new call's socket. */
 export function callUrl(page: string, userId: string, sessionId: string): string {
-  const url = besidePage(page, `ws/${encodeURIComponent(userId)}/${encodeURIComponent(sessionId)}`);
+  return asSocket(besidePage(page, `ws/${encodeURIComponent(userId)}/${encodeURIComponent(sessionId)}`)).href;
+}
+
+/** The address with the protocol of a socket. */
+export function asSocket(url: URL): URL {
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  return url.href;
+  return url;
 }
 
 /** What the server reports of itself; null where it does not answer. */
 export async function fetchServerInfo(page: string): Promise<ServerInfo | null> {
   try {
     const response = await fetch(besidePage(page, "api/info"), { cache: "no-store" });
-    const body: unknown = response.ok ? await response.json() : {};
-    const fields = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
-    const notices = Array.isArray(fields["notices"]) ? fields["notices"] : [];
+    const fields = asRecord(response.ok ? await response.json() : {});
     return {
       model: readModelInfo(fields["model"]),
       refused: [401, 403, 429].includes(response.status),
-      notices: notices.filter((text) => typeof text === "string"),
+      notices: asTexts(fields["notices"]),
     };
   } catch {
     return null;

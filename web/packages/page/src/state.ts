@@ -52,18 +52,18 @@ export function foldActivity(activity: Activity, event: ServerEvent | LocalSigna
       // A turn may be committed after its response began: then the response counts.
       return { ...activity, hearing: false, awaiting: activity.responses.length === 0 };
     case "text_sent":
+    // Another response answers the result.
+    case "agent_response_tool_use_done":
       return { ...activity, awaiting: true };
     case "agent_input_cleared":
       return { ...activity, hearing: false, awaiting: false };
     case "agent_item_deleted":
+    case "agent_error":
       return { ...activity, awaiting: false };
     case "agent_response_created":
       return { ...activity, awaiting: false, responses: [...activity.responses, event.response_id] };
     case "agent_response_done":
       return { ...activity, responses: activity.responses.filter((id) => id !== event.response_id) };
-    case "agent_response_tool_use_done":
-      // Another response answers the result.
-      return { ...activity, awaiting: true };
     case "voice_waiting":
       return { ...activity, voiceWaits: true };
     case "voice_started":
@@ -74,8 +74,6 @@ export function foldActivity(activity: Activity, event: ServerEvent | LocalSigna
       return { ...activity, away: true };
     case "line_back":
       return { ...activity, away: false };
-    case "agent_error":
-      return { ...activity, awaiting: false };
     case "agent_ended":
     case "server_session_ended":
     case "closed":

@@ -7,7 +7,7 @@ import { besidePage } from "./server-info.ts";
 import { browserUserId } from "./user.ts";
 import { CallListView } from "./view/call-list-view.ts";
 import { CaseView } from "./view/case-view.ts";
-import { byId, keepAtEnd, setText } from "./view/elements.ts";
+import { byId, drawnOncePerFrame, keepAtEnd, setText } from "./view/elements.ts";
 import { KeyedList } from "./view/keyed-list.ts";
 import { renderMessage } from "./view/message-card.ts";
 import { NoticesView } from "./view/notices-view.ts";
@@ -93,25 +93,19 @@ async function showCall(id: string): Promise<void> {
   );
   const caseView = new CaseView(byId("case", HTMLFormElement), shelf, id, notices);
   let info: CallInfo | null = null;
-  let isDrawing = false;
-  const draw = (): void => {
-    if (isDrawing) return;
-    isDrawing = true;
-    requestAnimationFrame(() => {
-      isDrawing = false;
-      const messages = current.transcript.told();
-      bubbles.update(messages);
-      changed.clear();
-      box.hidden = messages.length === 0;
-      empty.hidden = messages.length > 0;
-      setText(empty, state === "ended" ? "Nothing was said in this call." : "What is said in this call appears here.");
-      setText(about, aboutWords(info));
-      about.dataset["state"] = state;
-      const isOver = state === "ended" || (info !== null && isCutOff(info));
-      caseView.update(isOver && messages.length > 0 ? info : null);
-      toEnd();
-    });
-  };
+  const draw = drawnOncePerFrame(() => {
+    const messages = current.transcript.told();
+    bubbles.update(messages);
+    changed.clear();
+    box.hidden = messages.length === 0;
+    empty.hidden = messages.length > 0;
+    setText(empty, state === "ended" ? "Nothing was said in this call." : "What is said in this call appears here.");
+    setText(about, aboutWords(info));
+    about.dataset["state"] = state;
+    const isOver = state === "ended" || (info !== null && isCutOff(info));
+    caseView.update(isOver && messages.length > 0 ? info : null);
+    toEnd();
+  });
   const current = (reader = new CallReader(shelf, id, {
     info(told) {
       info = told;

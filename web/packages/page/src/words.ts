@@ -1,6 +1,7 @@
 /** Sentences for users: what went wrong and what to do, which model speaks. Pure. */
 
 import type { Closing, MicrophoneProblem } from "@realtime-voice/client";
+import { asRecord, asText, asTexts } from "./json.ts";
 import type { CallState } from "./state.ts";
 
 /** What happened, and what the reader can do about it. */
@@ -169,16 +170,13 @@ export interface ModelInfo {
 /** Reads the server's description of its model; missing and odd fields become empty. */
 export function readModelInfo(value: unknown): ModelInfo | null {
   if (typeof value !== "object" || value === null) return null;
-  const fields = value as Record<string, unknown>;
-  const text = (name: string): string => (typeof fields[name] === "string" ? fields[name] : "");
-  const list = (name: string): string[] =>
-    Array.isArray(fields[name]) ? fields[name].filter((entry) => typeof entry === "string") : [];
+  const { provider, model, voice, voices, languages } = asRecord(value);
   return {
-    provider: text("provider"),
-    model: text("model"),
-    voice: text("voice") || null,
-    voices: list("voices"),
-    languages: list("languages"),
+    provider: asText(provider),
+    model: asText(model),
+    voice: asText(voice) || null,
+    voices: asTexts(voices),
+    languages: asTexts(languages),
   };
 }
 

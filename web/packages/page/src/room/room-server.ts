@@ -1,13 +1,13 @@
 /** Addresses of a room's endpoints, and its requests over HTTP. */
 
-import { besidePage } from "../server-info.ts";
+import { asRecord, asTexts } from "../json.ts";
+import { asSocket, besidePage } from "../server-info.ts";
 
 /** The address of the user's socket in a room. */
 export function roomUrl(page: string, room: string, name: string): string {
   const url = besidePage(page, `rooms/${encodeURIComponent(room)}/ws`);
   url.searchParams.set("name", name);
-  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  return url.href;
+  return asSocket(url).href;
 }
 
 /** The address of the room for others: without the user's name, with the token that this page needed. */
@@ -29,8 +29,7 @@ export async function fetchAgents(page: string): Promise<readonly string[]> {
 }
 
 export function readAgents(value: unknown): readonly string[] {
-  const names = asRecord(value)["agent_templates"];
-  return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
+  return asTexts(asRecord(value)["agent_templates"]);
 }
 
 /** Adds an agent. Returns null, or the reason of a failure. */
@@ -56,8 +55,4 @@ async function ask(url: URL): Promise<unknown> {
   } catch {
     return null;
   }
-}
-
-function asRecord(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -5,9 +5,10 @@ import { callIdOf } from "../captions.ts";
 import { CallController, type Closing, MicrophoneError, openVoices } from "@realtime-voice/client";
 import { CallStorage, type KeptCall } from "../kept-call.ts";
 import { fetchServerInfo } from "../server-info.ts";
-import { byId, setText } from "../view/elements.ts";
+import { keep, readKept } from "../storage.ts";
+import { byId, drawnOncePerFrame, setText } from "../view/elements.ts";
 import { NoticesView } from "../view/notices-view.ts";
-import { MICROPHONE_LOST, microphoneNotice } from "../words.ts";
+import { LINE_LOST, MICROPHONE_LOST, microphoneNotice } from "../words.ts";
 import { Hues } from "./hues.ts";
 import { type Lane, LanesView } from "./lanes-view.ts";
 import { NOBODY, type Person, makerOf, personOf } from "./people.ts";
@@ -56,7 +57,6 @@ let opening = false;
 /** The agents that can be added, by name. */
 let agents: readonly string[] = [];
 let kept: KeptCall | null = null;
-let drawing = false;
 
 // -- coming and going ---------------------------------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
   const sessionId = sessionOf(room, name);
   call = opened;
   opened.client.on("state", (state) => {
-    if (state === "reconnecting") notices.show("line", words.LINE_LOST, "hint");
+    if (state === "reconnecting") notices.show("line", LINE_LOST, "hint");
     else notices.remove("line");
     if (state !== "open" || opened.hasVoice) return;
     notices.show("voice", window.isSecureContext ? words.NO_VOICE : microphoneNotice("insecure"));
@@ -173,57 +173,33 @@ function showAddress(inRoom: string, name: string): void {
   history.replaceState(null, "", address);
 }
 
-/** Keeps a value in a storage of the browser; without effect where the browser forbids it. */
-function keep(storage: () => Storage, key: string, value: string): void {
-  try {
-    storage().setItem(key, value);
-  } catch {
-    // The value holds for this visit.
-  }
-}
-
-/** A kept value; null where there is none, or the browser forbids storage. */
-function read(storage: () => Storage, key: string): string | null {
-  try {
-    return storage().getItem(key);
-  } catch {
-    return null;
-  }
-}
-
 // -- what is shown ------------------------------------------------------------------------------------------------------
 
-/** Draws once with the next frame. */
-function draw(): void {
-  if (drawing) return;
-  drawing = true;
-  requestAnimationFrame(() => {
-    drawing = false;
-    const state = call?.client.state ?? null;
-    const inside = opening || (state !== null && state !== "closed");
-    const seen = call !== null || inside;
-    const people = call?.state.people ?? NOBODY;
-    const turns = turnsOf(call?.state.talk ?? NO_TALK);
-    lobby.hidden = inside;
-    byId("people", HTMLElement).hidden = !inside;
-    byId("conversation", HTMLElement).hidden = !seen;
-    byId("typed", HTMLFormElement).hidden = !inside;
-    document.body.dataset["inside"] = String(inside);
-    const title = room === "" ? "Rooms" : `Room ${room}`;
-    setText(byId("title", HTMLElement), title);
-    document.title = `${title} · realtime`;
-    setText(byId("status", HTMLElement), words.statusWords(state, call?.attempt ?? 1, people));
-    copy.hidden = leave.hidden = !inside;
-    const muted = call?.muted === true;
-    mute.setAttribute("aria-pressed", String(muted));
-    setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
-    interrupt.disabled = (call?.state.sounding ?? null) === null;
-    offerAgents(people.all);
-    // Lanes come first, so that colours follow their order.
-    lanes.render(people.all.map((person) => toLane(person, turns)));
-    talk.render(turns.map(toSaid));
-  });
-}
+const draw = drawnOncePerFrame(() => {
+  const state = call?.client.state ?? null;
+  const inside = opening || (state !== null && state !== "closed");
+  const seen = call !== null || inside;
+  const people = call?.state.people ?? NOBODY;
+  const turns = turnsOf(call?.state.talk ?? NO_TALK);
+  lobby.hidden = inside;
+  byId("people", HTMLElement).hidden = !inside;
+  byId("conversation", HTMLElement).hidden = !seen;
+  byId("typed", HTMLFormElement).hidden = !inside;
+  document.body.dataset["inside"] = String(inside);
+  const title = room === "" ? "Rooms" : `Room ${room}`;
+  setText(byId("title", HTMLElement), title);
+  document.title = `${title} · realtime`;
+  setText(byId("status", HTMLElement), words.statusWords(state, call?.attempt ?? 1, people));
+  copy.hidden = leave.hidden = !inside;
+  const muted = call?.muted === true;
+  mute.setAttribute("aria-pressed", String(muted));
+  setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
+  interrupt.disabled = (call?.state.sounding ?? null) === null;
+  offerAgents(people.all);
+  // Lanes come first, so that colours follow their order.
+  lanes.render(people.all.map((person) => toLane(person, turns)));
+  talk.render(turns.map(toSaid));
+});
 
 function toLane(person: Person, turns: readonly Turn[]): Lane {
   const isMe = person.id === call?.state.people.me;
@@ -324,9 +300,9 @@ async function begin(): Promise<void> {
   const name = given.get("name")?.trim() || "";
   room = given.get("room")?.trim() || "";
   roomField.value = room;
-  nameField.value = name || (read(() => localStorage, REMEMBERED_NAME) ?? "");
+  nameField.value = name || (readKept(() => localStorage, REMEMBERED_NAME) ?? "");
   // A reload does not unmute the user.
-  if (keptFor(room, name)) withMicrophone.checked = read(() => sessionStorage, MICROPHONE) !== "off";
+  if (keptFor(room, name)) withMicrophone.checked = readKept(() => sessionStorage, MICROPHONE) !== "off";
   // Where the browser wants a click before sound, the button Join is that click.
   if (room !== "" && name !== "" && (await soundMayBegin())) return enter(room, name, keptFor(room, name));
   draw();

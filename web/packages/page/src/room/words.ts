@@ -6,11 +6,6 @@ import { type People, type Person, personOf } from "./people.ts";
 
 const BACK_IN = "Press Join to come back in.";
 
-export const LINE_LOST: Notice = {
-  what: "The connection is lost.",
-  todo: "Trying to get it back. What you type meanwhile is sent then, and the last 10 seconds of what you say.",
-};
-
 export const NO_VOICE: Notice = {
   what: "The browser opened no sound output, so the others can only be read.",
   todo: "Check the system's sound output, then reload the page.",

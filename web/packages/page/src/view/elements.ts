@@ -24,6 +24,19 @@ export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** A function that calls `draw` with the next frame, once for all its own calls until then. */
+export function drawnOncePerFrame(draw: () => void): () => void {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    requestAnimationFrame(() => {
+      isDue = false;
+      draw();
+    });
+  };
+}
+
 /**
  * Keeps the end of a scrolling box in view while things are added to it or its size changes, unless its reader
  * scrolled up. Returns the function to call after a change.
