@@ -85,16 +85,16 @@ class _Voice:
     """When its audio ran out."""
     last: int = 0
     """The last sample that sounded."""
-    nears: int = 0
+    drops_due: int = 0
     """The number of quiet frames to drop next."""
     judged_bytes: int = 0
     """The audio that sounded since its line was last judged."""
     early_ms: float = math.inf
     """How much earlier than needed all audio has come since."""
 
-    def judge_anew(self) -> None:
+    def forget_line(self) -> None:
         """Forget what is known of its line."""
-        self.nears = 0
+        self.drops_due = 0
         self.judged_bytes = 0
         self.early_ms = math.inf
 
@@ -148,14 +148,14 @@ class Mixer:
             voice.since = now
             if voice.dry_at is not None and now - voice.dry_at < _HOLE_MS / 1000:
                 voice.target_ms = min(MOST_MS, max(JITTERY_MS, voice.target_ms + _MORE_MS))
-                voice.judge_anew()
+                voice.forget_line()
         voice.waiting += pcm
         if now == voice.since:
             voice.is_even = -len(voice.waiting) % self.frame_bytes <= self._short_bytes
         if len(voice.waiting) > bytes_of(LATE_MS, self._rate_hz):
             surplus = len(voice.waiting) - bytes_of(max(JITTERY_MS, voice.target_ms), self._rate_hz)
             if voice.sounds:
-                self._leave_out(voice, surplus)
+                self._skip(voice, surplus)
             else:
                 del voice.waiting[:surplus]
             self.dropped_bytes += surplus
@@ -183,7 +183,7 @@ class Mixer:
             return 0.0
         self._shift_ms = 0.0
         self._next_at += shift_ms / 1000
-        present[0].nears = 1
+        present[0].drops_due = 1
         return shift_ms
 
     def pull(self, now: float, ready: Sequence[bytes] = ()) -> Mixed:
@@ -217,10 +217,10 @@ class Mixer:
             if not self._may_begin(voice, len(waiting) + len(silence), now):
                 return b""
             voice.sounds = voice.fades_in = True
-            voice.nears = 0
-        elif voice.nears and len(waiting) >= 2 * size and _is_quiet(waiting[: 2 * size]):
-            self._leave_out(voice, size)
-            voice.nears -= 1
+            voice.drops_due = 0
+        elif voice.drops_due and len(waiting) >= 2 * size and _is_quiet(waiting[: 2 * size]):
+            self._skip(voice, size)
+            voice.drops_due -= 1
         pcm = bytes(waiting[: size - len(silence)])
         del waiting[: len(pcm)]
         if voice.fades_in and pcm:
@@ -228,7 +228,7 @@ class Mixer:
             voice.fades_in = False
         if pcm:
             voice.last = int.from_bytes(pcm[-SAMPLE_BYTES:], "little", signed=True)
-            self._judge(voice, len(pcm))
+            self._measure(voice, len(pcm))
         pcm = silence + pcm
         if len(pcm) == size:
             return pcm
@@ -247,20 +247,20 @@ class Mixer:
             return True
         return n_bytes >= bytes_of(voice.target_ms, self._rate_hz) and (voice.is_even or waited_ms >= FRAME_MS)
 
-    def _judge(self, voice: _Voice, n_bytes: int) -> None:
+    def _measure(self, voice: _Voice, n_bytes: int) -> None:
         """Count audio that sounded; after more delay than needed, schedule frames to drop."""
         voice.judged_bytes += n_bytes
         if voice.judged_bytes < bytes_of(_CALM_MS, self._rate_hz):
             return
-        early_ms, spare_ms, not_yet = voice.early_ms, voice.early_ms - _SPARE_MS, voice.nears
-        voice.judge_anew()
+        early_ms, spare_ms, not_yet = voice.early_ms, voice.early_ms - _SPARE_MS, voice.drops_due
+        voice.forget_line()
         if FRAME_MS <= spare_ms < math.inf:
-            voice.nears = int(spare_ms // FRAME_MS)
-            voice.target_ms = max(FRAME_MS, voice.target_ms - max(0, voice.nears - not_yet) * FRAME_MS)
+            voice.drops_due = int(spare_ms // FRAME_MS)
+            voice.target_ms = max(FRAME_MS, voice.target_ms - max(0, voice.drops_due - not_yet) * FRAME_MS)
         elif MEETS_MS + _SPARE_MS <= early_ms < FRAME_MS + _SPARE_MS:
             self._shift_ms = FRAME_MS + MEETS_MS - early_ms
 
-    def _leave_out(self, voice: _Voice, n_bytes: int) -> None:
+    def _skip(self, voice: _Voice, n_bytes: int) -> None:
         """Cut a sounding voice: its next audio fades out under the later one."""
         self.fade_out(bytes(voice.waiting[: self._fade * SAMPLE_BYTES]))
         voice.fades_in = True

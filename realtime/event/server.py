@@ -503,8 +503,8 @@ def from_model_event(event: m.ModelEvent, agent_id: str, agent_name: str, **know
     if isinstance(event, m.ModelSessionEndedEvent):
         return AgentEndedEvent(reason=event.reason, agent_id=agent_id, agent_name=agent_name)
     fields = {name: getattr(event, name) for name in event.__struct_fields__}
-    told: ServerEvent = _AGENT_CLASSES[type(event)](**fields | known, agent_id=agent_id, agent_name=agent_name)
-    return told
+    converted: ServerEvent = _AGENT_CLASSES[type(event)](**fields | known, agent_id=agent_id, agent_name=agent_name)
+    return converted
 
 
 def error_event(error: RealtimeError, *, agent_id: str = "", agent_name: str = "") -> AgentErrorEvent:

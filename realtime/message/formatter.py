@@ -118,7 +118,7 @@ class ChatFormatter:
             if message.role == "system":
                 payload.append({"role": "system", "content": self._content(message.content)})
             elif self.multi_agent and message.name != self.own_name:
-                payload += self._told(message)
+                payload += self._others_turn(message)
             elif message.role == "user":
                 payload.append({"role": "user", "content": self._content(message.content)})
             else:
@@ -141,7 +141,7 @@ class ChatFormatter:
 
     # -- turns -----------------------------------------------------------------------------------------------------
 
-    def _told(self, message: Msg) -> list[dict[str, Any]]:
+    def _others_turn(self, message: Msg) -> list[dict[str, Any]]:
         """Format another participant's words and media, without its thinking and tools."""
         said = message.get_text_content() or ""
         shown = message.get_content_blocks("data")

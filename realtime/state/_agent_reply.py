@@ -198,7 +198,7 @@ class AgentReply:
             return False
         call.result = result
         if self.response_id is None:
-            self._tell_result(call, result)
+            self._emit_result(call, result)
         return True
 
     def _end_input(self, call: _Call) -> None:
@@ -215,7 +215,7 @@ class AgentReply:
             if not call.complete:
                 self._stop(call)
             elif call.result is not None and not call.external:
-                self._tell_result(call, call.result)
+                self._emit_result(call, call.result)
             elif call.external:
                 external.append(call)
             elif not call.running and not call.asks:
@@ -225,14 +225,14 @@ class AgentReply:
             self._emit(r.RequireExternalExecutionEvent, tool_calls=blocks)
         for call in external:
             if call.result is not None:
-                self._tell_result(call, call.result)
+                self._emit_result(call, call.result)
 
     def _start_result(self, call: _Call) -> None:
         if not call.running:
             call.running = True
             self._emit(r.ToolResultStartEvent, tool_call_id=call.block_id, tool_call_name=call.name)
 
-    def _tell_result(self, call: _Call, result: ToolResultBlock) -> None:
+    def _emit_result(self, call: _Call, result: ToolResultBlock) -> None:
         call.answered = True
         if call.external:
             block = ToolResultBlock(id=call.block_id, name=call.name, output=result.output, state=result.state)
@@ -343,6 +343,6 @@ class AgentReply:
 def _reason_of(details: dict[str, Any], errors: list[s.AgentErrorEvent]) -> str:
     """Return why a response failed, from the most specific source."""
     error = details.get("error")
-    told = [error.get("message"), error.get("code")] if isinstance(error, dict) else []
-    known = [*told, errors[-1].message if errors else None, details.get("message"), details.get("reason")]
+    reported = [error.get("message"), error.get("code")] if isinstance(error, dict) else []
+    known = [*reported, errors[-1].message if errors else None, details.get("message"), details.get("reason")]
     return next((str(one) for one in known if one), "the response failed")

@@ -46,7 +46,7 @@ OPEN_USER_REPLIES = 8
 """Spoken turns that may still wait for their words."""
 UNPLAYED_REPLIES = 4
 """Complete replies to one turn that may still be truncated."""
-TOLD_CALLS = 64
+OPEN_CALLS = 64
 """Tool calls of a history whose results may still come."""
 KNOWN_ITEMS = 4_096
 """Correctable items of ended replies, and reply ids in use."""
@@ -77,7 +77,7 @@ class ReplyProjection:
         self._users: dict[str, UserReply] = {}
         self._agents: list[AgentReply] = []
         self._running: dict[tuple[str, str], AgentReply] = {}
-        self._told_calls: dict[str, Item] = {}
+        self._open_calls: dict[str, Item] = {}
         self._spoken_at_ms = -1_000_000
         # The (reply_id, block_id) of items whose reply has ended.
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
@@ -198,7 +198,7 @@ class ReplyProjection:
                 reply.finish_response(event)
                 reply.errors = []
                 for error in () if failed else errors:
-                    self._tell_error(error)
+                    self._emit_error(error)
             case _:
                 return
 
@@ -235,9 +235,9 @@ class ReplyProjection:
                 if reply.goes_on and reply.waits == "tools":
                     reply.fail(event.message)
                     return
-        self._tell_error(event)
+        self._emit_error(event)
 
-    def _tell_error(self, event: s.AgentErrorEvent) -> None:
+    def _emit_error(self, event: s.AgentErrorEvent) -> None:
         value = {
             "error_type": event.error_type,
             "code": event.code,
@@ -295,22 +295,22 @@ class ReplyProjection:
                 user.text.settle(item.text)
         elif item.tool_call is not None:
             # In a model's history the call and its result make one reply.
-            self._told_calls[item.tool_call.id] = item
-            if len(self._told_calls) > TOLD_CALLS:
-                self._tell_call(next(iter(self._told_calls.values())), event.agent_name)
+            self._open_calls[item.tool_call.id] = item
+            if len(self._open_calls) > OPEN_CALLS:
+                self._emit_call(next(iter(self._open_calls.values())), event.agent_name)
         elif (result := item.tool_result) is not None:
-            call = self._told_calls.get(result.id) or Item(
+            call = self._open_calls.get(result.id) or Item(
                 id=item.id, type="tool_call", tool_call=ToolCallBlock(id=result.id, name=result.name)
             )
-            self._tell_call(call, event.agent_name, result)
+            self._emit_call(call, event.agent_name, result)
         elif item.text or any(part.image for part in item.content):
             self._whole_reply(item, event.agent_name)
 
-    def _tell_call(self, item: Item, agent_name: str, result: ToolResultBlock | None = None) -> None:
+    def _emit_call(self, item: Item, agent_name: str, result: ToolResultBlock | None = None) -> None:
         out, call = self._out, item.tool_call
         if call is None:
             return
-        self._told_calls.pop(call.id, None)
+        self._open_calls.pop(call.id, None)
         reply_id = self._new_reply_id(item.id)
         out.emit(r.ReplyStartEvent, reply_id, session_id=out.session_id, name=item.name or agent_name)
         out.emit(r.ToolCallStartEvent, reply_id, tool_call_id=call.id, tool_call_name=call.name)
@@ -397,8 +397,8 @@ class ReplyProjection:
 
     def _end_all(self, agent_id: str | None) -> None:
         """End the replies of this agent, or all; the user's replies end with an agent's."""
-        for item in [*self._told_calls.values()]:
-            self._tell_call(item, item.name or "assistant")
+        for item in [*self._open_calls.values()]:
+            self._emit_call(item, item.name or "assistant")
         for user in [*self._users.values()]:
             self._end_user_reply(user)
         for reply in [*self._agents]:
@@ -428,7 +428,7 @@ def messages(events: Iterable[r.AgentEvent]) -> list[Msg]:
             message = folded.get(event.value["reply_id"])
             if message is not None:
                 _correct(message, event.value["block_id"], event.value["text"], event.created_at)
-    return [message for message in folded.values() if not _came_to_nothing(message)]
+    return [message for message in folded.values() if not _is_void(message)]
 
 
 def _correct(message: Msg, block_id: str, text: str, created_at: str) -> None:
@@ -441,7 +441,7 @@ def _correct(message: Msg, block_id: str, text: str, created_at: str) -> None:
         blocks.append(TextBlock(text=text, id=block_id, created_at=created_at, finished_at=created_at))
 
 
-def _came_to_nothing(message: Msg) -> bool:
+def _is_void(message: Msg) -> bool:
     """Whether the message was withdrawn, deleted (with its thoughts) or only noise."""
     interrupted = message.finished_reason == "interrupted"
     for block in message.content:

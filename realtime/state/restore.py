@@ -88,7 +88,7 @@ class ConversationReader:
         """The items of this user: those of others in a room count the audio of other clients."""
         self._own_id = ""
         """The user's participant id in the room; empty outside rooms."""
-        self._tells_places = True
+        self._has_positions = True
         """Whether the log has each turn's position in the client's audio."""
         self._present: dict[str, str] = {}
         """The names of the room's participants by id; their room ends with the server."""
@@ -172,7 +172,7 @@ class ConversationReader:
                 self._own_voices.add(item_id)
                 self._voice_ends[item_id] = end_ms
             case s.AgentInputCommittedEvent(item_id=item_id):
-                self._tells_places = self._tells_places and item_id in self._voice_ends
+                self._has_positions = self._has_positions and item_id in self._voice_ends
             case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
                 self._voices.pop(item_id, None)
                 if item_id in self._conversation:
@@ -240,7 +240,7 @@ class ConversationReader:
         A turn that ended without words or a response is not understood either. A turn that was continued keeps its
         known words.
         """
-        if not self._tells_places:
+        if not self._has_positions:
             return
         items = self._conversation.items()
         last_id = items[-1].id if items else ""

@@ -40,9 +40,9 @@ SLOW_AFTER_S = 1.0
 SLOW = "store_slow"
 RETRY_S = (0.25, 5.0)
 """The pause after a failure: the first one, and the longest after doubling each time."""
-MAX_PARTED = 256
+MAX_ENDED = 256
 """Ended calls that wait for a failing store, 200 kB each; beyond it the earliest ended call is lost."""
-MAX_PARTED_SLOW = 2_048
+MAX_ENDED_SLOW = 2_048
 """The same for a slow store: a server that stops ends all of its calls within one write."""
 CALLS_AT_ONCE = 64
 """Logs that are read without yielding to the event loop: well below a millisecond."""
@@ -83,7 +83,7 @@ class Spill:
         self._every_s = every_s
         self._slow_after_s = slow_after_s
         self._live: dict[str, SpilledCall] = {}
-        self._parted: deque[SpilledCall] = deque()
+        self._ended: deque[SpilledCall] = deque()
         self._queue: dict[SpilledCall, None] = {}
         self._failed: dict[SpilledCall, None] = {}
         self._troubles: dict[str | None, StoreError] = {}
@@ -116,7 +116,7 @@ class Spill:
         if refusal is not None:
             raise refusal
         call = self._live[info.call_id] = SpilledCall(info, log, address)
-        for earlier in self._parted:
+        for earlier in self._ended:
             if earlier.info.call_id == info.call_id:
                 # The new info replaces the one that waits with the rest of the earlier log.
                 earlier.info, earlier.info_due = info, not earlier.known
@@ -147,7 +147,7 @@ class Spill:
 
     def is_behind(self, call_id: str) -> bool:
         """Whether entries of this ended call still wait for the store."""
-        return any(one.info.call_id == call_id and one.is_due() for one in self._parted)
+        return any(one.info.call_id == call_id and one.is_due() for one in self._ended)
 
     def remove(self, call_id: str) -> None:
         """End the call: the rest of its log is written as soon as possible."""
@@ -155,16 +155,16 @@ class Spill:
         if call is None:
             return
         call.unsubscribe()
-        call.parted = True
+        call.ended = True
         self._quota.forget(asyncio.get_running_loop().time())
         if call.log.last_seq == call.written_seq and not call.info_due:
-            self._well(call_id)
+            self._report_recovery(call_id)
             return
         self._enqueue(call)
-        self._parted.append(call)
+        self._ended.append(call)
         fails = any(trouble.code != SLOW for trouble in self._troubles.values())
-        while len(self._parted) > (MAX_PARTED if fails else MAX_PARTED_SLOW) and self._troubles:
-            lost = self._parted.popleft()
+        while len(self._ended) > (MAX_ENDED if fails else MAX_ENDED_SLOW) and self._troubles:
+            lost = self._ended.popleft()
             lost.gone = True
             self._troubles.pop(lost.info.call_id, None)
             logger.error("call %s: what the store did not take of it is lost", lost.info.call_id)
@@ -178,10 +178,10 @@ class Spill:
         if live is not None:
             live.unsubscribe()
             live.gone = True
-        for call in [*self._parted]:
+        for call in [*self._ended]:
             if call.info.call_id == call_id:
                 call.gone = True
-                self._parted.remove(call)
+                self._ended.remove(call)
         self._troubles.pop(call_id, None)
         async with self._at_work:
             try:
@@ -216,7 +216,7 @@ class Spill:
             async with asyncio.timeout(patience_s):
                 await self.flush()
         except (StoreError, TimeoutError) as error:
-            left = {call.info.call_id for call in (*self._live.values(), *self._parted) if call.is_due()}
+            left = {call.info.call_id for call in (*self._live.values(), *self._ended) if call.is_due()}
             logger.error("the store did not take the rest of %d calls: %s", len(left), str(error) or "it is too slow")
         finally:
             task, self._task = self._task, None
@@ -324,7 +324,7 @@ class Spill:
         for call, change in batch:
             call.info_due = call.info_due and change.info is not call.info
         loop = asyncio.get_running_loop()
-        slow = loop.call_later(self._slow_after_s, self._ill, None, _too_slow(self._slow_after_s))
+        slow = loop.call_later(self._slow_after_s, self._report_trouble, None, _too_slow(self._slow_after_s))
         error: StoreError | None = None
         try:
             await self._in_executor(self._store.write, [change for _, change in batch])
@@ -336,7 +336,7 @@ class Spill:
         finally:
             slow.cancel()
         failed = self._failed_ids(batch, error)
-        self._judge(batch, error, failed)
+        self._report(batch, error, failed)
         for call, change in batch:
             if failed is None or change.call_id in failed:
                 call.info_due = call.info_due or change.info is not None
@@ -349,8 +349,8 @@ class Spill:
                     call.wrote(last_seq_of(change.entries[-1]))
         if error is not None:
             self._note_loss(error)
-        self._parted = deque(call for call in self._parted if call.is_due())
-        for call in self._parted:
+        self._ended = deque(call for call in self._ended if call.is_due())
+        for call in self._ended:
             self._enqueue(call)  # its log grew after the end
         return error
 
@@ -358,17 +358,17 @@ class Spill:
         """Charge the quota; a call beyond it is no longer written."""
         call.n_bytes += n_bytes
         refusal = self._quota.charge(call.address, n_bytes, call.n_bytes, asyncio.get_running_loop().time())
-        if refusal is not None and not (call.cut or call.parted):
+        if refusal is not None and not (call.cut or call.ended):
             call.cut = True
             call.unsubscribe()
             if self._on_trouble is not None:
-                _tell(self._on_trouble, call.info.call_id, refusal)
+                _call_back(self._on_trouble, call.info.call_id, refusal)
 
     def _note_loss(self, error: StoreError) -> None:
         """Queue everything in the logs if the store has lost its data."""
         if not error.lost:
             return
-        for call in (*self._live.values(), *self._parted):
+        for call in (*self._live.values(), *self._ended):
             if error.call_ids is None or call.info.call_id in error.call_ids:
                 call.lose()
                 self._put_back([call])
@@ -381,21 +381,21 @@ class Spill:
         ids = {change.call_id for _, change in batch}
         return None if error.call_ids is None or (len(ids) > 1 and ids <= error.call_ids) else error.call_ids
 
-    def _judge(
+    def _report(
         self, batch: Sequence[tuple[SpilledCall, Change]], error: StoreError | None, failed: frozenset[str] | None
     ) -> None:
         """Report new troubles and recoveries; schedule the next retry."""
         if error is not None:
             for call_id in (None,) if failed is None else failed:
-                self._ill(call_id, error)
+                self._report_trouble(call_id, error)
             self._retry_at_s = asyncio.get_running_loop().time() + self._retry_s
             self._retry_s = min(2 * self._retry_s, RETRY_S[1])
         if failed is not None:
             written = {change.call_id for _, change in batch} - failed
             if written or error is None:
-                self._well(None)
+                self._report_recovery(None)
             for call_id in written & self._troubles.keys():
-                self._well(call_id)
+                self._report_recovery(call_id)
         if not self._troubles:
             self._retry_s = RETRY_S[0]
 
@@ -410,16 +410,16 @@ class Spill:
         trouble = self._troubles.get(None) or self._troubles.get(call.info.call_id)
         return trouble is None or trouble.code == SLOW
 
-    def _ill(self, call_id: str | None, error: StoreError) -> None:
+    def _report_trouble(self, call_id: str | None, error: StoreError) -> None:
         known = self._troubles.get(call_id)
         if known is None or (known.code == SLOW and error.code != SLOW):
             self._troubles[call_id] = error
             if self._on_trouble is not None:
-                _tell(self._on_trouble, call_id, error)
+                _call_back(self._on_trouble, call_id, error)
 
-    def _well(self, call_id: str | None) -> None:
+    def _report_recovery(self, call_id: str | None) -> None:
         if self._troubles.pop(call_id, None) is not None and self._on_recovered is not None:
-            _tell(self._on_recovered, call_id)
+            _call_back(self._on_recovered, call_id)
 
     async def _in_executor(self, job: Callable[[Any], T], argument: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, job, argument)
@@ -444,8 +444,8 @@ def _too_slow(limit_s: float) -> StoreError:
     return StoreError(f"the store has been writing for more than {limit_s:g} s", code=SLOW)
 
 
-def _tell(listener: Callable[..., None], *what: object) -> None:
+def _call_back(callback: Callable[..., None], *arguments: object) -> None:
     try:
-        listener(*what)
+        callback(*arguments)
     except Exception:
         logger.exception("a callback for the state of the store failed")

@@ -33,7 +33,7 @@ class SpilledCall:
     """It waits to be written."""
     known: bool = False
     """The store has it."""
-    parted: bool = False
+    ended: bool = False
     """The call is over."""
     gone: bool = False
     """It is no longer written."""
@@ -66,10 +66,10 @@ class SpilledCall:
     def take(self) -> Change:
         """Return what is new; record as a gap what the log has dropped."""
         read_seq = self.read_seq
-        entries = [*self.set_aside, *self.log.read(read_seq, growing=self.audio_due or self.parted)]
+        entries = [*self.set_aside, *self.log.read(read_seq, growing=self.audio_due or self.ended)]
         self.audio_due = False
         if self.cut:
-            if self.parted and self.log.last_seq > self.written_seq:
+            if self.ended and self.log.last_seq > self.written_seq:
                 self._note_gap(self.written_seq + 1, self.log.last_seq)
                 self.wrote(self.log.last_seq)
             entries = []

@@ -27,7 +27,7 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 
 
 def portion_played(played_ms: int, audio_ms: float) -> Literal["none", "part", "all"]:
-    """How much of an item's audio was played; positions are told in whole ms."""
+    """How much of an item's audio was played; positions are in whole ms."""
     if played_ms == 0:
         return "none"
     return "part" if played_ms < int(audio_ms) else "all"
@@ -120,7 +120,7 @@ class Spoken:
         if played_ms <= 0:
             return 0
         if self.audio_complete and played_ms > self.audio_ms - 1:
-            # Played positions are told in whole ms, rounded down.
+            # Played positions are in whole ms, rounded down.
             return len(self.text)
         if self.aligned:
             return self._aligned_chars(played_ms)

@@ -15,7 +15,7 @@ from realtime.event.base import AudioFormat
 from realtime.event.server import AgentInputClearedEvent, AgentResponseAudioDeltaEvent
 from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.memory import MemoryStore
-from realtime.state.spill import MAX_PARTED, Spill
+from realtime.state.spill import MAX_ENDED, Spill
 from realtime.state.store import CallInfo, Change
 from realtime.testing import clock
 from tests.volumes import volume
@@ -425,13 +425,13 @@ async def test_of_calls_that_ended_while_the_store_fails_a_bounded_number_waits(
     world.store.fails = FULL
     world.call("first").append(other())
     await asyncio.sleep(1)
-    for number in range(MAX_PARTED + 2):
+    for number in range(MAX_ENDED + 2):
         world.call(f"call_{number}").append(other())
         world.spill.remove(f"call_{number}")
     world.store.fails = None
     await asyncio.sleep(10)
-    stored = [number for number in range(MAX_PARTED + 2) if world.store.call(f"call_{number}") is not None]
-    assert stored == list(range(2, MAX_PARTED + 2))
+    stored = [number for number in range(MAX_ENDED + 2) if world.store.call(f"call_{number}") is not None]
+    assert stored == list(range(2, MAX_ENDED + 2))
     assert [record.getMessage() for record in caplog.records] == [
         f"call call_{number}: what the store did not take of it is lost" for number in (0, 1)
     ]
@@ -554,7 +554,7 @@ async def test_a_burst_while_the_store_is_slow_leaves_no_gap(world: World) -> No
 
 @pytest.mark.virtual_time(costs={"FakeStore.write": 2.0})
 async def test_of_many_calls_that_end_while_the_store_is_slow_none_is_lost(world: World) -> None:
-    ids = [f"call_{number}" for number in range(2 * MAX_PARTED)]
+    ids = [f"call_{number}" for number in range(2 * MAX_ENDED)]
     for call_id in ids:
         world.call(call_id)
     await asyncio.sleep(1.5)
@@ -649,7 +649,7 @@ async def _live_through(course: list[tuple[str, str, float]], max_entries: int) 
 
 
 async def test_any_number_of_calls_may_end_at_once_while_the_store_is_well(world: World) -> None:
-    ids = [f"call_{number}" for number in range(2 * MAX_PARTED)]
+    ids = [f"call_{number}" for number in range(2 * MAX_ENDED)]
     for call_id in ids:
         world.call(call_id)
     await world.spill.flush()
