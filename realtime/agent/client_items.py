@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from realtime.agent.context import Context
 from realtime.agent.item_sound import at_rate
-from realtime.agent.reporter import Reporter
 from realtime.agent.user_turn import UserTurn
 from realtime.agent.user_turns import UserTurns
 from realtime.errors import ClientError
 from realtime.event import server as s
 from realtime.event.base import MAX_ITEM_ID_CHARS, ContentPart, ImageFormat, Item
 from realtime.model import base
-from realtime.runtime import Runtime
-from realtime.state.conversation import Conversation, without_pictures, without_sound
+from realtime.state.conversation import without_pictures, without_sound
 
 MAX_ITEMS = 10_000
 """Most items of a conversation: a client that makes more fills the server's memory."""
@@ -22,21 +19,9 @@ MAX_ITEMS = 10_000
 class ClientItems:
     """Checks each change; then makes it here, at the model and for listeners."""
 
-    def __init__(
-        self,
-        *,
-        runtime: Runtime,
-        report: Reporter,
-        conversation: Conversation,
-        profile: base.Profile,
-        send: Callable[[base.ModelInput], None],
-        turns: UserTurns,
-    ) -> None:
-        self._runtime = runtime
-        self._report = report
-        self._conversation = conversation
-        self._profile = profile
-        self._send = send
+    def __init__(self, context: Context, turns: UserTurns) -> None:
+        self._context = context
+        self._conversation = context.conversation
         self._turns = turns
         self.has_news = False
         """Whether the client added user items since its last response request."""
@@ -44,14 +29,14 @@ class ClientItems:
     def typed(self, text: str) -> Item:
         """Return a typed turn as a checked item; `put` adds it. Raises ClientError."""
         words = ContentPart(type="text", text=text)
-        item = Item(id=self._runtime.new_id("item"), role="user", name=self._turns.user_name, content=(words,))
+        item = Item(id=self._context.runtime.new_id("item"), role="user", name=self._turns.user_name, content=(words,))
         self._check(item)
         return item
 
     def create(self, item: Item, previous_item_id: str | None = None) -> None:
         """Put an item of the client into the conversation. Raises ClientError for what cannot be taken."""
         self._check(item)
-        item = at_rate(item, self._profile.input_rate_hz)
+        item = at_rate(item, self._context.profile.input_rate_hz)
         if any(part.audio for part in item.content):
             self._turns.remember(UserTurn(item.id), item.id)  # the model may transcribe it
         self.put(item, previous_item_id)
@@ -63,30 +48,30 @@ class ClientItems:
         """
         known = previous_item_id is not None and previous_item_id in self._conversation
         place = previous_item_id if known or previous_item_id == "root" else None
-        self._send(base.ItemCreate(item, place))
-        self._report.add_item(item, place, told=without_sound(item))
-        self._report.item_done(without_sound(item))
+        self._context.send(base.ItemCreate(item, place))
+        self._context.add_item(item, place, told=without_sound(item))
+        self._context.item_done(without_sound(item))
         self.has_news = self.has_news or item.role == "user"
 
     def look(self, image: bytes, image_format: ImageFormat) -> None:
         """Show the model a picture; a camera sends one a second, so only the model gets its bytes."""
         part = ContentPart(type="image", image=image, media_type=image_format.media_type)
-        item = Item(id=self._runtime.new_id("item"), role="user", name=self._turns.user_name, content=(part,))
+        item = Item(id=self._context.runtime.new_id("item"), role="user", name=self._turns.user_name, content=(part,))
         self._check_room(item)
         self.ask(base.ItemCreate(item))
-        self._report.add_item(item, told=without_pictures(item))
-        self._report.item_done(without_pictures(item))
+        self._context.add_item(item, told=without_pictures(item))
+        self._context.item_done(without_pictures(item))
 
     def delete(self, item_id: str) -> None:
         """Delete an item. Raises ClientError for an unknown id."""
         self.known(item_id)
         self.ask(base.ItemDelete(item_id))
-        self._report.delete_item(item_id)
+        self._context.delete_item(item_id)
 
     def retrieve(self, item_id: str) -> None:
         """Tell the client an item. Raises ClientError for an unknown id."""
         item = without_sound(self.known(item_id))
-        self._report.emit(s.AgentItemRetrievedEvent(item=item, **self._report.who))
+        self._context.emit(s.AgentItemRetrievedEvent(item=item, **self._context.who))
 
     def known(self, item_id: str) -> Item:
         """Return the item. Raises ClientError for an unknown id."""
@@ -98,11 +83,11 @@ class ClientItems:
     def ask(self, message: base.ModelInput) -> None:
         """Send the model what it can take. Raises ClientError for what it cannot."""
         self.refuse(message)
-        self._send(message)
+        self._context.send(message)
 
     def refuse(self, message: base.ModelInput) -> None:
         """Raise ClientError for what the model cannot take."""
-        error = base.refusal(self._profile, message)
+        error = base.refusal(self._context.profile, message)
         if error is not None:
             raise error
 

@@ -8,21 +8,21 @@ and `ClientItems`, which return what happened and never call back.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import assert_never
 
 import msgspec
 
 from realtime.agent.client_items import ClientItems
+from realtime.agent.context import Context
 from realtime.agent.input import AudioInput, Detector, LongAppendPiece
 from realtime.agent.replay_buffer import ReplayBuffer
 from realtime.agent.reply_items import ReplyItems
-from realtime.agent.reporter import Reporter
-from realtime.agent.responses import RESPONSE_REFUSED, Responses, Tools
+from realtime.agent.responses import RESPONSE_REFUSED, Responses
+from realtime.agent.tools import ToolRunner
 from realtime.agent.user_turns import UserTurns
 from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
-from realtime.call.participant import Host
-from realtime.errors import ClientError
+from realtime.errors import ClientError, RealtimeError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
@@ -50,78 +50,55 @@ class Controller:
     """One agent's part in one call. Create it once the model's profile is known; it never waits."""
 
     def __init__(
-        self,
-        *,
-        host: Host,
-        agent_id: str,
-        agent_name: str,
-        profile: base.Profile,
-        send: Callable[[base.ModelInput], None],
-        tools: Tools,
-        authority: TurnAuthority,
-        detector: Detector | None = None,
-        auto_response: bool = True,
-        text_auto_response: bool = True,
+        self, context: Context, tools: ToolRunner, *, authority: TurnAuthority, detector: Detector | None
     ) -> None:
-        self._runtime = host.runtime
-        self._ears = host.ears
-        self._conversation = host.conversation
-        self._conversation.set_alignment(profile.aligns_transcript)
-        self._report = Reporter(host, agent_id, agent_name)
-        self._emit = host.emit
-        self._profile = profile
-        self._send = send
+        self._context = context
+        self._runtime = context.runtime
+        self._ears = context.ears
+        self._emit = context.emit
+        self._profile = context.profile
+        self._send = context.send
         self._tools = tools
-        self._input = AudioInput(profile.input_rate_hz, detector if authority == "server" else None)
+        context.conversation.set_alignment(self._profile.aligns_transcript)
+        self.input = AudioInput(self._profile.input_rate_hz, detector if authority == "server" else None)
         self._client_format: AudioFormat | None = None
         self._client_hz = DEFAULT_INPUT_RATE_HZ
-        self._replay = ReplayBuffer(profile.input_rate_hz)
+        self._replay = ReplayBuffer(self._profile.input_rate_hz)
         self._link_lost = False
         self._deaf_until_ms = 0
         self.turn = Turn(authority)
-        self.auto_response = auto_response
-        self.text_auto_response = text_auto_response
+        self.auto_response = True
+        self.text_auto_response = True
         self.ledger = Ledger()
-        self.user_turns = UserTurns(self._report, host.conversation, self._replay)
-        self._items = ClientItems(
-            runtime=host.runtime,
-            report=self._report,
-            conversation=host.conversation,
-            profile=profile,
-            send=send,
-            turns=self.user_turns,
-        )
-        self._reply_items = ReplyItems(host, self._report, profile, send)
-        self.responses = Responses(
-            host=host,
-            report=self._report,
-            profile=profile,
-            send=send,
-            tools=tools,
-            ledger=self.ledger,
-            items=self._reply_items,
-        )
-
-    @property
-    def received_samples(self) -> int:
-        """Samples of client audio that have arrived, at the client's rate."""
-        return self._input.received_samples
+        self.user_turns = UserTurns(context, self._replay)
+        self._items = ClientItems(context, self.user_turns)
+        self._reply_items = ReplyItems(context)
+        self.responses = Responses(context, tools, self.ledger, self._reply_items)
 
     def detect_with(self, detector: Detector | None) -> None:
         """Let this detector decide about turns, or none. Only before the first audio."""
-        self._input = AudioInput(self._profile.input_rate_hz, detector)
-
-    def wait_for(self, silence_ms: int) -> None:
-        """Have our detector end turns after this much silence from now on."""
-        self._input.wait_for(silence_ms)
+        self.input = AudioInput(self._profile.input_rate_hz, detector)
 
     def audio_stopped(self) -> None:
         """The client has sent no audio for a while: no silence will come that ends its turn."""
-        self._follow_speech(self._input.finish())
+        self._follow_speech(self.input.finish())
 
     def end_responses(self) -> None:
         """The model is gone for good: running responses end as they stand, and none is owed."""
         self._lose_responses(owed=False, n_coming=0)
+
+    def give_up(self) -> None:
+        """Stop waiting for what the model was asked for (see `Ledger.give_up`)."""
+        self.ledger.give_up(self._runtime.now())
+
+    def end(self, reason: str) -> None:
+        """Report that the agent leaves the call, with the last words of the user."""
+        self.user_turns.settle_words()
+        self._emit(s.AgentEndedEvent(reason=reason, **self._context.who))
+
+    def tell_error(self, error: RealtimeError) -> None:
+        """Report an error as an `agent_error`."""
+        self._emit(s.error_event(error, **self._context.who))
 
     # -- from the client -------------------------------------------------------------------------------------------
 
@@ -131,12 +108,12 @@ class Controller:
             case c.ClientAudioAppendEvent():
                 self._hear(event)
             case c.ClientAudioCommitEvent():
-                if self._input.uncommitted_ms >= EMPTY_COMMIT_MS:
+                if self.input.uncommitted_ms >= EMPTY_COMMIT_MS:
                     self._commit(event.event_id)
                 else:
                     logger.debug("an empty commit was ignored")
             case c.ClientAudioClearEvent():
-                self._input.clear()
+                self.input.clear()
                 self._replay.clear()
                 self._send(base.AudioClear())
                 self._signal(Signal.CLEAR)
@@ -184,7 +161,7 @@ class Controller:
                 raise ClientError(str(error), code="unsupported_audio_format") from error
             self._items.refuse(base.AudioAppend(b""))
             self._client_format = event.format
-        for pcm, found in self._input.take(event.audio, self._client_hz, event.offset):
+        for pcm, found in self.input.take(event.audio, self._client_hz, event.offset):
             if pcm:
                 self._say_audio(pcm, follows=type(event) is LongAppendPiece)
             self._follow_speech(found)
@@ -194,10 +171,10 @@ class Controller:
             match one:
                 case SpeechStarted():
                     self._speech_started(self._runtime.new_id("item"), one.start_ms)
-                    self._say_audio(self._input.open_gate())
+                    self._say_audio(self.input.open_gate())
                 case TurnEnded():
                     self._speech_stopped(one.end_ms)
-                    self._input.close_gate()
+                    self.input.close_gate()
                 case SpeechPaused() | SpeechResumed():
                     pass
                 case _:
@@ -206,18 +183,18 @@ class Controller:
     def _commit(self, label: str | None) -> None:
         in_speech = self.turn.authority == "server" and self.turn.state is State.USER_SPEAKING
         if in_speech:
-            self._tell_end(self._input.position_ms)
+            self._tell_end(self.input.position_ms)
         self._signal(Signal.COMMIT, label=label)
         if in_speech:
             # The detector has found no end: without this it takes the next speech for the rest of this turn.
-            self._input.end_turn()
+            self.input.end_turn()
 
     def _say_audio(self, pcm: bytes, *, follows: bool = False) -> None:
         told_of_speech = (
             self._profile.emits_speech_events
             and self.turn.authority == "provider"
             and not self._link_lost
-            and self._input.position_ms >= self._deaf_until_ms
+            and self.input.position_ms >= self._deaf_until_ms
         )
         self._replay.add(pcm, waits_for_speech=told_of_speech)
         self._send(base.AudioAppend(pcm, follows=follows))
@@ -264,7 +241,7 @@ class Controller:
         result = ToolResultBlock(id=event.id, name=event.name, output=event.output, state=event.state)
         if event.item_id is not None:
             self._items.check_id(event.item_id)
-            if event.item_id in self._conversation or self.responses.is_taken(event.item_id):
+            if event.item_id in self._context.conversation or self.responses.is_taken(event.item_id):
                 raise ClientError(f"there is an item {event.item_id!r} already", code="invalid_item")
         if not self._tools.answer_tool(result):
             raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
@@ -346,23 +323,23 @@ class Controller:
             self.responses.close_streams(running)
 
     def _commit_turn(self, label: str | None) -> None:
-        if self.turn.authority == "client" and (rest := self._input.flush()):
+        if self.turn.authority == "client" and (rest := self.input.flush()):
             # What the change of rate holds back belongs to this turn; the next may be of another human.
             self._say_audio(rest)
         # Noted before the model hears of it: a model in this process answers at once.
         stretch = self._replay.committed(self.user_turns.current if self.turn.authority == "server" else None)
         stretch.label = label
         if self.turn.authority == "client":
-            stretch.end_ms = self._input.position_ms
+            stretch.end_ms = self.input.position_ms
         self.user_turns.commits.append(stretch)
         self._send(base.AudioCommit())
-        self._input.uncommitted_ms = 0.0
+        self.input.uncommitted_ms = 0.0
 
     def _speech_started(self, piece_id: str, start_ms: int) -> None:
-        lag_ms = min(max(0, self._input.position_ms - start_ms), MAX_DETECTION_LAG_MS)
+        lag_ms = min(max(0, self.input.position_ms - start_ms), MAX_DETECTION_LAG_MS)
         actions = self._signal(Signal.SPEECH_STARTED, lag_ms=lag_ms)
         turn = self.user_turns.begin(piece_id, goes_on=Action.WITHDRAW in actions)
-        self._emit(s.AgentInputStartedEvent(item_id=turn.item_id, audio_start_ms=start_ms, **self._report.who))
+        self._emit(s.AgentInputStartedEvent(item_id=turn.item_id, audio_start_ms=start_ms, **self._context.who))
 
     def _voice_found(self, event: m.ModelInputStartedEvent) -> None:
         """The provider's detector hears a voice: a new one, or one that was replayed after a lost link."""
@@ -370,13 +347,13 @@ class Controller:
         if stretch is not None and stretch.turn is not None:
             self.user_turns.remember(stretch.turn, event.item_id)
             return
-        self._speech_started(event.item_id, event.audio_start_ms + self._input.skipped_ms)
+        self._speech_started(event.item_id, event.audio_start_ms + self.input.skipped_ms)
         self._replay.started(self.user_turns.turn_of(event.item_id), event.item_id, event.audio_start_ms)
 
     def _tell_end(self, end_ms: int) -> None:
         turn = self.user_turns.current
         item_id = turn.item_id if turn is not None else self._runtime.new_id("item")
-        self._emit(s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=end_ms, **self._report.who))
+        self._emit(s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=end_ms, **self._context.who))
 
     def _speech_stopped(self, end_ms: int) -> None:
         self._tell_end(end_ms)
@@ -427,11 +404,11 @@ class Controller:
                     self._voice_found(event)
             case m.ModelInputDoneEvent():
                 if self.turn.authority == "provider" and self._replay.stopped(event.item_id, event.audio_end_ms):
-                    self._speech_stopped(event.audio_end_ms + self._input.skipped_ms)
+                    self._speech_stopped(event.audio_end_ms + self.input.skipped_ms)
             case m.ModelInputCommittedEvent():
                 if self.turn.authority == "provider":
                     # Otherwise the server said where it ends, and the next one may have begun.
-                    self._input.uncommitted_ms = 0.0
+                    self.input.uncommitted_ms = 0.0
                 self.user_turns.committed(event)
             case (
                 m.ModelInputTranscriptionDeltaEvent()
@@ -447,26 +424,26 @@ class Controller:
                 if self.responses.tool_use(event):
                     self.turn.tool_called()
             case m.ModelItemDeletedEvent():
-                self._report.delete_item(event.item_id)
+                self._context.delete_item(event.item_id)
             case m.ModelReconnectingEvent():
                 if not self._link_lost:
                     self._link_lost = True
                     self._lose_link()
-                self._report.forward(event)
+                self._context.forward(event)
             case m.ModelReconnectedEvent():
                 self._link_lost = False
-                self._deaf_until_ms = self._input.position_ms + CATCHING_UP_MS
-                self._report.forward(event)
+                self._deaf_until_ms = self.input.position_ms + CATCHING_UP_MS
+                self._context.forward(event)
                 self.responses.restore_link()
             case m.ModelErrorEvent():
                 if event.code == EMPTY_COMMIT and self.user_turns.commits:
                     label = self.user_turns.commits.pop(0).label
                     event = msgspec.structs.replace(event, client_event_id=label or event.client_event_id)
-                self._report.forward(event)
+                self._context.forward(event)
                 if self.ledger.refuse(self._runtime.now(), named=event.code in RESPONSE_REFUSED):
                     self._signal(Signal.RESPONSE_DONE)
             case m.ModelSessionUpdatedEvent() | m.ModelInputClearedEvent():
-                self._report.forward(event)
+                self._context.forward(event)
             case (
                 m.ModelItemAddedEvent()
                 | m.ModelItemDoneEvent()

@@ -67,22 +67,6 @@ class Detector(Protocol):
 class AudioInput:
     """Audio stream of one client. Positions are in ms since its first sample."""
 
-    __slots__ = (
-        "_carry",
-        "_detector",
-        "_detector_resampler",
-        "_discards",
-        "_kept",
-        "_model_hz",
-        "_open",
-        "_position_ms",
-        "_rate_hz",
-        "_received",
-        "_resampler",
-        "skipped_ms",
-        "uncommitted_ms",
-    )
-
     def __init__(self, model_rate_hz: int, detector: Detector | None) -> None:
         self._model_hz = model_rate_hz
         self._detector = detector
@@ -90,7 +74,8 @@ class AudioInput:
         self._rate_hz = 0
         self._resampler: Resampler | None = None
         self._detector_resampler: Resampler | None = None
-        self._received = 0
+        self.received_samples = 0
+        """Samples that have arrived in the call, at the client's rate."""
         self._position_ms = 0.0
         self._kept = bytearray()
         self._open = detector is None
@@ -105,11 +90,6 @@ class AudioInput:
         """How much audio has arrived since the call began, in ms."""
         return int(self._position_ms)
 
-    @property
-    def received_samples(self) -> int:
-        """Samples that have arrived in the call, at the client's rate."""
-        return self._received
-
     def take(self, audio: bytes, rate_hz: int, offset: int | None) -> Iterator[tuple[bytes, list[EndpointEvent]]]:
         """Take audio of the client; yield what the model gets of each piece, and what the detector found.
 
@@ -121,7 +101,7 @@ class AudioInput:
         """
         if rate_hz != self._rate_hz:
             self._change_rate(rate_hz)
-        if offset is not None and offset != self._received:
+        if offset is not None and offset != self.received_samples:
             audio = self._placed(audio, offset)
         return self._pieces(self._carry.push(audio), rate_hz)
 
@@ -136,7 +116,7 @@ class AudioInput:
 
     def _take(self, pcm: bytes, rate_hz: int) -> tuple[bytes, list[EndpointEvent]]:
         n_samples = len(pcm) // 2
-        self._received += n_samples
+        self.received_samples += n_samples
         length_ms = n_samples * 1000 / rate_hz
         self._position_ms += length_ms
         for_model = self._resampler.push(pcm) if self._resampler is not None else pcm
@@ -227,14 +207,14 @@ class AudioInput:
     def _placed(self, audio: bytes, offset: int) -> bytes:
         if offset < 0:
             raise ClientError(f"audio offset {offset} is negative", code="invalid_audio_offset")
-        ahead = offset - self._received
+        ahead = offset - self.received_samples
         self._carry.clear()
         if ahead < 0:
             return audio[-ahead * 2 :]
-        if self._received and ahead * 1000 <= MAX_GAP_MS * self._rate_hz:
+        if self.received_samples and ahead * 1000 <= MAX_GAP_MS * self._rate_hz:
             return bytes(ahead * 2) + audio
         # A gap this long is not filled, nor the time before a call was resumed here; but the time has passed.
         self._position_ms += ahead * 1000 / self._rate_hz
         self.skipped_ms += ahead * 1000 // self._rate_hz
-        self._received = offset
+        self.received_samples = offset
         return audio

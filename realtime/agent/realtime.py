@@ -6,19 +6,18 @@ import asyncio
 import copy
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Self, assert_never
 
-from realtime.agent.detector import DetectorFactory, silero_detector
 from realtime.agent.others import OthersWords
 from realtime.agent.replying import ReplyQueue
 from realtime.agent.run import AgentRun
 from realtime.agent.settings import AgentSpec, RunSettings
-from realtime.agent.tools import DEFAULT_CLIENT_TOOL_TIMEOUT_S, DEFAULT_TOOL_TIMEOUT_S
 from realtime.call.session import Session, queue_listener
 from realtime.errors import UsageError
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.config import SessionConfig, TurnDetection
+from realtime.event.config import SessionConfig
 from realtime.event.reply import (
     AgentEvent,
     ExternalExecutionResultEvent,
@@ -26,15 +25,23 @@ from realtime.event.reply import (
     UserInterruptEvent,
 )
 from realtime.message import Msg
-from realtime.model.base import RealtimeModel
 from realtime.runtime import Runtime
-from realtime.tool import Toolkit
 
 InputEvent = ExternalExecutionResultEvent | UserInterruptEvent | UserConfirmResultEvent
 Outlet = Callable[[s.ServerEvent], None] | asyncio.Queue[Any]
 
 
-class RealtimeAgent:
+@dataclass(slots=True)
+class _OwnCall:
+    """The private call of an agent that is used without a server."""
+
+    session: Session
+    run: AgentRun
+    replies: ReplyQueue
+    others: OthersWords
+
+
+class RealtimeAgent(AgentSpec):
     """An agent that talks: a specification, of which each call makes a run.
 
     One object may serve many calls at a time (`run`); without a server it serves one (`start`). A change of its
@@ -48,56 +55,12 @@ class RealtimeAgent:
     tool, and the user to consent to a call.
     """
 
-    def __init__(
-        self,
-        name: str,
-        sys_prompt: str,
-        model: RealtimeModel,
-        *,
-        toolkit: Toolkit | None = None,
-        turn_detection: TurnDetection | None = None,
-        voice: str | None = None,
-        agent_id: str | None = None,
-        tool_timeout_s: float = DEFAULT_TOOL_TIMEOUT_S,
-        client_timeout_s: float = DEFAULT_CLIENT_TOOL_TIMEOUT_S,
-        make_detector: DetectorFactory | None = None,
-        client_may_replace_tools: bool = False,
-    ) -> None:
-        if not isinstance(model, RealtimeModel):
-            raise TypeError(f"model is a {type(model).__name__}: give a model, such as open_model('local')")
-        self.name = name
-        self.sys_prompt = sys_prompt
-        self.model = model
-        self.toolkit = toolkit or Toolkit()
-        self.agent_id = agent_id
-        self.voice = voice
-        self.turn_detection = turn_detection
-        self._tool_timeout_s = tool_timeout_s
-        self._client_timeout_s = client_timeout_s
-        self._make_detector = make_detector or silero_detector
-        self._client_may_replace_tools = client_may_replace_tools
-        self._session: Session | None = None
-        """The private call of an agent that is used without a server."""
-        self._run: AgentRun | None = None
-        self._replies = ReplyQueue()
-        self._others = OthersWords()
+    _own: _OwnCall | None = None
 
     @property
     def spec(self) -> AgentSpec:
         """What a run needs to know of the agent, as of now."""
-        return AgentSpec(
-            name=self.name,
-            sys_prompt=self.sys_prompt,
-            model=self.model,
-            toolkit=self.toolkit,
-            agent_id=self.agent_id,
-            turn_detection=self.turn_detection,
-            voice=self.voice,
-            tool_timeout_s=self._tool_timeout_s,
-            client_timeout_s=self._client_timeout_s,
-            make_detector=self._make_detector,
-            client_may_replace_tools=self._client_may_replace_tools,
-        )
+        return RealtimeAgent.another(self)
 
     def run(self) -> AgentRun:
         """Return a new participant for one call (`realtime.call.session.Session`)."""
@@ -106,8 +69,7 @@ class RealtimeAgent:
     def another(self) -> Self:
         """Return a copy of this agent that serves no call yet."""
         agent = copy.copy(self)
-        agent._session = agent._run = None
-        agent._replies, agent._others = ReplyQueue(), OthersWords()
+        agent._own = None
         return agent
 
     def describe(self) -> dict[str, Any]:
@@ -123,25 +85,24 @@ class RealtimeAgent:
         or bounded queue never stalls it. Raises ProviderError when the model cannot be had, UsageError when the agent
         was started before. Cancelling leaves nothing running.
         """
-        if self._session is not None:
+        if self._own is not None:
             raise UsageError("this agent was started before: start one agent per call", code="agent_running")
         runtime = Runtime.of_loop(asyncio.get_running_loop())
-        self._run = run = self.run()
-        self._session = session = Session(
-            participant=run, runtime=runtime, session_id=runtime.new_id("session"), private=True
-        )
+        run = self.run()
+        session = Session(participant=run, runtime=runtime, session_id=runtime.new_id("session"), private=True)
+        self._own = _OwnCall(session, run, ReplyQueue(session, run), OthersWords())
         session.attach(queue_listener(outgoing_queue, runtime))
         try:
             await session.start(config or SessionConfig())
         except BaseException:
-            self._session = self._run = None
+            self._own = None
             raise
         self.name, self.agent_id = run.name, run.agent_id
 
     async def stop(self) -> None:
         """End the call: closes the model's session, leaves no task; `agent_ended` is the last event. Idempotent."""
-        if self._session is not None:
-            await self._session.end("stopped")
+        if self._own is not None:
+            await self._own.session.end("stopped")
 
     async def handle_input(self, event: c.ClientEvent | s.ServerEvent) -> None:
         """Take a client event, or an event of another agent. An `agent_error` event reports what cannot be done.
@@ -150,13 +111,13 @@ class RealtimeAgent:
         done, and this agent responds to it. Its own events are ignored. Two agents that hear each other talk without
         end: use a `ChatRoom` for that. Raises UsageError before `start`.
         """
-        session, run = self._running()
+        own = self._running()
         if not isinstance(event, c.ClientEventBase):
-            line = self._others.take(event, me=run.agent_id)
+            line = own.others.take(event, me=own.run.agent_id)
             if line is None:
                 return
             event = line
-        session.receive(event)
+        own.session.receive(event)
 
     def reply_stream(self, msg: Msg, *, keeps_audio: bool = False) -> AsyncGenerator[AgentEvent]:
         """Take one turn in text, or text and pictures; yield the events of the reply, up to its end.
@@ -168,17 +129,7 @@ class RealtimeAgent:
 
         Raises UsageError before `start`, ClientError for what the model cannot take, ProviderError where it refuses.
         """
-        session, run = self._running()
-        return self._replies.stream(
-            msg,
-            call=session,
-            profile=self.model.profile,
-            act=run.act,
-            is_busy=lambda: run.is_busy,
-            ready=run.ready(),
-            client_tools=run.client_tools,
-            keeps_audio=keeps_audio,
-        )
+        return self._running().replies.stream(msg, keeps_audio=keeps_audio)
 
     stream_events = reply_stream
 
@@ -198,7 +149,7 @@ class RealtimeAgent:
         before `start` and for permission rules, which are not kept; ClientError for a call that does not wait, with
         what precedes it done.
         """
-        _, run = self._running()
+        run = self._running().run
         match event:
             case ExternalExecutionResultEvent():
                 for result in event.execution_results:
@@ -215,11 +166,11 @@ class RealtimeAgent:
             case _:
                 assert_never(event)
 
-    def _running(self) -> tuple[Session, AgentRun]:
-        """Return the private call and the run in it. Raises UsageError before `start`."""
-        if self._session is None or self._run is None:
+    def _running(self) -> _OwnCall:
+        """Return the private call. Raises UsageError before `start`."""
+        if self._own is None:
             raise UsageError("the agent is not running: call start() first", code="agent_not_running")
-        return self._session, self._run
+        return self._own
 
     def __repr__(self) -> str:
         return f"RealtimeAgent(name={self.name!r}, model={self.model.profile.model!r})"

@@ -41,18 +41,6 @@ class ReplayBuffer:
     A stretch is settled when its words are known (or known to be lost), and everything before it with it.
     """
 
-    __slots__ = (
-        "_bytes_per_ms",
-        "_chunks",
-        "_end",
-        "_lost_at",
-        "_most_bytes",
-        "_quiet_bytes",
-        "_replayed",
-        "_start",
-        "_stretches",
-    )
-
     def __init__(self, rate_hz: int) -> None:
         self._bytes_per_ms = rate_hz * 2 / 1000
         self._quiet_bytes = int(self._bytes_per_ms * KEPT_WHILE_QUIET_MS)

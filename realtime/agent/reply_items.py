@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from realtime.agent.reporter import Reporter
-from realtime.call.participant import Host
+from realtime.agent.context import Context
 from realtime.model import base
 from realtime.state.truncation import Truncation, portion_played
 
@@ -13,14 +10,10 @@ from realtime.state.truncation import Truncation, portion_played
 class ReplyItems:
     """Items that reply to the last turn; cuts and withdraws them here, at the model and for every listener."""
 
-    def __init__(
-        self, host: Host, report: Reporter, profile: base.Profile, send: Callable[[base.ModelInput], None]
-    ) -> None:
-        self._ears = host.ears
-        self._conversation = host.conversation
-        self._report = report
-        self._profile = profile
-        self._send = send
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._ears = context.ears
+        self._conversation = context.conversation
         self.spoken: list[str] = []
         """Spoken items, which can be cut."""
         self.written: list[str] = []
@@ -63,11 +56,11 @@ class ReplyItems:
         """Delete the item, here and at the model; does nothing for an unknown id."""
         if item_id not in self._conversation:
             return
-        if self._profile.supports_item_delete:
-            self._send(base.ItemDelete(item_id))
-        elif self._profile.supports_truncation:
-            self._send(base.ItemTruncate(item_id, 0, ""))
-        self._report.delete_item(item_id)
+        if self._context.profile.supports_item_delete:
+            self._context.send(base.ItemDelete(item_id))
+        elif self._context.profile.supports_truncation:
+            self._context.send(base.ItemTruncate(item_id, 0, ""))
+        self._context.delete_item(item_id)
 
     def cut_to_played(self, item_ids: list[str]) -> dict[str, int]:
         """Cut each item to what was played; return where each was cut, in ms.
@@ -96,9 +89,9 @@ class ReplyItems:
     def cut(self, item_id: str, played_ms: int) -> None:
         """Cut the item to this much audio: here, at the model and for listeners."""
         cut = self._conversation.truncate(item_id, played_ms)
-        if self._profile.supports_truncation:
-            self._send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))
+        if self._context.profile.supports_truncation:
+            self._context.send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))
         self._tell_cut(item_id, cut)
 
     def _tell_cut(self, item_id: str, cut: Truncation) -> None:
-        self._report.emit(cut.event(item_id, **self._report.who))
+        self._context.emit(cut.event(item_id, **self._context.who))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
-from realtime.call.participant import Ears
+from realtime.agent.run import AgentRun
+from realtime.call.session import Session
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event import client as c
 from realtime.event import reply as r
@@ -17,24 +17,8 @@ from realtime.event.base import ContentPart, Item
 from realtime.message import Base64Source, DataBlock, Msg, TextBlock
 from realtime.message.formatter import spoken_by
 from realtime.model.base import ItemCreate, Profile, refusal
-from realtime.runtime import Runtime, iso
-from realtime.state.log import Log
+from realtime.runtime import iso
 from realtime.state.replies import ReplyProjection
-
-
-class OwnCall(Protocol):
-    """The private call of an agent without a server (a `realtime.call.session.Session`)."""
-
-    log: Log
-    runtime: Runtime
-    session_id: str
-
-    def receive(self, event: c.ClientEvent) -> bool: ...
-
-    @property
-    def audience(self) -> Ears: ...
-
-    async def end(self, reason: str) -> None: ...
 
 
 def item_of(message: Msg, item_id: str, profile: Profile) -> Item:
@@ -73,36 +57,28 @@ def _picture(block: DataBlock) -> ContentPart:
 class ReplyQueue:
     """Text turns of one agent: one at a time, in order of request."""
 
-    def __init__(self) -> None:
+    def __init__(self, call: Session, run: AgentRun) -> None:
+        self._call = call
+        self._run = run
         self._lock = asyncio.Lock()
 
-    async def stream(
-        self,
-        message: Msg,
-        *,
-        call: OwnCall,
-        profile: Profile,
-        act: Callable[[c.ClientEvent], None],
-        is_busy: Callable[[], bool],
-        ready: s.AgentReadyEvent,
-        client_tools: Iterable[str],
-        keeps_audio: bool,
-    ) -> AsyncGenerator[r.AgentEvent]:
-        """Ask once nothing is being said; yield the events of the reply up to its end. `act` raises ClientError.
+    async def stream(self, message: Msg, *, keeps_audio: bool) -> AsyncGenerator[r.AgentEvent]:
+        """Ask once nothing is being said; yield the events of the reply up to its end. Raises ClientError.
 
         A slow reader keeps the events of this one reply waiting. Closing or cancelling it cancels the response.
         """
+        run = self._run
         async with self._lock:
-            await _silence(call)
-            item = item_of(message, call.runtime.new_id("item"), profile)
-            if is_busy():
+            await self._silence()
+            item = item_of(message, self._call.runtime.new_id("item"), run.spec.model.profile)
+            if run.is_busy:
                 # As with every typed turn: a response that is on its way does not answer this message.
-                act(c.ClientResponseCancelEvent())
-            turn = _Turn(call, ready, client_tools=client_tools, keeps_audio=keeps_audio)
+                run.act(c.ClientResponseCancelEvent())
+            turn = _Turn(self._call, run, keeps_audio=keeps_audio)
             with turn.following():
-                act(c.ClientItemCreateEvent(item=item))
+                run.act(c.ClientItemCreateEvent(item=item))
                 turn.asked = True
-                act(c.ClientResponseCreateEvent())
+                run.act(c.ClientResponseCreateEvent())
                 try:
                     while not turn.over or turn.events:
                         if turn.events:
@@ -111,31 +87,28 @@ class ReplyQueue:
                                 # A call waits for its answer from the first step of its task on.
                                 await asyncio.sleep(0)
                             yield event
-                        elif turn.doubtful and not is_busy():
+                        elif turn.doubtful and not run.is_busy:
                             turn.take_the_doubtful()
                         else:
                             await turn.wait()
                 finally:
                     if not turn.over:
                         turn.asked = False
-                        act(c.ClientResponseCancelEvent())
+                        run.act(c.ClientResponseCancelEvent())
 
-
-async def _silence(call: OwnCall) -> None:
-    """Wait until all that was said has been played."""
-    while True:
-        unplayed_ms = call.audience.unplayed_ms()
-        if unplayed_ms <= 0:
-            return
-        await asyncio.sleep(unplayed_ms / 1000)
+    async def _silence(self) -> None:
+        """Wait until all that was said has been played."""
+        while True:
+            unplayed_ms = self._call.audience.unplayed_ms()
+            if unplayed_ms <= 0:
+                return
+            await asyncio.sleep(unplayed_ms / 1000)
 
 
 class _Turn:
     """Follows the log for the reply to one message."""
 
-    def __init__(
-        self, call: OwnCall, ready: s.AgentReadyEvent, *, client_tools: Iterable[str], keeps_audio: bool
-    ) -> None:
+    def __init__(self, call: Session, run: AgentRun, *, keeps_audio: bool) -> None:
         self.asked = False
         self.over = False
         self.events: deque[r.AgentEvent] = deque()
@@ -146,10 +119,10 @@ class _Turn:
         self._runtime = call.runtime
         self._began_at = call.runtime.wall_now() - call.log.now_ms() / 1000
         self._projection = ReplyProjection(
-            call.session_id, created_at_of=self._created_at, keeps_audio=keeps_audio, client_tools=client_tools
+            call.session_id, created_at_of=self._created_at, keeps_audio=keeps_audio, client_tools=run.client_tools
         )
-        self._projection.push(ready)
-        self._ready = ready
+        self._projection.push(run.ready())
+        self._agent_name = run.name
         self._held: list[r.AgentEvent] = []
         self._reply_id: str | None = None
         self._speaks = False
@@ -232,7 +205,7 @@ class _Turn:
                 created_at=at,
                 reply_id=reply_id,
                 session_id=session_id,
-                name=self._ready.agent_name,
+                name=self._agent_name,
             ),
             r.ReplyEndEvent(
                 id=f"ev_{event.seq}_end",

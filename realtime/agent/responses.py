@@ -8,16 +8,16 @@ in the `Ledger` (`realtime.turn.responses`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 import msgspec
 
+from realtime.agent.context import Context
 from realtime.agent.open_responses import OpenResponse, Part, ThinkingEvent
 from realtime.agent.reply_items import ReplyItems
-from realtime.agent.reporter import Reporter
-from realtime.call.participant import Host
+from realtime.agent.tools import ToolRunner
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
@@ -51,38 +51,6 @@ PartEvent = (
 ToolUseEvent = m.ModelResponseToolUseDeltaEvent | m.ModelResponseToolUseDoneEvent
 
 
-class Tools(Protocol):
-    """Runs tools."""
-
-    def offer(self, tools: Iterable[Mapping[str, object]]) -> None:
-        """Note the tools that the client declares with one request: it answers calls of them itself."""
-        ...
-
-    def asks(self, call: ToolCallBlock) -> bool:
-        """Whether the user has to consent before the call runs."""
-        ...
-
-    def start_tool(self, call: ToolCallBlock) -> None:
-        """Run the call, after the user's consent if it is `asking`; `Responses.tool_done` gets the result later."""
-        ...
-
-    def confirm_tool(self, call_id: str, answer: ToolCallBlock | str) -> bool:
-        """Run this call, or refuse it in these words; False if no call of this id asks."""
-        ...
-
-    def withdraw_questions(self) -> None:
-        """Stop the calls that wait for consent; each gets a result with state `interrupted`."""
-        ...
-
-    def answer_tool(self, result: ToolResultBlock) -> bool:
-        """Deliver the result of a tool that runs in the client; False if no such call is open."""
-        ...
-
-    def cancel_tools(self) -> None:
-        """Stop every running call; each still gets a result, with state `interrupted`."""
-        ...
-
-
 @dataclass(slots=True)
 class _OpenCut:
     """A truncation that waits for clients to report how much they played.
@@ -101,27 +69,15 @@ class _OpenCut:
 class Responses:
     """Follows the model's responses."""
 
-    def __init__(
-        self,
-        *,
-        host: Host,
-        report: Reporter,
-        profile: base.Profile,
-        send: Callable[[base.ModelInput], None],
-        tools: Tools,
-        ledger: Ledger,
-        items: ReplyItems,
-    ) -> None:
-        self._runtime = host.runtime
-        self._ears = host.ears
-        self._report = report
-        self._emit = report.emit
-        self._conversation = host.conversation
-        self._send = send
+    def __init__(self, context: Context, tools: ToolRunner, ledger: Ledger, items: ReplyItems) -> None:
+        self._context = context
+        self._runtime = context.runtime
+        self._emit = context.emit
+        self._conversation = context.conversation
+        self._send = context.send
         self._tools = tools
         self._ledger = ledger
         self._items = items
-        self._output_hz = profile.output_rate_hz
         self._format: AudioFormat | None = None
         self._ms_per_byte = 0.0
         self._open: dict[str, OpenResponse] = {}
@@ -152,7 +108,7 @@ class Responses:
     def truncate(self, running: Response | None) -> None:
         """Cut the reply once it is known what was played; then close its streams."""
         cut = self._cut = _OpenCut([*self._items.spoken], running)
-        self._ears.after_flush(lambda: self._settle(cut))
+        self._context.ears.after_flush(lambda: self._settle(cut))
 
     def settle_cut(self) -> None:
         """Cut an interrupted reply to what is known now: something follows it."""
@@ -181,11 +137,11 @@ class Responses:
         self._open[response.id] = OpenResponse(response)
         is_unwanted = response.cancelled
         if response.out_of_band:
-            self._report.forward(event)
+            self._context.forward(event)
             return None
         if not is_unwanted:
             self._created_at = now
-        self._report.forward(msgspec.structs.replace(event, metadata=response.metadata))
+        self._context.forward(msgspec.structs.replace(event, metadata=response.metadata))
         if is_unwanted:
             self._send(base.ResponseCancel(response.id))
         # A room may have dropped it meanwhile.
@@ -204,7 +160,7 @@ class Responses:
             if event.format is not self._format:
                 # Another model may take over in the middle of a call.
                 self._format = event.format
-                self._ms_per_byte = 500 / (event.format.rate or self._output_hz)
+                self._ms_per_byte = 500 / (event.format.rate or self._context.profile.output_rate_hz)
             if not self._conversation.add_audio(event.item_id, len(event.delta) * self._ms_per_byte):
                 # It was deleted while it was spoken.
                 return signal
@@ -216,8 +172,8 @@ class Responses:
                 content_index=event.content_index,
                 delta=event.delta,
                 format=event.format,
-                agent_id=self._report.agent_id,
-                agent_name=self._report.agent_name,
+                agent_id=self._context.agent_id,
+                agent_name=self._context.agent_name,
             )
         )
         return signal
@@ -257,20 +213,20 @@ class Responses:
                     self._conversation.set_text(event.item_id, event.text)
             case _:
                 assert_never(event)
-        self._report.forward(event, response_id=open_response.response.id, item_id=part.item_id)
+        self._context.forward(event, response_id=open_response.response.id, item_id=part.item_id)
 
     def think(self, event: ThinkingEvent) -> None:
         """Pass on thoughts; they stay in the log and are no part of the conversation."""
         open_response = self._open.get(event.response_id)
         if open_response is not None and not open_response.response.cancelled:
             open_response.think(event)
-            self._report.forward(event)
+            self._context.forward(event)
 
     def done(self, event: m.ModelResponseDoneEvent) -> Signal | None:
         """A response is over."""
         open_response = self._open.get(event.response_id)
         if open_response is None:
-            self._report.forward(event)
+            self._context.forward(event)
             return None
         response = open_response.response
         if self._cut is not None and response.cancelled and not response.out_of_band:
@@ -286,10 +242,10 @@ class Responses:
         if not response.out_of_band:
             for item_id in open_response.item_ids:
                 if item_id in self._conversation:
-                    self._report.item_done(
+                    self._context.item_done(
                         self._conversation.complete(item_id, "completed" if finished else "incomplete")
                     )
-        self._report.forward(msgspec.structs.replace(event, metadata=event.metadata or response.metadata))
+        self._context.forward(msgspec.structs.replace(event, metadata=event.metadata or response.metadata))
         self._follow_up(response)
         return None if response.cancelled or response.out_of_band else Signal.RESPONSE_DONE
 
@@ -370,8 +326,8 @@ class Responses:
     def _open_part(self, open_response: OpenResponse, item_id: str, output_index: int, content_index: int) -> Part:
         is_new = item_id not in self._conversation and item_id not in open_response.item_ids
         if is_new and not open_response.response.out_of_band:
-            self._report.add_item(
-                Item(id=item_id, role="assistant", name=self._report.agent_name, status="in_progress")
+            self._context.add_item(
+                Item(id=item_id, role="assistant", name=self._context.agent_name, status="in_progress")
             )
         return open_response.part(item_id, output_index, content_index)
 
@@ -387,14 +343,14 @@ class Responses:
         if open_response is None:
             return
         for thought in open_response.end_thoughts():
-            self._report.forward(thought)
+            self._context.forward(thought)
         for part in open_response.parts.values():
             where: dict[str, Any] = {
                 "response_id": part.response_id,
                 "item_id": part.item_id,
                 "output_index": part.output_index,
                 "content_index": part.content_index,
-                **self._report.who,
+                **self._context.who,
             }
             known = part.item_id in self._conversation
             words = self._conversation.spoken_text(part.item_id) if known else ""
@@ -424,12 +380,12 @@ class Responses:
             return False
         if response.out_of_band or isinstance(event, m.ModelResponseToolUseDeltaEvent):
             # Outside the conversation nothing runs: the result would lack its call, and the model would speak on.
-            self._report.forward(event)
+            self._context.forward(event)
             return False
         if self._tools.asks(call):
             call = msgspec.structs.replace(call, state=ToolCallState.ASKING)
             self._questions[call.id] = (event.item_id, call)
-        self._report.forward(msgspec.structs.replace(event, tool_use=call))
+        self._context.forward(msgspec.structs.replace(event, tool_use=call))
         self._ledger.call(response, call.id)
         self._conversation.add_tool_call(event.item_id, call)
         self._tools.start_tool(call)
@@ -454,7 +410,7 @@ class Responses:
             item = Item(id=item_id, type="tool_call", tool_call=allowed)
             if item_id in self._conversation:
                 self._conversation.add(item)
-            self._report.item_done(item)
+            self._context.item_done(item)
         return True
 
     def is_taken(self, item_id: str) -> bool:
@@ -481,7 +437,7 @@ class Responses:
                 tool_result=result,
                 response_id=response.id if response is not None else None,
                 item_id=item_id,
-                **self._report.who,
+                **self._context.who,
             )
         )
         self._send(base.ToolResult(result, item_id))

@@ -6,12 +6,13 @@ import asyncio
 import logging
 from typing import Any
 
+from realtime.agent.context import Context
 from realtime.agent.controller import Controller
 from realtime.agent.detector import VAD_UNAVAILABLE, load_silero, silence_ms_of, silero_detector
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host
-from realtime.errors import ClientError, ProviderError, ToolError, UsageError
+from realtime.errors import ClientError, ProviderError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
@@ -40,7 +41,6 @@ class AgentRun:
         self.name = spec.name
         self.agent_id = spec.agent_id
         self._settings = RunSettings(spec)
-        self._host: Host | None = None
         self._controller: Controller | None = None
         self._connection: Connection | None = None
         self._tools: ToolRunner | None = None
@@ -61,7 +61,6 @@ class AgentRun:
             raise UsageError("a run is for one call: make another with RealtimeAgent.run()", code="agent_running")
         self._settings.take_on(config, had_audio=False)
         self._joined = True
-        self._host = host
         self.agent_id = self.agent_id or host.runtime.new_id("agent")
         if config.agent_name:
             self.name = config.agent_name
@@ -74,7 +73,7 @@ class AgentRun:
             raise
         except BaseException:
             await asyncio.wait([task])
-            self._joined, self._task, self._host = False, None, None
+            self._joined, self._task = False, None
             raise
 
     async def leave(self, reason: str) -> None:
@@ -94,21 +93,14 @@ class AgentRun:
         self._end(reason)
         self._hasty_turns = self.hasty_turns
         # Releases what refers back to the call, so that both are freed at once and not by the collector.
-        self._host = self._controller = self._connection = self._tools = None
+        self._controller = self._connection = self._tools = None
 
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
         """Run the agent's whole life: one task group around the model's connection."""
         settings = self._settings
         try:
             async with asyncio.TaskGroup() as group:
-                self._tools = tools = ToolRunner(
-                    group,
-                    self.spec.toolkit,
-                    self._tool_done,
-                    on_error=self._tell_error,
-                    timeout_s=self.spec.tool_timeout_s,
-                    client_timeout_s=self.spec.client_timeout_s,
-                )
+                self._tools = tools = ToolRunner(group, self.spec, self._tool_done, on_error=self._tell_error)
                 if self.spec.make_detector is silero_detector and settings.authority == "server":
                     # Loads once in a process, for 90 ms: not on the loop, where other calls speak.
                     await asyncio.get_running_loop().run_in_executor(None, load_silero)
@@ -123,15 +115,9 @@ class AgentRun:
                 self._connection = connection
                 try:
                     detector = detector or settings.new_detector()
+                    context = Context(host, connection, self.agent_id or "", self.name)
                     self._controller = controller = Controller(
-                        host=host,
-                        agent_id=self.agent_id or "",
-                        agent_name=self.name,
-                        profile=connection.profile,
-                        send=connection.send,
-                        tools=tools,
-                        authority=settings.authority,
-                        detector=detector,
+                        context, tools, authority=settings.authority, detector=detector
                     )
                     self._apply(controller, tools)
                     host.emit(self.ready())
@@ -225,7 +211,7 @@ class AgentRun:
         elif detects:
             silence_ms = silence_ms_of(settings.config.detection)
             if silence_ms != silence_ms_of(settled.detection):
-                controller.wait_for(silence_ms)
+                controller.input.wait_for(silence_ms)
         self._apply(controller, tools)
         connection.send(SessionUpdate(settings.for_model(self.name)))
         if change.tools:
@@ -263,8 +249,8 @@ class AgentRun:
 
     def give_up(self) -> None:
         """Stop waiting for what the model was asked for (see `Ledger.give_up`)."""
-        if self._controller is not None and self._host is not None:
-            self._controller.ledger.give_up(self._host.runtime.now())
+        if self._controller is not None:
+            self._controller.give_up()
 
     def end_responses(self) -> None:
         """The model is gone for good: every running response ends as it stands."""
@@ -292,7 +278,7 @@ class AgentRun:
     @property
     def received_samples(self) -> int:
         """Samples of client audio that have arrived, at the client's rate."""
-        return self._controller.received_samples if self._controller is not None else 0
+        return self._controller.input.received_samples if self._controller is not None else 0
 
     @property
     def hasty_turns(self) -> int:
@@ -323,32 +309,21 @@ class AgentRun:
         if self._controller is not None and not self._stopping.is_set():
             self._controller.tool_done(result)
 
-    def _tell_error(self, error: ClientError | ToolError) -> None:
-        if self._host is not None:
-            self._host.emit(s.error_event(error, agent_id=self.agent_id or "", agent_name=self.name))
+    def _tell_error(self, error: RealtimeError) -> None:
+        if self._controller is not None:
+            self._controller.tell_error(error)
 
     def _tell_what_is_left_out(self) -> None:
         """Report what the agent goes on without: tools, or turns found in speech."""
         profile, settings = self.spec.model.profile, self._settings
         if not profile.supports_tools and settings.declared_tools:
-            self._warn("unsupported_tools", f"{profile.model} cannot use tools: the agent goes on without them")
+            without = f"{profile.model} cannot use tools: the agent goes on without them"
+            self._tell_error(UsageError(without, code="unsupported_tools"))
         if settings.no_detector is not None and settings.authority == "client" and "audio" in profile.input_modalities:
-            self._warn(VAD_UNAVAILABLE, f"{settings.no_detector} Until then a spoken turn ends by push-to-talk.")
-
-    def _warn(self, code: str, message: str) -> None:
-        if self._host is not None:
-            self._host.emit(
-                s.AgentErrorEvent(
-                    error_type="server_error",
-                    code=code,
-                    message=message,
-                    agent_id=self.agent_id or "",
-                    agent_name=self.name,
-                )
-            )
+            without = f"{settings.no_detector} Until then a spoken turn ends by push-to-talk."
+            self._tell_error(UsageError(without, code=VAD_UNAVAILABLE))
 
     def _end(self, reason: str) -> None:
-        if self._host is not None and not self._ended and self._controller is not None:
+        if self._controller is not None and not self._ended:
             self._ended = True
-            self._controller.user_turns.settle_words()
-            self._host.emit(s.AgentEndedEvent(reason=reason, agent_id=self.agent_id or "", agent_name=self.name))
+            self._controller.end(reason)

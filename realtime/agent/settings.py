@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, silero_detector
 from realtime.agent.input import Detector
-from realtime.agent.tools import DEFAULT_CLIENT_TOOL_TIMEOUT_S, DEFAULT_TOOL_TIMEOUT_S
 from realtime.errors import ClientError, UsageError
 from realtime.event.config import SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
 from realtime.model.base import RealtimeModel, Settings
 from realtime.model.voices import voice_here
-from realtime.tool import Toolkit
+from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
+
+CLIENT_TIMEOUT_S = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSpec:
     """Specification of an agent (see `realtime.agent.RealtimeAgent`)."""
 
-    name: str
-    sys_prompt: str
-    model: RealtimeModel
-    toolkit: Toolkit
-    agent_id: str | None = None
-    turn_detection: TurnDetection | None = None
-    voice: str | None = None
-    tool_timeout_s: float = DEFAULT_TOOL_TIMEOUT_S
-    client_timeout_s: float = DEFAULT_CLIENT_TOOL_TIMEOUT_S
-    make_detector: DetectorFactory = silero_detector
-    client_may_replace_tools: bool = False
+    def __init__(
+        self,
+        name: str,
+        sys_prompt: str,
+        model: RealtimeModel,
+        *,
+        toolkit: Toolkit | None = None,
+        turn_detection: TurnDetection | None = None,
+        voice: str | None = None,
+        agent_id: str | None = None,
+        tool_timeout_s: float = DEFAULT_TIMEOUT_S,
+        client_timeout_s: float = CLIENT_TIMEOUT_S,
+        make_detector: DetectorFactory | None = None,
+        client_may_replace_tools: bool = False,
+    ) -> None:
+        if not isinstance(model, RealtimeModel):
+            raise TypeError(f"model is a {type(model).__name__}: give a model, such as open_model('local')")
+        self.name = name
+        self.sys_prompt = sys_prompt
+        self.model = model
+        self.toolkit = toolkit or Toolkit()
+        self.turn_detection = turn_detection
+        self.voice = voice
+        self.agent_id = agent_id
+        self.tool_timeout_s = tool_timeout_s
+        self.client_timeout_s = client_timeout_s
+        self.make_detector = make_detector or silero_detector
+        self.client_may_replace_tools = client_may_replace_tools
 
 
 class RunSettings:

@@ -10,38 +10,32 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from realtime.agent.settings import AgentSpec
 from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
-from realtime.tool import Toolkit
-
-DEFAULT_TOOL_TIMEOUT_S = 30.0
-DEFAULT_CLIENT_TOOL_TIMEOUT_S = 60.0
 
 
 class ToolRunner:
     """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order.
 
-    `on_error` gets the error of a tool that cannot run at all, in addition to its result. `client_timeout_s` is how
-    long the client has for the result of its tool, and the user to consent: no answer is a refusal.
+    `on_error` gets the error of a tool that cannot run at all, in addition to its result.
     """
 
     def __init__(
         self,
         group: asyncio.TaskGroup,
-        toolkit: Toolkit,
+        spec: AgentSpec,
         on_result: Callable[[ToolResultBlock], None],
         *,
-        on_error: Callable[[ToolError], None] = lambda _: None,
-        timeout_s: float = DEFAULT_TOOL_TIMEOUT_S,
-        client_timeout_s: float = DEFAULT_CLIENT_TOOL_TIMEOUT_S,
+        on_error: Callable[[ToolError], None],
     ) -> None:
         self._group = group
-        self._toolkit = toolkit
+        self._toolkit = spec.toolkit
+        self._timeout_s = spec.tool_timeout_s
+        self._client_timeout_s = spec.client_timeout_s
         self._on_result = on_result
         self._on_error = on_error
-        self._timeout_s = timeout_s
-        self._client_timeout_s = client_timeout_s
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Tasks of the calls that have no result yet."""
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}

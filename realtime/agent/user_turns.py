@@ -6,13 +6,12 @@ from typing import assert_never
 
 import msgspec
 
+from realtime.agent.context import Context
 from realtime.agent.replay_buffer import ReplayBuffer, Stretch
-from realtime.agent.reporter import Reporter
 from realtime.agent.user_turn import UserTurn
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import ContentPart, Item
-from realtime.state.conversation import Conversation
 
 KEPT_USER_TURNS = 64
 """Turns whose transcripts may still arrive."""
@@ -25,9 +24,9 @@ TranscriptionEvent = (
 class UserTurns:
     """Follows what the model reports of the user's speech."""
 
-    def __init__(self, report: Reporter, conversation: Conversation, replay: ReplayBuffer) -> None:
-        self._report = report
-        self._conversation = conversation
+    def __init__(self, context: Context, replay: ReplayBuffer) -> None:
+        self._context = context
+        self._conversation = context.conversation
         self._replay = replay
         self._by_piece: dict[str, UserTurn] = {}
         self.current: UserTurn | None = None
@@ -73,13 +72,13 @@ class UserTurns:
         if turn.item_id in self._conversation:
             return
         words = ContentPart(type="audio", transcript=turn.transcript or None)
-        self._report.add_item(Item(id=turn.item_id, role="user", name=self.user_name, content=(words,)))
-        self._report.emit(
+        self._context.add_item(Item(id=turn.item_id, role="user", name=self.user_name, content=(words,)))
+        self._context.emit(
             s.AgentInputCommittedEvent(
                 item_id=turn.item_id,
                 previous_item_id=event.previous_item_id,
                 audio_end_ms=turn.end_ms,
-                **self._report.who,
+                **self._context.who,
             )
         )
 
@@ -90,14 +89,14 @@ class UserTurns:
             case m.ModelInputTranscriptionDeltaEvent():
                 delta = turn.caption(event.item_id, event.delta) if event.delta else ""
                 if delta is not None:
-                    self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id, delta=delta))
+                    self._context.forward(msgspec.structs.replace(event, item_id=turn.item_id, delta=delta))
             case m.ModelInputTranscriptionDoneEvent():
                 transcript = turn.say(event.item_id, event.transcript)
                 self._replay.settle(event.item_id)
                 self._tell_words(turn, transcript, event)
             case m.ModelInputTranscriptionFailedEvent():
                 self._replay.settle(event.item_id)
-                self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id))
+                self._context.forward(msgspec.structs.replace(event, item_id=turn.item_id))
             case _:
                 assert_never(event)
 
@@ -107,7 +106,7 @@ class UserTurns:
             if turn.is_unfinished:
                 transcript = turn.finish()
                 if turn.item_id not in self._conversation:
-                    self._report.add_item(Item(id=turn.item_id, role="user", name=self.user_name))
+                    self._context.add_item(Item(id=turn.item_id, role="user", name=self.user_name))
                 self._tell_words(turn, transcript)
 
     def _tell_words(
@@ -115,9 +114,9 @@ class UserTurns:
     ) -> None:
         """Report the words of the turn; `event` brought the last of them."""
         done = event or m.ModelInputTranscriptionDoneEvent(item_id=turn.item_id, transcript="")
-        self._report.forward(msgspec.structs.replace(done, item_id=turn.item_id, transcript=transcript))
+        self._context.forward(msgspec.structs.replace(done, item_id=turn.item_id, transcript=transcript))
         if turn.item_id in self._conversation:
             self._conversation.set_transcript(turn.item_id, transcript)
             item = self._conversation.get(turn.item_id)
             if item is not None:
-                self._report.item_done(item)
+                self._context.item_done(item)

@@ -1,4 +1,4 @@
-"""Names an agent's events after it and adds its conversation items."""
+"""What the parts of a controller share: the call, the model, and events with the agent's name on them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from realtime.call.participant import Host
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import Item
+from realtime.model import base
 
 
-class Reporter:
-    """Emits with the agent's identity; keeps the conversation in step with that."""
+class Context:
+    """One agent between its call and its model; keeps the conversation in step with what it reports."""
 
-    __slots__ = ("agent_id", "agent_name", "conversation", "emit", "who")
-
-    def __init__(self, host: Host, agent_id: str, agent_name: str) -> None:
+    def __init__(self, host: Host, connection: base.Connection, agent_id: str, agent_name: str) -> None:
         self.emit = host.emit
         self.conversation = host.conversation
+        self.ears = host.ears
+        self.runtime = host.runtime
+        self.profile = connection.profile
+        self.send = connection.send
         self.agent_id = agent_id
         self.agent_name = agent_name
         self.who: dict[str, Any] = {"agent_id": agent_id, "agent_name": agent_name}
