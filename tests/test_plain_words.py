@@ -1,9 +1,10 @@
-"""One word for one thing: the words that this project has replaced stay out of code and docs (docs/glossary.md).
+"""Plain words: replaced words and stilted phrases stay out (docs/glossary.md); docstrings begin briefly.
 
 Old words remain in CHANGELOG.md, which is not checked, in `ALLOWED` names on the wire, and with another meaning (the
 option `--front`, "in front of").
 """
 
+import ast
 import io
 import re
 import tokenize
@@ -27,6 +28,12 @@ IN_PROSE = {**INSTEAD, "whoever": "who, or name the person", "null": "None"}
 ALLOWED: dict[str, tuple[str, ...]] = {}
 """Pieces of lines that may hold an old word, by path: names on the wire."""
 _OTHER_MEANING = re.compile(r"--front\b|\bin front\b|\bin mind\b|\bmembers? of (?:the|a) union\b")
+STILTED = re.compile(r"\b(?:somebody|nobody|whoever|(?:is|are) told|gone on with)\b", re.I)
+"""What docstrings, comments and docs do not say: they name who does what."""
+MOST_FIRST_WORDS = 12
+"""Words of a docstring up to its first full stop, colon, semicolon or blank line."""
+_CODE = re.compile(r"^```.*?^```|`[^`]*`", re.M | re.S)
+_FIRST_ENDS = re.compile(r"[.:;](?=\s|$)|\n[ ]*\n")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -61,6 +68,36 @@ def texts_of(path: Path) -> Iterator[tuple[int, str, dict[str, str]]]:
             yield number, line, {**INSTEAD, "whoever": IN_PROSE["whoever"]}
 
 
+def docstrings_of(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each docstring: of modules, classes, functions, and those behind assignments."""
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        documents = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for before, statement in zip([None, *body], body, strict=False):
+            if (before is None and documents) or isinstance(before, ast.Assign | ast.AnnAssign):
+                match statement:
+                    case ast.Expr(value=ast.Constant(value=str() as text)):
+                        yield statement.lineno, text.strip()
+
+
+def first_words(docstring: str) -> list[str]:
+    return _FIRST_ENDS.split(docstring, maxsplit=1)[0].split()
+
+
+def stilted_phrases(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and words of each stilted phrase in a file, without examples of code in docs."""
+    if path.suffix == ".py":
+        texts = [(number, text) for number, text, of in texts_of_python(path.read_text("utf-8")) if of is IN_PROSE]
+    else:
+        prose = _CODE.sub(lambda found: "\n" * found[0].count("\n"), path.read_text("utf-8"))
+        texts = list(enumerate(prose.splitlines(), 1))
+    for number, text in texts:
+        for found in STILTED.finditer(text):
+            yield number, found[0]
+
+
 def checked_files() -> list[str]:
     files = [*ROOT.glob("realtime/**/*.py"), *ROOT.glob("docs/*.md"), ROOT / "README.md"]
     return sorted(file.relative_to(ROOT).as_posix() for file in files)
@@ -89,3 +126,35 @@ def test_no_class_of_unplayed_audio_has_its_old_name() -> None:
     pattern = re.compile(r"^\s*class \w*Unheard\w*", re.M)
     files = ROOT.glob("realtime/**/*.py")
     assert [file.name for file in files if pattern.search(file.read_text("utf-8"))] == []
+
+
+def test_the_beginning_of_a_docstring_ends_at_its_first_break() -> None:
+    source = '"""One two: three."""\nx = 1\n"""Four (v1.2)\nfive. Six."""\ndef f():\n    """Seven\n\n    Eight."""\n'
+    assert [(line, first_words(text)) for line, text in docstrings_of(source)] == [
+        (1, ["One", "two"]),
+        (3, ["Four", "(v1.2)", "five"]),
+        (6, ["Seven"]),
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in checked_files() if name.endswith(".py")])
+def test_a_docstring_begins_with_twelve_words_at_most(name: str) -> None:
+    docstrings = docstrings_of((ROOT / name).read_text("utf-8"))
+    beginnings = [(line, first_words(text)) for line, text in docstrings]
+    too_long = [f"{name}:{line}: {' '.join(words)}" for line, words in beginnings if len(words) > MOST_FIRST_WORDS]
+    assert not too_long, "\n".join(too_long)
+
+
+def test_stilted_phrases_are_found_in_prose_only(tmp_path: Path) -> None:
+    code = tmp_path / "a.py"
+    code.write_text('"""A client is\ntold; nobody."""\nx = "whoever"  # Are told.\nnobody = x\n')
+    assert list(stilted_phrases(code)) == [(2, "nobody"), (3, "Are told")]
+    page = tmp_path / "a.md"
+    page.write_text("Nobody or `nobody`.\n```\nwhoever\n```\nIt is told.\n")
+    assert list(stilted_phrases(page)) == [(1, "Nobody"), (5, "is told")]
+
+
+@pytest.mark.parametrize("name", checked_files())
+def test_no_stilted_phrase_is_left(name: str) -> None:
+    found = [f"{name}:{number}: {words}" for number, words in stilted_phrases(ROOT / name)]
+    assert not found, "\n".join(found)

@@ -176,7 +176,7 @@ def test_every_test_of_the_reference_passes(project: Path) -> None:
 def test_the_printed_report_and_replay_are_made(project: Path) -> None:
     code, said = run(command("pytest --voice-report"), project)
     assert code == 0, said
-    assert "test_clock.py::test_the_time_is_told" in (project / "report.html").read_text(encoding="utf-8")
+    assert "test_clock.py::test_the_agent_tells_the_time" in (project / "report.html").read_text(encoding="utf-8")
     code, said = run(command("realtime replay"), project)
     events = [json.loads(line)["type"] for line in said.splitlines()]
     assert (code, events[0], events[-1]) == (0, "server_session_created", "server_session_ended")

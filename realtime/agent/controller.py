@@ -92,7 +92,7 @@ class Controller:
         self.ledger.give_up(self._runtime.now())
 
     def end(self, reason: str) -> None:
-        """Report that the agent leaves the call, with the last words of the user."""
+        """Report that the agent leaves the call, with the user's last words."""
         self.user_turns.settle_words()
         self._emit(s.AgentEndedEvent(reason=reason, **self._context.who))
 

@@ -98,7 +98,7 @@ class ReplayBuffer:
                 return
 
     def clear(self) -> None:
-        """Drop what is not committed: the model was told to forget it."""
+        """Drop what is not committed: the model has to forget it."""
         self._stretches = self.commits
         until = (self._stretches[-1].end or 0) if self._stretches else self._start
         kept: list[bytes] = []

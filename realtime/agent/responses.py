@@ -1,4 +1,4 @@
-"""The model's responses: what of them is told and kept, and the tools they call.
+"""The model's responses: what listeners get, what is kept, and the tools called.
 
 Synchronous and complete: every stream that is opened on the wire is closed, whatever happens to the response. Methods
 return what happened to the turn; `realtime.agent.controller` applies that. Which responses are due and which count is
@@ -230,7 +230,7 @@ class Responses:
             return None
         response = open_response.response
         if self._cut is not None and response.cancelled and not response.out_of_band:
-            # Its end is told with what was played of it.
+            # Its end reports what was played of it.
             self._cut.done.append(event)
             return None
         self._ledger.finish(response)

@@ -20,7 +20,7 @@ RECEIVED_EVERY_MS = 1_000
 class Audience:
     """All clients of one call. It is the `Ears` that the participant is given.
 
-    `received_samples` gives how much audio of the clients has come; where it `tells`, the log is told of playback.
+    `received_samples` gives how much audio of the clients has come; where it `tells`, it logs playback.
     """
 
     def __init__(self, log: Log, now: Callable[[], float], received_samples: Callable[[], int], *, tells: bool) -> None:

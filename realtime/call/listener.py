@@ -54,7 +54,10 @@ class ResumableDialect(Dialect, Protocol):
     """A dialect whose clients can come back to their call."""
 
     def encode_again(self, chunk: Chunk) -> list[Frame]:
-        """Encode speech again that an earlier socket may have sent, with its place in the item."""
+        """Encode speech again that an earlier socket may have sent.
+
+        It keeps its place in the item.
+        """
 
 
 class LaneDialect(Dialect, Protocol):
@@ -361,7 +364,7 @@ class Listener:
         self.release()
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """No more events; the client is told why. Idempotent."""
+        """End the events; the client gets the reason. Idempotent."""
         if self.closed:
             return
         self.release()

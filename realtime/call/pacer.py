@@ -38,7 +38,7 @@ class Pacer:
 
     Where humans are heard (`hear`), they and the agents become one stream of frames of 20 ms. A frame with speech of an
     agent goes on as a part of that; one with nothing but voices is no speech of the call and goes to `send_voice`. So
-    that every client has words for it, what humans say without an agent is told as a response of the human.
+    that every client has words for it, what humans say without an agent appears as a response of the human.
     """
 
     def __init__(self, rate_hz: int, ahead_ms: int, send: Send, send_voice: Send, overflow: Callable[[], None]) -> None:

@@ -92,10 +92,10 @@ class Participant(Protocol):
 
     @property
     def wants_audio_stopped(self) -> bool:
-        """Whether the call reports with `audio_stopped` that a client stops sending in mid-turn."""
+        """Whether the call reports a client's mid-turn stop with `audio_stopped`."""
 
     def audio_stopped(self) -> None:
-        """The client has sent no audio for a while, in mid-turn, where silence would end the turn."""
+        """The client stopped sending in mid-turn: no silence will end the turn."""
 
     def set_away(self, away: bool) -> None:
-        """The call has lost its last listener and waits for it, or it is back."""
+        """The call lost its last listener and waits, or has one again."""

@@ -469,7 +469,7 @@ class Session:
             self._activity.follow(event)
 
     def _with_token(self, event: s.ServerEvent, listener: Listener) -> s.ServerEvent:
-        """The event with what this client alone is told: how to come back."""
+        """Return the event with what only this client gets: how to come back."""
         if not self._may_return(listener) or listener.away:
             return event
         if isinstance(event, s.ServerSessionCreatedEvent):

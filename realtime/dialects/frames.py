@@ -5,7 +5,7 @@
 | 0 | kind u8 | 1 speech of the client, 2 speech of an agent |
 | 1 | flags u8 | from a client: `PLAYED`; readers ignore what they do not know |
 | 2-3 | stream u16 | which agent speaks; 0 in a call with one |
-| 4-7 | item index u32 | which item, as told by `server_audio_item`; 0 from a client without `PLAYED` |
+| 4-7 | item index u32 | which item, as named by `server_audio_item`; 0 from a client without `PLAYED` |
 | 8-15 | sample offset u64 | where the pcm begins: in the call for a client, in the item for an agent |
 | 16-19 | played u32 | only with `PLAYED`: ms of the item that the client has played so far; the pcm follows |
 """

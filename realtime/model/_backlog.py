@@ -77,7 +77,7 @@ class Backlog:
         self.audio_bytes = 0
 
     def forget(self, kind: type[ModelInput]) -> None:
-        """Drop this kind of message: a session being opened is told its latest value. Later ones still wait."""
+        """Drop this kind of message: a new session opens with its latest value. Later ones still wait."""
         self._filter(lambda message: type(message) is not kind)
 
     def forget_restored(self, items: Sequence[Item], *, link_was_lost: bool) -> None:

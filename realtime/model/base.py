@@ -42,7 +42,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     interrupts_itself: bool = True
     """With its detector on, it cancels its response when the user speaks."""
     supports_truncation: bool = True
-    """It can be told where the listener stopped hearing an item."""
+    """It accepts where the listener stopped hearing an item."""
     supports_item_delete: bool = True
     aligns_transcript: bool = False
     """Each transcript delta comes right before exactly the audio that speaks it."""

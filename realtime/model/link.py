@@ -217,7 +217,7 @@ class _Socket(ClientConnection):
         return False
 
     def _caught_up(self) -> None:
-        """Read on, unless we were told not to."""
+        """Read on, unless reading is paused."""
         if self._reading and not self.transport.is_closing():
             self.transport.resume_reading()
 

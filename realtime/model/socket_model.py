@@ -76,7 +76,7 @@ class SocketModel(RealtimeModel):
         return self._api_key or os.environ.get(variable) or None
 
     def _session(self, api_key: str, runtime: Runtime) -> tuple[Callable[[], Codec], Dial]:
-        """What makes the codec of each link of a session, and what dials it."""
+        """Return the factory of a session's codecs, and its dial."""
         return lambda: self._codec(api_key), self.dial
 
     @abstractmethod

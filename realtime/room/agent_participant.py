@@ -1,4 +1,4 @@
-"""An agent in a room: what it is told, and what the room hears of it.
+"""An agent in a room: its input, and what the room hears of it.
 
 The room decides about turns, so an agent here answers when it is asked to and never by itself: what its model says out
 of turn is dropped and cancelled. It hears each turn of the others once, as sound or as the line `[Name]: text`.
@@ -92,7 +92,7 @@ class AgentParticipant:
         self.ready: s.AgentReadyEvent | None = None
         """How it introduced itself."""
         self.conversation = Conversation()
-        """What it knows of the talk: its own words, and those of the others as it was told."""
+        """What it knows of the talk: its own words, and those it got of others."""
         self._hub = hub
         self._runtime = runtime
         self._prefix = f"{self.id}."
@@ -125,7 +125,7 @@ class AgentParticipant:
 
     async def join(self, config: SessionConfig) -> None:
         """Connect its model. Raises what `AgentRun.join` raises."""
-        self._leaving = True  # An end before it has joined is told by what is raised.
+        self._leaving = True  # If it ends before it has joined, the exception reports that.
         self.responses.clear()
         self._goes_on_by_itself = config.tool_auto_response is not False
         self.run = self.agent.run()
@@ -164,7 +164,7 @@ class AgentParticipant:
                 Item(id=self._runtime.new_id("item"), role=role, status="completed", content=(words,))
             )
 
-    # -- what it is told -------------------------------------------------------------------------------------------
+    # -- its input -------------------------------------------------------------------------------------------------
 
     def read(self, utterance: Utterance) -> None:
         """Take a turn of another participant as a line of text."""
@@ -223,7 +223,7 @@ class AgentParticipant:
 
     def interrupt(self) -> None:
         """Stop at the heard word; lose the floor, even without a model."""
-        self.responses.drop_open()  # Before the model is told: one may say at once that it is done.
+        self.responses.drop_open()  # Before the model learns of it: some report the end at once.
         if self.is_away or self._talk is not self.conversation:
             self._cut()
         else:
@@ -397,12 +397,12 @@ class AgentParticipant:
         if self._is_tidying or self.responses.is_unsolicited(response_id):
             return
         if isinstance(event, s.AgentResponseToolResultEvent):
-            # Also of an answer that was dropped: its call was told, and goes on until its result is.
+            # Also of a dropped response: listeners know its call, which lasts until its result.
             if self._calls.pop(event.tool_result.id, None) is not None:
                 self._hub.tell(named(event, self._prefix, self.name))
             return
         if self.responses.is_dropped(response_id) and not event.type.endswith("_done"):
-            # Of an answer that does not count only what closes it is told.
+            # Of a response that does not count, listeners get only what closes it.
             return
         if isinstance(event, s.AgentResponseAudioDeltaEvent):
             if self._hub.listens_to(self):

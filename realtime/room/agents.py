@@ -137,7 +137,7 @@ class Agents:
     def _try_again(self, participant: AgentParticipant, attempt: int) -> None:
         def begin() -> None:
             if self.speaker.is_still_heard(participant):
-                # How much of it is heard has to be known first: the model is told the talk so far.
+                # The heard part has to be known first: the model gets the talk so far.
                 self._try_again(participant, attempt)
             else:
                 self.context.run(self._reconnect(participant, attempt), f"agent {participant.name} comes back")

@@ -174,7 +174,7 @@ class ChatRoom:
     def make_human(self, name: str, runtime: Runtime) -> HumanParticipant:
         """Make the participant of one human, to be given to a call.
 
-        Two humans of one name are told apart by a number. Raises ClientError where the room is full or over, or for a
+        A number distinguishes two humans of one name. Raises ClientError where the room is full or over, or for a
         name that is not allowed (`realtime.room.names`).
         """
         wanted = settled_name(name)
@@ -206,7 +206,7 @@ class ChatRoom:
         if not people.agents:
             # A client that waits for an agent to be ready waits for the room.
             human.tell(s.AgentReadyEvent(agent_name=self.name))
-        # The first participant that a client is told of is itself: so it learns its id, and the name that it was given.
+        # The first participant that a client learns of is itself: so it gets its id and its name.
         human.tell(joined(me))
         for one in people.participants:
             human.tell(joined(one))
@@ -311,7 +311,10 @@ class ChatRoom:
             self.turns.consider()
 
     async def remove(self, participant_id: str, reason: str = "kicked") -> None:
-        """Remove a participant: an agent's model is closed, a human is told why. Raises KeyError for an unknown id."""
+        """Remove a participant. Raises KeyError for an unknown id.
+
+        An agent's model is closed; a human gets the reason.
+        """
         self._people.find(participant_id)
         speaker = self.turns.speaker
         speaker.settle_cut()
@@ -320,7 +323,7 @@ class ChatRoom:
             if speaker.agent is agent:
                 speaker.stop()
             self.turns.agents.forget(agent)
-            # Everyone is told before its model is closed, which may take its time.
+            # Listeners learn it before its model is closed, which may take its time.
             self._go(agent.id, agent.name, reason)
             self.turns.agents.introduce()
             await agent.leave(reason)

@@ -25,7 +25,7 @@ class Hearing:
     conclude: Callable[[], None] | None = None
     """Called when it is cut."""
     _played_to_gone: dict[str, int] = field(default_factory=dict)
-    """How much of each item was heard by those who have left since, in ms."""
+    """How much those who have left heard of each item, in ms."""
 
     def played_ms(self, item_id: str, humans: Sequence[HumanParticipant]) -> int:
         """Heard ms of an item: by the human who interrupts, else by the furthest.

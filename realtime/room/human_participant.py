@@ -35,7 +35,10 @@ LINES_PER_S = 2.0
 MAX_TURN_BYTES = 62 * UTTERANCE_HZ * SAMPLE_BYTES
 """The longest turn, a little over a minute; a detector that ends turns by itself is a little earlier."""
 GOES_ON_MS = 800
-"""A human who was cut off goes on if no end of their speech is found for so long: finding one takes silence."""
+"""How long a cut-off human's speech may lack an end before continuing.
+
+Finding an end takes silence.
+"""
 TURNS_AT_ONCE = 10
 TURNS_PER_S = 1.0
 """How many turns one human may speak: each is a commit to a model, whose words the room waits for."""
@@ -77,21 +80,21 @@ class Room(Protocol):
         """A human is gone."""
 
     def presence(self, human: HumanParticipant, away: bool) -> None:
-        """A human's socket is lost and may come back, or it is back."""
+        """A human's socket is lost and may come back, or is back."""
 
     def describe(self) -> dict[str, Any]:
         """Describe the room, for people and pages. Holds no secrets."""
 
 
 class Microphone:
-    """Cuts the audio of one human into turns for the room, and lets the other humans hear it as it comes."""
+    """Cuts one human's audio into turns; lets the other humans hear it at once."""
 
     def __init__(self, human: HumanParticipant, make_detector: DetectorFactory) -> None:
         self.voice = Voice(human.id)
         """What the other humans hear of this one."""
         self.is_speaking = False
         self.is_stalled = False
-        """Whether no audio has come for a while, in the middle of a turn."""
+        """Whether this human's audio has stopped in mid-turn."""
         self.is_muted = False
         self.heard_at_s = 0.0
         """When audio came last, in seconds."""
@@ -219,13 +222,13 @@ class Microphone:
             self._room_turns.voice(self.voice)
 
     def _wait_for_more(self) -> None:
-        """Keep audio after a turn's end until the detector reports the end of speech."""
+        """Keep audio after a turn's end until the detector finds its end."""
         if self._in_speech:
             self._input.open_gate()
             self._cut_off_ms = self._input.position_ms
 
     def _go_on_after(self, ms: float) -> None:
-        """Begin a turn where the last one was cut off, if that was at least `ms` ago."""
+        """Begin a turn at the last cut, if at least `ms` ago."""
         if self._cut_off_ms is not None and self._input.position_ms - self._cut_off_ms >= ms:
             self._begin(self._cut_off_ms)
 
@@ -385,7 +388,7 @@ class HumanParticipant:
         self._host.conversation.keep_latest(KEPT_ITEMS)
 
     def refuse(self, error: ClientError, event_id: str | None) -> None:
-        """Tell this human alone that what the event of this id asks for cannot be done."""
+        """Refuse this human's event of this id: only they get the error."""
         error.client_event_id = event_id
         self.tell(s.error_event(error, agent_id=self.id, agent_name=self.name))
 

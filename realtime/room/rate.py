@@ -6,7 +6,10 @@ from realtime.errors import ClientError
 
 
 class Rate:
-    """Allows `at_once` of `what` at once, and `per_s` each second in the long run. Time comes in, in seconds."""
+    """A rate limit: `at_once` of `what`, then `per_s` each second on average.
+
+    Time is an argument, in seconds.
+    """
 
     def __init__(self, what: str, at_once: int, per_s: float) -> None:
         self._what = what

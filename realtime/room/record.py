@@ -1,4 +1,4 @@
-"""What happened in a room: its log, its conversation, and who is told of it."""
+"""What happened in a room: its log, its conversation, and its listeners."""
 
 from __future__ import annotations
 

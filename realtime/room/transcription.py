@@ -73,7 +73,7 @@ class Transcription:
         return self.pending.pop(utterance.id, None) is not None
 
     def write_down(self, utterance: Utterance, scribe: str | None) -> None:
-        """Give the sound of a finished turn to the agents that listen, and to one that writes it down.
+        """Send a finished turn's audio to the listening agents; one transcribes it.
 
         That is `scribe` (by id), else the first that can.
         """
@@ -143,7 +143,7 @@ class Transcription:
         return True
 
     def _let_hear(self, agent: AgentParticipant, utterance: Utterance) -> bool:
-        """Give an agent the sound, after the name of the human where there are several."""
+        """Give an agent the audio, after the human's name among several."""
         return agent.listen(utterance, named=any(human.id != utterance.who for human in self.people.humans))
 
     def _ask_another(self, utterance: Utterance) -> bool:

@@ -39,7 +39,7 @@ NORMAL_CLOSURE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocketClient:
-    """Who is at the other end of a socket, and what serves them."""
+    """The client of a socket, and what serves it."""
 
     user: str
     session_id: str
@@ -51,7 +51,7 @@ class SocketClient:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SocketCalls:
-    """Makes and resumes the calls of one socket, at most one at a time."""
+    """Makes and resumes the calls of one socket: at most one at once."""
 
     dialect: ClientDialect
     sink: SocketSink
@@ -182,7 +182,7 @@ class SocketCalls:
         return self.session is not None and not left and self.session.outlives(listener)
 
     async def _participant_for(self, call_id: str, config: SessionConfig, place: Place) -> Participant | None:
-        """Make the participant of a call; None where that fails: the client is told, the log has the details."""
+        """Make the participant of a call; None and an error event if that fails. The log has the details."""
 
         async def make(settings: SessionConfig) -> RealtimeAgent | HumanParticipant:
             return await make_agent_of(self.client.make_agent, user=self.client.user, config=settings, call_id=call_id)
@@ -314,7 +314,7 @@ async def _ignore(event: s.ServerEvent) -> None:
 
 
 def _note(what: str, error: Exception) -> None:
-    """Log an error: in one line where the client is told of it too, such as a missing key, else with its trace."""
+    """Log an error: in one line if the client gets it too (a missing key), else with its trace."""
     if public_error(error) is error:
         logger.warning("%s: %s", what, error)
     else:

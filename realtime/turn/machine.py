@@ -15,7 +15,7 @@ from enum import StrEnum
 from realtime.event.config import TurnAuthority
 
 HASTY_WINDOW_MS = 800
-"""Speech that starts this soon after a turn ended may belong to the same turn, ..."""
+"""Speech this soon after a turn ended may continue that turn, ..."""
 HASTY_PLAYED_MS = 400
 """... unless this much of the reply was played."""
 

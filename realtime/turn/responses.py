@@ -399,7 +399,7 @@ class ServiceLedger:
         self._asked_at = None
 
     def cancel(self, response_id: str | None) -> None:
-        """The service is told to stop this response; None: whatever it is at work on."""
+        """The service has to stop this response; None: the running one."""
         if response_id is None or response_id in self._running:
             self._is_cancelling = self.is_owed
 

@@ -14,7 +14,7 @@ from realtime.runtime import Runtime
 
 
 class Follower(Dialect, Protocol):
-    """A dialect that follows the call before its client is told."""
+    """A dialect that follows the call before its client does."""
 
     def follow(self, event: s.ServerEvent) -> None:
         """Note the event."""

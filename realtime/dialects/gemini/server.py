@@ -174,7 +174,7 @@ class Turns:
         return [GENERATION_COMPLETE] if event.status in ("completed", "incomplete") else []
 
     def interrupted(self, *, on_request: bool) -> list[bytes]:
-        """The voice was silenced. `on_request`: the client asked for just that, and is told in any case."""
+        """The voice was silenced. `on_request`: the client asked for that and always gets the answer."""
         turn = self._turn
         if turn is None or not turn.told:
             self._turn = None

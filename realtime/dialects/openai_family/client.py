@@ -1,4 +1,4 @@
-"""Frames that OpenAI and DashScope clients share, and how to read or refuse one.
+"""Frames that OpenAI and DashScope clients share, and their refusal.
 
 The codec that speaks to the services shares nothing with it.
 """

@@ -252,7 +252,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
             ):
                 return self._transcribed(event)
             case s.AgentItemAddedEvent() if ("create", event.item.id) in self._asked:
-                # Responses are told with their first content, spoken turns with their commit, pictures not at all.
+                # Responses appear with their first content, spoken turns with their commit, pictures not at all.
                 self._asked.discard(("create", event.item.id))
                 return [self._frame("conversation.item.created", item=wire_item(event.item))]
             case _:
@@ -352,7 +352,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
             case "agent_ended":
                 self._goodbye = ENDS[reason]
                 if self._fault is not None:
-                    # The error was told when it happened; only now it is known to be the end.
+                    # The client got the error when it happened; only now it is known to be the end.
                     frames.append(self._error_frame(self._fault, "server_error"))
             case "agent_failed":
                 self._goodbye = self._goodbye if self._goodbye[1] else ENDS[reason]

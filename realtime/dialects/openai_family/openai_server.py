@@ -90,10 +90,10 @@ class OpenAIReplies(Replies):
         self._before: dict[str, str | None] = {}
         self._stands_for: dict[str, str | None] = {}
         self.last_item_id: str | None = None
-        """The last item that the client was told of."""
+        """The last item that the client knows."""
 
     def announced(self, event: s.AgentItemAddedEvent) -> str | None:
-        """Keep the place of an item that is told later; returns the item that the client knows before it."""
+        """Keep the place of a later item; return the client's item before it."""
         before = event.previous_item_id
         before = self._before[event.item.id] = self._stands_for.get(before, before) if before is not None else None
         return before

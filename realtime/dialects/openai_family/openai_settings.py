@@ -39,7 +39,7 @@ DEFAULT_TURN_DETECTION: dict[str, Json] = {
     },
 }
 DETECTION_KEYS = ("threshold", "silence_duration_ms", "prefix_padding_ms", "eagerness")
-"""The settings of detection that a call knows, beside the two that are true by default."""
+"""Detection settings that a call knows, besides the two true by default."""
 CLEARED: Json = {
     "instructions": "",
     "tools": [],

@@ -52,7 +52,7 @@ class GeminiCodec(Codec):
     """The protocol of one connection, as functions over its state.
 
     `resumption` is shared by all connections of a session. `leave` is called when a new connection should
-    replace this one, at a moment when nobody speaks: after a notice of the service, or for new settings.
+    replace this one, at a moment without speech: after a notice of the service, or for new settings.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class GeminiCodec(Codec):
         self._leaving = False
         self._untold = Untold()
         self._n_told = 0
-        """Messages that the service was told, the setup among them."""
+        """Messages that the service has got, the setup among them."""
         self._due: list[m.ModelEvent] = []
         self._talking = False
         self._committed = False

@@ -97,7 +97,7 @@ def write_tool(tool: ToolDeclaration) -> dict[str, Any]:
 
 def write_turn_detection(wanted: TurnDetection | str | None) -> dict[str, Any] | None:
     """The detector's settings; `None` is off (manual turns). Nothing said is the service's own default, by name: a
-    session whose detector had been switched off needs to be told."""
+    session whose detector had been switched off needs it."""
     if wanted is None:
         return {"type": "server_vad"}
     if isinstance(wanted, str):

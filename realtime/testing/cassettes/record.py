@@ -410,7 +410,7 @@ class _RecordedConnection:
 
 
 def header_of(profile: Profile, options: Mapping[str, Any] | None = None, *, recorded_at: str | None = None) -> Header:
-    """Return the header of a cassette of a model with this profile and these constructor options."""
+    """Return a cassette header for a model of this profile and options."""
     return Header(
         version=VERSION,
         provider=cast(Any, profile.provider),

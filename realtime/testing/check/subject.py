@@ -69,7 +69,7 @@ class Subject(Fluent):
         ]
 
     def first_sound_ms(self, response: Response) -> float | None:
-        """Return when the response was first heard, or left the server where playback is unknown."""
+        """Return when the response was first heard; else when it left the server."""
         return response.first_heard_ms if self.record.played else response.first_audio_ms
 
     def fail(self, finding: str, *places_ms: float, details: str = "") -> NoReturn:

@@ -94,7 +94,7 @@ class SpokenVoice:
 
 
 def _first_loud(loud: Sequence[bool], backwards: range, most_quiet: int) -> tuple[int | None, int]:
-    """Return the voice's first hop and the number of silent hops before it.
+    """Return the voice's first hop and the count of silent hops before.
 
     Walks back over at most `most_quiet` silent hops in a row.
     """
