@@ -93,7 +93,8 @@ class Listener:
         self._dialect = dialect
         self._now = runtime.now
         self.clock = clock or EstimatedPlayback(output_rate_hz)
-        self._rate_hz = output_rate_hz
+        self.rate_hz = output_rate_hz
+        """What it plays at."""
         self._pacer = self._paced(ahead_ms) if ahead_ms is not None else None
         self._lanes = lanes
         self._resampler: Resampler | None = None
@@ -129,11 +130,6 @@ class Listener:
         """Chunks of humans' voices that the client could not take in time."""
 
     @property
-    def rate_hz(self) -> int:
-        """What it plays at."""
-        return self._rate_hz
-
-    @property
     def hears_humans(self) -> bool:
         """Whether a human sounds in this client's single stream at this moment."""
         return self._pacer is not None and self._pacer.mixes
@@ -146,7 +142,7 @@ class Listener:
     def unplayed_ms(self, now: float) -> int:
         """Speech that this client will still hear: what it was sent, and what waits for it."""
         waiting_bytes = self._waiting_audio_bytes + (self._pacer.waiting_bytes if self._pacer is not None else 0)
-        return self.clock.unplayed_ms(now) + waiting_bytes * 500 // self._rate_hz
+        return self.clock.unplayed_ms(now) + waiting_bytes * 500 // self.rate_hz
 
     # -- reading the log -------------------------------------------------------------------------------------------
 
@@ -155,7 +151,7 @@ class Listener:
         if self.closed:
             return
         if type(event) is s.AgentResponseAudioDeltaEvent:
-            if event.format.rate != self._rate_hz:
+            if event.format.rate != self.rate_hz:
                 event = self._resampled(event)
                 if not event.delta:
                     return
@@ -197,7 +193,7 @@ class Listener:
             self._pacer.hear(chunk.event, self._now())
 
     def _paced(self, ahead_ms: int) -> Pacer:
-        return Pacer(self._rate_hz, ahead_ms, self._send, self._send_voice, self._overflow)
+        return Pacer(self.rate_hz, ahead_ms, self._send, self._send_voice, self._overflow)
 
     def _send_voice(self, event: s.ServerEvent) -> None:
         """Send humans' audio without agent speech, or its beginning or end."""
@@ -209,12 +205,12 @@ class Listener:
             self._put(self._dialect.encode(event))
 
     def _resampled(self, event: s.AgentResponseAudioDeltaEvent) -> s.AgentResponseAudioDeltaEvent:
-        rate_hz = event.format.rate or self._rate_hz
+        rate_hz = event.format.rate or self.rate_hz
         if self._resampler is None or self._model_rate_hz != rate_hz:
-            self._resampler = Resampler(rate_hz, self._rate_hz)
+            self._resampler = Resampler(rate_hz, self.rate_hz)
             self._model_rate_hz = rate_hz
         delta = self._resampler.push(event.delta)
-        return msgspec.structs.replace(event, delta=delta, format=AudioFormat.pcm16(self._rate_hz))
+        return msgspec.structs.replace(event, delta=delta, format=AudioFormat.pcm16(self.rate_hz))
 
     def _finish_resampling(self, done: s.AgentResponseAudioDoneEvent) -> None:
         """The filter's tail is the last sound of the item."""
@@ -222,7 +218,7 @@ class Listener:
         tail = self._resampler.flush()
         if tail:
             fields = {name: getattr(done, name) for name in done.__struct_fields__}
-            event = s.AgentResponseAudioDeltaEvent(delta=tail, format=AudioFormat.pcm16(self._rate_hz), **fields)
+            event = s.AgentResponseAudioDeltaEvent(delta=tail, format=AudioFormat.pcm16(self.rate_hz), **fields)
             self.deliver(event)
 
     def _flush(self) -> list[s.ServerEvent]:

@@ -105,6 +105,8 @@ class Session:
         self._said_goodbye = False
         self._stop_recording: Callable[[], None] = _follows_nothing
         self.audience = Audience(self.log, runtime.now, lambda: participant.received_samples, tells=not private)
+        self.listeners = self.audience.listeners
+        """The views of the call, in order of coming."""
         self._activity = Activity(participant, self.audience, self._timers, runtime.now, self.limits.idle_s)
         self._stop_following = self.log.subscribe(self._follow)
 
@@ -152,11 +154,6 @@ class Session:
         self.audience.replace(None, listener)
         self._timers.cancel("grace")
         self.participant.set_away(self.is_deserted)
-
-    @property
-    def listeners(self) -> list[Listener]:
-        """The views of the call, in order of coming."""
-        return self.audience.listeners
 
     def detach(self, listener: Listener, *, for_good: bool = False) -> None:
         """Take note that a client's socket is gone.
@@ -388,8 +385,7 @@ class Session:
         Cancelling it does not keep the call from ending.
         """
         self.end_soon(reason)
-        if self._ending is not None:
-            await asyncio.shield(self._ending)
+        await self.settled()
 
     async def settled(self) -> None:
         """Wait for the end, where it has begun."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -33,8 +33,7 @@ STEADY_S = 60.0
 class Agents:
     """Connects the agents of one room and keeps them connected.
 
-    `hub` is what they talk to; `on_back` is called when one is connected again. `listens` is by the agent's name in
-    small letters.
+    `hub` is what they talk to; `on_back` is called when one is connected again; `listens` is by an agent's name.
     """
 
     context: Context
@@ -43,8 +42,7 @@ class Agents:
     floor: FloorKeeper
     speaker: Speaker
     on_back: Callable[[], None]
-    listens: Mapping[str, Listens]
-    default_listens: Listens
+    listens: Callable[[str], Listens]
     _config: SessionConfig = field(default_factory=SessionConfig)
     """The settings of all agents of the room."""
 
@@ -76,8 +74,7 @@ class Agents:
     async def _bring(self, agent: RealtimeAgent) -> None:
         context = self.context
         assert context.runtime is not None
-        listens = self.listens.get(agent.name.casefold(), self.default_listens)
-        participant = AgentParticipant(agent, self.hub, context.runtime, listens)
+        participant = AgentParticipant(agent, self.hub, context.runtime, self.listens(agent.name))
         known = self.floor.state.said
         participant.recall(known)
         await self._connect(participant)

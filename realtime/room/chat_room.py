@@ -8,7 +8,7 @@ all others hear the turn as well, once: as sound, or as the line `[Name]: text`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from realtime.agent.detector import DetectorFactory, silero_detector
@@ -18,7 +18,7 @@ from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
-from realtime.room.agent_participant import AgentParticipant, Listens
+from realtime.room.agent_participant import Listens
 from realtime.room.consent import ConsentBy
 from realtime.room.context import Context
 from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, broadcast, folded
@@ -27,7 +27,6 @@ from realtime.room.names import settled_name
 from realtime.room.people import People, joined
 from realtime.room.turns import Turns
 from realtime.runtime import Runtime
-from realtime.state.conversation import Conversation
 from realtime.state.log import Log
 
 MAX_HUMANS = 50
@@ -66,15 +65,26 @@ class ChatRoom:
         self._make_detector = make_detector or silero_detector
         self._max_humans = max_humans
         self._context = Context(name)
-        self._people = People(agents)
+        people = self._people = People(agents)
+        self.agent_participants = people.agents
+        """The agents that are there, in order; empty before the room has begun."""
+        self.humans = people.humans
+        """The humans, in order of coming."""
+        self.policy = floor
+        """Decides which agent may speak."""
+        self.conversation = people.record.conversation
+        """What was said, with names; of agents the words that were heard."""
+        self.on_event = people.record.on_event
+        """Called with each event of the room."""
+        by_name = {name.casefold(): how for name, how in (listens or {}).items()}
+        default: Listens = "audio" if floor is broadcast else "text"
         self.turns = Turns(
             self._context,
-            self._people,
+            people,
             policy=floor,
             max_agent_turns=max_agent_turns,
             consent_by=consent_by,
-            listens={name.casefold(): how for name, how in (listens or {}).items()},
-            default_listens="audio" if floor is broadcast else "text",
+            listens=lambda name: by_name.get(name.casefold(), default),
         )
         """What the humans of the room talk to."""
         self._opening = asyncio.Lock()
@@ -89,16 +99,6 @@ class ChatRoom:
         return tuple(self._people.expected)
 
     @property
-    def agent_participants(self) -> list[AgentParticipant]:
-        """The agents that are there, in order; empty before the room has begun."""
-        return self._people.agents
-
-    @property
-    def humans(self) -> list[HumanParticipant]:
-        """The humans, in order of coming."""
-        return self._people.humans
-
-    @property
     def participants(self) -> tuple[Participant, ...]:
         """All who are there, in order of coming; empty before the room has begun."""
         return self._people.participants
@@ -109,24 +109,9 @@ class ChatRoom:
         return self.turns.floor.holder
 
     @property
-    def policy(self) -> Policy:
-        """What decides which agent may speak."""
-        return self.turns.floor.policy
-
-    @property
-    def conversation(self) -> Conversation:
-        """What was said, with names; of agents the words that were heard."""
-        return self._people.record.conversation
-
-    @property
     def log(self) -> Log | None:
         """Each event of the room in its order; None before the room has begun."""
         return self._people.record.log
-
-    @property
-    def on_event(self) -> list[Callable[[s.ServerEvent], None]]:
-        """Called with each event of the room."""
-        return self._people.record.on_event
 
     def describe(self) -> dict[str, Any]:
         """Describe the room and its agents, for people and pages. Holds no secrets."""
@@ -329,7 +314,7 @@ class ChatRoom:
             await agent.leave(reason)
         if human is not None:
             await self.depart(human, reason)
-            human.tell(s.AgentEndedEvent(reason=reason, agent_id=human.id, agent_name=human.name))
+            human.tell(s.AgentEndedEvent(reason=reason, **human.who))
         self.turns.consider()
 
     async def close(self, reason: str) -> None:

@@ -292,6 +292,11 @@ class HumanParticipant:
         """Its id in the room."""
         return self.agent_id or ""
 
+    @property
+    def who(self) -> dict[str, Any]:
+        """The fields of events that say whose they are."""
+        return {"agent_id": self.id, "agent_name": self.name}
+
     # -- what a call asks of a participant ---------------------------------------------------------------------------
 
     async def join(self, host: Host, config: SessionConfig) -> None:
@@ -390,7 +395,7 @@ class HumanParticipant:
     def refuse(self, error: ClientError, event_id: str | None) -> None:
         """Refuse this human's event of this id: only they get the error."""
         error.client_event_id = event_id
-        self.tell(s.error_event(error, agent_id=self.id, agent_name=self.name))
+        self.tell(s.error_event(error, **self.who))
 
     def hear(self, voice: Voice) -> None:
         """Let this human hear another one."""

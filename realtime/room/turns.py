@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from realtime.audio.voice import Voice
 from realtime.errors import ClientError
@@ -40,8 +39,7 @@ class Turns:
         policy: Policy,
         max_agent_turns: int,
         consent_by: ConsentBy,
-        listens: Mapping[str, Listens],
-        default_listens: Listens,
+        listens: Callable[[str], Listens],
     ) -> None:
         self._context = context
         self._people = people
@@ -50,7 +48,7 @@ class Turns:
         self.floor = FloorKeeper(context, people, policy, max_agent_turns, self._give)
         self.speaker = Speaker(context, people, self.floor, self._conclude)
         self.transcription = Transcription(context, people, self._words_known, self.consider)
-        self.agents = Agents(context, people, self, self.floor, self.speaker, self.consider, listens, default_listens)
+        self.agents = Agents(context, people, self, self.floor, self.speaker, self.consider, listens)
         self._late: list[Utterance] = []
         """Turns whose words came while an agent spoke: they count as said after its turn."""
         self._mistakes: list[s.AgentErrorEvent] | None = None
@@ -76,11 +74,7 @@ class Turns:
         self.transcription.begin(utterance)
         human.utterance = utterance
         self._watch(human, utterance)
-        self._record.tell(
-            s.AgentInputStartedEvent(
-                item_id=utterance.id, audio_start_ms=start_ms, agent_id=human.id, agent_name=human.name
-            )
-        )
+        self._record.tell(s.AgentInputStartedEvent(item_id=utterance.id, audio_start_ms=start_ms, **human.who))
 
     def voice_ended(self, human: HumanParticipant, end_ms: int, pcm: bytes) -> None:
         """A human's turn is over; `pcm` is all of it at 16 kHz."""
@@ -88,10 +82,9 @@ class Turns:
         if utterance is None:
             return
         self._is_quiet = False  # A human who was speaking when the talk was stopped has gone on since.
-        who: dict[str, Any] = {"agent_id": human.id, "agent_name": human.name}
-        self._record.tell(s.AgentInputDoneEvent(item_id=utterance.id, audio_end_ms=end_ms, **who))
+        self._record.tell(s.AgentInputDoneEvent(item_id=utterance.id, audio_end_ms=end_ms, **human.who))
         item = Item(id=utterance.id, role="user", name=human.name, content=(ContentPart(type="audio"),))
-        self._record.tell(s.AgentItemAddedEvent(item=item, **who))
+        self._record.tell(s.AgentItemAddedEvent(item=item, **human.who))
         utterance.pcm += pcm
         self.transcription.write_down(utterance, self.floor.state.addressed)
 
@@ -99,7 +92,7 @@ class Turns:
         """A human's turn is discarded as a false start."""
         utterance, human.utterance = human.utterance, None
         if utterance is not None and self.transcription.drop(utterance):
-            self._record.tell(s.AgentInputClearedEvent(item_id=utterance.id, agent_id=human.id, agent_name=human.name))
+            self._record.tell(s.AgentInputClearedEvent(item_id=utterance.id, **human.who))
         self.consider()
 
     def voice_goes_on(self, human: HumanParticipant) -> None:
@@ -160,9 +153,8 @@ class Turns:
             name=human.name,
             content=(ContentPart(type="text", text=text),),
         )
-        who: dict[str, Any] = {"agent_id": human.id, "agent_name": human.name}
-        self._record.tell(s.AgentItemAddedEvent(item=item, **who))
-        self._record.tell(s.AgentItemDoneEvent(item=item, **who))
+        self._record.tell(s.AgentItemAddedEvent(item=item, **human.who))
+        self._record.tell(s.AgentItemDoneEvent(item=item, **human.who))
         self._said(Utterance(item.id, human.id, human.name, text=text), "human")
         self.consider()
 

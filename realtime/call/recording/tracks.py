@@ -66,7 +66,7 @@ class _Track:
 
     def take_settled(self, now_ms: int) -> Batch:
         """Return and drop the audio whose place is final by now."""
-        raise NotImplementedError
+        return self.take()
 
     def take(self, until: int | None = None) -> Batch:
         """Return and drop the audio that ends at *until* or before; None means all."""
@@ -174,10 +174,6 @@ class InputTrack(_Track):
             self.end = start + len(piece.pcm) // SAMPLE_BYTES
         if not self._open:
             self.end = max(self.end, self._count_end + self._shift)
-
-    def take_settled(self, now_ms: int) -> Batch:
-        """Return the audio whose place is fixed."""
-        return self.take()
 
     def clear(self) -> None:
         """See `_Track.clear`."""

@@ -21,7 +21,7 @@ class DashScopeListener(FollowingListener):
         """Speech goes out at this rate from now on. Call it before the first speech: the count of what was played
         starts anew."""
         self.clock = WallClockPlayback(rate_hz)
-        self._rate_hz = self._model_rate_hz = rate_hz
+        self.rate_hz = self._model_rate_hz = rate_hz
         self._resampler = None
 
     def fall_silent(self) -> None:
