@@ -322,14 +322,18 @@ class Listener:
     def part(self) -> None:
         """The socket is gone, and the client may come back. Its speech is kept; the log has everything else."""
         self.away = True
+        for event in self._waiting:
+            if type(event) is s.AgentResponseAudioDeltaEvent:
+                self._count(event)
+        self._stop_writing()
+
+    def _stop_writing(self) -> None:
+        """Forget everything that waits."""
+        self._waiting.clear()
+        self._waiting_audio_bytes = 0
         if self._drainer is not None:
             self._drainer.cancel()
             self._drainer = None
-        waiting, self._waiting = self._waiting, []
-        self._waiting_audio_bytes = 0
-        for event in waiting:
-            if type(event) is s.AgentResponseAudioDeltaEvent:
-                self._count(event)
 
     def take_over(self, earlier: Listener | None, missed: Sequence[s.ServerEvent]) -> None:
         """Go on where an earlier listener of the same client is: with what it missed, and in its place the speech that
@@ -369,14 +373,10 @@ class Listener:
     def release(self) -> None:
         """Discard everything that waits and stop writing; the client gets no message. Idempotent."""
         self.closed = True
-        self._waiting.clear()
-        self._waiting_audio_bytes = 0
         if self._pacer is not None:
             self._pacer.stop()
             self._pacer = None
-        if self._drainer is not None:
-            self._drainer.cancel()
-            self._drainer = None
+        self._stop_writing()
 
 
 def _is_speech(event: s.ServerEvent | Chunk) -> bool:

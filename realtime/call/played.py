@@ -5,11 +5,11 @@ A client that acknowledges is believed, and asked at a flush; for the others the
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from realtime.call.listener import Listener
+from realtime.call.timers import Timers
 from realtime.event import server as s
 from realtime.state.log import Log
 
@@ -18,6 +18,8 @@ FLUSH_ANSWER_S = 0.5
 TOLD_EVERY_MS = 1_000
 LOOK_S = 0.25
 """Seconds between checks whether an estimated client has begun to play."""
+ANSWER, LOOK = "answer", "look"
+"""Timers: until a flush is settled without its answers, until the next look at estimates."""
 KEPT_ITEMS = 32
 """Items whose speech is known to be complete; a clock knows no more either."""
 
@@ -37,9 +39,7 @@ class Played:
     tells: bool
     _settle: Callable[[], None] | None = None
     """Settles the last flush; kept for an answer that comes late."""
-    _timer: asyncio.TimerHandle | None = None
-    """While a flush waits for its answers."""
-    _look_timer: asyncio.TimerHandle | None = None
+    _timers: Timers = field(default_factory=Timers)
     _open_items: set[str] = field(default_factory=set)
     """Items that may still get speech."""
     _complete: dict[str, None] = field(default_factory=dict)
@@ -49,8 +49,7 @@ class Played:
 
     def close(self) -> None:
         """The call is over."""
-        self._stop_waiting()
-        self._stop_looking()
+        self._timers.close()
         self._settle = None
 
     # -- what clients say ------------------------------------------------------------------------------------------
@@ -64,20 +63,20 @@ class Played:
         played_ms = clock.played_ms(item_id, now)
         is_end = flushed or (played_ms >= clock.sent_ms(item_id) and item_id in self._complete)
         self._tell(item_id, played_ms, is_end=is_end)
-        if self._settle is not None and (flushed or self._timer is not None):
+        if self._settle is not None and (flushed or ANSWER in self._timers):
             self._answered()
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `realtime.call.participant.Ears`."""
-        if self._timer is None:
+        if ANSWER not in self._timers:
             settle()
         else:
             self._settle = settle
 
     def _answered(self) -> None:
-        if self._timer is not None and self._is_awaited():
+        if ANSWER in self._timers and self._is_awaited():
             return
-        self._stop_waiting()
+        self._timers.cancel(ANSWER)
         if self._settle is not None:
             self._settle()
 
@@ -86,17 +85,11 @@ class Played:
             if listener.clock.awaits_answer and self._item_id is not None:
                 played_ms = listener.clock.played_ms(self._item_id, self.now())
                 self._tell(self._item_id, played_ms, is_end=True, estimated=True)
-        self._timer = None
         if self._settle is not None:
             self._settle()
 
     def _is_awaited(self) -> bool:
         return any(one.clock.awaits_answer and not one.away for one in self.listeners())
-
-    def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     # -- what the call tells ---------------------------------------------------------------------------------------
 
@@ -109,8 +102,8 @@ class Played:
         elif isinstance(event, s.AgentItemAddedEvent):
             if event.item.role == "assistant" and event.item.status == "in_progress":
                 self._open_items.add(event.item.id)
-                if self._look_timer is None and any(one.clock.estimates for one in self.listeners()):
-                    self._look_in(LOOK_S)
+                if LOOK not in self._timers and any(one.clock.estimates for one in self.listeners()):
+                    self._timers.after(LOOK, LOOK_S, self._look)
         elif isinstance(event, s.AgentResponseAudioDoneEvent):
             self._note_complete(event.item_id)
         elif isinstance(event, s.AgentItemDoneEvent):
@@ -119,12 +112,12 @@ class Played:
             self._open_items.discard(event.item_id)
 
     def _flushed(self) -> None:
-        self._stop_waiting()
+        self._timers.cancel(ANSWER)
         self._settle = None
         if self._is_awaited():
-            self._timer = asyncio.get_running_loop().call_later(FLUSH_ANSWER_S, self._time_over)
+            self._timers.after(ANSWER, FLUSH_ANSWER_S, self._time_over)
         self._open_items.clear()
-        if self._look_timer is not None:
+        if LOOK in self._timers:
             self._look()
 
     def _note_complete(self, item_id: str) -> None:
@@ -137,7 +130,7 @@ class Played:
                 played_ms = clock.played_ms(item_id, self.now())
                 if played_ms >= clock.sent_ms(item_id):
                     self._tell(item_id, played_ms, is_end=True)
-        if self._look_timer is not None:
+        if LOOK in self._timers:
             self._look_again()
 
     def _tell(self, item_id: str, played_ms: int, *, is_end: bool, estimated: bool = False) -> None:
@@ -171,7 +164,7 @@ class Played:
         self._look_again()
 
     def _look_again(self) -> None:
-        self._stop_looking()
+        self._timers.cancel(LOOK)
         now, next_s = self.now(), LOOK_S if self._open_items else None
         for clock in [one.clock for one in self.listeners() if one.clock.estimates]:
             queue = clock.unplayed_items(now)
@@ -183,12 +176,4 @@ class Played:
             if ends_at is not None and queue[-1] in self._complete:
                 next_s = min(next_s, max(0.0, ends_at - now) + 0.001)
         if next_s is not None:
-            self._look_in(next_s)
-
-    def _look_in(self, delay_s: float) -> None:
-        self._look_timer = asyncio.get_running_loop().call_later(delay_s, self._look)
-
-    def _stop_looking(self) -> None:
-        if self._look_timer is not None:
-            self._look_timer.cancel()
-            self._look_timer = None
+            self._timers.after(LOOK, next_s, self._look)

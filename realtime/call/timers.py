@@ -17,6 +17,9 @@ class Timers:
     def __len__(self) -> int:
         return len(self._handles)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._handles
+
     def after(self, name: str, delay_s: float, act: Callable[[], None]) -> None:
         """Call `act` in `delay_s` seconds."""
         self.cancel(name)
