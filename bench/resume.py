@@ -29,6 +29,7 @@ from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.server.calls import Calls
 from realtime.server.make_agent import MakeAgent
 from realtime.server.settings import ServerSettings
+from realtime.server.socket_calls import SocketClient
 from realtime.server.sockets import ClientSocket
 from realtime.state.log import Entry
 
@@ -139,13 +140,15 @@ class Wire:
         await self._websocket.accept()
         socket = ClientSocket(
             self._websocket,
-            dialect=choose(["realtime.v1"], None, now=asyncio.get_running_loop().time),
-            user="user1",
-            session_id="session1",
-            address="10.0.0.1",
-            make_agent=make_agent,
-            calls=calls,
-            settings=settings,
+            choose(["realtime.v1"], None, now=asyncio.get_running_loop().time),
+            SocketClient(
+                user="user1",
+                session_id="session1",
+                address="10.0.0.1",
+                make_agent=make_agent,
+                calls=calls,
+                settings=settings,
+            ),
         )
         self.serving = asyncio.create_task(socket.serve())
 
