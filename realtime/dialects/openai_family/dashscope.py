@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from realtime.call.listener import Listener, Sink
-from realtime.dialects.base import Frame, encode_fields, keep
+from realtime.dialects.base import Frame, encode_fields
 from realtime.dialects.openai_family import client
 from realtime.dialects.openai_family import dashscope_client as w
 from realtime.dialects.openai_family.client import Json, Refusal, bytes_of, invalid
+from realtime.dialects.openai_family.dashscope_input import DashScopeInput
 from realtime.dialects.openai_family.dashscope_listener import DashScopeListener
-from realtime.dialects.openai_family.dashscope_server import DashScopeReplies, spoken_item, wire_item
+from realtime.dialects.openai_family.dashscope_server import DashScopeReplies, wire_item
 from realtime.dialects.openai_family.dialect import FamilyDialect
 from realtime.event import client as c
 from realtime.event import server as s
@@ -22,9 +23,6 @@ from realtime.event.base import AudioFormat, ImageFormat, Item
 from realtime.event.config import SessionConfig
 from realtime.runtime import Runtime
 
-MIN_COMMIT_MS = 100
-KEPT_ITEMS = 64
-"""Turns of the user whose words may still come."""
 FINISHES_SILENTLY = ("qwen3.8-omni",)
 """Models that answer `session.finish` with nothing, as documented."""
 NEVER_FINISHES = ("qwen3.5-omni", "qwen-audio")
@@ -63,16 +61,14 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
         super().__init__(runtime, w.default_session(model))
         self._model = model
         self._idle_s = idle_s
+        self._input_rate_hz = w.INPUT_RATE_HZ
         self._input_format = AudioFormat.pcm16(w.INPUT_RATE_HZ)
         self._voices: frozenset[str] = frozenset()
         self._ready = False
         self._finishing = False
         self._fault: s.AgentErrorEvent | None = None
-        self._input_bytes = 0
+        self._input = DashScopeInput(self._frame)
         self._heard_audio = False
-        self._speaking = False
-        self._words: dict[str, str] = {}
-        self._early_words: dict[str, str | None] = {}
 
     def _make_replies(self) -> DashScopeReplies:
         return DashScopeReplies(self._frame, self._new_event_id)
@@ -98,7 +94,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
         match read:
             case client.BufferAppend(audio=data):
                 audio = bytes_of(data, "audio")
-                self._input_bytes += len(audio)
+                self._input.buffered_ms += len(audio) * 500 / self._input_rate_hz
                 self._heard_audio = True
                 return c.ClientAudioAppendEvent(audio=audio, format=self._input_format, event_id=label)
             case w.SessionUpdate(session=change):
@@ -111,7 +107,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
             case client.BufferCommit():
                 return self._commit(label)
             case client.BufferClear():
-                self._input_bytes = 0
+                self._input.clear()
                 return c.ClientAudioClearEvent(event_id=label)
             case w.ImageAppend(image=data):
                 if not self._heard_audio:
@@ -151,19 +147,6 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
     def _interrupts(self) -> bool:
         return self._detects and bool(self._session["turn_detection"]["interrupt_response"])
 
-    def _commit(self, label: str | None) -> c.ClientEvent:
-        buffered_ms = self._input_bytes * 1000 / (2 * w.input_rate_hz(self._session))
-        if buffered_ms < MIN_COMMIT_MS or (self._detects and not self._speaking):
-            raise invalid(
-                "Error committing input audio buffer: buffer too small. At least 100ms of audio that is not committed "
-                "yet is needed."
-            )
-        if self._running is None:
-            self._settle()
-        # Audio appended from here on belongs to the next turn, though the model reports this one later.
-        self._input_bytes = 0
-        return c.ClientAudioCommitEvent(event_id=label)
-
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
         self._check_id(wire.id)
         if wire.id is not None and wire.id in self._items:
@@ -186,7 +169,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
     def _respond(self, wanted: w.Response | None, label: str | None) -> c.ClientEvent:
         if self._running is not None:
             raise Refusal(w.SENTENCES[w.ACTIVE], code=w.ACTIVE)
-        if self._detects and self._speaking:
+        if self._detects and self._input.speaking:
             raise Refusal("Cannot create response while user is speaking.", code="bad_response_create")
         overrides = w.overrides_of(wanted, self._session["tool_choice"])
         self._settle()
@@ -196,20 +179,15 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
     # -- following the call ----------------------------------------------------------------------------------------
 
     def _follow_input(self, event: s.ServerEvent) -> None:
+        super()._follow_input(event)
         match event:
             case s.AgentReadyEvent():
                 self._ready = True
                 self._voices = frozenset((event.model or {}).get("voices", ()))
-            case s.AgentInputStartedEvent():
-                self._speaking = True
-                if self._listener is not None and self._interrupts:
-                    self._listener.fall_silent()
-            case s.AgentInputDoneEvent() | s.AgentReconnectingEvent():
-                self._speaking = False  # a model that is lost will not tell of the voice's end
-            case s.AgentInputCommittedEvent() if not self._detects:
-                self._speaking = False  # the client's own commit has emptied the buffer
-            case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
-                self._speaking, self._input_bytes = False, 0
+            case s.AgentInputStartedEvent() if self._listener is not None and self._interrupts:
+                self._listener.fall_silent()
+            case s.AgentReconnectingEvent():
+                self._input.speaking = False  # a model that is lost will not tell of the voice's end
             case _:
                 pass
 
@@ -219,8 +197,9 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
         if self._listener is not None and rate_hz != w.output_rate_hz(self._session):
             self._listener.play_at(rate_hz)
         super()._take_on(session)
-        self._speaking = self._speaking and self._detects
-        self._input_format = AudioFormat.pcm16(w.input_rate_hz(session))
+        self._input.speaking = self._input.speaking and self._detects
+        self._input_rate_hz = w.input_rate_hz(session)
+        self._input_format = AudioFormat.pcm16(self._input_rate_hz)
 
     def _is_client_tool(self, name: str) -> bool:
         return any(tool["function"]["name"] == name for tool in self._session["tools"])
@@ -235,74 +214,13 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
 
     def _told_of_input(self, event: s.ServerEvent) -> list[str]:
         """Items, and the user's side of the call. What this protocol has no event for is not sent."""
-        buffer = "input_audio_buffer"
         match event:
-            case s.AgentInputStartedEvent(audio_start_ms=at_ms, item_id=item_id):
-                return [self._frame(f"{buffer}.speech_started", audio_start_ms=at_ms, item_id=item_id)]
-            case s.AgentInputDoneEvent(audio_end_ms=at_ms, item_id=item_id):
-                return [self._frame(f"{buffer}.speech_stopped", audio_end_ms=at_ms, item_id=item_id)]
-            case s.AgentInputCommittedEvent():
-                return self._committed(event.item_id)
-            case s.AgentInputClearedEvent():
-                return [self._frame(f"{buffer}.cleared")]
-            case (
-                s.AgentInputTranscriptionDeltaEvent()
-                | s.AgentInputTranscriptionDoneEvent()
-                | s.AgentInputTranscriptionFailedEvent()
-            ):
-                return self._transcribed(event)
             case s.AgentItemAddedEvent() if ("create", event.item.id) in self._asked:
                 # Responses appear with their first content, spoken turns with their commit, pictures not at all.
                 self._asked.discard(("create", event.item.id))
                 return [self._frame("conversation.item.created", item=wire_item(event.item))]
             case _:
-                return []
-
-    def _committed(self, item_id: str) -> list[str]:
-        frames = [
-            self._frame("input_audio_buffer.committed", item_id=item_id),
-            self._frame("conversation.item.created", item=spoken_item(item_id)),
-        ]
-        words = self._early_words.pop(item_id, None)
-        keep(self._early_words, item_id, None, KEPT_ITEMS)
-        if words is not None:
-            frames.append(self._completed(item_id, words))
-        return frames
-
-    def _transcribed(
-        self,
-        event: s.AgentInputTranscriptionDeltaEvent
-        | s.AgentInputTranscriptionDoneEvent
-        | s.AgentInputTranscriptionFailedEvent,
-    ) -> list[str]:
-        """The model transcribes for the call's own log; a client that wants no words is not told."""
-        if self._session["input_audio_transcription"] is None:
-            return []
-        kind = "conversation.item.input_audio_transcription"
-        place = {"item_id": event.item_id, "content_index": 0}
-        match event:
-            case s.AgentInputTranscriptionDeltaEvent():
-                # Each delta says all that is certain so far, and a guess at the rest.
-                keep(self._words, event.item_id, self._words.get(event.item_id, "") + event.delta, KEPT_ITEMS)
-                return [
-                    self._frame(f"{kind}.delta", **place, text=self._words[event.item_id], stash=event.interim or "")
-                ]
-            case s.AgentInputTranscriptionDoneEvent():
-                keep(self._words, event.item_id, event.transcript, KEPT_ITEMS)
-                if event.item_id in self._early_words and self._early_words[event.item_id] is None:
-                    return [self._completed(event.item_id, event.transcript)]
-                # Clients take the words of a turn for known only once it was committed.
-                keep(self._early_words, event.item_id, event.transcript, KEPT_ITEMS)
-                return []
-            case s.AgentInputTranscriptionFailedEvent():
-                error = {"code": event.code, "message": event.message, "param": ""}
-                return [self._frame(f"{kind}.failed", **place, error=error)]
-            case _:
-                assert_never(event)
-
-    def _completed(self, item_id: str, transcript: str) -> str:
-        kind = "conversation.item.input_audio_transcription.completed"
-        return self._frame(kind, item_id=item_id, content_index=0, transcript=transcript)
+                return self._input.told(event, transcribes=self._session["input_audio_transcription"] is not None)
 
     def _tool_result(self, event: s.AgentResponseToolResultEvent) -> list[str]:
         asked = ("result", event.tool_result.id)

@@ -11,6 +11,7 @@ from realtime.audio.playback import KEPT_ITEMS
 from realtime.dialects.base import Frame, keep
 from realtime.dialects.openai_family import client
 from realtime.dialects.openai_family.client import Json, Reader, Refusal
+from realtime.dialects.openai_family.input import Input
 from realtime.dialects.openai_family.openai_listener import FollowingListener
 from realtime.dialects.openai_family.replies import Replies, Running
 from realtime.event import client as c
@@ -32,6 +33,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
     """One such client: what both flavours of the protocol do alike. Frames are of type F, replies of R."""
 
     _reader: Reader[F]
+    _input: Input
 
     def __init__(self, runtime: Runtime, session: Json) -> None:
         self._new_id = runtime.new_id
@@ -126,6 +128,12 @@ class FamilyDialect(ABC, Generic[F, R, L]):
             raise self._unknown_item(item_id, verb)
         return item
 
+    def _commit(self, label: str | None) -> c.ClientEvent:
+        self._input.commit(detects=self._detects)
+        if self._running is None:
+            self._settle()
+        return c.ClientAudioCommitEvent(event_id=label)
+
     def _note_voice(self, item_id: str) -> None:
         """Speech of this item is being sent."""
         if self._voiced and self._voiced[-1] == item_id:
@@ -214,6 +222,10 @@ class FamilyDialect(ABC, Generic[F, R, L]):
             case _:
                 self._follow_input(event)
 
+    def _follow_input(self, event: s.ServerEvent) -> None:
+        """Note what happens to the user's side of the call."""
+        self._input.follow(event, detects=self._detects)
+
     def _take_on(self, session: Json) -> None:
         """Put new settings in force."""
         self._session = session
@@ -296,9 +308,10 @@ class FamilyDialect(ABC, Generic[F, R, L]):
     @abstractmethod
     def _unknown_item(self, item_id: str, verb: str) -> Refusal: ...
 
+    @property
     @abstractmethod
-    def _follow_input(self, event: s.ServerEvent) -> None:
-        """Note what happens to the user's side of the call."""
+    def _detects(self) -> bool:
+        """Whether a detector finds the turns."""
 
     @abstractmethod
     def _is_client_tool(self, name: str) -> bool: ...

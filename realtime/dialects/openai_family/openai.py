@@ -15,7 +15,7 @@ from realtime.dialects.openai_family import openai_client as w
 from realtime.dialects.openai_family import openai_settings as settings
 from realtime.dialects.openai_family.client import Json, Refusal, bytes_of, invalid
 from realtime.dialects.openai_family.dialect import FamilyDialect
-from realtime.dialects.openai_family.openai_input import PCM_FORMAT, Input
+from realtime.dialects.openai_family.openai_input import PCM_FORMAT, OpenAIInput
 from realtime.dialects.openai_family.openai_listener import FollowingListener
 from realtime.dialects.openai_family.openai_server import OpenAIReplies, told_call_id, wire_item
 from realtime.event import client as c
@@ -38,6 +38,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
     """
 
     _reader = w.READER
+    _input: OpenAIInput
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
             self._session["model"] = preset.model or model
             self._preset = settings.config_of(preset, self._session)
         self._session_s = session_s
-        self._input = Input(self._frame, self._replies)
+        self._input = OpenAIInput(self._frame, self._replies)
         self._encoder: tuple[str, g711.Encoder] | None = None
         self._offered: set[str] = set()
         """Tools that the client declared with a request."""
@@ -137,12 +138,6 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
     @property
     def _detects(self) -> bool:
         return self._session["audio"]["input"]["turn_detection"] is not None
-
-    def _commit(self, label: str | None) -> c.ClientEvent:
-        self._input.commit(detects=self._detects)
-        if self._running is None:
-            self._settle()
-        return c.ClientAudioCommitEvent(event_id=label)
 
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
         self._check_id(wire.id)
@@ -242,11 +237,6 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
             code=f"item_{verb}e_invalid_item_id",
             param="item_id",
         )
-
-    # -- following the call ----------------------------------------------------------------------------------------
-
-    def _follow_input(self, event: s.ServerEvent) -> None:
-        self._input.follow(event, detects=self._detects)
 
     def _is_client_tool(self, name: str) -> bool:
         return name in self._offered or any(tool["name"] == name for tool in self._session["tools"])

@@ -136,10 +136,7 @@ IDLE = Meaning("response_idle_timeout", retryable=True)
 # `code` is often empty: the message says which error it is. Fragments in lower case.
 _BY_MESSAGE = (
     ("none active response", CANCELLED_NOTHING),
-    (
-        "already has an active response",
-        Meaning("conversation_already_has_active_response", "client_error", True),
-    ),
+    ("already has an active response", Meaning("conversation_already_has_active_response", "client_error", True)),
     ("cannot create response while user is speaking", Meaning("bad_response_create", "client_error", True)),
     ("not accepted by semantic turn detection", Meaning("bad_response_create", "client_error")),
     ("unknown function call id", Meaning("unknown_tool_call", "client_error")),
