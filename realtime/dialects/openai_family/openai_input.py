@@ -19,7 +19,7 @@ _TELEPHONE_FORMAT = AudioFormat.pcm16(g711.RATE_HZ)
 
 
 class OpenAIInput(Input):
-    """The input buffer. Items are told with the one before them."""
+    """The input buffer; a new item names the one before it."""
 
     def __init__(self, frame: MakeFrame, replies: OpenAIReplies) -> None:
         super().__init__(frame)
