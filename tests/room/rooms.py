@@ -1,4 +1,4 @@
-"""A room with minds instead of models: what they were sent is noted, what they say is up to the test."""
+"""A room with test models: what they were sent is noted, what they say is up to the test."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ DEAF = msgspec.structs.replace(MANUAL_PROFILE, provider="deaf", input_modalities
 """A model that takes no sound."""
 
 
-class Mind(RealtimeModel):
+class TalkModel(RealtimeModel):
     """Answers in turn what `answers` say, the last for ever: a text is spoken, 50 ms for each letter.
 
     It understands the words that were spoken by `say` in this process. `got` is all it was sent, over all connections.
@@ -137,8 +137,8 @@ class Mind(RealtimeModel):
 
 
 class _Link:
-    def __init__(self, mind: Mind, link: Connection) -> None:
-        self._mind, self._link = mind, link
+    def __init__(self, model: TalkModel, link: Connection) -> None:
+        self._model, self._link = model, link
         self._is_open = True
 
     @property
@@ -151,7 +151,7 @@ class _Link:
     async def close(self) -> None:
         if self._is_open:
             self._is_open = False
-            self._mind.open -= 1
+            self._model.open -= 1
         await self._link.close()
 
 
@@ -166,8 +166,8 @@ def seconds(text: str) -> float:
     return len(text) / 20
 
 
-def agent(name: str, mind: Mind, *, toolkit: Toolkit | None = None) -> RealtimeAgent:
-    return RealtimeAgent(name, f"You are {name}.", mind, toolkit=toolkit, agent_id=name.lower())
+def agent(name: str, model: TalkModel, *, toolkit: Toolkit | None = None) -> RealtimeAgent:
+    return RealtimeAgent(name, f"You are {name}.", model, toolkit=toolkit, agent_id=name.lower())
 
 
 class Human:
@@ -226,9 +226,9 @@ class Human:
 
 @cache
 def utterance(text: str) -> bytes:
-    """A human's voice, 30 ms for each letter; every mind understands it."""
+    """A human's voice, 30 ms for each letter; every model understands it."""
     pcm = voice(text, len(text) * HZ * 30 // 1000, HZ)
-    Mind.vocabulary.add(pcm, text)
+    TalkModel.vocabulary.add(pcm, text)
     return pcm
 
 

@@ -40,7 +40,7 @@ from realtime.room.utterance import Utterance
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, FakeModel
-from tests.room.rooms import HZ, Mind, agent, house, spoken, utterance
+from tests.room.rooms import HZ, TalkModel, agent, house, spoken, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -59,17 +59,19 @@ async def look() -> str:
     return "nobody there"
 
 
-def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
+def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
     """A room with Alice and Bob."""
     options.setdefault("floor", addressed)
-    return house(agent("Alice", alice or Mind("I am Alice.")), agent("Bob", bob or Mind("I am Bob.")), **options)
+    return house(
+        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
+    )
 
 
 # -- which responses count ---------------------------------------------------------------------------------------------
 
 
-def forgets_the_first_request() -> Mind:
-    """A mind that was asked once without noticing, and answers with numbers from then on."""
+def forgets_the_first_request() -> TalkModel:
+    """A model that was asked once without noticing, and answers with numbers from then on."""
     asked = 0
 
     def react(message: ModelInput) -> list[Step] | None:
@@ -79,7 +81,7 @@ def forgets_the_first_request() -> Mind:
         asked += 1
         return [spoken(f"Answer {asked}.")] if asked > 1 else []
 
-    return Mind(react=react)
+    return TalkModel(react=react)
 
 
 async def test_a_request_that_the_model_never_answers_costs_no_later_answer() -> None:
@@ -105,7 +107,7 @@ async def test_a_request_given_up_before_the_model_loses_it_costs_no_later_answe
 
 
 async def test_a_slow_response_to_an_earlier_turn_is_not_taken_for_the_answer() -> None:
-    alice = Mind([Wait(400), spoken("To one.")], [Wait(400), spoken("To two.")])
+    alice = TalkModel([Wait(400), spoken("To one.")], [Wait(400), spoken("To two.")])
     async with two(alice) as home:
         anna = await home.come("Anna")
         anna.write("Alice, one.")
@@ -123,7 +125,7 @@ async def test_what_a_model_says_by_itself_is_cancelled_and_leaves_what_was_said
     def answers_everything(message: ModelInput) -> list[Step] | None:
         return [spoken("Me too!")] if isinstance(message, ItemCreate) else None
 
-    bob = Mind("I am Bob.", react=answers_everything)
+    bob = TalkModel("I am Bob.", react=answers_everything)
     async with two(bob=bob) as home:
         anna = await home.come("Anna")
         anna.write("Alice, hello.")
@@ -213,22 +215,22 @@ async def test_words_that_come_for_one_turn_are_not_put_under_the_next() -> None
 
 
 async def test_what_is_too_short_to_be_a_turn_is_not_taken() -> None:
-    mind = Mind()
-    async with alone(mind) as (alice, hub):
+    model = TalkModel()
+    async with alone(model) as (alice, hub):
         short = Utterance("said_1", "ben", "Ben", bytearray(utterance("Hello there.")[: 99 * HZ // 1000 * 2]))
         assert not alice.listen(short, named=True)
         assert not short.heard_by
         assert alice.listen(turn_of("Anna", "Hello."), named=False)
         await asyncio.sleep(1)
         assert hub.words == [("Anna", "Hello.")]
-        assert mind.read == []
+        assert model.read == []
 
 
 async def test_words_of_a_turn_that_was_given_up_are_nobodys() -> None:
     def is_slow(message: ModelInput) -> list[Step] | None:
         return [Wait(1_000), Transcribe("What Ben said.")] if isinstance(message, AudioCommit) else None
 
-    async with alone(Mind(react=is_slow)) as (alice, hub):
+    async with alone(TalkModel(react=is_slow)) as (alice, hub):
         given_up = turn_of("Ben", "What Ben said.")
         alice.listen(given_up, named=False)
         alice.dictation.forget(given_up)
@@ -237,7 +239,7 @@ async def test_words_of_a_turn_that_was_given_up_are_nobodys() -> None:
 
 
 async def test_sound_is_kept_of_the_latest_turns_without_words_and_of_none_with_words() -> None:
-    async with alone(Mind(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
+    async with alone(TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
         known = turn_of("Bob", "Hello.")
         known.text = "Hello."
         alice.listen(known, named=True)
@@ -261,14 +263,14 @@ async def test_turns_are_told_apart_in_order_where_the_provider_ends_them_by_its
 
 
 async def test_what_only_an_agent_that_leaves_has_heard_is_told_as_not_understood() -> None:
-    async with alone(Mind(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
+    async with alone(TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
         alice.listen(turn_of("Anna", "Hello."), named=False)
         await alice.leave("kicked")
         assert hub.words == [("Anna", "")]
 
 
 async def test_a_human_who_speaks_a_lot_takes_nobody_else_s_words_away() -> None:
-    async with alone(Mind(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
+    async with alone(TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
         alice.listen(turn_of("Ben", "Hello."), named=True)
         for number in range(2 * KEPT_WAITING):
             alice.listen(Utterance(f"said_{number}", "anna", "Anna", bytearray(utterance("Hello."))), named=True)
@@ -325,8 +327,8 @@ async def test_the_floor_is_free_again_when_an_agent_stalls_after_an_interrupted
             return None
         return [Wait(100), Emit(ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))]
 
-    alice = agent("Alice", Mind(begins, [], react=is_slow_to_stop), toolkit=Toolkit(confirm=[look]))
-    async with house(alice, agent("Bob", Mind("I am Bob.")), floor=addressed) as home:
+    alice = agent("Alice", TalkModel(begins, [], react=is_slow_to_stop), toolkit=Toolkit(confirm=[look]))
+    async with house(alice, agent("Bob", TalkModel("I am Bob.")), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, look around.")
         await asyncio.sleep(2)
@@ -340,7 +342,7 @@ async def test_the_floor_is_free_again_when_an_agent_stalls_after_an_interrupted
 
 
 async def test_a_human_cuts_an_agent_whose_model_was_lost_where_it_was_heard() -> None:
-    alice = Mind(STORY)
+    alice = TalkModel(STORY)
     async with two(alice) as home:
         anna = await home.come("Anna")
         anna.write("Alice, tell me a story.")
@@ -359,7 +361,7 @@ async def test_a_human_cuts_an_agent_whose_model_was_lost_where_it_was_heard() -
 
 
 async def test_an_answer_that_nobody_has_heard_when_its_model_was_lost_is_deleted_by_who_interrupts() -> None:
-    alice = Mind(STORY)
+    alice = TalkModel(STORY)
     async with two(alice) as home:
         anna = await home.come("Anna")
         anna.write("Alice, tell me a story.")
@@ -373,7 +375,7 @@ async def test_an_answer_that_nobody_has_heard_when_its_model_was_lost_is_delete
 
 
 async def test_a_response_that_goes_with_its_model_is_ended_once() -> None:
-    alice = Mind(STORY)
+    alice = TalkModel(STORY)
     async with two(alice) as home:
         anna = await home.come("Anna")
         anna.write("Alice, tell me a story.")
@@ -419,9 +421,11 @@ async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_
 
 
 async def test_a_call_of_a_tool_ends_with_the_model_that_waits_for_it() -> None:
-    alice = Mind([CallTools((("pay", {}),))], "It is paid.")
+    alice = TalkModel([CallTools((("pay", {}),))], "It is paid.")
     toolkit = Toolkit(confirm=[pay])
-    async with house(agent("Alice", alice, toolkit=toolkit), agent("Bob", Mind("I am Bob.")), floor=addressed) as home:
+    async with house(
+        agent("Alice", alice, toolkit=toolkit), agent("Bob", TalkModel("I am Bob.")), floor=addressed
+    ) as home:
         anna = await home.come("Anna")
         anna.write("Alice, pay.")
         await asyncio.sleep(1)
@@ -437,10 +441,10 @@ async def test_a_call_of_a_tool_ends_with_the_model_that_waits_for_it() -> None:
 
 
 async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_when_it_comes() -> None:
-    mind = Mind([CallTools((("clock", {}),))], "Noon.")
+    model = TalkModel([CallTools((("clock", {}),))], "Noon.")
     hub = Note()
     participant = AgentParticipant(
-        RealtimeAgent("Alice", "", mind, agent_id="alice"),
+        RealtimeAgent("Alice", "", model, agent_id="alice"),
         hub,
         Runtime.deterministic(asyncio.get_running_loop().time),
         "text",
@@ -452,11 +456,11 @@ async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_w
     (call,) = [one.tool_use for one in hub.told if isinstance(one, s.AgentResponseToolUseDoneEvent)]
     participant.answer_tool(ClientToolResultEvent(id=call.id, name="clock", output="12:00"))
     await asyncio.sleep(1)
-    assert len(mind.of(ResponseCreate)) == 1
+    assert len(model.of(ResponseCreate)) == 1
     participant.ask_again()
     participant.ask_again()
     await asyncio.sleep(5)
-    assert len(mind.of(ResponseCreate)) == 2
+    assert len(model.of(ResponseCreate)) == 2
     assert participant.said == "Noon."
     await participant.leave("over")
 
@@ -465,9 +469,9 @@ async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_w
 
 
 async def test_an_agent_that_comes_later_or_comes_back_knows_what_was_said() -> None:
-    mind = Mind()
-    async with alone(mind) as (alice, _):
-        mind.die()
+    model = TalkModel()
+    async with alone(model) as (alice, _):
+        model.die()
         await alice.run.leave("away")
         said = [
             Said("anna", "Anna", "human", "Hello."),
@@ -480,9 +484,9 @@ async def test_an_agent_that_comes_later_or_comes_back_knows_what_was_said() -> 
         await asyncio.sleep(0)
         alice.read(Utterance("said_9", "anna", "Anna", text="Are you back?"))
         await coming
-        known = [(item.role, item.text) for item in mind.histories[-1]]
+        known = [(item.role, item.text) for item in model.histories[-1]]
         assert known == [("user", "[Anna]: Hello."), ("assistant", "Hello, Anna."), ("user", "[Bob]: Me too.")]
-        assert mind.read == ["[Anna]: Are you back?"], "what was said while its model was connected"
+        assert model.read == ["[Anna]: Are you back?"], "what was said while its model was connected"
 
 
 @pytest.mark.parametrize("deletes", [True, False])

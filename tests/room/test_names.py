@@ -4,7 +4,7 @@ import pytest
 
 from realtime.errors import ClientError
 from realtime.room.names import look_alike, settled_name
-from tests.room.rooms import Mind, agent, house
+from tests.room.rooms import TalkModel, agent, house
 
 PAIRS = [
     # Other scripts.
@@ -75,7 +75,7 @@ def test_nobody_is_called_like_the_system(name: str) -> None:
 
 @pytest.mark.virtual_time
 async def test_a_look_alike_of_somebody_in_the_room_does_not_come_in() -> None:
-    async with house(agent("Alice", Mind())) as home:
+    async with house(agent("Alice", TalkModel())) as home:
         anna = await home.come("Anna")
         for name, seeming in (("\u0410nna", "Anna"), ("AIice", "Alice")):
             with pytest.raises(ClientError, match=f"looks like '{seeming}', who is here already") as refused:
@@ -84,11 +84,11 @@ async def test_a_look_alike_of_somebody_in_the_room_does_not_come_in() -> None:
         with pytest.raises(ClientError, match="looks like 'Alice'"):
             home.room.rename(anna.id, "A1ice")
         with pytest.raises(ClientError, match="looks like 'Anna'"):
-            await home.room.add(agent("\u0410nna", Mind()))
+            await home.room.add(agent("\u0410nna", TalkModel()))
         assert {one.name for one in home.room.participants} == {"Alice", "Anna"}
 
 
 @pytest.mark.virtual_time
 async def test_two_of_one_name_are_still_told_apart_by_a_number() -> None:
-    async with house(agent("Alice", Mind())) as home:
+    async with house(agent("Alice", TalkModel())) as home:
         assert [(await home.come(name)).name for name in ("Anna", "ANNA", "Anna")] == ["Anna", "ANNA 2", "Anna 3"]

@@ -16,7 +16,7 @@ from realtime.model.scripted import MANUAL_PROFILE
 from realtime.room import ChatRoom
 from realtime.room.floor import addressed, broadcast
 from realtime.testing.cases.hearing import LoudnessDetector
-from tests.room.rooms import HZ, Mind, agent, house, seconds, utterance
+from tests.room.rooms import HZ, TalkModel, agent, house, seconds, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=3_600)
 
@@ -43,7 +43,7 @@ def test_a_room_is_imported_from_pipeline() -> None:
 
 async def test_two_agents_share_one_conversation_from_start_to_stop() -> None:
     """ROOM-01, ROOM-03, ROOM-04: two agents in one room; one agent_ready each, one agent_ended each, no task left."""
-    alice, bob = Mind("Hello, I am Alice."), Mind("I am Bob.")
+    alice, bob = TalkModel("Hello, I am Alice."), TalkModel("I am Bob.")
     room = ChatRoom(agents=[agent("Alice", alice), agent("Bob", bob)], max_agent_turns=2)
     queue: asyncio.Queue[s.ServerEvent] = asyncio.Queue()
     tasks = asyncio.all_tasks()
@@ -69,27 +69,27 @@ async def test_two_agents_share_one_conversation_from_start_to_stop() -> None:
 
 async def test_what_the_human_says_reaches_every_model() -> None:
     """ROOM-05, ROOM-08: handle_input broadcasts a text, with its `session_id`, and speech to every agent's model."""
-    alice, bob = Mind(), Mind()
+    alice, bob = TalkModel(), TalkModel()
     room = ChatRoom(
         agents=[agent("Alice", alice), agent("Bob", bob)], make_detector=lambda _: LoudnessDetector(), max_agent_turns=0
     )
     await room.start(lambda _: None)
     await room.handle_input(c.ClientTextAppendEvent(session_id="session_1", text="Hello everyone!"))
     await asyncio.sleep(0.1)
-    assert [mind.read for mind in (alice, bob)] == [["[user]: Hello everyone!"]] * 2
+    assert [model.read for model in (alice, bob)] == [["[user]: Hello everyone!"]] * 2
     said = utterance("What time is it?")
     for at in range(0, len(said) + HZ * 2, 640):
         pcm = (said + bytes(HZ * 2))[at : at + 640]
         await room.handle_input(c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(HZ)))
     await asyncio.sleep(0.1)
-    assert [said in mind.heard for mind in (alice, bob)] == [True, True]
-    assert [len(mind.of(AudioCommit)) for mind in (alice, bob)] == [1, 1]
+    assert [said in model.heard for model in (alice, bob)] == [True, True]
+    assert [len(model.of(AudioCommit)) for model in (alice, bob)] == [1, 1]
     await room.stop()
 
 
 async def test_an_answer_reaches_the_other_models_as_sound_at_their_rate() -> None:
     """ROOM-06, ROOM-09: what the first says at 24 kHz is heard by the second at 16 kHz, before it answers."""
-    alice, bob = Mind("Hello, I am Alice."), Mind("I am Bob.")
+    alice, bob = TalkModel("Hello, I am Alice."), TalkModel("I am Bob.")
     async with house(agent("Alice", alice), agent("Bob", bob), max_agent_turns=2) as home:
         anna = await home.come("Anna")
         anna.write("Hello everyone!")
@@ -104,7 +104,7 @@ async def test_an_answer_reaches_the_other_models_as_sound_at_their_rate() -> No
 
 async def test_an_answer_reaches_the_other_models_as_a_line_where_they_listen_as_text() -> None:
     """ROOM-06: agent1's answer reaches agent2's provider, as `[Name]: text`, and is sent to no other as sound."""
-    alice, bob = Mind("Bob, what do you think?"), Mind("I agree.")
+    alice, bob = TalkModel("Bob, what do you think?"), TalkModel("I agree.")
     async with house(agent("Alice", alice), agent("Bob", bob), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, hello!")
@@ -116,7 +116,7 @@ async def test_an_answer_reaches_the_other_models_as_a_line_where_they_listen_as
 
 
 async def test_how_an_agent_listens_is_chosen_for_each() -> None:
-    alice, bob, carl = Mind("Hello, I am Alice."), Mind("I am Bob."), Mind("I am Carl.")
+    alice, bob, carl = TalkModel("Hello, I am Alice."), TalkModel("I am Bob."), TalkModel("I am Carl.")
     agents = [agent("Alice", alice), agent("Bob", bob), agent("Carl", carl)]
     async with house(*agents, listens={"bob": "text"}, max_agent_turns=1) as home:
         anna = await home.come("Anna")
@@ -130,7 +130,7 @@ async def test_how_an_agent_listens_is_chosen_for_each() -> None:
 async def test_events_go_to_the_frontend_and_to_the_others_and_nothing_comes_back_to_its_sender() -> None:
     """ROOM-07, RTA-11: an agent's events reach the queue and, as what it said, the other agents, not itself; client
     events are not echoed into the queue."""
-    alice, bob = Mind("Hello, I am Alice."), Mind("I am Bob.")
+    alice, bob = TalkModel("Hello, I am Alice."), TalkModel("I am Bob.")
     room = ChatRoom(agents=[agent("Alice", alice), agent("Bob", bob)], floor=addressed)
     queue: asyncio.Queue[s.ServerEvent] = asyncio.Queue()
     await room.start(queue)
@@ -150,7 +150,7 @@ async def test_events_go_to_the_frontend_and_to_the_others_and_nothing_comes_bac
 
 async def test_the_agents_do_not_answer_each_other_for_ever() -> None:
     """ROOM-11: under broadcast agents answer agents; after `max_agent_turns` a human has to speak."""
-    async with house(agent("Alice", Mind("One.")), agent("Bob", Mind("Two.")), floor=broadcast) as home:
+    async with house(agent("Alice", TalkModel("One.")), agent("Bob", TalkModel("Two.")), floor=broadcast) as home:
         anna = await home.come("Anna")
         anna.write("Hello everyone!")
         await home.quiet()
@@ -163,7 +163,7 @@ async def test_the_agents_do_not_answer_each_other_for_ever() -> None:
 
 async def test_no_two_agents_speak_at_once() -> None:
     """ROOM-11: the next begins when the one before was heard to its end."""
-    async with house(agent("Alice", Mind("Hello, I am Alice.")), agent("Bob", Mind("I am Bob."))) as home:
+    async with house(agent("Alice", TalkModel("Hello, I am Alice.")), agent("Bob", TalkModel("I am Bob."))) as home:
         anna = await home.come("Anna")
         anna.write("Hello everyone!")
         await home.quiet()
@@ -177,7 +177,7 @@ async def test_no_two_agents_speak_at_once() -> None:
 async def test_the_events_of_several_replies_can_be_told_apart() -> None:
     """ROOM-12: two models use the same ids; from the interleaved events each reply is rebuilt whole, by its ids."""
     async with house(
-        agent("Alice", Mind("Hello, I am Alice.", "And I go on.")), agent("Bob", Mind("I am Bob."))
+        agent("Alice", TalkModel("Hello, I am Alice.", "And I go on.")), agent("Bob", TalkModel("I am Bob."))
     ) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         anna.write("Hello everyone!")
@@ -207,7 +207,7 @@ async def test_the_events_of_several_replies_can_be_told_apart() -> None:
 
 async def test_the_room_goes_on_without_an_agent_that_dies_and_with_it_when_it_is_back() -> None:
     """ROOM-13: one provider is killed: the others are told and answer; its agent is away and comes back by itself."""
-    alice, bob = Mind("I am Alice."), Mind("I am Bob.")
+    alice, bob = TalkModel("I am Alice."), TalkModel("I am Bob.")
     async with house(agent("Alice", alice), agent("Bob", bob), floor=addressed) as home:
         anna = await home.come("Anna")
         alice.die(refusals=2)
@@ -228,7 +228,7 @@ async def test_the_room_goes_on_without_an_agent_that_dies_and_with_it_when_it_i
 
 async def test_an_agent_that_dies_while_it_speaks_gives_the_floor_away() -> None:
     """ROOM-13: the speaker is killed: what was heard of it stays, and the next may speak."""
-    alice, bob = Mind("This is a long story that never ends."), Mind("I am Bob.")
+    alice, bob = TalkModel("This is a long story that never ends."), TalkModel("I am Bob.")
     async with house(agent("Alice", alice), agent("Bob", bob)) as home:
         anna = await home.come("Anna")
         anna.write("Hello everyone!")
@@ -248,7 +248,7 @@ async def test_an_agent_that_dies_while_it_speaks_gives_the_floor_away() -> None
 
 
 async def test_a_room_of_which_a_model_cannot_be_had_does_not_start_and_may_be_tried_again() -> None:
-    alice, bob = Mind(), Mind()
+    alice, bob = TalkModel(), TalkModel()
     bob.refusals = 1
     room = ChatRoom(agents=[agent("Alice", alice), agent("Bob", bob)])
     with pytest.raises(ProviderError, match="down"):
@@ -259,7 +259,7 @@ async def test_a_room_of_which_a_model_cannot_be_had_does_not_start_and_may_be_t
 
 
 async def test_whoever_comes_after_a_failed_beginning_finds_the_room_whole() -> None:
-    alice, bob = Mind("I am Alice."), Mind("I am Bob.")
+    alice, bob = TalkModel("I am Alice."), TalkModel("I am Bob.")
     bob.refusals = 1
     async with house(agent("Alice", alice), agent("Bob", bob)) as home:
         with pytest.raises(ProviderError):
@@ -271,17 +271,17 @@ async def test_whoever_comes_after_a_failed_beginning_finds_the_room_whole() -> 
 
 
 async def test_what_a_room_is_not_for_is_refused() -> None:
-    room = ChatRoom(agents=[agent("Alice", Mind())])
+    room = ChatRoom(agents=[agent("Alice", TalkModel())])
     with pytest.raises(UsageError, match="not running"):
         await room.handle_input(c.ClientTextAppendEvent(text="Hello?"))
     await room.stop()
-    again = ChatRoom(agents=[agent("Alice", Mind())])
+    again = ChatRoom(agents=[agent("Alice", TalkModel())])
     await again.start(lambda _: None)
     with pytest.raises(UsageError, match="runs already"):
         await again.start(lambda _: None)
     await again.stop()
     with pytest.raises(UsageError, match="one name"):
-        ChatRoom(agents=[agent("Alice", Mind()), agent("alice", Mind())])
+        ChatRoom(agents=[agent("Alice", TalkModel()), agent("alice", TalkModel())])
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 65])
@@ -292,7 +292,7 @@ async def test_a_name_that_is_none_is_refused(name: str) -> None:
 
 
 async def test_what_has_no_meaning_in_a_room_is_answered_by_an_error() -> None:
-    async with house(agent("Alice", Mind())) as home:
+    async with house(agent("Alice", TalkModel())) as home:
         anna = await home.come("Anna")
         anna.call.receive(c.ClientItemDeleteEvent(item_id="item_1", event_id="mine"))
         (error,) = anna.of(s.AgentErrorEvent)
@@ -310,8 +310,8 @@ async def test_a_provider_that_cannot_be_kept_from_answering_is_gated() -> None:
             return [Transcribe("hm"), Speak("I answer what nobody asked me.", 3.0, pace=2.0, wait=False)]
         return None
 
-    alice = Mind("I am Alice.")
-    bob = Mind("I am Bob.", profile=always, react=answers_by_itself)  # type: ignore[arg-type]
+    alice = TalkModel("I am Alice.")
+    bob = TalkModel("I am Bob.", profile=always, react=answers_by_itself)  # type: ignore[arg-type]
     async with house(agent("Alice", alice), agent("Bob", bob), max_agent_turns=1) as home:
         anna = await home.come("Anna")
         anna.say("Hello to all of you.")
@@ -323,8 +323,8 @@ async def test_a_provider_that_cannot_be_kept_from_answering_is_gated() -> None:
 
 
 async def test_an_agent_may_be_in_a_room_and_in_another_call_at_a_time() -> None:
-    mind = Mind()
-    agent = RealtimeAgent("Alice", "", mind)
+    model = TalkModel()
+    agent = RealtimeAgent("Alice", "", model)
     alone: list[s.ServerEvent] = []
     await agent.start(alone.append)
     room = ChatRoom([agent])

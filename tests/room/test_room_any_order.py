@@ -11,7 +11,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.room.floor import MAX_AGENT_TURNS, POLICIES
 from realtime.testing import clock
-from tests.room.rooms import House, Human, Mind, agent, house, seconds
+from tests.room.rooms import House, Human, TalkModel, agent, house, seconds
 from tests.volumes import volume
 
 ANSWERS = {"alice": "I am Alice, and I say so.", "bob": "Bob here. What do you think, Alice?", "cleo": "Well."}
@@ -39,8 +39,8 @@ ACTIONS = st.one_of(
 class Stage:
     """Two humans and three agents, of whom the last may be removed."""
 
-    def __init__(self, home: House, minds: dict[str, Mind]) -> None:
-        self.home, self.minds = home, minds
+    def __init__(self, home: House, models: dict[str, TalkModel]) -> None:
+        self.home, self.models = home, models
         self.people: list[Human] = []
         self.muted: set[str] = set()
 
@@ -64,8 +64,8 @@ class Stage:
                 room.mute(one, muted)
                 self.muted = self.muted | {one} if muted else self.muted - {one}
             case ("die", who, refusals):
-                if self.minds[who].open:
-                    self.minds[who].die(refusals=refusals)
+                if self.models[who].open:
+                    self.models[who].die(refusals=refusals)
             case ("rejoin",):
                 self.muted.discard(self.people[1].id)
                 await self.people[1].go()
@@ -80,8 +80,8 @@ class Stage:
             self.home.room.mute(who, False)
         for one in self.people:
             one.end(1_200)
-        for mind in self.minds.values():
-            mind.refusals = 0
+        for model in self.models.values():
+            model.refusals = 0
         await asyncio.sleep(100)
 
 
@@ -103,10 +103,10 @@ class Stage:
 @example(policy="addressed", talk=[(("write", 0, WORDS[0]), 0.3), (("die", "bob", 0), 0.3)])
 def test_the_room_goes_on(policy: str, talk: list[tuple[tuple[Any, ...], float]]) -> None:
     async def play() -> None:
-        minds = {name: Mind(answer) for name, answer in ANSWERS.items()}
-        agents = [agent(name.capitalize(), mind) for name, mind in minds.items()]
+        models = {name: TalkModel(answer) for name, answer in ANSWERS.items()}
+        agents = [agent(name.capitalize(), model) for name, model in models.items()]
         async with house(*agents, floor=POLICIES[policy]) as home:
-            stage = Stage(home, minds)
+            stage = Stage(home, models)
             stage.people = [await home.come("Anna"), await home.come("Ben")]
             for action, pause_s in talk:
                 await stage.do(action)
@@ -116,7 +116,7 @@ def test_the_room_goes_on(policy: str, talk: list[tuple[tuple[Any, ...], float]]
             before = len(home.speakers())
             assert home.room.floor is None
             there = {one.id for one in home.room.participants if one.kind == "agent" and not one.away}
-            assert there == {name for name, mind in minds.items() if mind.open} >= {"alice", "bob"}
+            assert there == {name for name, model in models.items() if model.open} >= {"alice", "bob"}
             stage.people[0].write("Bob, are you still there?")
             await asyncio.sleep(seconds(ANSWERS["bob"]) + 2)
             assert len(home.speakers()) > before

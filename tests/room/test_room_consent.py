@@ -16,7 +16,7 @@ from realtime.model.script import CallTools
 from realtime.room import ChatRoom
 from realtime.room.floor import addressed
 from realtime.tool import Toolkit
-from tests.room.rooms import House, Human, Mind, agent, house, spoken
+from tests.room.rooms import House, Human, TalkModel, agent, house, spoken
 
 pytestmark = pytest.mark.virtual_time
 
@@ -27,7 +27,7 @@ class Till:
     def __init__(self, name: str = "Alice", *, first: Any = ()) -> None:
         self.paid = 0
         calls = [CallTools((("pay", {}),))]
-        self.agent = agent(name, Mind(*first, calls, [spoken("All right.")]), toolkit=Toolkit(confirm=[self.pay]))
+        self.agent = agent(name, TalkModel(*first, calls, [spoken("All right.")]), toolkit=Toolkit(confirm=[self.pay]))
 
     def pay(self) -> str:
         """Pay."""
@@ -92,7 +92,7 @@ async def test_a_room_may_let_anyone_answer() -> None:
 
 async def test_what_an_agent_passes_on_is_answered_by_the_human_it_came_from() -> None:
     till = Till("Bob")
-    clerk = agent("Alice", Mind("Good morning.", "Bob, pay for Anna."))
+    clerk = agent("Alice", TalkModel("Good morning.", "Bob, pay for Anna."))
     async with house(clerk, till.agent, floor=addressed) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         ben.write("Good morning.")
@@ -160,4 +160,4 @@ async def test_where_no_human_has_said_anything_whoever_is_there_answers() -> No
 
 def test_who_may_agree_is_one_of_two() -> None:
     with pytest.raises(UsageError, match="consent_by is one of asked, anyone"):
-        ChatRoom([RealtimeAgent("Alice", "", Mind())], consent_by="nobody")  # type: ignore[arg-type]
+        ChatRoom([RealtimeAgent("Alice", "", TalkModel())], consent_by="nobody")  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from realtime.server.settings import ServerSettings
 from realtime.testing.call import serving
 from realtime.testing.client.page import Page
 from realtime.testing.client.steps import Network
-from tests.room.rooms import House, Mind, agent, utterance
+from tests.room.rooms import House, TalkModel, agent, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=600)
 
@@ -49,8 +49,8 @@ async def pages(home: House, **round_trips_ms: int) -> AsyncIterator[list[Page]]
 
 @pytest.mark.parametrize("round_trip_ms", [0, 100, 300])
 async def test_an_agent_that_a_human_interrupts_ends_where_that_human_heard_it_last(round_trip_ms: int) -> None:
-    bob = Mind("I am Bob.")
-    home = House([agent("Alice", Mind(STORY, "Yes, Anna.")), agent("Bob", bob)], floor=addressed)
+    bob = TalkModel("I am Bob.")
+    home = House([agent("Alice", TalkModel(STORY, "Yes, Anna.")), agent("Bob", bob)], floor=addressed)
     async with pages(home, Anna=round_trip_ms, Ben=450) as (anna, ben):
         anna.say(utterance("Alice, tell me a story."))
         await asyncio.sleep(5)
@@ -73,7 +73,7 @@ async def test_an_agent_that_a_human_interrupts_ends_where_that_human_heard_it_l
 
 async def test_a_human_far_away_holds_up_neither_the_cut_nor_the_next_agent() -> None:
     async def times(ben_ms: int) -> list[tuple[str, int]]:
-        home = House([agent("Alice", Mind(STORY)), agent("Bob", Mind("I am Bob."))], floor=addressed)
+        home = House([agent("Alice", TalkModel(STORY)), agent("Bob", TalkModel("I am Bob."))], floor=addressed)
         async with pages(home, Anna=100, Ben=ben_ms) as (anna, _):
             anna.say(utterance("Alice, tell me a story."))
             await asyncio.sleep(5)
@@ -90,7 +90,7 @@ async def test_a_human_far_away_holds_up_neither_the_cut_nor_the_next_agent() ->
 
 
 async def test_an_agent_whose_model_was_lost_ends_where_the_human_who_interrupts_heard_it_last() -> None:
-    alice = Mind(STORY)
+    alice = TalkModel(STORY)
     home = House([agent("Alice", alice)], floor=addressed)
     async with pages(home, Anna=300) as (anna,):
         anna.say(utterance("Alice, tell me a story."))
@@ -106,8 +106,8 @@ async def test_an_agent_whose_model_was_lost_ends_where_the_human_who_interrupts
 
 
 async def test_a_line_that_interrupts_stands_behind_the_words_that_were_heard() -> None:
-    bob = Mind("I am Bob.")
-    home = House([agent("Alice", Mind(STORY, "Yes, Anna.")), agent("Bob", bob)], floor=addressed)
+    bob = TalkModel("I am Bob.")
+    home = House([agent("Alice", TalkModel(STORY, "Yes, Anna.")), agent("Bob", bob)], floor=addressed)
     async with pages(home, Anna=300) as (anna,):
         anna.say(utterance("Alice, tell me a story."))
         await asyncio.sleep(5)
@@ -121,8 +121,8 @@ async def test_a_line_that_interrupts_stands_behind_the_words_that_were_heard() 
 
 
 async def test_the_human_who_interrupts_and_leaves_at_once_loses_nobody_a_turn() -> None:
-    bob = Mind("I am Bob.")
-    home = House([agent("Alice", Mind(STORY)), agent("Bob", bob)], floor=addressed)
+    bob = TalkModel("I am Bob.")
+    home = House([agent("Alice", TalkModel(STORY)), agent("Bob", bob)], floor=addressed)
     async with pages(home, Anna=100, Ben=300) as (anna, ben):
         anna.say(utterance("Alice, tell me a story."))
         await asyncio.sleep(5)

@@ -17,7 +17,7 @@ from realtime.room.floor import Policy, addressed, broadcast, round_robin
 from realtime.runtime import Runtime
 from realtime.server.rooms import Rooms
 from realtime.turn.responses import FAILED_S, REFUSED_S
-from tests.room.rooms import Mind, agent, house
+from tests.room.rooms import TalkModel, agent, house
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -35,7 +35,9 @@ DOOR = ToolDeclaration(name="open_door", description="Opens it.", parameters={"t
 
 @pytest.mark.parametrize("floor", [addressed, round_robin, broadcast])
 async def test_a_response_that_fails_at_the_provider_is_no_turn_and_is_asked_for_again(floor: Policy) -> None:
-    async with house(agent("Alice", Mind(FAILED, "I am back.")), agent("Bob", Mind("I am Bob.")), floor=floor) as home:
+    async with house(
+        agent("Alice", TalkModel(FAILED, "I am back.")), agent("Bob", TalkModel("I am Bob.")), floor=floor
+    ) as home:
         anna = await home.come("Anna")
         anna.write("Alice, are you there?")
         await home.quiet()
@@ -43,7 +45,7 @@ async def test_a_response_that_fails_at_the_provider_is_no_turn_and_is_asked_for
 
 
 async def test_where_an_agent_fails_again_and_again_another_one_is_asked() -> None:
-    async with house(agent("Alice", Mind(FAILED, FAILED, FAILED)), agent("Bob", Mind("I am Bob."))) as home:
+    async with house(agent("Alice", TalkModel(FAILED, FAILED, FAILED)), agent("Bob", TalkModel("I am Bob."))) as home:
         anna = await home.come("Anna")
         anna.write("Are you there?")
         await asyncio.sleep(3 * FAILED_S)
@@ -52,7 +54,7 @@ async def test_where_an_agent_fails_again_and_again_another_one_is_asked() -> No
 
 
 async def test_an_agent_whose_model_refuses_to_answer_keeps_the_others_waiting_for_seconds_only() -> None:
-    async with house(agent("Alice", Mind(REFUSED, REFUSED)), agent("Bob", Mind("I am Bob."))) as home:
+    async with house(agent("Alice", TalkModel(REFUSED, REFUSED)), agent("Bob", TalkModel("I am Bob."))) as home:
         anna = await home.come("Anna")
         anna.write("Alice, are you there?")
         await asyncio.sleep(2 * (REFUSED_S + FAILED_S))
@@ -62,7 +64,7 @@ async def test_an_agent_whose_model_refuses_to_answer_keeps_the_others_waiting_f
 
 async def test_an_answer_that_comes_after_an_error_of_its_model_is_an_answer() -> None:
     late = [*REFUSED, Speak("I am here.", 1.0, chunk_ms=100, pace=1.0, wait=False, after_ms=int(REFUSED_S * 900))]
-    async with house(agent("Alice", Mind(late)), agent("Bob", Mind("I am Bob.")), floor=addressed) as home:
+    async with house(agent("Alice", TalkModel(late)), agent("Bob", TalkModel("I am Bob.")), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, are you there?")
         await asyncio.sleep(2 * REFUSED_S)
@@ -71,19 +73,19 @@ async def test_an_answer_that_comes_after_an_error_of_its_model_is_an_answer() -
 
 
 async def test_an_agent_that_comes_back_has_the_settings_that_it_had() -> None:
-    mind = Mind("Yes.")
-    room = ChatRoom([agent("Alice", mind)], floor=addressed)
+    model = TalkModel("Yes.")
+    room = ChatRoom([agent("Alice", model)], floor=addressed)
     await room.start(asyncio.Queue(), config=SessionConfig(tools=(DOOR,), voice="a", temperature=0.1))
-    mind.die()
+    model.die()
     await asyncio.sleep(3)
-    before, after = mind.settings
+    before, after = model.settings
     assert (after.tools, after.voice, after.temperature) == (before.tools, before.voice, before.temperature)
     assert [tool.name for tool in after.tools] == ["open_door"]
     await room.stop()
 
 
 async def test_a_provider_that_ends_each_session_at_once_is_asked_less_and_less_often() -> None:
-    class Brief(Mind):
+    class Brief(TalkModel):
         is_brief = False
 
         async def connect(self, **options: Any) -> Connection:
@@ -92,25 +94,25 @@ async def test_a_provider_that_ends_each_session_at_once_is_asked_less_and_less_
                 asyncio.get_running_loop().call_later(0.2, self.die)
             return link
 
-    mind = Brief("Yes.")
-    async with house(agent("Alice", mind), agent("Bob", Mind("I am Bob."))) as home:
+    model = Brief("Yes.")
+    async with house(agent("Alice", model), agent("Bob", TalkModel("I am Bob."))) as home:
         await home.come("Anna")
-        mind.is_brief = True
-        mind.die()
+        model.is_brief = True
+        model.die()
         await asyncio.sleep(600)
-        assert 10 <= len(mind.settings) <= 18, "1, 2, 4, 8, 16, 32 and then 60 s"
-        mind.is_brief = False
+        assert 10 <= len(model.settings) <= 18, "1, 2, 4, 8, 16, 32 and then 60 s"
+        model.is_brief = False
         await asyncio.sleep(200)
-        before = len(mind.settings)
-        mind.die()
+        before = len(model.settings)
+        model.die()
         await asyncio.sleep(1.5)
-        assert len(mind.settings) == before + 1, "it was there for a while: the first wait is short again"
+        assert len(model.settings) == before + 1, "it was there for a while: the first wait is short again"
 
 
 async def test_an_agent_that_goes_on_while_it_is_heard_is_talked_over_by_nobody() -> None:
     late = [Speak("A late second answer that is said.", 3.0, chunk_ms=100, pace=1.0, wait=False, after_ms=3_000)]
     room = ChatRoom(
-        [agent("Alice", Mind("Hello there my friend.", late)), agent("Bob", Mind("I am Bob."))],
+        [agent("Alice", TalkModel("Hello there my friend.", late)), agent("Bob", TalkModel("I am Bob."))],
         floor=broadcast,
         max_agent_turns=2,
     )
@@ -130,8 +132,8 @@ async def test_an_agent_that_goes_on_while_it_is_heard_is_talked_over_by_nobody(
 
 
 async def test_the_next_of_several_is_the_next_also_where_the_last_one_was_muted() -> None:
-    minds = [Mind(STORY) for _ in range(4)]
-    agents = [agent(name, mind) for name, mind in zip(("Alice", "Bob", "Cleo", "Dora"), minds, strict=True)]
+    models = [TalkModel(STORY) for _ in range(4)]
+    agents = [agent(name, model) for name, model in zip(("Alice", "Bob", "Cleo", "Dora"), models, strict=True)]
     async with house(*agents, floor=broadcast) as home:
         anna = await home.come("Anna")
         anna.write("Say something.")
@@ -148,7 +150,7 @@ async def test_the_next_of_several_is_the_next_also_where_the_last_one_was_muted
 
 
 async def test_words_stay_that_somebody_heard_who_has_left_since() -> None:
-    async with house(agent("Alice", Mind(STORY * 2)), agent("Bob", Mind("I am Bob."))) as home:
+    async with house(agent("Alice", TalkModel(STORY * 2)), agent("Bob", TalkModel("I am Bob."))) as home:
         anna = await home.come("Anna")
         anna.write("Alice, tell me.")
         await asyncio.sleep(4)
@@ -163,23 +165,23 @@ async def test_words_stay_that_somebody_heard_who_has_left_since() -> None:
 
 
 async def test_nobody_answers_an_empty_room_and_who_comes_back_is_answered() -> None:
-    minds = [Mind(STORY) for _ in range(3)]
-    agents = [agent(name, mind) for name, mind in zip(("Alice", "Bob", "Cleo"), minds, strict=True)]
+    models = [TalkModel(STORY) for _ in range(3)]
+    agents = [agent(name, model) for name, model in zip(("Alice", "Bob", "Cleo"), models, strict=True)]
     async with house(*agents, floor=broadcast, max_agent_turns=20) as home:
         anna = await home.come("Anna")
         anna.write("Discuss.")
         await asyncio.sleep(1)
         await anna.go()
         await asyncio.sleep(60)
-        asked = sum(len(mind.of(ResponseCreate)) for mind in minds)
+        asked = sum(len(model.of(ResponseCreate)) for model in models)
         assert asked <= 2, "the answer that ran, and no talk among themselves"
         await home.come("Anna")
         await asyncio.sleep(10)
-        assert sum(len(mind.of(ResponseCreate)) for mind in minds) > asked
+        assert sum(len(model.of(ResponseCreate)) for model in models) > asked
 
 
 async def test_who_goes_on_speaking_has_the_floor_after_a_word_of_somebody_else() -> None:
-    async with house(agent("Alice", Mind("Yes."))) as home:
+    async with house(agent("Alice", TalkModel("Yes."))) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         anna.begin("This is a very long sentence of mine.")
         await asyncio.sleep(0.1)
@@ -193,7 +195,7 @@ async def test_who_goes_on_speaking_has_the_floor_after_a_word_of_somebody_else(
 
 
 async def test_who_was_put_out_takes_no_floor_any_more() -> None:
-    async with house(agent("Alice", Mind(STORY))) as home:
+    async with house(agent("Alice", TalkModel(STORY))) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         anna.write("Tell me.")
         await asyncio.sleep(2)
@@ -207,14 +209,14 @@ async def test_who_was_put_out_takes_no_floor_any_more() -> None:
 
 async def test_a_room_that_waits_for_somebody_is_kept_by_no_agent_that_comes_and_goes() -> None:
     loop = asyncio.get_running_loop()
-    mind = Mind("Yes.")
-    rooms = Rooms({"office": lambda: ChatRoom([agent("Alice", mind)], floor=addressed)}, grace_s=5)
+    model = TalkModel("Yes.")
+    rooms = Rooms({"office": lambda: ChatRoom([agent("Alice", model)], floor=addressed)}, grace_s=5)
     runtime = Runtime.deterministic(loop.time)
     call = Session(participant=rooms.make_human("office", "Anna", runtime), runtime=runtime, session_id="x")
     await call.start(SessionConfig())
     await call.end("left")
     for _ in range(3):
         await asyncio.sleep(2)
-        mind.die()
+        model.die()
     assert not rooms.hosted
     await rooms.close()

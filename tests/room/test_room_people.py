@@ -20,27 +20,29 @@ from realtime.room import ChatRoom, record
 from realtime.room.floor import addressed
 from realtime.room.names import settled_name
 from realtime.testing.cases.hearing import LoudnessDetector
-from tests.room.rooms import HZ, House, Human, Mind, agent, house, seconds, utterance
+from tests.room.rooms import HZ, House, Human, TalkModel, agent, house, seconds, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=3_600)
 
 
-class Slow(Mind):
-    """A mind of which the model is connected after three seconds."""
+class Slow(TalkModel):
+    """A model that is connected after three seconds."""
 
     async def connect(self, **how: Any) -> Connection:
         await asyncio.sleep(3)
         return await super().connect(**how)
 
 
-def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
-    return house(agent("Alice", alice or Mind("I am Alice.")), agent("Bob", bob or Mind("I am Bob.")), **options)
+def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
+    return house(
+        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
+    )
 
 
-def told(mind: Mind) -> str:
+def told(model: TalkModel) -> str:
     """What the model was told about itself last."""
-    updates = mind.of(SessionUpdate)
-    return (updates[-1].settings if updates else mind.settings[-1]).instructions or ""
+    updates = model.of(SessionUpdate)
+    return (updates[-1].settings if updates else model.settings[-1]).instructions or ""
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -95,7 +97,7 @@ async def test_a_name_that_cannot_be_seen_or_is_a_line_of_talk_is_nobodys(name: 
         with pytest.raises(ClientError) as refused:
             home.room.rename(anna.id, name)
         assert refused.value.code == "invalid_name"
-        newcomer = agent("Dora", Mind())
+        newcomer = agent("Dora", TalkModel())
         newcomer.name = name
         with pytest.raises(ClientError):
             await home.room.add(newcomer)
@@ -111,7 +113,10 @@ async def test_names_that_only_look_different_are_one() -> None:
         assert second.name == "A\N{ZERO WIDTH JOINER}na 2"
     with pytest.raises(UsageError):
         ChatRoom(
-            [agent("Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}", Mind()), agent("ZOE\N{COMBINING DIAERESIS}", Mind())]
+            [
+                agent("Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}", TalkModel()),
+                agent("ZOE\N{COMBINING DIAERESIS}", TalkModel()),
+            ]
         )
 
 
@@ -142,7 +147,7 @@ async def test_everybody_may_be_called_the_same_in_another_way() -> None:
 
 
 async def test_an_agent_that_is_renamed_knows_it_and_so_do_the_others() -> None:
-    alice, bob = Mind("I am here."), Mind()
+    alice, bob = TalkModel("I am here."), TalkModel()
     async with two(alice, bob, floor=addressed) as home:
         anna = await home.come("Anna")
         home.room.rename("alice", "Eva")
@@ -150,7 +155,7 @@ async def test_an_agent_that_is_renamed_knows_it_and_so_do_the_others() -> None:
         assert "You are Eva, in a room" in told(alice)
         assert "these other agents: Eva." in told(bob)
         assert [one["name"] for one in home.room.describe()["agents"]] == ["Eva", "Bob"]
-        await home.room.add(agent("Carl", Mind()))
+        await home.room.add(agent("Carl", TalkModel()))
         alice.die()
         await asyncio.sleep(3)
         assert (
@@ -163,7 +168,7 @@ async def test_an_agent_that_is_renamed_knows_it_and_so_do_the_others() -> None:
 
 
 async def test_agents_are_told_which_others_there_are_when_one_comes_or_goes() -> None:
-    alice, bob, carl = Mind(), Mind(), Mind()
+    alice, bob, carl = TalkModel(), TalkModel(), TalkModel()
     async with two(alice, bob) as home:
         await home.come("Anna")
         await home.room.add(agent("Carl", carl))
@@ -211,7 +216,7 @@ async def test_everybody_is_told_who_is_muted() -> None:
 
 
 async def test_everybody_is_told_of_an_agent_whose_model_is_lost() -> None:
-    alice = Mind()
+    alice = TalkModel()
     async with two(alice) as home:
         anna = await home.come("Anna")
         alice.die()
@@ -284,7 +289,7 @@ async def test_whoever_comes_late_is_told_who_said_what_in_its_order(monkeypatch
 
 
 async def test_an_answer_that_goes_on_is_not_told_as_done_to_whoever_comes() -> None:
-    async with two(Mind("This is a long story, and it is not over for a while."), floor=addressed) as home:
+    async with two(TalkModel("This is a long story, and it is not over for a while."), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, a story please.")
         await asyncio.sleep(0.5)
@@ -304,7 +309,7 @@ def home_item(home: House, item_id: str) -> tuple[str, str]:
 
 async def test_an_agent_that_comes_later_knows_what_was_said() -> None:
     dora = Slow("I know.")
-    async with two(bob=Mind("A banana."), floor=addressed) as home:
+    async with two(bob=TalkModel("A banana."), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Bob, what is yellow?")
         await home.quiet()
@@ -320,7 +325,7 @@ async def test_an_agent_that_comes_later_knows_what_was_said() -> None:
 
 
 async def test_an_agent_that_comes_back_knows_what_was_said_meanwhile() -> None:
-    alice = Mind("I am Alice.")
+    alice = TalkModel("I am Alice.")
     async with two(alice, floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, hello.")
@@ -338,7 +343,7 @@ async def test_an_agent_that_comes_back_knows_what_was_said_meanwhile() -> None:
 
 async def test_an_agent_that_comes_back_knows_what_was_heard_of_its_last_words() -> None:
     long = "This is a long answer, of which there is more to hear when the model is lost already."
-    alice = Mind(long)
+    alice = TalkModel(long)
     async with two(alice, floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, tell me all.")
@@ -351,7 +356,7 @@ async def test_an_agent_that_comes_back_knows_what_was_heard_of_its_last_words()
 
 async def test_who_hangs_up_in_mid_sentence_as_the_only_human_is_told_of_no_trouble() -> None:
     told: list[s.ServerEvent] = []
-    alice = Mind()
+    alice = TalkModel()
     room = ChatRoom([agent("Alice", alice)], make_detector=lambda _: LoudnessDetector())
     await room.start(told.append)
     pcm = utterance("I was about to say")
@@ -372,7 +377,7 @@ async def test_who_leaves_a_closed_room_in_mid_sentence_is_told_of_no_trouble() 
 
 
 async def test_an_agent_that_comes_while_the_room_opens_waits_for_that() -> None:
-    alice, dora = Slow(), Mind()
+    alice, dora = Slow(), TalkModel()
     async with house(agent("Alice", alice)) as home:
         alice.refusals = 1
         coming = asyncio.create_task(home.come("Anna"))
@@ -398,7 +403,7 @@ async def test_a_room_that_closes_while_agents_are_connected_leaves_none_of_them
     assert refused.value.code == "room_closed"
     assert (alice.open, bob.open) == (0, 0)
 
-    home = House([agent("Bob", Mind())])
+    home = House([agent("Bob", TalkModel())])
     anna = await home.come("Anna")
     adding = asyncio.create_task(home.room.add(agent("Dora", dora)))
     await asyncio.sleep(1)
@@ -444,7 +449,7 @@ async def test_what_was_said_before_somebody_left_in_mid_sentence_counts() -> No
 
 
 async def test_an_agent_that_is_thrown_out_is_gone_before_its_model_is() -> None:
-    alice = Mind()
+    alice = TalkModel()
     async with two(alice, floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, hello.")
@@ -466,7 +471,7 @@ async def test_an_agent_that_is_thrown_out_is_gone_before_its_model_is() -> None
 
 
 async def test_a_human_may_want_longer_silences_in_the_middle_of_a_call() -> None:
-    async with house(agent("Alice", Mind())) as home:
+    async with house(agent("Alice", TalkModel())) as home:
         anna = await home.come("Anna")
         anna.call.receive(c.ClientSessionUpdateEvent(config={"turn_detection": {"silence_duration_ms": 2_000}}))
         anna.begin("I was about to say")

@@ -8,14 +8,14 @@ import pytest
 
 from realtime.event import server as s
 from realtime.room.floor import FloorState, broadcast, moderator
-from tests.room.rooms import Mind, agent, house
+from tests.room.rooms import TalkModel, agent, house
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
 
 def two(**options: Any) -> Any:
     """A room with Alice and Bob."""
-    return house(agent("Alice", Mind("I am Alice.")), agent("Bob", Mind("I am Bob.")), **options)
+    return house(agent("Alice", TalkModel("I am Alice.")), agent("Bob", TalkModel("I am Bob.")), **options)
 
 
 @pytest.mark.parametrize("chosen", ["Bob", "bob", "BOB"])

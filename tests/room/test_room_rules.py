@@ -13,7 +13,7 @@ from realtime.message import AssistantMsg, UserMsg
 from realtime.message.formatter import ChatFormatter
 from realtime.room import ChatRoom
 from realtime.room.floor import MAX_AGENT_TURNS, Policy, addressed, broadcast, moderator, round_robin
-from tests.room.rooms import Mind, agent, house
+from tests.room.rooms import TalkModel, agent, house
 
 pytestmark = pytest.mark.virtual_time
 
@@ -29,13 +29,13 @@ def test_a_room_belongs_to_the_pipeline_and_is_found_at_the_top_level() -> None:
 async def test_without_a_policy_all_hear_everything_and_agents_answer_each_other_up_to_a_limit() -> None:
     """AMB-59: the default is plain broadcast with a loop guard, which a human starts anew."""
     assert inspect.signature(ChatRoom).parameters["floor"].default is broadcast
-    alice, bob = Mind("One."), Mind("Two.")
+    alice, bob = TalkModel("One."), TalkModel("Two.")
     async with house(agent("Alice", alice), agent("Bob", bob)) as home:
         anna = await home.come("Anna")
         anna.say("Hello everyone!")
         await home.quiet()
-        for mind in (alice, bob):
-            assert Mind.vocabulary.understand(mind.heard) == "Hello everyone!"
+        for model in (alice, bob):
+            assert TalkModel.vocabulary.understand(model.heard) == "Hello everyone!"
         assert home.speakers() == ["Alice", "Bob"] * (MAX_AGENT_TURNS // 2)
         anna.write("Go on.")
         await home.quiet()
@@ -55,7 +55,7 @@ async def test_who_speaks_is_also_told_by_name_by_turns_or_by_a_moderator(
     policy: Policy, first: str, second: str
 ) -> None:
     """AMB-59: the optional policies: addressed by name, round robin, moderator."""
-    agents = [agent(name, Mind("Yes.")) for name in ("Alice", "Bob", "Cleo")]
+    agents = [agent(name, TalkModel("Yes.")) for name in ("Alice", "Bob", "Cleo")]
     async with house(*agents, floor=policy, max_agent_turns=1) as home:
         anna = await home.come("Anna")
         for line in ("Hello, Cleo!", "And now?"):
@@ -66,7 +66,7 @@ async def test_who_speaks_is_also_told_by_name_by_turns_or_by_a_moderator(
 
 async def test_an_agent_is_told_each_of_the_others_by_name_and_its_own_words_stay_its_own() -> None:
     """AMB-41: one user message "[Name]: text" for each turn of another; the agent's own turns are the assistant's."""
-    alice, bob = Mind("I am Alice."), Mind("And I am Bob.")
+    alice, bob = TalkModel("I am Alice."), TalkModel("And I am Bob.")
     async with house(
         agent("Alice", alice), agent("Bob", bob), max_agent_turns=2, listens={"Alice": "text", "Bob": "text"}
     ) as home:
@@ -77,9 +77,9 @@ async def test_an_agent_is_told_each_of_the_others_by_name_and_its_own_words_sta
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob", "Alice", "Bob"]
         others = {"Alice": "[Bob]: And I am Bob.", "Bob": "[Alice]: I am Alice."}
-        for mind, name in ((alice, "Alice"), (bob, "Bob")):
-            assert [text for text in mind.read if text != others[name]] == ["[Anna]: Hello!", "[Ben]: Good morning."]
-            assert mind.read.count(others[name]) == 2
+        for model, name in ((alice, "Alice"), (bob, "Bob")):
+            assert [text for text in model.read if text != others[name]] == ["[Anna]: Hello!", "[Ben]: Good morning."]
+            assert model.read.count(others[name]) == 2
 
 
 def test_by_default_all_participants_are_told_as_users_and_one_may_be_the_assistant() -> None:

@@ -16,7 +16,7 @@ from realtime.room.agent_participant import MAX_TOOL_ROUNDS
 from realtime.room.floor import addressed, broadcast, round_robin
 from realtime.room.transcription import TRANSCRIPT_S
 from realtime.tool import Toolkit
-from tests.room.rooms import DEAF, HZ, Mind, agent, house, seconds, utterance
+from tests.room.rooms import DEAF, HZ, TalkModel, agent, house, seconds, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -24,16 +24,18 @@ STORY = "Once upon a time there was a king who had three sons and one crown."
 BUTTON = SessionConfig(turn_detection=TurnDetection(authority="client"))
 
 
-def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
+def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
     """A room with Alice and Bob."""
-    return house(agent("Alice", alice or Mind("I am Alice.")), agent("Bob", bob or Mind("I am Bob.")), **options)
+    return house(
+        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
+    )
 
 
 # -- humans win --------------------------------------------------------------------------------------------------------
 
 
 async def test_a_voice_stops_the_agent_at_the_word_that_was_heard() -> None:
-    alice = Mind(STORY, "Yes, Anna?")
+    alice = TalkModel(STORY, "Yes, Anna?")
     async with two(alice, floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, tell me a story.")
@@ -53,7 +55,7 @@ async def test_a_voice_stops_the_agent_at_the_word_that_was_heard() -> None:
 
 
 async def test_who_types_into_an_answer_is_heard_before_anybody_else_speaks() -> None:
-    alice, bob = Mind(STORY), Mind("Here I am.")
+    alice, bob = TalkModel(STORY), TalkModel("Here I am.")
     async with two(alice, bob, floor=broadcast, max_agent_turns=2) as home:
         anna = await home.come("Anna")
         anna.write("Hello everyone!")
@@ -65,7 +67,7 @@ async def test_who_types_into_an_answer_is_heard_before_anybody_else_speaks() ->
 
 
 async def test_a_stop_silences_the_room_until_somebody_speaks() -> None:
-    async with two(Mind(STORY), floor=broadcast) as home:
+    async with two(TalkModel(STORY), floor=broadcast) as home:
         anna = await home.come("Anna")
         anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
@@ -94,21 +96,21 @@ async def test_two_humans_who_speak_at_once_stay_two_turns() -> None:
 
 
 async def test_each_agent_hears_each_word_once() -> None:
-    alice, bob = Mind("Bob, do you agree?"), Mind("I do.")
+    alice, bob = TalkModel("Bob, do you agree?"), TalkModel("I do.")
     async with two(alice, bob, floor=addressed) as home:
         anna, _ = await home.come("Anna"), await home.come("Ben")
         anna.say("Alice, what do you think?")
         await home.quiet()
         sound = utterance("Alice, what do you think?")
-        for mind, others in ((alice, ["[Bob]: I do."]), (bob, ["[Alice]: Bob, do you agree?"])):
-            heard_it, read_it = sound in mind.heard, "[Anna]: Alice, what do you think?" in mind.read
+        for model, others in ((alice, ["[Bob]: I do."]), (bob, ["[Alice]: Bob, do you agree?"])):
+            heard_it, read_it = sound in model.heard, "[Anna]: Alice, what do you think?" in model.read
             assert heard_it is not read_it
-            assert [text for text in mind.read if "Anna" not in text] == others
+            assert [text for text in model.read if "Anna" not in text] == others
         assert [name for name, _ in home.talk()] == ["Anna", "Alice", "Bob"]
 
 
 async def test_only_who_is_spoken_to_gets_the_sound() -> None:
-    alice, bob = Mind(), Mind()
+    alice, bob = TalkModel(), TalkModel()
     async with two(alice, bob, floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Bob, hello.")
@@ -124,7 +126,7 @@ async def test_only_who_is_spoken_to_gets_the_sound() -> None:
 
 
 async def test_two_humans_of_one_name_are_told_apart() -> None:
-    alice = Mind()
+    alice = TalkModel()
     async with two(alice, floor=round_robin) as home:
         first, second, third = [await home.come(name) for name in ("Anna", "anna", "Alice")]
         assert [one.name for one in (first, second, third)] == ["Anna", "anna 2", "Alice 2"]
@@ -137,7 +139,7 @@ async def test_two_humans_of_one_name_are_told_apart() -> None:
 
 
 async def test_a_new_name_counts_from_now_on() -> None:
-    bob = Mind()
+    bob = TalkModel()
     async with two(bob=bob, floor=addressed) as home:
         anna = await home.come("Anna")
         home.room.rename(anna.id, "Annabel")
@@ -182,7 +184,7 @@ async def test_a_muted_human_is_not_heard_and_holds_up_nobody() -> None:
 
 
 async def test_a_muted_agent_stops_and_gets_no_floor() -> None:
-    async with two(Mind(STORY), floor=broadcast, max_agent_turns=2) as home:
+    async with two(TalkModel(STORY), floor=broadcast, max_agent_turns=2) as home:
         anna = await home.come("Anna")
         anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
@@ -198,7 +200,7 @@ async def test_a_muted_agent_stops_and_gets_no_floor() -> None:
 
 
 async def test_whoever_is_thrown_out_is_told_and_the_others_go_on() -> None:
-    alice = Mind(STORY)
+    alice = TalkModel(STORY)
     async with two(alice, floor=broadcast, max_agent_turns=2) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         anna.write("Hello everyone!")
@@ -220,7 +222,7 @@ async def test_whoever_is_thrown_out_is_told_and_the_others_go_on() -> None:
 
 
 async def test_an_agent_that_is_thrown_out_while_it_is_away_does_not_come_back() -> None:
-    alice = Mind()
+    alice = TalkModel()
     async with two(alice) as home:
         await home.come("Anna")
         alice.die()
@@ -232,7 +234,7 @@ async def test_an_agent_that_is_thrown_out_while_it_is_away_does_not_come_back()
 
 
 async def test_an_agent_that_came_back_can_be_thrown_out() -> None:
-    alice = Mind()
+    alice = TalkModel()
     async with two(alice) as home:
         await home.come("Anna")
         alice.die()
@@ -244,7 +246,7 @@ async def test_an_agent_that_came_back_can_be_thrown_out() -> None:
 
 
 async def test_an_agent_may_come_later() -> None:
-    carl, twice = Mind("I am Carl."), Mind()
+    carl, twice = TalkModel("I am Carl."), TalkModel()
     async with two(floor=addressed) as home:
         anna = await home.come("Anna")
         await home.room.add(agent("Carl", carl))
@@ -261,7 +263,7 @@ async def test_an_agent_may_come_later() -> None:
 
 
 async def test_whoever_comes_late_is_told_all_there_is() -> None:
-    alice = Mind("I am Alice.")
+    alice = TalkModel("I am Alice.")
     async with two(alice, floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, hello.")
@@ -368,8 +370,8 @@ async def test_an_agent_that_calls_a_tool_for_ever_loses_the_floor() -> None:
         calls += 1
         return "nothing yet"
 
-    alice = Mind([CallTools((("look", {}),))])
-    bob = Mind("I am Bob.")
+    alice = TalkModel([CallTools((("look", {}),))])
+    bob = TalkModel("I am Bob.")
     async with house(
         agent("Alice", alice, toolkit=Toolkit([look])), agent("Bob", bob), floor=broadcast, max_agent_turns=2
     ) as home:
@@ -384,7 +386,7 @@ async def test_an_agent_that_calls_a_tool_for_ever_loses_the_floor() -> None:
 async def test_the_tool_of_a_client_answers_the_agent_that_called_it() -> None:
     """Two models use the same ids of calls: in the room each has its own."""
     call = [CallTools((("open_door", {"which": "left"}),))]
-    alice, bob = Mind(call, "It is open."), Mind("I am Bob.")
+    alice, bob = TalkModel(call, "It is open."), TalkModel("I am Bob.")
     door = ToolDeclaration(name="open_door", description="Opens a door.", parameters={"type": "object"})
     room = ChatRoom([agent("Alice", alice), agent("Bob", bob)], floor=addressed)
     told: list[s.ServerEvent] = []
@@ -406,7 +408,7 @@ async def test_words_that_never_come_are_not_waited_for_for_ever() -> None:
     def deaf(message: ModelInput) -> list[Step] | None:
         return [] if isinstance(message, AudioCommit) else None
 
-    async with two(Mind("I am Alice.", react=deaf), Mind("I am Bob.", react=deaf), floor=round_robin) as home:
+    async with two(TalkModel("I am Alice.", react=deaf), TalkModel("I am Bob.", react=deaf), floor=round_robin) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         anna.say("Nobody writes this down.")
         ben.write("Hello?")
@@ -430,7 +432,7 @@ async def test_a_room_without_agents_is_a_place_to_talk() -> None:
 
 
 async def test_agents_that_take_no_sound_read_what_others_write_down() -> None:
-    deaf, bob = Mind("I am Alice.", profile=DEAF), Mind("I am Bob.")
+    deaf, bob = TalkModel("I am Alice.", profile=DEAF), TalkModel("I am Bob.")
     async with two(deaf, bob, floor=broadcast, max_agent_turns=2) as home:
         anna = await home.come("Anna")
         anna.say("Hello to all of you.")
@@ -442,7 +444,7 @@ async def test_agents_that_take_no_sound_read_what_others_write_down() -> None:
 
 
 async def test_a_room_in_which_nobody_can_hear_says_so() -> None:
-    async with house(agent("Alice", Mind("I am Alice.", profile=DEAF))) as home:
+    async with house(agent("Alice", TalkModel("I am Alice.", profile=DEAF))) as home:
         anna = await home.come("Anna")
         anna.say("Hello to all of you.")
         assert anna.errors() == ["nobody_hears"]

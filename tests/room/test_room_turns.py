@@ -25,7 +25,7 @@ from realtime.room.human_participant import (
     TURNS_PER_S,
 )
 from realtime.room.rate import Rate
-from tests.room.rooms import DEAF, HZ, House, Human, Mind, agent, house, utterance
+from tests.room.rooms import DEAF, HZ, House, Human, TalkModel, agent, house, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -34,13 +34,17 @@ LONG = "Bob this is a long sentence that I say at once, without an end or a paus
 BYTES_PER_MS = HZ * 2 // 1000
 
 
-def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
-    return house(agent("Alice", alice or Mind("I am Alice.")), agent("Bob", bob or Mind("I am Bob.")), **options)
+def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
+    return house(
+        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
+    )
 
 
-def heard_ms(*minds: Mind) -> float:
+def heard_ms(*models: TalkModel) -> float:
     """How much sound the models were sent."""
-    return sum(len(one.pcm) / 2 * 1000 / mind.profile.input_rate_hz for mind in minds for one in mind.of(AudioAppend))
+    return sum(
+        len(one.pcm) / 2 * 1000 / model.profile.input_rate_hz for model in models for one in model.of(AudioAppend)
+    )
 
 
 def turns(home: House) -> int:
@@ -51,7 +55,7 @@ def turns(home: House) -> int:
 
 
 async def test_who_speaks_for_minutes_keeps_the_floor_and_every_word() -> None:
-    alice, bob = Mind("I am Alice."), Mind("I am Bob.")
+    alice, bob = TalkModel("I am Alice."), TalkModel("I am Bob.")
     async with two(alice, bob, floor=round_robin) as home:
         anna = await home.come("Anna")
         story = (utterance("And so on, and so on. ") * 200)[: 130_000 * BYTES_PER_MS]
@@ -84,7 +88,7 @@ async def test_silence_after_the_longest_turn_is_no_turn() -> None:
 
 
 async def test_nothing_from_before_the_end_of_a_mute_is_heard() -> None:
-    alice = Mind()
+    alice = TalkModel()
     async with house(agent("Alice", alice), floor=addressed) as home:
         anna = await home.come("Anna")
         whisper = b"\x05\x00" * (HZ // 4)
@@ -98,7 +102,7 @@ async def test_nothing_from_before_the_end_of_a_mute_is_heard() -> None:
 
 
 async def test_who_may_be_heard_again_in_mid_speech_is_heard_from_there_on() -> None:
-    alice = Mind("I am Alice.")
+    alice = TalkModel("I am Alice.")
     async with house(agent("Alice", alice), floor=addressed) as home:
         anna = await home.come("Anna")
         pcm, at = utterance(LONG), 1_000 * BYTES_PER_MS
@@ -126,7 +130,7 @@ async def test_a_mute_that_ends_in_silence_begins_no_turn() -> None:
 
 
 async def test_who_speaks_on_after_a_commit_is_heard_in_another_turn() -> None:
-    alice = Mind("I am Alice.")
+    alice = TalkModel("I am Alice.")
     async with house(agent("Alice", alice), floor=addressed) as home:
         anna = await home.come("Anna")
         pcm, at = utterance(LONG), 800 * BYTES_PER_MS
@@ -155,7 +159,7 @@ async def test_a_few_words_after_a_commit_are_a_turn_as_well() -> None:
 
 @pytest.mark.parametrize("how", ["leaves", "is muted"])
 async def test_what_was_said_after_a_commit_is_a_turn_where_nothing_follows(how: str) -> None:
-    alice, said_ms = Mind("I am Alice."), 700
+    alice, said_ms = TalkModel("I am Alice."), 700
     async with two(alice, floor=addressed) as home:
         anna, _ = await home.come("Anna"), await home.come("Ben")
         pcm = utterance(LONG)
@@ -228,7 +232,7 @@ def tap(human: Human, number: int) -> None:
 
 async def test_who_makes_turns_without_end_is_slowed_down_and_takes_no_words_from_others() -> None:
     """A participant that floods."""
-    alice = Mind("It is seven.")
+    alice = TalkModel("It is seven.")
     async with two(alice, floor=addressed) as home:
         anna, ben = await home.come("Anna", BUTTON), await home.come("Ben")
         for number in range(1_000):
@@ -251,7 +255,7 @@ async def test_who_makes_turns_without_end_is_slowed_down_and_takes_no_words_fro
         assert home.talk()[-1] == ("Alice", "It is seven.")
 
 
-class SlowToWrite(Mind):
+class SlowToWrite(TalkModel):
     """Tells the words of each turn a second after it has heard it."""
 
     async def connect(self, *, on_event: OnEvent, **how: Any) -> Connection:
@@ -297,7 +301,7 @@ async def test_a_turn_that_is_too_much_holds_up_no_leave_and_no_mute() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t "])
 async def test_a_line_with_nothing_in_it_stops_nobody(text: str) -> None:
-    async with two(Mind("This is a story that is not over for a while."), floor=addressed) as home:
+    async with two(TalkModel("This is a story that is not over for a while."), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, a story please.")
         await asyncio.sleep(0.5)
@@ -310,7 +314,7 @@ async def test_a_line_with_nothing_in_it_stops_nobody(text: str) -> None:
 
 
 async def test_a_line_that_is_longer_than_anybody_types_is_refused() -> None:
-    async with two(Mind("Yes."), floor=addressed) as home:
+    async with two(TalkModel("Yes."), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("x" * (MAX_LINE_CHARS + 1))
         assert anna.errors() == ["text_too_long"]
@@ -321,7 +325,7 @@ async def test_a_line_that_is_longer_than_anybody_types_is_refused() -> None:
 
 async def test_who_types_without_end_is_slowed_down_and_deafens_nobody() -> None:
     """A participant that floods."""
-    bob = Mind()
+    bob = TalkModel()
     async with two(bob=bob, floor=lambda _: None) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         for number in range(10_000):
@@ -362,7 +366,7 @@ def test_a_rate_never_allows_more_at_once_than_it_names() -> None:
 
 async def test_the_call_of_a_human_keeps_the_end_of_a_long_talk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(human_participant, "KEPT_ITEMS", 10)
-    async with house(agent("Deaf", Mind(profile=DEAF)), floor=lambda _: None) as home:
+    async with house(agent("Deaf", TalkModel(profile=DEAF)), floor=lambda _: None) as home:
         anna: Human = await home.come("Anna")
         for number in range(30):
             anna.write(f"line {number}")

@@ -11,16 +11,16 @@ from realtime.call.listener import EventDialect, Listener, QueueSink
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.room.floor import addressed, broadcast
-from tests.room.rooms import House, Human, Mind, agent, house, seconds
+from tests.room.rooms import House, Human, TalkModel, agent, house, seconds
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
 STORY = "Once upon a time there was a king who had three sons and one crown, and a daughter who wanted it."
 
 
-def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
+def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
     """A room with Alice and Bob."""
-    return house(agent("Alice", alice or Mind(STORY)), agent("Bob", bob or Mind("I am Bob.")), **options)
+    return house(agent("Alice", alice or TalkModel(STORY)), agent("Bob", bob or TalkModel("I am Bob.")), **options)
 
 
 async def come_with_acks(home: House, name: str) -> Human:
@@ -50,7 +50,7 @@ def cut_of(home: House) -> tuple[str, float]:
 
 
 async def test_who_comes_in_the_middle_and_speaks_cuts_where_the_others_are() -> None:
-    async with two(Mind(STORY, "Yes, Carla."), floor=addressed) as home:
+    async with two(TalkModel(STORY, "Yes, Carla."), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(3.0)
@@ -66,7 +66,7 @@ async def test_who_comes_in_the_middle_and_speaks_cuts_where_the_others_are() ->
 
 @pytest.mark.parametrize("after_s", [1.2, 4.0])
 async def test_a_client_that_never_says_what_it_played_takes_nothing_from_the_others(after_s: float) -> None:
-    async with two(Mind(STORY, "Yes, Ben."), floor=addressed) as home:
+    async with two(TalkModel(STORY, "Yes, Ben."), floor=addressed) as home:
         anna = await home.come("Anna")
         ben = await come_with_acks(home, "Ben")
         anna.write("Alice, tell me a story.")
@@ -79,7 +79,7 @@ async def test_a_client_that_never_says_what_it_played_takes_nothing_from_the_ot
 
 
 async def test_a_client_that_has_stopped_to_say_it_takes_nothing_from_the_others() -> None:
-    async with two(Mind(STORY, "Yes, Ben."), floor=addressed) as home:
+    async with two(TalkModel(STORY, "Yes, Ben."), floor=addressed) as home:
         anna = await home.come("Anna")
         ben = await come_with_acks(home, "Ben")
         anna.write("Alice, tell me a story.")
@@ -93,7 +93,7 @@ async def test_a_client_that_has_stopped_to_say_it_takes_nothing_from_the_others
 
 
 async def test_the_ear_of_whoever_interrupts_counts_where_it_is_a_little_behind() -> None:
-    async with two(Mind(STORY, "Yes, Ben."), floor=addressed) as home:
+    async with two(TalkModel(STORY, "Yes, Ben."), floor=addressed) as home:
         anna = await home.come("Anna")
         ben = await come_with_acks(home, "Ben")
         anna.write("Alice, tell me a story.")
@@ -106,7 +106,7 @@ async def test_the_ear_of_whoever_interrupts_counts_where_it_is_a_little_behind(
 
 
 async def test_a_client_that_never_says_what_it_played_holds_up_no_turn_longer_than_the_one_before() -> None:
-    async with two(Mind("This is what I think."), Mind("And this is what I do."), floor=broadcast) as home:
+    async with two(TalkModel("This is what I think."), TalkModel("And this is what I do."), floor=broadcast) as home:
         anna = await home.come("Anna")
         await come_with_acks(home, "Ben")
         for number in range(5):

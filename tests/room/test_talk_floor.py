@@ -15,7 +15,7 @@ from realtime.room.floor import FloorState, Participant, addressed, broadcast
 from realtime.room.floor_keeper import POLICY_S
 from realtime.room.human_participant import HumanParticipant
 from realtime.testing.cases.hearing import voice
-from tests.room.rooms import HZ, Mind, agent, house
+from tests.room.rooms import HZ, TalkModel, agent, house
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -23,13 +23,15 @@ STORY = "Once upon a time there was a king who had three sons and one crown."
 STOP = c.ClientResponseCancelEvent()
 
 
-def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
+def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
     """A room with Alice and Bob."""
-    return house(agent("Alice", alice or Mind("I am Alice.")), agent("Bob", bob or Mind("I am Bob.")), **options)
+    return house(
+        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
+    )
 
 
 def slow_words(after_ms: int, words: str = "What is the time, please?") -> Callable[[ModelInput], list[Step] | None]:
-    """A mind that takes its time to write down."""
+    """A model that takes its time to write down."""
     return lambda message: [Wait(after_ms), Transcribe(words)] if isinstance(message, AudioCommit) else None
 
 
@@ -50,7 +52,7 @@ async def test_a_turn_ends_where_the_time_left_is_too_short_for_the_clock(
         assert home.speakers() == ["Alice", "Bob"]
 
 
-class AtOnce(Mind):
+class AtOnce(TalkModel):
     """Its model reports that a response is over before it returns from being told to cancel it."""
 
     async def connect(self, *, on_event: OnEvent, **how: Any) -> Connection:
@@ -95,7 +97,7 @@ async def test_a_turn_is_over_once_where_the_model_says_at_once_that_it_has_stop
         asked.append(state)
         return "Alice" if len(asked) == 1 else None
 
-    bob = Mind()
+    bob = TalkModel()
     async with two(AtOnce(STORY), bob, floor=policy) as home:
         anna = await home.come("Anna")
         anna.write("Alice, a story please.")
@@ -118,7 +120,7 @@ async def test_a_turn_is_over_once_where_the_model_says_at_once_that_it_has_stop
 
 @pytest.mark.parametrize("who", ["Anna", "Ben"])
 async def test_a_cough_before_the_first_word_of_an_answer_takes_nothing_from_the_question(who: str) -> None:
-    async with two(Mind("It is seven."), floor=addressed) as home:
+    async with two(TalkModel("It is seven."), floor=addressed) as home:
         people = {"Anna": await home.come("Anna"), "Ben": await home.come("Ben")}
         people["Anna"].write("Alice, what time is it?")
         await asyncio.sleep(0.02)
@@ -131,7 +133,7 @@ async def test_a_cough_before_the_first_word_of_an_answer_takes_nothing_from_the
 
 
 async def test_a_stop_before_the_first_word_of_an_answer_holds() -> None:
-    async with two(Mind("It is seven."), floor=addressed) as home:
+    async with two(TalkModel("It is seven."), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, what time is it?")
         await asyncio.sleep(0.02)
@@ -146,7 +148,7 @@ async def test_a_stop_before_the_first_word_of_an_answer_holds() -> None:
 
 @pytest.mark.parametrize("what", ["leaves", "is muted", "comes"])
 async def test_a_stop_holds_whoever_comes_or_goes(what: str) -> None:
-    async with two(Mind(STORY), floor=broadcast) as home:
+    async with two(TalkModel(STORY), floor=broadcast) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
@@ -156,7 +158,7 @@ async def test_a_stop_holds_whoever_comes_or_goes(what: str) -> None:
         elif what == "is muted":
             home.room.mute(ben.id)
         else:
-            await home.room.add(agent("Carl", Mind()))
+            await home.room.add(agent("Carl", TalkModel()))
         await home.quiet()
         assert home.speakers() == ["Alice"]
         anna.write("Now go on.")
@@ -200,7 +202,7 @@ async def test_a_policy_that_thinks_while_a_human_begins_to_speak_gives_nobody_t
 
 
 async def test_a_stop_counts_while_words_are_waited_for() -> None:
-    async with two(Mind(react=slow_words(500)), floor=addressed) as home:
+    async with two(TalkModel(react=slow_words(500)), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.say("What is the time, please?")
         await asyncio.sleep(0.2)

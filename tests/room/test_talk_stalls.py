@@ -22,7 +22,7 @@ from realtime.room.floor import FloorState, addressed, broadcast
 from realtime.server.agentscope_compat import in_turns
 from realtime.tool import Toolkit
 from realtime.turn.responses import ANSWER_S
-from tests.room.rooms import Human, Mind, agent, house, spoken
+from tests.room.rooms import Human, TalkModel, agent, house, spoken
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -31,12 +31,12 @@ STALLED: list[Step] = [Emit(ModelResponseCreatedEvent(response_id="r1"))]
 STORY = "Once upon a time there was a king who had three sons and one crown, and nobody to give it to."
 
 
-def two(alice: Mind, bob: Mind | None = None, **options: Any) -> Any:
+def two(alice: TalkModel, bob: TalkModel | None = None, **options: Any) -> Any:
     """A room with Alice and Bob."""
-    return house(agent("Alice", alice), agent("Bob", bob or Mind("I am Bob.")), **options)
+    return house(agent("Alice", alice), agent("Bob", bob or TalkModel("I am Bob.")), **options)
 
 
-def dying_when_asked(mind: Mind, *, times: int, refusals: int = 0) -> None:
+def dying_when_asked(model: TalkModel, *, times: int, refusals: int = 0) -> None:
     """Its model is lost so many times when it is to answer."""
     left = times
 
@@ -45,10 +45,10 @@ def dying_when_asked(mind: Mind, *, times: int, refusals: int = 0) -> None:
         if not isinstance(message, ResponseCreate) or not left:
             return None
         left -= 1
-        asyncio.get_running_loop().call_soon(lambda: mind.die(refusals=refusals))
+        asyncio.get_running_loop().call_soon(lambda: model.die(refusals=refusals))
         return []
 
-    mind._react = react
+    model._react = react
 
 
 # -- models that stall -------------------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def dying_when_asked(mind: Mind, *, times: int, refusals: int = 0) -> None:
 
 @pytest.mark.parametrize("stalls", [[], STALLED])
 async def test_a_model_that_stalls_loses_the_floor_and_another_is_asked(stalls: list[Step]) -> None:
-    async with two(Mind(stalls), floor=addressed) as home:
+    async with two(TalkModel(stalls), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, are you there?")
         await asyncio.sleep(ANSWER_S - 1)
@@ -67,7 +67,7 @@ async def test_a_model_that_stalls_loses_the_floor_and_another_is_asked(stalls: 
 
 
 async def test_nobody_is_asked_for_ever_where_all_models_stall() -> None:
-    async with two(Mind([]), Mind([]), floor=broadcast) as home:
+    async with two(TalkModel([]), TalkModel([]), floor=broadcast) as home:
         anna = await home.come("Anna")
         anna.write("Is anybody there?")
         await asyncio.sleep(10 * ANSWER_S)
@@ -86,7 +86,7 @@ async def test_a_model_that_stalls_in_the_middle_is_heard_to_where_it_came() -> 
         delta=bytes(round(said_s * 24_000) * 2), format=AudioFormat.pcm16(24_000), **part
     )
     words = ModelResponseAudioTranscriptDoneEvent(transcript=STORY, **part)
-    async with two(Mind([*STALLED, Emit(sound), Emit(words)]), floor=addressed) as home:
+    async with two(TalkModel([*STALLED, Emit(sound), Emit(words)]), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(said_s - 1)
@@ -102,8 +102,10 @@ async def test_a_tool_that_takes_long_is_waited_for() -> None:
         await asyncio.sleep(1.4 * ANSWER_S)
         return "It rains."
 
-    alice = Mind([CallTools((("look", {}),))], [spoken("It rains.")])
-    async with house(agent("Alice", alice, toolkit=Toolkit([look])), agent("Bob", Mind()), floor=addressed) as home:
+    alice = TalkModel([CallTools((("look", {}),))], [spoken("It rains.")])
+    async with house(
+        agent("Alice", alice, toolkit=Toolkit([look])), agent("Bob", TalkModel()), floor=addressed
+    ) as home:
         anna = await home.come("Anna")
         anna.write("Alice, how is the weather?")
         await asyncio.sleep(1.4 * ANSWER_S - 1)
@@ -118,9 +120,9 @@ async def test_a_model_that_says_nothing_after_its_tool_loses_the_floor() -> Non
         """Looks."""
         return "It rains."
 
-    alice = Mind([CallTools((("look", {}),))], [])
+    alice = TalkModel([CallTools((("look", {}),))], [])
     async with house(
-        agent("Alice", alice, toolkit=Toolkit([look])), agent("Bob", Mind("I am Bob.")), floor=addressed
+        agent("Alice", alice, toolkit=Toolkit([look])), agent("Bob", TalkModel("I am Bob.")), floor=addressed
     ) as home:
         anna = await home.come("Anna")
         anna.write("Alice, how is the weather?")
@@ -131,7 +133,7 @@ async def test_a_model_that_says_nothing_after_its_tool_loses_the_floor() -> Non
 
 
 async def test_two_who_talk_among_themselves_go_on_where_the_first_stalls() -> None:
-    async with two(Mind(STALLED), Mind("I begin."), floor=in_turns(), max_agent_turns=3) as home:
+    async with two(TalkModel(STALLED), TalkModel("I begin."), floor=in_turns(), max_agent_turns=3) as home:
         anna = await home.come("Anna")
         anna.call.receive(c.ClientResponseCreateEvent())
         await asyncio.sleep(ANSWER_S + 1)
@@ -145,7 +147,9 @@ async def test_two_who_talk_among_themselves_go_on_where_the_first_stalls() -> N
 async def test_a_client_lets_its_agent_speak_on_after_its_tool() -> None:
     door = ToolDeclaration(name="open_door", description="Opens it.", parameters={"type": "object"})
     call = [CallTools((("open_door", {}),))]
-    room = ChatRoom([agent("Alice", Mind(call, "It is open.")), agent("Bob", Mind("I am Bob."))], floor=addressed)
+    room = ChatRoom(
+        [agent("Alice", TalkModel(call, "It is open.")), agent("Bob", TalkModel("I am Bob."))], floor=addressed
+    )
     told: list[s.ServerEvent] = []
     await room.start(told.append, config=SessionConfig(tools=(door,), tool_auto_response=False))
     await room.handle_input(c.ClientTextAppendEvent(text="Alice, open it."))
@@ -166,7 +170,7 @@ async def test_a_client_lets_its_agent_speak_on_after_its_tool() -> None:
 
 
 async def test_what_was_asked_of_an_agent_whose_model_is_lost_is_asked_of_another() -> None:
-    alice = Mind("I am Alice.")
+    alice = TalkModel("I am Alice.")
     dying_when_asked(alice, times=1, refusals=99)
     async with two(alice, floor=addressed) as home:
         anna = await home.come("Anna")
@@ -177,7 +181,7 @@ async def test_what_was_asked_of_an_agent_whose_model_is_lost_is_asked_of_anothe
 
 
 async def test_an_agent_that_is_alone_answers_when_its_model_is_back() -> None:
-    alice = Mind("It is seven.")
+    alice = TalkModel("It is seven.")
     dying_when_asked(alice, times=1)
     async with house(agent("Alice", alice), floor=addressed) as home:
         anna = await home.come("Anna")
@@ -195,7 +199,7 @@ async def test_a_question_that_no_model_survives_is_not_asked_for_ever() -> None
         asked += 1
         return state.agents[0].id
 
-    alice = Mind()
+    alice = TalkModel()
     dying_when_asked(alice, times=99)
     async with house(agent("Alice", alice), floor=policy) as home:
         anna = await home.come("Anna")
@@ -207,7 +211,7 @@ async def test_a_question_that_no_model_survives_is_not_asked_for_ever() -> None
 
 
 async def test_what_an_agent_has_said_when_its_model_is_lost_is_its_turn() -> None:
-    alice = Mind(STORY)
+    alice = TalkModel(STORY)
     async with two(alice, floor=addressed) as home:
         anna: Human = await home.come("Anna")
         anna.write("Alice, tell me a story.")

@@ -13,7 +13,7 @@ from realtime.model.script import CallTools
 from realtime.room import record
 from realtime.room.floor import addressed, broadcast
 from realtime.tool import Toolkit
-from tests.room.rooms import Mind, agent, house, spoken, utterance
+from tests.room.rooms import TalkModel, agent, house, spoken, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -24,7 +24,7 @@ BUTTON = SessionConfig(turn_detection=TurnDetection(authority="client"))
 
 
 async def test_a_wrong_answer_to_a_tool_call_is_told_to_whoever_gave_it_and_to_nobody_else() -> None:
-    async with house(agent("Alice", Mind()), agent("Bob", Mind()), floor=addressed) as home:
+    async with house(agent("Alice", TalkModel()), agent("Bob", TalkModel()), floor=addressed) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         for number, call_id in enumerate(("alice.nonsense", "nobody.nonsense")):
             ben.call.receive(c.ClientToolResultEvent(id=call_id, name="pay", output="", event_id=f"mine {number}"))
@@ -44,8 +44,8 @@ async def test_an_answer_goes_to_the_agent_whose_whole_id_the_call_begins_with()
         return "paid"
 
     first, second = (
-        agent("Al", Mind()),
-        agent("Alice", Mind([CallTools((("pay", {}),))], [spoken("It is paid.")]), toolkit=Toolkit(confirm=[pay])),
+        agent("Al", TalkModel()),
+        agent("Alice", TalkModel([CallTools((("pay", {}),))], [spoken("It is paid.")]), toolkit=Toolkit(confirm=[pay])),
     )
     first.agent_id, second.agent_id = "al", "al.ice"
     async with house(first, second, floor=addressed) as home:
@@ -64,7 +64,7 @@ async def test_an_answer_goes_to_the_agent_whose_whole_id_the_call_begins_with()
 
 
 async def test_a_turn_that_is_none_after_all_is_told_by_its_name() -> None:
-    async with house(agent("Alice", Mind())) as home:
+    async with house(agent("Alice", TalkModel())) as home:
         anna, ben = await home.come("Anna", BUTTON), await home.come("Ben")
         anna.begin("This is a mistake.")
         anna.call.receive(c.ClientAudioClearEvent())
@@ -77,14 +77,14 @@ async def test_a_turn_that_is_none_after_all_is_told_by_its_name() -> None:
 
 
 async def test_what_is_said_while_an_agent_s_model_is_being_connected_is_read_afterwards() -> None:
-    class Slow(Mind):
+    class Slow(TalkModel):
         async def connect(self, **options: Any) -> Connection:
             if self.settings:
                 await asyncio.sleep(5)
             return await super().connect(**options)
 
     bob = Slow("I am Bob.")
-    async with house(agent("Alice", Mind("This is what I think.")), agent("Bob", bob), floor=broadcast) as home:
+    async with house(agent("Alice", TalkModel("This is what I think.")), agent("Bob", bob), floor=broadcast) as home:
         anna = await home.come("Anna")
         bob.die()
         await asyncio.sleep(1.5)
@@ -100,7 +100,7 @@ async def test_what_is_said_while_an_agent_s_model_is_being_connected_is_read_af
 
 async def test_the_conversation_of_a_room_keeps_what_was_said_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "MAX_ITEMS", 10)
-    async with house(agent("Alice", Mind("Yes.")), floor=addressed) as home:
+    async with house(agent("Alice", TalkModel("Yes.")), floor=addressed) as home:
         anna = await home.come("Anna")
         for number in range(12):
             anna.write(f"Line {number}.")
@@ -115,7 +115,7 @@ async def test_what_is_dropped_from_a_conversation_while_it_is_said_harms_nobody
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(record, "MAX_ITEMS", 2)
-    async with house(agent("Alice", Mind("This is what I think of it.")), floor=addressed) as home:
+    async with house(agent("Alice", TalkModel("This is what I think of it.")), floor=addressed) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         anna.hear(utterance("Alice, what do you think?"))
         ben.say("Tell us.")

@@ -15,7 +15,7 @@ from realtime.model.script import Emit, Step, Transcribe, Wait
 from realtime.room.floor import FloorState, addressed, broadcast
 from realtime.room.transcription import LATE_WORDS_S, SLOW_WORDS_S, TRANSCRIPT_S
 from realtime.testing.cases.hearing import voice
-from tests.room.rooms import HZ, House, Mind, agent, house, utterance
+from tests.room.rooms import HZ, House, TalkModel, agent, house, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -23,33 +23,33 @@ QUESTION = "Bob, what time is it?"
 React = Callable[[ModelInput], list[Step] | None]
 
 
-def two(alice: Mind, bob: Mind | None = None, **options: Any) -> Any:
+def two(alice: TalkModel, bob: TalkModel | None = None, **options: Any) -> Any:
     """A room with Alice, who writes down first, and Bob."""
-    return house(agent("Alice", alice), agent("Bob", bob or Mind("It is seven.")), **options)
+    return house(agent("Alice", alice), agent("Bob", bob or TalkModel("It is seven.")), **options)
 
 
 def on_commit(*steps: Step) -> React:
-    """A mind that does only this with a turn that it has heard."""
+    """A model that does only this with a turn that it has heard."""
     return lambda message: [*steps] if isinstance(message, AudioCommit) else None
 
 
 def late(after_ms: int) -> React:
-    """A mind that takes its time to write down the one question."""
+    """A model that takes its time to write down the one question."""
     return on_commit(Wait(after_ms), Transcribe(QUESTION))
 
 
-def dying(refusals: int = 99) -> Mind:
+def dying(refusals: int = 99) -> TalkModel:
     """Its model is lost as soon as it has heard a turn."""
-    mind = Mind("I am Alice.")
+    model = TalkModel("I am Alice.")
 
     def react(message: ModelInput) -> list[Step] | None:
         if isinstance(message, AudioCommit):
-            asyncio.get_running_loop().call_soon(lambda: mind.die(refusals=refusals))
+            asyncio.get_running_loop().call_soon(lambda: model.die(refusals=refusals))
             return []
         return None
 
-    mind._react = react
-    return mind
+    model._react = react
+    return model
 
 
 def assert_asked_and_answered(home: House) -> None:
@@ -78,7 +78,7 @@ async def test_another_writes_down_what_an_agent_heard_whose_model_is_lost() -> 
     ],
 )
 async def test_another_writes_down_what_an_agent_did_not_understand(failing: Step) -> None:
-    async with two(Mind(react=on_commit(failing)), floor=addressed) as home:
+    async with two(TalkModel(react=on_commit(failing)), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.say(QUESTION)
         await home.quiet()
@@ -86,8 +86,8 @@ async def test_another_writes_down_what_an_agent_did_not_understand(failing: Ste
 
 
 async def test_the_first_who_understands_counts_and_not_the_first_who_does_not() -> None:
-    bob = Mind("It is seven.", react=late(300))
-    async with two(Mind(react=on_commit(Transcribe(""))), bob, floor=broadcast, max_agent_turns=0) as home:
+    bob = TalkModel("It is seven.", react=late(300))
+    async with two(TalkModel(react=on_commit(Transcribe(""))), bob, floor=broadcast, max_agent_turns=0) as home:
         anna = await home.come("Anna")
         anna.say(QUESTION)
         await home.quiet()
@@ -96,7 +96,7 @@ async def test_the_first_who_understands_counts_and_not_the_first_who_does_not()
 
 
 async def test_all_who_hear_may_be_lost_but_one() -> None:
-    alice, bob = Mind(react=late(300)), Mind(react=late(300))
+    alice, bob = TalkModel(react=late(300)), TalkModel(react=late(300))
     async with two(alice, bob, floor=broadcast, max_agent_turns=0) as home:
         anna = await home.come("Anna")
         anna.say(QUESTION)
@@ -107,7 +107,7 @@ async def test_all_who_hear_may_be_lost_but_one() -> None:
 
 
 async def test_another_writes_down_what_an_agent_heard_that_is_thrown_out() -> None:
-    async with two(Mind(react=on_commit()), floor=addressed) as home:
+    async with two(TalkModel(react=on_commit()), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.say(QUESTION)
         await asyncio.sleep(0.1)
@@ -127,7 +127,7 @@ async def test_a_policy_is_asked_once_where_turns_are_settled_whose_writers_are_
         asked.append("answered")
         return None
 
-    async with house(agent("Alice", Mind(react=on_commit())), floor=policy) as home:
+    async with house(agent("Alice", TalkModel(react=on_commit())), floor=policy) as home:
         anna = await home.come("Anna")
         anna.write("Hello.")
         await asyncio.sleep(1)
@@ -145,7 +145,7 @@ async def test_a_policy_is_asked_once_where_turns_are_settled_whose_writers_are_
 
 @pytest.mark.parametrize("how", ["the room is closed", "the one human of a room used alone goes"])
 async def test_nobody_is_given_what_another_has_heard_when_all_go(how: str) -> None:
-    alice, bob = Mind(react=on_commit()), Mind(react=on_commit())
+    alice, bob = TalkModel(react=on_commit()), TalkModel(react=on_commit())
     async with two(alice, bob, floor=addressed) as home:
         room = home.room
         if how == "the room is closed":
@@ -166,7 +166,7 @@ async def test_nobody_is_given_what_another_has_heard_when_all_go(how: str) -> N
 
 
 async def test_another_writes_down_what_an_agent_is_too_slow_for() -> None:
-    async with two(Mind(react=on_commit()), floor=addressed) as home:
+    async with two(TalkModel(react=on_commit()), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.say(QUESTION)
         await asyncio.sleep(SLOW_WORDS_S + 0.1)
@@ -176,19 +176,19 @@ async def test_another_writes_down_what_an_agent_is_too_slow_for() -> None:
 
 
 async def test_what_two_do_not_understand_has_no_words() -> None:
-    deaf = [Mind(react=on_commit(Transcribe(""))) for _ in range(3)]
+    deaf = [TalkModel(react=on_commit(Transcribe(""))) for _ in range(3)]
     names = ("Alice", "Bob", "Carl")
     async with house(*(agent(*one) for one in zip(names, deaf, strict=True)), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.say("Hm.")
         await home.quiet()
         assert home.talk() == [("Anna", "")]
-        assert [len(mind.of(AudioCommit)) for mind in deaf] == [1, 1, 0]
+        assert [len(model.of(AudioCommit)) for model in deaf] == [1, 1, 0]
         assert home.room.floor is None
 
 
 async def test_an_agent_that_heard_a_turn_with_another_does_not_read_it_as_well() -> None:
-    alice, bob = Mind("Yes.", react=on_commit(Transcribe(""))), Mind("It is seven.")
+    alice, bob = TalkModel("Yes.", react=on_commit(Transcribe(""))), TalkModel("It is seven.")
     async with two(alice, bob, floor=addressed) as home:
         anna = await home.come("Anna")
         anna.say(QUESTION)
@@ -201,7 +201,7 @@ async def test_an_agent_that_heard_a_turn_with_another_does_not_read_it_as_well(
 
 
 async def test_words_that_come_late_are_answered_all_the_same() -> None:
-    async with house(agent("Bob", Mind("It is seven.", react=late(12_000))), floor=addressed) as home:
+    async with house(agent("Bob", TalkModel("It is seven.", react=late(12_000))), floor=addressed) as home:
         anna = await home.come("Anna")
         anna.say(QUESTION)
         await asyncio.sleep(TRANSCRIPT_S + 0.1)
@@ -223,8 +223,8 @@ async def test_words_that_come_late_while_an_agent_speaks_are_answered_after_it(
             (turns.pop() if turns else [Transcribe("")]) if isinstance(message, AudioCommit) else None
         )
 
-    bob = Mind(react=first(Wait(12_000), Transcribe("What time is it?")))
-    alice = Mind(story, "It is seven.", react=first())
+    bob = TalkModel(react=first(Wait(12_000), Transcribe("What time is it?")))
+    alice = TalkModel(story, "It is seven.", react=first())
     async with house(agent("Bob", bob), agent("Alice", alice), floor=addressed) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         anna.say("What time is it?")
@@ -248,7 +248,7 @@ async def test_words_that_come_late_while_an_agent_speaks_are_answered_after_it(
 
 
 async def test_words_that_never_come_are_none_in_the_end() -> None:
-    bob = Mind(react=on_commit())
+    bob = TalkModel(react=on_commit())
     async with house(agent("Bob", bob), floor=addressed) as home:
         anna = await home.come("Anna")
         for number in range(20):
@@ -269,7 +269,7 @@ async def test_nobody_is_asked_to_speak_because_words_never_came() -> None:
         asked += 1
         return None
 
-    async with house(agent("Bob", Mind(react=on_commit())), floor=policy) as home:
+    async with house(agent("Bob", TalkModel(react=on_commit())), floor=policy) as home:
         anna = await home.come("Anna")
         anna.write("Hello.")
         anna.say(QUESTION)
@@ -281,7 +281,7 @@ async def test_nobody_is_asked_to_speak_because_words_never_came() -> None:
 
 
 async def test_nothing_is_kept_for_an_agent_that_never_writes_down_what_others_do() -> None:
-    alice = Mind(react=on_commit())
+    alice = TalkModel(react=on_commit())
     async with two(alice, floor=broadcast, max_agent_turns=0) as home:
         anna = await home.come("Anna")
         for number in range(20):

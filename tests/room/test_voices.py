@@ -28,7 +28,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
 from tests.agent.fakes import FakeDetector, GateSink, ListSink
-from tests.room.rooms import House, Mind, agent, house, utterance
+from tests.room.rooms import House, TalkModel, agent, house, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=3_600)
 
@@ -150,8 +150,8 @@ def deaf(_: object) -> FakeDetector:
 
 async def test_two_humans_and_an_agent_each_hear_the_others_and_not_themselves() -> None:
     """CARD-04: a room with two clients and an agent: sound of each reaches the others, under their names."""
-    mind = Mind("I am the agent, and I go on for quite a while.")
-    async with house(agent("Friday", mind), make_detector=deaf) as home:
+    model = TalkModel("I am the agent, and I go on for quite a while.")
+    async with house(agent("Friday", model), make_detector=deaf) as home:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
         ada.call.receive(c.ClientTextAppendEvent(text="Please."), ada.view)
         said = {one.id: source(seed, 1_500) for seed, one in enumerate((ada, ben), 1)}
@@ -177,7 +177,7 @@ async def test_two_humans_and_an_agent_each_hear_the_others_and_not_themselves()
 
 async def test_nobody_waits_for_a_voice() -> None:
     """What is said reaches the others' sockets at the instant it comes, but for 2 ms of a filter between rates."""
-    async with house(agent("Friday", Mind()), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
         pcm = source(1, 200, 16_000)
         for at in range(0, len(pcm), 640):
@@ -190,7 +190,7 @@ async def test_nobody_waits_for_a_voice() -> None:
 @pytest.mark.parametrize("out_hz", [24_000, 16_000])
 @pytest.mark.parametrize("in_hz", RATES_HZ)
 async def test_everybody_hears_at_their_own_rate(in_hz: int, out_hz: int) -> None:
-    async with house(agent("Friday", Mind()), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben", rate_hz=out_hz)
         await ada.speak(source(1, 1_000, in_hz), in_hz)
         heard = ben.lanes()[ada.id]
@@ -199,7 +199,7 @@ async def test_everybody_hears_at_their_own_rate(in_hz: int, out_hz: int) -> Non
 
 
 async def test_whoever_is_muted_is_not_heard() -> None:
-    async with house(agent("Friday", Mind()), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
         await ada.speak(source(1, 200))
         before = ben.lanes()[ada.id]
@@ -213,7 +213,7 @@ async def test_whoever_is_muted_is_not_heard() -> None:
 
 async def test_a_human_who_stops_an_agent_is_heard_through_it() -> None:
     """The flush silences the agent and no human, and what humans say is nothing to be interrupted in."""
-    async with house(agent("Friday", Mind("I go on and on, and nobody can stop me but you."))) as home:
+    async with house(agent("Friday", TalkModel("I go on and on, and nobody can stop me but you."))) as home:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
         ada.call.receive(c.ClientTextAppendEvent(text="Please."), ada.view)
         await asyncio.sleep(0.5)
@@ -231,7 +231,7 @@ async def test_a_client_that_stalls_misses_voices_and_nothing_else() -> None:
     """ROOM-13: the others hear everything, and the one that stalls gets each event of the room once it reads."""
     sink = GateSink()
     sink.open.set()
-    async with house(agent("Friday", Mind("Yes, I am here.")), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel("Yes, I am here.")), make_detector=deaf) as home:
         ada, ben, slow = await guest(home, "Ada"), await guest(home, "Ben"), await guest(home, "Slow", sink=sink)
         sink.open.clear()
         ben.call.receive(c.ClientTextAppendEvent(text="Hello."), ben.view)
@@ -250,7 +250,7 @@ async def test_a_client_that_stalls_misses_voices_and_nothing_else() -> None:
 
 
 async def test_what_a_client_sends_again_is_heard_once() -> None:
-    async with house(agent("Friday", Mind()), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben", rate_hz=16_000)
         pcm = source(1, 300)
         ada.send(pcm[:3_201], offset=0)
@@ -262,7 +262,7 @@ async def test_what_a_client_sends_again_is_heard_once() -> None:
 
 
 async def test_a_name_that_changes_is_told_with_the_voice() -> None:
-    async with house(agent("Friday", Mind()), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben", AgentScope1Dialect())
         await ada.speak(source(1, 200))
         await asyncio.sleep(2)
@@ -273,7 +273,7 @@ async def test_a_name_that_changes_is_told_with_the_voice() -> None:
 
 
 async def test_humans_who_come_and_go_leave_nothing_behind_and_disturb_nobody() -> None:
-    async with house(agent("Friday", Mind()), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
         for number in range(12):
             passing = await guest(home, f"Guest {number}")
@@ -290,7 +290,9 @@ async def test_humans_who_come_and_go_leave_nothing_behind_and_disturb_nobody() 
 
 async def test_a_client_without_lanes_gets_everybody_in_one_stream() -> None:
     """CARD-05: 16 and 48 kHz voices and a 24 kHz agent, resampled, framed and mixed: each is in it whole and once."""
-    async with house(agent("Friday", Mind("I am the agent, and I go on for a while.")), make_detector=deaf) as home:
+    async with house(
+        agent("Friday", TalkModel("I am the agent, and I go on for a while.")), make_detector=deaf
+    ) as home:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
         page = await guest(home, "Page", AgentScope1Dialect())
         talk = asyncio.gather(
@@ -313,7 +315,7 @@ async def test_a_client_without_lanes_gets_everybody_in_one_stream() -> None:
 
 async def test_each_stretch_of_talk_is_closed_and_has_no_silence_behind_it() -> None:
     """A page of AgentScope 1.x that is told of a sound without an end plays nobody else for ever."""
-    async with house(agent("Friday", Mind()), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
         ada, page = await guest(home, "Ada"), await guest(home, "Page", AgentScope1Dialect())
         for seed in (1, 2):
             await ada.speak(source(seed, 400))
@@ -359,7 +361,7 @@ async def test_clients_of_the_providers_protocols_hear_humans_as_responses(
     front: Callable[[House], ClientDialect],
 ) -> None:
     """Their protocols know no sound outside of a response, and each that begins is closed."""
-    async with house(agent("Friday", Mind("I am here.")), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel("I am here.")), make_detector=deaf) as home:
         ada, page = await guest(home, "Ada"), await guest(home, "Page", front(home))
         await ada.speak(source(1, 1_000))
         await asyncio.sleep(1)

@@ -11,7 +11,7 @@ from realtime.event import server as s
 from realtime.server.archive import Archive
 from realtime.state.memory import MemoryStore
 from realtime.state.store import Change
-from tests.room.rooms import House, Human, Mind, agent, house
+from tests.room.rooms import House, Human, TalkModel, agent, house
 
 
 class SlowStore(MemoryStore):
@@ -55,7 +55,7 @@ def told(*humans: Human) -> list[str]:
 @pytest.mark.virtual_time(costs={"SlowStore.write": 2.0})
 async def test_a_slow_store_is_told_of_once_and_to_one_call_of_a_room(caplog: pytest.LogCaptureFixture) -> None:
     archive = Archive(SlowStore(), resume_s=60.0)
-    async with house(agent("Alice", Mind("Yes."))) as home, house(agent("Bob", Mind("No."))) as other:
+    async with house(agent("Alice", TalkModel("Yes."))) as home, house(agent("Bob", TalkModel("No."))) as other:
         humans = [await kept(home, archive, name) for name in ("Anna", "Ben", "Carl")]
         alone = await kept(other, archive, "Dora")
         for _ in range(5):
@@ -73,7 +73,7 @@ async def test_the_log_of_the_server_says_once_that_its_store_is_full_and_once_t
 ) -> None:
     store = FailingStore()
     archive = Archive(store, resume_s=60.0)
-    async with house(agent("Alice", Mind("Yes."))) as home:
+    async with house(agent("Alice", TalkModel("Yes."))) as home:
         anna = await kept(home, archive, "Anna")
         store.is_full = True
         for _ in range(5):
@@ -98,7 +98,7 @@ async def test_the_log_of_the_server_names_the_one_call_that_its_store_refuses(
 ) -> None:
     store = FailingStore()
     archive = Archive(store, resume_s=60.0)
-    async with house(agent("Alice", Mind("Yes."))) as home:
+    async with house(agent("Alice", TalkModel("Yes."))) as home:
         anna, ben = await kept(home, archive, "Anna"), await kept(home, archive, "Ben")
         store.refuses = {"call_Anna"}
         anna.call.receive(c.ClientTextAppendEvent(text="Hello."))

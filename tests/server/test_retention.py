@@ -17,7 +17,7 @@ from realtime.server.retention import DAY_S, Retention, Rules
 from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store
 from realtime.state.store import CallInfo, Change, Store
-from tests.room.rooms import Mind, agent, house
+from tests.room.rooms import TalkModel, agent, house
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC).timestamp()
 
@@ -124,7 +124,10 @@ class Revived(MemoryStore):
 async def test_a_call_that_is_resumed_while_old_calls_are_deleted_goes_on() -> None:
     store = Revived()
     store.write([Change("old", call("old", began=9, ended=9))])
-    async with house(agent("Alice", Mind("Yes."))) as home, place(store, Rules(keep_s=DAY_S)) as (retention, calls):
+    async with (
+        house(agent("Alice", TalkModel("Yes."))) as home,
+        place(store, Rules(keep_s=DAY_S)) as (retention, calls),
+    ):
         human = await home.come("Anna", call_id="old")
         store.revive = lambda: calls.sessions.update(old=human.call)
         assert await retention.sweep(NOW) == 0
