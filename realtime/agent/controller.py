@@ -27,7 +27,7 @@ from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item, ResponseOverrides
-from realtime.event.config import TurnAuthority
+from realtime.event.config import SessionConfig, TurnAuthority
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.model.voices import voice_here
@@ -67,13 +67,26 @@ class Controller:
         self._link_lost = False
         self._deaf_until_ms = 0
         self.turn = Turn(authority)
-        self.auto_response = True
-        self.text_auto_response = True
+        self._auto_response = self._text_auto_response = True
         self.ledger = Ledger()
         self.user_turns = UserTurns(context, self._replay)
         self._items = ClientItems(context, self.user_turns)
         self._reply_items = ReplyItems(context)
         self.responses = Responses(context, tools, self.ledger, self._reply_items)
+
+    def configure(self, config: SessionConfig, authority: TurnAuthority) -> None:
+        """Apply the settings of the call."""
+        detection = config.detection
+        self._tools.set_client_tools(config.tools or ())
+        self._auto_response = config.auto_response is not False
+        self._text_auto_response = config.text_auto_response is not False
+        self.ledger.configure(tool_auto_response=config.tool_auto_response is not False)
+        self.user_turns.user_name = config.user_name
+        self.turn.configure(
+            authority,
+            creates=detection.create_response is not False,
+            interrupts=detection.interrupt_response is not False,
+        )
 
     def detect_with(self, detector: Detector | None) -> None:
         """Let this detector decide about turns, or none. Only before the first audio."""
@@ -203,7 +216,7 @@ class Controller:
         """Take a typed turn: the reply stops, the text becomes an item, and the model responds."""
         # Checked before the turn machine hears of it: what is refused changes nothing.
         item = self._items.typed(event.text)
-        if self.text_auto_response:
+        if self._text_auto_response:
             self._signal(Signal.TEXT, typed=item)
         else:
             self._items.put(item)
@@ -297,7 +310,7 @@ class Controller:
             self._commit_turn(label)
         if signal is Signal.SPEECH_STOPPED or Action.CREATE in actions:
             self.responses.turn_ended(self._runtime.now())
-        if Action.CREATE in actions and (self.auto_response or signal in (Signal.REQUEST, Signal.TEXT)):
+        if Action.CREATE in actions and (self._auto_response or signal in (Signal.REQUEST, Signal.TEXT)):
             self._items.has_news = False
             self.responses.request(overrides)
         return actions
@@ -327,7 +340,8 @@ class Controller:
             # What the change of rate holds back belongs to this turn; the next may be of another human.
             self._say_audio(rest)
         # Noted before the model hears of it: a model in this process answers at once.
-        stretch = self._replay.committed(self.user_turns.current if self.turn.authority == "server" else None)
+        turn = self.user_turns.current if self.turn.authority == "server" else None
+        stretch = self._replay.end_piece(turn, committed=True)
         stretch.label = label
         if self.turn.authority == "client":
             stretch.end_ms = self.input.position_ms
@@ -365,7 +379,7 @@ class Controller:
         """Replay what the model has not understood; what it owes is requested again when it is back."""
         messages = self._replay.replay()
         self.user_turns.commits = self._replay.commits
-        by_itself = self.turn.authority == "provider" and self.auto_response and self.turn.creates
+        by_itself = self.turn.authority == "provider" and self._auto_response and self.turn.creates
         self._lose_responses(
             owed=by_itself and self.turn.state is State.THINKING,
             n_coming=self._replay.n_whole if by_itself else 0,

@@ -16,18 +16,13 @@ from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.call.session import Session, queue_listener
 from realtime.errors import UsageError
 from realtime.event import client as c
+from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
-from realtime.event.reply import (
-    AgentEvent,
-    ExternalExecutionResultEvent,
-    UserConfirmResultEvent,
-    UserInterruptEvent,
-)
 from realtime.message import Msg
 from realtime.runtime import Runtime
 
-InputEvent = ExternalExecutionResultEvent | UserInterruptEvent | UserConfirmResultEvent
+InputEvent = r.ExternalExecutionResultEvent | r.UserInterruptEvent | r.UserConfirmResultEvent
 Outlet = Callable[[s.ServerEvent], None] | asyncio.Queue[Any]
 
 
@@ -119,7 +114,7 @@ class RealtimeAgent(AgentSpec):
             event = line
         own.session.receive(event)
 
-    def reply_stream(self, msg: Msg, *, keeps_audio: bool = False) -> AsyncGenerator[AgentEvent]:
+    def reply_stream(self, msg: Msg, *, keeps_audio: bool = False) -> AsyncGenerator[r.AgentEvent]:
         """Take one turn in text, or text and pictures; yield the events of the reply, up to its end.
 
         The agent still speaks as in any call; `keeps_audio` puts the speech into the events as well. The turn begins
@@ -151,16 +146,16 @@ class RealtimeAgent(AgentSpec):
         """
         run = self._running().run
         match event:
-            case ExternalExecutionResultEvent():
+            case r.ExternalExecutionResultEvent():
                 for result in event.execution_results:
                     run.act(
                         c.ClientToolResultEvent(
                             id=result.id, name=result.name, output=result.output, state=result.state
                         )
                     )
-            case UserInterruptEvent():
+            case r.UserInterruptEvent():
                 run.act(c.ClientResponseCancelEvent(response_id=event.reply_id or None))
-            case UserConfirmResultEvent():
+            case r.UserConfirmResultEvent():
                 for answer in event.confirm_results:
                     run.confirm(answer)
             case _:

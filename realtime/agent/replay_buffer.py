@@ -77,15 +77,9 @@ class ReplayBuffer:
                 stretch.end = self._at(end_ms)
         return True
 
-    def committed(self, turn: UserTurn | None) -> Stretch:
-        """End a turn here; None: the model names it later."""
-        stretch = Stretch(self._start, self._end, turn=turn, committed=True)
-        self._stretches.append(stretch)
-        return stretch
-
-    def noticed(self) -> Stretch:
-        """End a piece whose start and end the model did not report."""
-        stretch = Stretch(self._start, self._end)
+    def end_piece(self, turn: UserTurn | None = None, *, committed: bool) -> Stretch:
+        """End a piece here, `committed` or not reported by the model; without a turn, the model names it later."""
+        stretch = Stretch(self._start, self._end, turn=turn, committed=committed)
         self._stretches.append(stretch)
         return stretch
 

@@ -14,10 +14,10 @@ class ReplyItems:
         self._context = context
         self._ears = context.ears
         self._conversation = context.conversation
-        self.spoken: list[str] = []
-        """Spoken items, which can be cut."""
-        self.written: list[str] = []
-        """Written items, which cannot."""
+        self.spoken: dict[str, None] = {}
+        """Spoken items in order, which can be cut."""
+        self.written: dict[str, None] = {}
+        """Written items in order, which cannot."""
 
     def clear(self) -> None:
         """What the model says from now on replies to something new."""
@@ -26,13 +26,11 @@ class ReplyItems:
 
     def speak(self, item_id: str) -> None:
         """Add a spoken item."""
-        if item_id not in self.spoken:
-            self.spoken.append(item_id)
+        self.spoken[item_id] = None
 
     def write(self, item_id: str) -> None:
         """Add a written item."""
-        if item_id not in self.written:
-            self.written.append(item_id)
+        self.written[item_id] = None
 
     def played_ms(self) -> int:
         """How much of the spoken items was played."""

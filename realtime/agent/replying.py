@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from realtime.agent.run import AgentRun
 from realtime.call.session import Session
@@ -197,23 +198,14 @@ class _Turn:
 
     def _end_unbegun(self, event: s.ServerAudioFlushEvent) -> None:
         """End a reply that was interrupted before the model said anything: it has no content."""
-        reply_id, session_id = self._runtime.new_id("reply"), self._call.session_id
-        at = self._created_at(event.ts_ms)
+        common: dict[str, Any] = {
+            "created_at": self._created_at(event.ts_ms),
+            "reply_id": self._runtime.new_id("reply"),
+            "session_id": self._call.session_id,
+        }
         self.events += (
-            r.ReplyStartEvent(
-                id=f"ev_{event.seq}_start",
-                created_at=at,
-                reply_id=reply_id,
-                session_id=session_id,
-                name=self._agent_name,
-            ),
-            r.ReplyEndEvent(
-                id=f"ev_{event.seq}_end",
-                created_at=at,
-                reply_id=reply_id,
-                session_id=session_id,
-                finished_reason="interrupted",
-            ),
+            r.ReplyStartEvent(id=f"ev_{event.seq}_start", name=self._agent_name, **common),
+            r.ReplyEndEvent(id=f"ev_{event.seq}_end", finished_reason="interrupted", **common),
         )
         self.over = True
 

@@ -43,7 +43,6 @@ class AgentRun:
         self._settings = RunSettings(spec)
         self._controller: Controller | None = None
         self._connection: Connection | None = None
-        self._tools: ToolRunner | None = None
         self._task: asyncio.Task[None] | None = None
         self._joined = False
         self._stopping = asyncio.Event()
@@ -93,14 +92,14 @@ class AgentRun:
         self._end(reason)
         self._hasty_turns = self.hasty_turns
         # Releases what refers back to the call, so that both are freed at once and not by the collector.
-        self._controller = self._connection = self._tools = None
+        self._controller = self._connection = None
 
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
         """Run the agent's whole life: one task group around the model's connection."""
         settings = self._settings
         try:
             async with asyncio.TaskGroup() as group:
-                self._tools = tools = ToolRunner(group, self.spec, self._tool_done, on_error=self._tell_error)
+                tools = ToolRunner(group, self.spec, self._tool_done, on_error=self._tell_error)
                 if self.spec.make_detector is silero_detector and settings.authority == "server":
                     # Loads once in a process, for 90 ms: not on the loop, where other calls speak.
                     await asyncio.get_running_loop().run_in_executor(None, load_silero)
@@ -119,7 +118,7 @@ class AgentRun:
                     self._controller = controller = Controller(
                         context, tools, authority=settings.authority, detector=detector
                     )
-                    self._apply(controller, tools)
+                    controller.configure(settings.config, settings.authority)
                     host.emit(self.ready())
                     self._tell_what_is_left_out()
                     if not started.done():
@@ -199,8 +198,8 @@ class AgentRun:
         settings = self._settings
         settled, detects = settings.config, settings.authority == "server"
         settings.take_on(change, had_audio=self.received_samples > 0)
-        controller, connection, tools = self._controller, self._connection, self._tools
-        if controller is None or connection is None or tools is None:
+        controller, connection = self._controller, self._connection
+        if controller is None or connection is None:
             return settings.config
         if detects != (settings.authority == "server"):
             try:
@@ -212,25 +211,11 @@ class AgentRun:
             silence_ms = silence_ms_of(settings.config.detection)
             if silence_ms != silence_ms_of(settled.detection):
                 controller.input.wait_for(silence_ms)
-        self._apply(controller, tools)
+        controller.configure(settings.config, settings.authority)
         connection.send(SessionUpdate(settings.for_model(self.name)))
         if change.tools:
             self._tell_what_is_left_out()
         return settings.config
-
-    def _apply(self, controller: Controller, tools: ToolRunner) -> None:
-        config = self._settings.config
-        tools.set_client_tools(config.tools or ())
-        controller.auto_response = config.auto_response is not False
-        controller.text_auto_response = config.text_auto_response is not False
-        controller.ledger.configure(tool_auto_response=config.tool_auto_response is not False)
-        controller.user_turns.user_name = config.user_name
-        detection = config.detection
-        controller.turn.configure(
-            self._settings.authority,
-            creates=detection.create_response is not False,
-            interrupts=detection.interrupt_response is not False,
-        )
 
     # -- what a room asks ------------------------------------------------------------------------------------------
 

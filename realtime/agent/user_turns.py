@@ -58,7 +58,10 @@ class UserTurns:
         """Return the turn of an input item, even without a reported start."""
         turn = self._by_piece.get(piece_id)
         if turn is None:
-            stretch = self.commits.pop(0) if self.commits else self._replay.taken_up(piece_id) or self._replay.noticed()
+            if self.commits:
+                stretch = self.commits.pop(0)
+            else:
+                stretch = self._replay.taken_up(piece_id) or self._replay.end_piece(committed=False)
             if stretch.turn is None:
                 stretch.turn = self.current = UserTurn(piece_id)
             turn, stretch.piece_id = stretch.turn, piece_id

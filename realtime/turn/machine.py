@@ -201,18 +201,19 @@ class Turn:
         if signal is Signal.SPEECH_STOPPED:
             self.turn_ended_at, self.withdrawable = now, True
         uninterrupted = signal in SPEECH_SIGNALS and not self.interrupts
+        left_out: set[Action] = set()
         if uninterrupted or not replying:
-            actions = tuple(action for action in actions if action not in INTERRUPT)
+            left_out.update(INTERRUPT)
         if signal is Signal.SPEECH_STOPPED and (not self.creates or (uninterrupted and responding)):
-            actions = tuple(action for action in actions if action is not Action.CREATE)
+            left_out.add(Action.CREATE)
         if hasty and not uninterrupted:
             # Also where there is nothing to interrupt, or not yet: the two parts are one turn all the same.
             self.hasty_turns += 1
-            actions = (*(action for action in actions if action is not Action.TRUNCATE), Action.WITHDRAW)
+            left_out.add(Action.TRUNCATE)
+            actions = (*actions, Action.WITHDRAW)
         if self.authority == "provider":
-            done_there = DONE_BY_PROVIDER.get(signal, frozenset())
-            actions = tuple(action for action in actions if action not in done_there)
-        return actions
+            left_out |= DONE_BY_PROVIDER.get(signal, frozenset())
+        return tuple(action for action in actions if action not in left_out)
 
     def _move(self, signal: Signal) -> tuple[Action, ...] | None:
         """Take the row of the table; None if there is no row."""

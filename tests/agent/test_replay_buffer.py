@@ -68,16 +68,16 @@ def test_never_more_than_ten_seconds_are_kept_and_these_are_the_last(chunk_ms: i
 
 def test_saying_it_again_twice_says_the_same() -> None:
     kept, pcm = sent(500)
-    kept.committed(None)
+    kept.end_piece(committed=True)
     say(kept, pcm)
     assert again(kept) == again(kept) == (pcm * 2, [500])
 
 
 def test_commits_stand_where_they_stood_and_one_of_next_to_nothing_is_left_out() -> None:
     kept, pcm = sent(300)
-    first = kept.committed(UserTurn("a"))
+    first = kept.end_piece(UserTurn("a"), committed=True)
     say(kept, pcm[: 60 * BYTES_PER_MS])
-    kept.committed(UserTurn("b"))
+    kept.end_piece(UserTurn("b"), committed=True)
     say(kept, pcm)
     assert again(kept) == (pcm + pcm[: 60 * BYTES_PER_MS] + pcm, [300])
     assert kept.commits == [first]
@@ -110,7 +110,7 @@ def test_a_new_voice_later_than_the_turn_that_was_said_again_is_another_turn() -
 
 def test_after_what_was_not_committed_is_forgotten_positions_go_on() -> None:
     kept, pcm = sent(400)
-    kept.committed(None)
+    kept.end_piece(committed=True)
     say(kept, pcm[: 200 * BYTES_PER_MS])
     kept.clear()
     say(kept, pcm)
