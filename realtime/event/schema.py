@@ -48,11 +48,6 @@ def event_classes(union: Any) -> tuple[type[Event], ...]:
     return get_args(union)
 
 
-def event_type(event: type[Event]) -> str:
-    """Return the type string of an event class, as on the wire."""
-    return str(event.__struct_config__.tag)
-
-
 def json_schema() -> dict[str, Any]:
     """Return a JSON Schema of every event and the three unions.
 

@@ -13,10 +13,10 @@ from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event.base import Event
-from realtime.event.schema import event_type
+from realtime.event.decode import classes_by_type
 from tests.volumes import volume
 
-TYPES = [event_type(event) for event in get_args(c.ClientEvent)]
+TYPES = [*classes_by_type(c.ClientEvent)]
 FIELDS = sorted({name for event in get_args(c.ClientEvent) for name in event.__struct_fields__})
 DIALECTS: list[ClientDialect] = [NativeDialect(), AgentScope1Dialect(), AgentScope1Dialect(short_names=True)]
 

@@ -11,7 +11,7 @@ import pytest
 
 from realtime.dialects.base import encode_json
 from realtime.event import ClientEvent, ClientEvents, ModelEvent, ModelEvents, ServerEvent, ServerEvents
-from realtime.event.schema import event_classes, event_type
+from realtime.event.decode import classes_by_type
 
 PROTOCOL = Path(__file__).resolve().parents[2] / "fixtures" / "protocol"
 UNIONS = [
@@ -28,7 +28,7 @@ def read(name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("name", "events", "union"), UNIONS)
 def test_every_event_has_one_golden_frame_in_the_order_of_its_union(name: str, events: ModuleType, union: Any) -> None:
-    assert [frame["type"] for frame in read(name)] == [event_type(event) for event in event_classes(union)]
+    assert [frame["type"] for frame in read(name)] == [*classes_by_type(union)]
 
 
 @pytest.mark.parametrize(("name", "events", "union"), UNIONS)
@@ -37,7 +37,7 @@ def test_golden_frames_are_read_as_their_class_and_written_back_to_the_byte(
 ) -> None:
     read_back = [events.from_json(frame) for frame in read(name)]
 
-    assert [type(event) for event in read_back] == list(event_classes(union))
+    assert [type(event) for event in read_back] == [*classes_by_type(union).values()]
     written = json.dumps([event.model_dump() for event in read_back], indent=2, ensure_ascii=False) + "\n"
     assert written == (PROTOCOL / f"{name}.json").read_text(encoding="utf-8")
 

