@@ -26,7 +26,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import wraps
 from types import BuiltinFunctionType, FrameType, ModuleType
 from typing import Any
@@ -125,9 +125,11 @@ class Guard:
         """Return the innermost frame of program code; None if it is exempt or a module is being imported."""
         while frame is not None and _is_of_stdlib(frame):
             frame = frame.f_back
-        if frame is None or self._is_exempt(_name_of(frame)) or any(map(_is_importing, _outward(frame))):
-            return None
-        return frame
+        outer = frame
+        while outer is not None and not outer.f_code.co_filename.startswith("<frozen importlib"):
+            outer = outer.f_back
+        is_importing = outer is not None
+        return None if frame is None or is_importing or self._is_exempt(_name_of(frame)) else frame
 
     def _is_exempt(self, module: str) -> bool:
         while module:
@@ -150,16 +152,6 @@ def _name_of(frame: FrameType) -> str:
 
 def _is_of_stdlib(frame: FrameType) -> bool:
     return _name_of(frame).partition(".")[0] in sys.stdlib_module_names
-
-
-def _is_importing(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith("<frozen importlib")
-
-
-def _outward(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _guarded(function: Callable[..., Any], what: str, kind: str, given: int | None = None) -> Callable[..., Any]:

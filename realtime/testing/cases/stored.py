@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -49,11 +50,8 @@ def record_of(
         return _of_folder(Path(source), recordings)
     if not isinstance(source, str | PathLike):
         return _of_store(source, call_id, recordings)
-    store = open_store(str(source))
-    try:
+    with closing(open_store(str(source))) as store:
         return _of_store(store, call_id, recordings)
-    finally:
-        store.close()
 
 
 def is_recorded(recordings: str | PathLike[str], call_id: str) -> bool:

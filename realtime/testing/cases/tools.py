@@ -79,17 +79,13 @@ class TestToolkit(Toolkit):
             returned = self._by_call[call.id]
         else:
             return await self._real.run(call, timeout_s=timeout_s)
-        if returned is None:
-            return ToolResultBlock(
-                id=call.id, name=call.name, output=str(self.failures[-1]), state=ToolResultState.ERROR
-            )
         if returned.after_ms:
             await asyncio.sleep(returned.after_ms / 1000)
         output = returned.output
         text = output if isinstance(output, str) else msgspec.json.encode(output).decode()
         return ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState(returned.state))
 
-    def _take(self, call: ToolCallBlock) -> Returned | None:
+    def _take(self, call: ToolCallBlock) -> Returned:
         results = self._recorded[call.name]
         try:
             arguments = json.loads(call.input or "{}")
@@ -98,12 +94,11 @@ class TestToolkit(Toolkit):
         for number, returned in enumerate(results):
             if returned.arguments is None or returned.arguments == arguments:
                 return results.pop(number)
-        self.failures.append(
-            CaseError(
-                self._file,
-                f"the recorded call has no result left for {call.name}({call.input})",
-                'Add one, give a function (tools={"name": function}), or let it run (tools="run").',
-                place=f"tools.{call.name}",
-            )
+        failure = CaseError(
+            self._file,
+            f"the recorded call has no result left for {call.name}({call.input})",
+            'Add one, give a function (tools={"name": function}), or let it run (tools="run").',
+            place=f"tools.{call.name}",
         )
-        return None
+        self.failures.append(failure)
+        return Returned(str(failure), state="error")

@@ -16,6 +16,7 @@ A leg is one connection; a session that was dialled again has several. Speech is
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -140,7 +141,7 @@ class Cassette:
 
     def full_frame(self, frame: Any) -> Any:
         """Return a copy of the frame with its speech as base64."""
-        whole = _copy(frame)
+        whole = copy.deepcopy(frame)
         for holder, key in audio_places(whole):
             ref = ref_of(holder[key])
             if ref is not None:
@@ -325,31 +326,28 @@ def is_speech(frame: Any) -> bool:
 
 def audio_places(frame: Any) -> list[tuple[dict[str, Any], str]]:
     """Return a frame's places of speech, as containing object and key. For all providers."""
-    found: list[tuple[dict[str, Any], str]] = []
     if isinstance(frame, dict):
         kind = frame.get("type")
         if kind == "input_audio_buffer.append" and "audio" in frame:
             return [(frame, "audio")]
         if kind in ("response.output_audio.delta", "response.audio.delta") and "delta" in frame:
             return [(frame, "delta")]
-    _walk_audio(frame, found)
-    return found
+    return [*_audio_inside(frame)]
 
 
-def _walk_audio(node: Any, found: list[tuple[dict[str, Any], str]]) -> None:
+def _audio_inside(node: Any) -> Iterator[tuple[dict[str, Any], str]]:
     if isinstance(node, dict):
         mime = node.get("mimeType") or node.get("mime_type")
         if isinstance(mime, str) and mime.startswith("audio/") and "data" in node:
-            found.append((node, "data"))
-            return
-        if node.get("type") in ("input_audio", "output_audio", "audio") and "audio" in node:
-            found.append((node, "audio"))
-            return
-        for value in node.values():
-            _walk_audio(value, found)
+            yield node, "data"
+        elif node.get("type") in ("input_audio", "output_audio", "audio") and "audio" in node:
+            yield node, "audio"
+        else:
+            for value in node.values():
+                yield from _audio_inside(value)
     elif isinstance(node, list):
         for value in node:
-            _walk_audio(value, found)
+            yield from _audio_inside(value)
 
 
 def ref_of(node: Any) -> AudioRef | None:
@@ -394,12 +392,6 @@ def is_deep(node: Any) -> bool:
         inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
         level, depth = [value for values in inner for value in values], depth + 1
     return bool(level)
-
-
-def _copy(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {key: _copy(value) for key, value in node.items()}
-    return [_copy(value) for value in node] if isinstance(node, list) else node
 
 
 # Secrets.

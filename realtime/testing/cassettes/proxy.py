@@ -22,7 +22,7 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
@@ -75,14 +75,7 @@ async def record_proxy(
         raise UsageError(f"there is no key for {service.title}: set {service.key_variables[0]}", code="missing_api_key")
     base = url or os.environ.get(service.base_url_variable) or _HOSTS[provider]
     proxy = _Proxy(provider, Path(folder), re.sub("^http", "ws", base), key, runtime or Runtime())
-    async with await _listen(proxy, port) as server:
-        if on_ready is not None:
-            on_ready(int(next(iter(server.sockets)).getsockname()[1]))
-        await asyncio.get_running_loop().create_future()
-
-
-async def _listen(proxy: _Proxy, port: int) -> Server:
-    return await serve(
+    async with serve(
         proxy.serve,
         "127.0.0.1",
         port,
@@ -93,7 +86,10 @@ async def _listen(proxy: _Proxy, port: int) -> Server:
         ping_interval=None,
         close_timeout=2,
         logger=_QUIET,
-    )
+    ) as server:
+        if on_ready is not None:
+            on_ready(int(next(iter(server.sockets)).getsockname()[1]))
+        await asyncio.get_running_loop().create_future()
 
 
 class _Proxy:

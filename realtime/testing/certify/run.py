@@ -122,19 +122,15 @@ async def _hold(model: RealtimeModel, cutter: _Cutter) -> Certificate:
             if turns[first_steps.index(number)].cuts:
                 cutter.cut()
 
-    refusals: list[RealtimeError] = []
-
-    def make_agent() -> RealtimeAgent:
-        return _Candidate(model, refusals)
-
+    candidate = _Candidate(model)
     steps = [step for turn in turns for step in turn.steps]
     failure: str | None = None
     try:
         record: CallRecord | None = await play(
-            steps, agent=make_agent, model="own", tools="run", folder=FOLDER, frames=False, on_step=on_step
+            steps, agent=lambda: candidate, model="own", tools="run", folder=FOLDER, frames=False, on_step=on_step
         )
     except ScriptFailure as error:
-        record, failure = error.record, refusals[0].message if refusals else str(error)
+        record, failure = error.record, candidate.refusals[0].message if candidate.refusals else str(error)
     entries = () if record is None else record.entries
     return Certificate(tuple(_rows(turns, began_ms, entries)), tokens_of(entries), failure)
 
@@ -142,13 +138,13 @@ async def _hold(model: RealtimeModel, cutter: _Cutter) -> Certificate:
 class _Candidate(RealtimeAgent):
     """The agent of the call. Notes why its model is unavailable: clients learn less."""
 
-    def __init__(self, model: RealtimeModel, refusals: list[RealtimeError]) -> None:
+    def __init__(self, model: RealtimeModel) -> None:
         super().__init__("Candidate", INSTRUCTIONS, model, toolkit=Toolkit([order_state]))
-        self._refusals = refusals
+        self.refusals: list[RealtimeError] = []
 
     def run(self) -> AgentRun:
         """See `RealtimeAgent.run`."""
-        return _CandidateRun(self.spec, self._refusals)
+        return _CandidateRun(self.spec, self.refusals)
 
 
 class _CandidateRun(AgentRun):

@@ -85,8 +85,7 @@ class User:
             try:
                 await self._do(step, number)
             except ScriptFailure as failure:
-                kind = step.__struct_config__.tag
-                place = f"step {number} of {self.name} ({kind})"
+                place = f"step {number} of {self.name} ({_kind(step)})"
                 raise ScriptFailure(f"{place}, at {self._page.ms():.0f} ms: {failure}{self._last_events()}") from None
 
     async def _do(self, step: Step, number: int) -> None:
@@ -209,13 +208,9 @@ class User:
 
         def outlook() -> Outlook:
             nonlocal at
-            received = self._page.received
-            while at < len(received):
-                event = received[at].event
-                at += 1
-                if event["type"] == step.event and _matches(step.where, event):
-                    return True
-            return None
+            fresh = [one.event for one in self._page.received[at:]]
+            at += len(fresh)
+            return any(event["type"] == step.event and _matches(step.where, event) for event in fresh) or None
 
         return outlook
 
@@ -446,24 +441,22 @@ class _Exchange:
 
 def _check(step: Step, number: int, name: str, page: Page) -> None:
     """Raise CaseError for an impossible step."""
-    place = f"step {number} of {name}"
     match step:
         case BargeIn() if [step.after_ms, step.at_word, step.on_tool].count(None) != 2:
-            raise CaseError(
-                "barge_in", "it does not say when", "Give one of after_ms, at_word and on_tool", place=place
-            )
+            problem, remedy = "it does not say when", "Give one of after_ms, at_word and on_tool"
         case Network() if not (0 <= step.loss <= 1 and step.jitter_ms >= 0 and step.delay_ms >= 0):
-            problem = "loss is a share from 0 to 1, times are not negative"
-            raise CaseError("network", problem, "Correct the numbers", place=place)
-        case Silence() if step.ms < 0:
-            raise CaseError("silence", f"{step.ms} ms cannot be waited", "Give 0 or more", place=place)
-        case Drop() if step.away_ms < 0:
-            raise CaseError("drop", f"{step.away_ms} ms cannot be waited", "Give 0 or more", place=place)
+            problem, remedy = "loss is a share from 0 to 1, times are not negative", "Correct the numbers"
+        case Silence(ms=ms) | Drop(away_ms=ms) if ms < 0:
+            problem, remedy = f"{ms} ms cannot be waited", "Give 0 or more"
         case Drop() if page.client == "agentscope1":
-            problem = "a page of AgentScope 1.x does not come back"
-            raise CaseError("drop", problem, "Use the client realtime.v1 or json", place=place)
+            problem, remedy = "a page of AgentScope 1.x does not come back", "Use the client realtime.v1 or json"
         case _:
-            pass
+            return
+    raise CaseError(_kind(step), problem, remedy, place=f"step {number} of {name}")
+
+
+def _kind(step: Step) -> str:
+    return str(step.__struct_config__.tag)
 
 
 def _describe(step: BargeIn | WaitFor) -> str:

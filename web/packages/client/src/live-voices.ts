@@ -11,6 +11,7 @@ import { pcmFromBase64, toFloats, toPcm16Block } from "./pcm.ts";
 import type { ServerEvent, ServerEventOf } from "./protocol.generated.ts";
 import { Resampler } from "./resampler.ts";
 import { OUTPUT_RATE_HZ, rateOf } from "./voice-output.ts";
+import { openWorkletOutput } from "./worklet-output.ts";
 import type { FromVoices, ToVoices, VoicesOptions } from "./worklets/messages.ts";
 import type { LaneCounters } from "./jitter-lane.ts";
 
@@ -47,17 +48,8 @@ class VoicesSpeaker extends Emitter<VoicesEvents> implements VoicesOutput {
   /** Opens an output. Call it in a click or key handler. Throws where the browser has no audio worklets. */
   static async create(workletUrl: string): Promise<VoicesSpeaker> {
     const context = new AudioContext({ sampleRate: OUTPUT_RATE_HZ, latencyHint: "interactive" });
-    try {
-      await context.audioWorklet.addModule(workletUrl);
-      const processorOptions: VoicesOptions = { holdMs: HOLD_MS, maxMs: MAX_MS, reportMs: REPORT_MS };
-      const options = { numberOfInputs: 0, outputChannelCount: [1], processorOptions };
-      const node = new AudioWorkletNode(context, "realtime-voices", options);
-      node.connect(context.destination);
-      return new VoicesSpeaker(context, node);
-    } catch (error) {
-      await context.close();
-      throw error;
-    }
+    const options: VoicesOptions = { holdMs: HOLD_MS, maxMs: MAX_MS, reportMs: REPORT_MS };
+    return new VoicesSpeaker(context, await openWorkletOutput(context, workletUrl, "realtime-voices", options));
   }
 
   private constructor(context: AudioContext, node: AudioWorkletNode) {

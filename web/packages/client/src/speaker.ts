@@ -11,6 +11,7 @@ import { toFloats, toPcm16Block } from "./pcm.ts";
 import { PlayOrder } from "./play-order.ts";
 import type { QueueCounters } from "./playback-queue.ts";
 import { Resampler } from "./resampler.ts";
+import { openWorkletOutput } from "./worklet-output.ts";
 import type { FromPlayback, PlaybackOptions, ToPlayback } from "./worklets/messages.ts";
 
 const FADE_MS = 5;
@@ -69,24 +70,8 @@ export class Speaker extends Emitter<SpeakerEvents> {
   /** Opens the output at `rateHz`. Call it in a click or key handler: browsers keep pages silent until then. */
   static async create(workletUrl: string, rateHz: number): Promise<Speaker> {
     const context = new AudioContext({ sampleRate: rateHz, latencyHint: "interactive" });
-    try {
-      await context.audioWorklet.addModule(workletUrl);
-      const processorOptions: PlaybackOptions = {
-        capacitySamples: CAPACITY_SAMPLES,
-        fadeMs: FADE_MS,
-        reportMs: REPORT_MS,
-      };
-      const node = new AudioWorkletNode(context, "realtime-playback", {
-        numberOfInputs: 0,
-        outputChannelCount: [1],
-        processorOptions,
-      });
-      node.connect(context.destination);
-      return new Speaker(context, node);
-    } catch (error) {
-      await context.close();
-      throw error;
-    }
+    const options: PlaybackOptions = { capacitySamples: CAPACITY_SAMPLES, fadeMs: FADE_MS, reportMs: REPORT_MS };
+    return new Speaker(context, await openWorkletOutput(context, workletUrl, "realtime-playback", options));
   }
 
   private constructor(context: AudioContext, node: AudioWorkletNode) {

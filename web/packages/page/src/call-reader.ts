@@ -7,6 +7,7 @@
 
 import { retryDelayMs } from "@realtime-voice/client";
 import { Transcript, foldStream } from "@realtime-voice/messages";
+import { asRecord, asText } from "./json.ts";
 import { besidePage } from "./server-info.ts";
 import { type Notice, REFUSED } from "./words.ts";
 
@@ -129,8 +130,8 @@ export class CallShelf {
     const response = await fetch(url, { cache: "no-store", ...options });
     if (response.ok) return response;
     const body: unknown = await response.json().catch(() => null);
-    const { code, error } = (body ?? {}) as { code?: unknown; error?: unknown };
-    throw new HttpProblem(response.status, typeof code === "string" ? code : "", typeof error === "string" ? error : "");
+    const { code, error } = asRecord(body);
+    throw new HttpProblem(response.status, asText(code), asText(error));
   }
 }
 

@@ -99,8 +99,7 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSigna
       return place(bubbles, { ...user(item.id), text, status: text === "" ? "live" : "done" }, previous);
     }
     case "agent_item_truncated":
-      if (event.transcript === null) return change(bubbles, known(bubbles, event.item_id), () => ({ status: "cut" }));
-      return change(bubbles, known(bubbles, event.item_id), () => ({ text: event.transcript ?? "", status: "cut" }));
+      return change(bubbles, known(bubbles, event.item_id), ({ text }) => ({ text: event.transcript ?? text, status: "cut" }));
     case "agent_item_deleted":
       return change(bubbles, known(bubbles, event.item_id), () => ({ status: "deleted" }));
     default:

@@ -38,13 +38,9 @@ export class CallStorage {
     }
   }
 
-  /** Keeps the call; where the browser has no storage or no room, it ends with the page. */
-  save(call: KeptCall): void {
-    keep(this.#storage, this.#name, JSON.stringify(call));
-  }
-
-  forget(): void {
-    keep(this.#storage, this.#name, null);
+  /** Keeps the call, or none (null); where the browser has no storage or no room, it ends with the page. */
+  save(call: KeptCall | null): void {
+    keep(this.#storage, this.#name, call && JSON.stringify(call));
   }
 }
 

@@ -125,8 +125,7 @@ function show(opened: Call, sessionId: string): Call {
   opened.on("level", ({ side, rms }) => showLevel(side, rms));
   opened.on("resumeToken", (resumeToken) => {
     kept = resumeToken && { sessionId, resumeToken, captions: null, lastPlayed: null };
-    if (kept) storage.save(kept);
-    else storage.forget();
+    storage.save(kept);
   });
   opened.on("microphoneLost", () => notices.show("microphone", words.MICROPHONE_LOST));
   opened.on("closed", (closing) => void showClosing(closing));

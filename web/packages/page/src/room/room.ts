@@ -115,8 +115,7 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
   opened.voices?.on("level", ({ who, rms }) => lanes.tell(who, rms));
   opened.on("resumeToken", (resumeToken) => {
     kept = resumeToken && { sessionId, resumeToken, captions: null, lastPlayed: null };
-    if (kept) storage.save(kept);
-    else storage.forget();
+    storage.save(kept);
   });
   opened.on("microphoneLost", () => notices.show("microphone", MICROPHONE_LOST));
   opened.on("closed", (closing) => {

@@ -1,6 +1,6 @@
 /** The conversation of a room as bubbles: the author, and unplayed words struck through. */
 
-import { type ConfirmCard, makeConfirmCard } from "../view/confirm-card.ts";
+import { showQuestion } from "../view/confirm-card.ts";
 import { keepAtEnd, make, setText } from "../view/elements.ts";
 import { KeyedList, type Row } from "../view/keyed-list.ts";
 import type { Hues } from "./hues.ts";
@@ -50,7 +50,7 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
   words.append(heard, unheard);
   const mark = make("p", "mark");
   root.append(who, words, mark);
-  let card: ConfirmCard | null = null;
+  const ask = showQuestion(root, onAnswer);
   return {
     root,
     update: (turn) => {
@@ -68,19 +68,7 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
       words.classList.toggle("both", text !== "" && turn.unheard !== "");
       setText(mark, markOf(turn));
       mark.hidden = mark.textContent === "";
-      if (turn.status !== "asking") {
-        card?.root.remove();
-        card = null;
-      } else if (!card) {
-        const asked = { name: turn.name, input: turn.text };
-        const made = makeConfirmCard((confirmed) => {
-          made.update(asked, false);
-          onAnswer(turn, confirmed);
-        });
-        made.update(asked, true);
-        root.append(made.root);
-        card = made;
-      }
+      ask(turn);
     },
   };
 }

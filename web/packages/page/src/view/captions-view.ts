@@ -1,21 +1,17 @@
 /** Draws the captions as bubbles; keeps an element for each bubble and writes only what changed. */
 
 import { type Bubble, type Captions, type Latency, visibleBubbles } from "../captions.ts";
-import { type ConfirmCard, makeConfirmCard } from "./confirm-card.ts";
+import { showQuestion } from "./confirm-card.ts";
 import { keepAtEnd, make, setText } from "./elements.ts";
+import { KeyedList, type Row } from "./keyed-list.ts";
 
 const WAITING = "…";
 const FIXED_SPACE = "\u00a0";
 /** A line may break behind the dot only. */
 const SEPARATOR = `${FIXED_SPACE}· `;
 
-interface Row {
-  readonly root: HTMLElement;
-  readonly who: HTMLElement;
-  readonly text: HTMLElement;
-  readonly mark: HTMLElement;
-  latency: HTMLElement | null;
-  card: ConfirmCard | null;
+interface Caption extends Bubble {
+  readonly latency: Latency | undefined;
 }
 
 /** Receives the user's answer to a tool that asks. */
@@ -24,72 +20,48 @@ export type AnswerHandler = (asking: Bubble, confirmed: boolean) => void;
 export class CaptionsView {
   readonly #empty: HTMLElement;
   readonly #toEnd: () => void;
-  readonly #onAnswer: AnswerHandler;
-  readonly #rows = new Map<string, Row>();
+  readonly #list: KeyedList<Caption>;
 
   /** `empty` is shown inside `box` while there is nothing to read. */
   constructor(box: HTMLElement, empty: HTMLElement, onAnswer: AnswerHandler) {
     this.#empty = empty;
     this.#toEnd = keepAtEnd(box);
-    this.#onAnswer = onAnswer;
+    this.#list = new KeyedList<Caption>(box, ({ id }) => id, (caption) => makeRow(caption, onAnswer));
   }
 
   render(captions: Captions): void {
     const bubbles = visibleBubbles(captions);
-    const shown = new Set(bubbles.map(({ id }) => id));
     this.#empty.hidden = bubbles.length > 0;
-    for (const [id, row] of this.#rows) {
-      if (shown.has(id)) continue;
-      row.root.remove();
-      this.#rows.delete(id);
-    }
-    let before: Element = this.#empty;
-    for (const bubble of bubbles) {
-      const row = this.#row(bubble);
-      fill(row, bubble, bubble.responseId === null ? undefined : captions.latencies[bubble.responseId]);
-      this.#ask(row, bubble);
-      if (before.nextElementSibling !== row.root) before.after(row.root);
-      before = row.root;
-    }
+    this.#list.update(bubbles.map((bubble) => ({ ...bubble, latency: captions.latencies[bubble.responseId ?? ""] })));
     this.#toEnd();
-  }
-
-  #row({ id, side }: Bubble): Row {
-    const known = this.#rows.get(id);
-    if (known) return known;
-    const root = make("article", `bubble ${side}`);
-    const row: Row = { root, who: make("h2", "who"), text: make("p", "words"), mark: make("p", "mark"), latency: null, card: null };
-    root.append(row.who, row.text, row.mark);
-    this.#rows.set(id, row);
-    return row;
-  }
-
-  /** Shows the question while it is open; it is answered once. */
-  #ask(row: Row, bubble: Bubble): void {
-    if (bubble.status !== "asking") {
-      row.card?.root.remove();
-      row.card = null;
-    } else if (!row.card) {
-      const asked = { name: bubble.name, input: bubble.text };
-      const card = makeConfirmCard((confirmed) => {
-        card.update(asked, false);
-        this.#onAnswer(bubble, confirmed);
-      });
-      card.update(asked, true);
-      row.root.append(card.root);
-      row.card = card;
-    }
   }
 }
 
-function fill(row: Row, bubble: Bubble, latency: Latency | undefined): void {
-  row.root.dataset["status"] = bubble.status;
-  row.root.setAttribute("aria-busy", String(bubble.status === "live"));
-  setText(row.who, bubble.side === "user" ? "You" : bubble.side === "tool" ? `Tool ${bubble.name}` : bubble.name || "Agent");
-  setText(row.text, bubble.status === "asking" ? "" : bubble.text || (bubble.status === "live" ? WAITING : ""));
-  setText(row.mark, markOf(bubble));
-  row.mark.hidden = row.mark.textContent === "";
-  if (latency && !row.latency && bubble.side === "agent") row.root.append((row.latency = latencyBar(latency)));
+function makeRow({ side }: Caption, onAnswer: AnswerHandler): Row<Caption> {
+  const root = make("article", `bubble ${side}`);
+  const who = make("h2", "who");
+  const words = make("p", "words");
+  const mark = make("p", "mark");
+  root.append(who, words, mark);
+  const ask = showQuestion(root, onAnswer);
+  let hasLatency = false;
+  return {
+    root,
+    update(caption) {
+      const { name, status, text, latency } = caption;
+      root.dataset["status"] = status;
+      root.setAttribute("aria-busy", String(status === "live"));
+      setText(who, side === "user" ? "You" : side === "tool" ? `Tool ${name}` : name || "Agent");
+      setText(words, status === "asking" ? "" : text || (status === "live" ? WAITING : ""));
+      setText(mark, markOf(caption));
+      mark.hidden = mark.textContent === "";
+      if (latency && !hasLatency && side === "agent") {
+        hasLatency = true;
+        root.append(latencyBar(latency));
+      }
+      ask(caption);
+    },
+  };
 }
 
 function markOf({ status }: Bubble): string {

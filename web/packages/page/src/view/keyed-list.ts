@@ -6,7 +6,7 @@ export interface Row<Item> {
   update(item: Item): void;
 }
 
-/** Keeps an element in `box` for each item, in the items' order; nothing else may be in there. */
+/** Keeps an element in `box` for each item, in the items' order and before anything else in there. */
 export class KeyedList<Item> {
   readonly #box: Element;
   readonly #keyOf: (item: Item, place: number) => string;
