@@ -13,6 +13,7 @@ import pybase64
 
 from realtime.dialects.weight import MAX_TEXT_CHARS, too_long
 from realtime.errors import ClientError
+from realtime.event.base import MAX_ITEM_ID_CHARS
 
 Json = dict[str, Any]
 
@@ -36,6 +37,13 @@ def bytes_of(data: str, param: str, message: str | None = None) -> bytes:
         return pybase64.b64decode(data, validate=True)
     except ValueError as error:
         raise invalid(message or f"Invalid '{param}': it is not valid base64.", param) from error
+
+
+def check_id(item_id: str | None) -> None:
+    """Raises Refusal for an id that is too long to keep."""
+    if item_id is not None and len(item_id) > MAX_ITEM_ID_CHARS:
+        message = f"An item's id has at most {MAX_ITEM_ID_CHARS} characters."
+        raise Refusal(message, code="string_above_max_length", param="item.id")
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):

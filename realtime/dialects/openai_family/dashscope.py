@@ -148,7 +148,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
         return self._detects and bool(self._session["turn_detection"]["interrupt_response"])
 
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
-        self._check_id(wire.id)
+        client.check_id(wire.id)
         if wire.id is not None and wire.id in self._items:
             raise invalid(f"An item with id '{wire.id}' already exists.", "item.id")
         if wire.type == "function_call_output":

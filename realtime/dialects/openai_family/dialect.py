@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 from realtime.agent.responses import RESPONSE_REFUSED
@@ -16,7 +17,7 @@ from realtime.dialects.openai_family.openai_listener import FollowingListener
 from realtime.dialects.openai_family.replies import Replies, Running
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import MAX_ITEM_ID_CHARS, Item
+from realtime.event.base import Item
 from realtime.message import ToolResultBlock
 from realtime.runtime import Runtime
 
@@ -37,8 +38,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
 
     def __init__(self, runtime: Runtime, session: Json) -> None:
         self._new_id = runtime.new_id
-        self._event_head = runtime.new_id("event")
-        self._events = 0
+        self._new_event_id = _numbered(runtime.new_id("event"))
         self._replies: R = self._make_replies()
         self._listener: L | None = None
         self._session = session
@@ -92,16 +92,6 @@ class FamilyDialect(ABC, Generic[F, R, L]):
             return None
         param, self._params = self._params[1], None
         return param
-
-    @staticmethod
-    def _check_id(item_id: str | None) -> None:
-        """Raises Refusal for an id that is too long to keep."""
-        if item_id is not None and len(item_id) > MAX_ITEM_ID_CHARS:
-            raise Refusal(
-                f"An item's id has at most {MAX_ITEM_ID_CHARS} characters.",
-                code="string_above_max_length",
-                param="item.id",
-            )
 
     def _retrieve(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
         if item_id in self._ghosts:
@@ -292,10 +282,6 @@ class FamilyDialect(ABC, Generic[F, R, L]):
             case _:
                 return self._told_of_input(event)
 
-    def _new_event_id(self) -> str:
-        self._events += 1
-        return f"{self._event_head}{self._events:06d}"
-
     # -- what differs ----------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -331,3 +317,9 @@ class FamilyDialect(ABC, Generic[F, R, L]):
 
     @abstractmethod
     def _frame(self, kind: str, **fields: Any) -> str: ...
+
+
+def _numbered(head: str) -> Callable[[], str]:
+    """Makes ids that begin alike and count up."""
+    numbers = count(1)
+    return lambda: f"{head}{next(numbers):06d}"

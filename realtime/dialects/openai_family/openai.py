@@ -140,7 +140,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         return self._session["audio"]["input"]["turn_detection"] is not None
 
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
-        self._check_id(wire.id)
+        client.check_id(wire.id)
         call_id = self._call_id(wire.call_id or "")
         if wire.id is not None and wire.id in self._items:
             raise Refusal(
