@@ -362,8 +362,6 @@ class Ledger:
 class ServiceLedger:
     """What one provider connection is at work on."""
 
-    __slots__ = ("_asked_at", "_is_cancelling", "_running")
-
     def __init__(self) -> None:
         self._asked_at: float | None = None
         """Since when a requested response has not begun."""
@@ -429,40 +427,48 @@ class Passed(StrEnum):
     ALL = "all"
 
 
+@dataclass(slots=True)
+class _OpenInRoom:
+    """A response whose end the room has not passed on."""
+
+    solicited: bool
+    """Whether the room had asked for it."""
+    dropped: bool = False
+    """Whether the agent lost the floor within it."""
+
+
 class RoomLedger:
     """What a room has passed on of one agent's responses.
 
     A response stays open here until the room has passed on its end, which for a cut one is after the model's end.
     """
 
-    __slots__ = ("_dropped", "_open", "_unsolicited", "has_failed", "is_requested")
-
     def __init__(self) -> None:
         self.is_requested = False
         """Whether the agent was asked for a response that has not begun."""
         self.has_failed = False
         """Whether the last response of this turn failed at its provider."""
-        self._open: set[str] = set()
-        self._dropped: set[str] = set()
-        self._unsolicited: set[str] = set()
+        self._open: dict[str, _OpenInRoom] = {}
 
     @property
     def is_running(self) -> bool:
         """Whether a response is open that was not dropped."""
-        return bool(self._open - self._dropped)
+        return any(not one.dropped for one in self._open.values())
 
     @property
     def is_saying(self) -> bool:
         """Whether a response of this turn is open."""
-        return bool(self._open - self._dropped - self._unsolicited)
+        return any(one.solicited and not one.dropped for one in self._open.values())
 
     def is_unsolicited(self, response_id: str | None) -> bool:
         """Whether the room had not asked for this response."""
-        return response_id in self._unsolicited
+        one = self._open.get(response_id or "")
+        return one is not None and not one.solicited
 
     def is_dropped(self, response_id: str | None) -> bool:
         """Whether the agent lost the floor within this response."""
-        return response_id in self._dropped
+        one = self._open.get(response_id or "")
+        return one is not None and one.dropped
 
     def new_turn(self) -> None:
         """The agent takes the floor."""
@@ -474,24 +480,21 @@ class RoomLedger:
 
     def begin(self, response_id: str, *, solicited: bool) -> None:
         """A response begins."""
-        self._open.add(response_id)
+        self._open[response_id] = _OpenInRoom(solicited)
         if solicited:
             self.is_requested = False
-        else:
-            self._unsolicited.add(response_id)
 
     def drop_open(self) -> None:
         """The agent loses the floor."""
-        self._dropped |= self._open
+        for one in self._open.values():
+            one.dropped = True
 
     def end(self, response_id: str) -> Passed:
         """A response ends; returns what the room has passed on of it."""
-        if response_id not in self._open:
+        one = self._open.pop(response_id, None)
+        if one is None or not one.solicited:
             return Passed.NOTHING
-        unsolicited, dropped = response_id in self._unsolicited, response_id in self._dropped
-        for responses in (self._open, self._unsolicited, self._dropped):
-            responses.discard(response_id)
-        return Passed.NOTHING if unsolicited else Passed.UP_TO_DROP if dropped else Passed.ALL
+        return Passed.UP_TO_DROP if one.dropped else Passed.ALL
 
     def fail(self, *, failed: bool = True) -> None:
         """Note whether the last response failed at its provider."""
@@ -499,5 +502,4 @@ class RoomLedger:
 
     def clear(self) -> None:
         """The model was lost, and its responses with it."""
-        for responses in (self._open, self._unsolicited, self._dropped):
-            responses.clear()
+        self._open.clear()
