@@ -28,7 +28,7 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item, ResponseOverrides
 from realtime.event.config import SessionConfig, TurnAuthority
-from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.message import ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.model.voices import voice_here
 from realtime.turn.machine import Action, Signal, State, Turn
@@ -142,7 +142,7 @@ class Controller:
                 self._cancel(event.response_id)
             case c.ClientToolResultEvent(confirmed=bool(confirmed)):
                 words = ToolResultBlock(id=event.id, name=event.name, output=event.output).output_text()
-                self.confirm(event.id, confirmed, words=words, changed=event.tool_call)
+                self.responses.confirm(event.id, confirmed, words=words, changed=event.tool_call)
             case c.ClientToolResultEvent():
                 self._answer_tool(event)
             case c.ClientItemCreateEvent():
@@ -259,11 +259,6 @@ class Controller:
         if not self._tools.answer_tool(result):
             raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
         self.responses.answered_by_client(event.id, event.item_id)
-
-    def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> None:
-        """Run or refuse a call that asks for consent. Raises ClientError if none of this id does."""
-        if not self.responses.confirm(call_id, confirmed, words=words, changed=changed):
-            raise ClientError(f"no tool call with the id {call_id!r} asks for consent", code="unknown_tool_call")
 
     def tool_done(self, result: ToolResultBlock) -> None:
         """A tool has returned, failed or was cancelled."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from realtime.agent.input import Detector
-from realtime.audio.endpoint import SILENCE_MS
+from realtime.audio.endpoint import SILENCE_MS, Endpoint, EndpointConfig
 from realtime.errors import UsageError
 from realtime.event.config import TurnDetection
 
@@ -30,7 +30,6 @@ def load_silero() -> None:
 
 def silero_detector(wanted: TurnDetection) -> Detector:
     """Make the server's detector. Raises UsageError where its parts are not installed."""
-    from realtime.audio.endpoint import Endpoint, EndpointConfig
     from realtime.audio.vad import VadUnavailable, shared_silero
 
     config = EndpointConfig(keep_audio=False, silence_ms=silence_ms_of(wanted))

@@ -18,6 +18,7 @@ from realtime.agent.context import Context
 from realtime.agent.open_responses import OpenResponse, Part, ThinkingEvent
 from realtime.agent.reply_items import ReplyItems
 from realtime.agent.tools import ToolRunner
+from realtime.errors import ClientError
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
@@ -391,27 +392,27 @@ class Responses:
         self._tools.start_tool(call)
         return True
 
-    def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> bool:
-        """Run or refuse a call that asks for consent; False if none of this id does.
+    def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> None:
+        """Run or refuse a call that asks for consent. Raises ClientError if none of this id does.
 
         It may run `changed`; a refusal may have a reason in `words`.
         """
         item_id, call = self._questions.get(call_id, ("", None))
+        nothing_asks = ClientError(f"no tool call with the id {call_id!r} asks for consent", code="unknown_tool_call")
         if call is None:
-            return False
+            raise nothing_asks
         allowed = msgspec.structs.replace(call, state=ToolCallState.ALLOWED)
         if changed is not None:
             allowed = msgspec.structs.replace(allowed, name=changed.name, input=changed.input)
         refusal = f"{REFUSED}{f': {words}' if words else ''}"
         if not self._tools.confirm_tool(call_id, allowed if confirmed else refusal):
-            return False
+            raise nothing_asks
         del self._questions[call_id]
         if confirmed:
             item = Item(id=item_id, type="tool_call", tool_call=allowed)
             if item_id in self._conversation:
                 self._conversation.add(item)
             self._context.item_done(item)
-        return True
 
     def is_taken(self, item_id: str) -> bool:
         """Whether a result that is on its way will have this id."""

@@ -180,7 +180,7 @@ class AgentRun:
         controller = self.controller
         if answer.rules:
             raise UsageError("permission rules are not kept: answer each call", code="unsupported_rules")
-        controller.confirm(answer.tool_call.id, answer.confirmed, changed=answer.tool_call)
+        controller.responses.confirm(answer.tool_call.id, answer.confirmed, changed=answer.tool_call)
 
     def audio_stopped(self) -> None:
         """The client sends no audio in the middle of a turn: end the turn."""
