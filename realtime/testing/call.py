@@ -58,7 +58,8 @@ always the agent's own."""
 M = TypeVar("M", bound=RealtimeModel)
 OnStep = Callable[[int, float], None]
 """Receives a step's number, from 1, and the ms of the call."""
-Passed = tuple[float, Direction, str, Frame]
+Leg = Literal["client", "model"]
+Passed = tuple[float, Leg, Direction, str, Frame]
 """A frame: loop time, direction seen from the server, name of user or agent."""
 
 AGENT = "Friday"
@@ -133,11 +134,10 @@ async def _play(
     settings = settings or ServerSettings(
         limits=Limits(grace_s=case.grace_s), drain_s=0.0, endpoints=(), lists_calls=False
     )
-    wire: list[Passed] = []
     person = case.users[0]
 
     def note(direction: Direction, frame: Frame) -> None:
-        wire.append((loop.time(), direction, person.name, frame))
+        stage.frames.append((loop.time(), "client", direction, person.name, frame))
 
     async with serving(stage.make_agent, settings, runtime) as app:
         app.state.calls.on_call.append(stage.follow)
@@ -175,7 +175,7 @@ async def _play(
             spoken=tuple(user.spoken),
             played=tuple(page.played()),
             marks=tuple(user.marks),
-            frames=_frames(page, wire, stage.model_frames, stage.secrets),
+            frames=_frames(page, stage.frames, stage.secrets),
             late_samples=page.ear.late_samples,
             wall_s=time.perf_counter() - began_s,
             folder=where,
@@ -243,8 +243,8 @@ class _Stage:
     models: list[RealtimeModel] = field(default_factory=list)
     """The models of the agents, each once."""
     toolkits: list[TestToolkit] = field(default_factory=list)
-    model_frames: list[Passed] = field(default_factory=list)
-    """Frames between agents and their providers: (loop time, direction, agent, frame)."""
+    frames: list[Passed] = field(default_factory=list)
+    """The frames of the user and of the agents' models, in order."""
     on_model: Callable[[RealtimeModel], None] = lambda _: None
     """Called with the model of each agent, before it speaks."""
     failure: CaseError | None = None
@@ -318,7 +318,7 @@ class _Stage:
         now = asyncio.get_running_loop().time
         listening = cast(Any, copy.copy(model))
         listening.tap = both(
-            lambda direction, frame, _: self.model_frames.append((now(), direction, name, frame)), listening.tap
+            lambda direction, frame, _: self.frames.append((now(), "model", direction, name, frame)), listening.tap
         )
         return cast(RealtimeModel, listening)
 
@@ -362,21 +362,16 @@ class _Stage:
             replay.check()
 
 
-def _frames(
-    page: Page, wire: list[Passed], model_frames: list[Passed], secrets: Iterable[str]
-) -> tuple[WireFrame, ...]:
-    """Return all frames in order of time."""
+def _frames(page: Page, passed: Sequence[Passed], secrets: Iterable[str]) -> tuple[WireFrame, ...]:
+    """Return the frames as a report shows them."""
     scrubber = Scrubber((*secrets, *keys_of_environment()))
-    passed: list[tuple[Literal["client", "model"], Passed]] = [("client", one) for one in wire]
-    passed += [("model", one) for one in model_frames]
-    passed.sort(key=lambda pair: pair[1][0])
     return tuple(
         WireFrame(page.ms(at_s), leg, direction, who, _shown(leg, frame, scrubber))
-        for leg, (at_s, direction, who, frame) in passed
+        for at_s, leg, direction, who, frame in passed
     )
 
 
-def _shown(leg: Literal["client", "model"], frame: Frame, scrubber: Scrubber) -> str:
+def _shown(leg: Leg, frame: Frame, scrubber: Scrubber) -> str:
     """Return a frame for a report: without audio, without secrets."""
     if leg == "client":
         if isinstance(frame, bytes):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
@@ -32,8 +32,6 @@ AUDIO_SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".pcm", ".raw"})
 
 _USER_NAME = re.compile(r"[^/?#%\\\x00-\x1f\x7f]{1,100}")
 """Names that can be a part of a path."""
-
-T = TypeVar("T")
 
 
 class Person(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -121,7 +119,11 @@ def read_case(folder: Path) -> Case:
             "Export the call again, or use the release that wrote it.",
             place="version",
         )
-    case = _decode(text, Case, file)
+    try:
+        case = msgspec.json.decode(text, type=Case)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        raise CaseError(file, problem, "Correct it there.", place=place.strip("`.") or "top level") from None
     check_case(case, file)
     return case if case.name else msgspec.structs.replace(case, name=folder.name)
 
@@ -173,14 +175,6 @@ def _version(text: bytes, file: Path) -> object:
     if not isinstance(whole, dict):
         raise CaseError(file, "not a JSON object", "A case is an object with users.")
     return whole.get("version", VERSION)
-
-
-def _decode(text: bytes, kind: type[T], file: Path) -> T:
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `$")
-        raise CaseError(file, problem, "Correct it there.", place=place.strip("`.") or "top level") from None
 
 
 def _line(text: bytes, error: str) -> str:

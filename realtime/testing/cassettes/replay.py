@@ -138,7 +138,9 @@ class _Leg:
         self._lines = [(index, replay.cassette.lines[index]) for index in plan[1:]]
         self._speaks = [_is_ours(line) and is_speech(_body(line)) for _, line in self._lines]
         self._controls = [
-            n for n, (_, line) in enumerate(self._lines) if _is_ours(line) and _is_frame(line) and not self._speaks[n]
+            n
+            for n, (_, line) in enumerate(self._lines)
+            if isinstance(line, FrameLine) and _is_ours(line) and not self._speaks[n]
         ]
         """The sent lines of this leg without microphone audio."""
         self._spoken_ms = self._positions()
@@ -282,7 +284,7 @@ class _Leg:
             _, line = self._lines[self._at]
             due_s = self._anchor_s + (line.at_ms - self._anchor_ms) / 1000
             if _is_ours(line):
-                if not _is_frame(line) or not self._passes(self._at, line.at_ms, due_s):
+                if not isinstance(line, FrameLine) or not self._passes(self._at, line.at_ms, due_s):
                     return
                 self._at += 1
             elif due_s > self._loop.time() + _INSTANT_S:
@@ -422,10 +424,6 @@ def recorded_model(
     for a cassette that cannot be played.
     """
     return RecordedModel(read_cassette(path), Rules(strict, audio, position_ms, patience_s), options)
-
-
-def _is_frame(line: Line) -> bool:
-    return isinstance(line, FrameLine)
 
 
 def _is_ours(line: Line) -> bool:

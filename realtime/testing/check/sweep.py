@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +122,8 @@ async def barge_in_sweep(
         raise ValueError(f"every_ms has to be positive, not {every_ms}")
     case, where = load_case(source) if isinstance(source, str | Path) else (source, Path.cwd())
     where = where if folder is None else Path(folder)
-    once = play_once or partial(_play, {"frames": False, **options})
+    options = {"frames": False, **options}
+    once: PlayOnce = play_once or (lambda case, folder: play(case, folder=folder, **options))
     before, speech = _script(case, where, reply, speech)
     case = _able_to_answer(case, where)
     whole = await once(_with_steps(case, (*before, WaitUntilHeard())), where)
@@ -141,10 +141,6 @@ async def barge_in_sweep(
             continue
         failures += [SweepFailure(after_ms, error, record) for error in _broken(Run(record), checks)]
     return Sweep(case.name, length_ms, tuple(places_ms), tuple(failures))
-
-
-async def _play(options: dict[str, Any], case: Case, folder: Path) -> CallRecord:
-    return await play(case, folder=folder, **options)
 
 
 def _script(case: Case, where: Path, reply: int, speech: Speak | None) -> tuple[tuple[Step, ...], Speak]:

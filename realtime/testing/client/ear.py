@@ -30,6 +30,7 @@ class Speech:
     acked_ms: int = 0
 
 
+@dataclass(slots=True, kw_only=True)
 class Ear:
     """Plays the agents' items in real time, on the running loop.
 
@@ -37,33 +38,23 @@ class Ear:
     `can_report`, and after a flush. `aligned` says that the model gives each piece of words right before its audio.
     """
 
-    def __init__(
-        self,
-        *,
-        aligned: bool,
-        reports: bool,
-        can_report: Callable[[], bool],
-        acknowledge: Callable[[str, int, bool], None],
-    ) -> None:
-        self.aligned = aligned
-        self.speech: dict[str, Speech] = {}
-        """The agents' speech, by item."""
-        self.late_samples = 0
-        """Samples of items that came after their flush."""
-        self.missing_samples = 0
-        """Samples that never came, although later ones did."""
-        self.next_report_s = 0.0
-        """The loop's time of the next report."""
-        self._reports = reports
-        self._can_report = can_report
-        self._acknowledge = acknowledge
-        self._loop = asyncio.get_running_loop()
-        self._speaker = Speaker()
-        self._ending: list[Speech] = []
-        """Items that are complete but not heard to the end."""
-        self._end_timer: asyncio.TimerHandle | None = None
-        self.sounding = self._speaker.sounding
-        self.runs = self._speaker.runs
+    aligned: bool
+    reports: bool
+    can_report: Callable[[], bool]
+    acknowledge: Callable[[str, int, bool], None]
+    speaker: Speaker = field(default_factory=Speaker)
+    speech: dict[str, Speech] = field(default_factory=dict)
+    """The agents' speech, by item."""
+    late_samples: int = 0
+    """Samples of items that came after their flush."""
+    missing_samples: int = 0
+    """Samples that never came, although later ones did."""
+    next_report_s: float = 0.0
+    """The loop's time of the next report."""
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    _ending: list[Speech] = field(default_factory=list)
+    """Items that are complete but not heard to the end."""
+    _end_timer: asyncio.TimerHandle | None = None
 
     def item(self, event: Mapping[str, Any]) -> Speech:
         """Return the item that an event names, which may be new."""
@@ -95,7 +86,7 @@ class Ear:
         if speech.flushed:
             self.late_samples += n_samples
         else:
-            self._speaker.play(speech.item_id, offset, pcm, self._loop.time())
+            self.speaker.play(speech.item_id, offset, pcm, self._loop.time())
         return offset, n_samples
 
     def flush(self, item_id: str | None) -> bool:
@@ -105,9 +96,9 @@ class Ear:
         hit = [one for one in named if not one.flushed and not (one.complete and self.is_rendered(one))]
         for one in hit:
             one.flushed = True
-        self._speaker.flush([one.item_id for one in hit], now)
+        self.speaker.flush([one.item_id for one in hit], now)
         for one in hit:
-            if one.received and self._reports:
+            if one.received and self.reports:
                 # Audio on its way to the ear will still be heard: the acknowledgement of a flush includes it.
                 heard_ms = self.position_ms(one.item_id, now + OUTPUT_LATENCY_S)
                 self._loop.call_soon(self._report, one, heard_ms, True)
@@ -116,24 +107,24 @@ class Ear:
 
     def is_rendered(self, speech: Speech) -> bool:
         """Whether all its audio has left the page; the ear may not have it yet."""
-        ends_at = self._speaker.ends_at([speech.item_id])
+        ends_at = self.speaker.ends_at([speech.item_id])
         return ends_at is not None and ends_at - OUTPUT_LATENCY_S <= self._loop.time()
 
     def complete(self, speech: Speech) -> None:
         """Note that no more audio of the item will come."""
         if not speech.complete:
             speech.complete = speech.words.audio_complete = True
-            if speech.received and self._reports:
+            if speech.received and self.reports:
                 self._ending.append(speech)
                 self._set_end_timer()
 
     def pause(self) -> None:
         """Stop playing; all audio waits for `resume`."""
-        self._speaker.pause(self._loop.time())
+        self.speaker.pause(self._loop.time())
 
     def resume(self) -> None:
         """Continue where `pause` stopped."""
-        self._speaker.resume(self._loop.time())
+        self.speaker.resume(self._loop.time())
         self._set_end_timer()
 
     def close(self) -> None:
@@ -147,28 +138,28 @@ class Ear:
     def heard_ms(self, *items: str) -> float:
         """Return the ms of these items together that have been heard."""
         now = self._loop.time()
-        return sum(self._speaker.heard(item_id, now) for item_id in items) * 1000 / OUTPUT_HZ
+        return sum(self.speaker.heard(item_id, now) for item_id in items) * 1000 / OUTPUT_HZ
 
     def heard_at(self, items: Iterable[str], ms: float) -> float | None:
         """Return the loop's time when this much of these items is heard; None if not queued."""
-        return self._speaker.heard_at(items, round(ms * OUTPUT_HZ / 1000))
+        return self.speaker.heard_at(items, round(ms * OUTPUT_HZ / 1000))
 
     @property
     def silent_at(self) -> float | None:
         """The loop's time when all received audio has been heard; None while the speaker waits."""
-        return self._speaker.ends_at()
+        return self.speaker.ends_at()
 
     def position_ms(self, item_id: str, now: float) -> int:
         """Return the ms of the item heard by `now`: a whole number."""
-        return self._speaker.heard(item_id, now) * 1000 // OUTPUT_HZ
+        return self.speaker.heard(item_id, now) * 1000 // OUTPUT_HZ
 
     def report(self) -> tuple[str | None, int]:
         """Return the audible item and its heard ms; None before the next report is due."""
         now = self._loop.time()
         # Times are sums of fractions: in two runs of one call the same report is due at the same frame.
-        if now < self.next_report_s - 1e-6 or not self._reports:
+        if now < self.next_report_s - 1e-6 or not self.reports:
             return None, 0
-        item_id = self._speaker.sounding(now)
+        item_id = self.speaker.sounding(now)
         if item_id is None:
             return None, 0
         speech, heard_ms = self.speech[item_id], self.position_ms(item_id, now)
@@ -180,13 +171,13 @@ class Ear:
 
     def _report(self, speech: Speech, heard_ms: int, flushed: bool = False) -> None:
         speech.acked_ms = heard_ms
-        self._acknowledge(speech.item_id, heard_ms, flushed)
+        self.acknowledge(speech.item_id, heard_ms, flushed)
 
     def _set_end_timer(self) -> None:
         """Set the timer for the next end of a complete item."""
         self.close()
         self._ending = [one for one in self._ending if not one.flushed]
-        ends = [at for at in (self._speaker.ends_at([one.item_id]) for one in self._ending) if at is not None]
+        ends = [at for at in (self.speaker.ends_at([one.item_id]) for one in self._ending) if at is not None]
         if ends:
             self._end_timer = self._loop.call_at(max(min(ends), self._loop.time()), self._end_items)
 
@@ -195,10 +186,10 @@ class Ear:
         now = self._loop.time()
         still: list[Speech] = []
         for one in self._ending:
-            at = self._speaker.ends_at([one.item_id])
+            at = self.speaker.ends_at([one.item_id])
             if at is None or at > now + 1e-9:
                 still.append(one)
-            elif self._can_report():
+            elif self.can_report():
                 self._report(one, self.position_ms(one.item_id, now))
         self._ending = still
         self._set_end_timer()

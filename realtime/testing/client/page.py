@@ -213,7 +213,7 @@ class Page:
         self.closed_with = None
         ask: Event = {"type": "client_session_resume", "token": self._token, "last_seq": self._last_seq}
         now = self._loop.time()
-        sounding = self.ear.sounding(now)
+        sounding = self.ear.speaker.sounding(now)
         if sounding is not None:
             ask |= {"played_item_id": sounding, "played_ms": self.ear.position_ms(sounding, now)}
         await self._connect(ask, "asking")
@@ -365,7 +365,7 @@ class Page:
         """Return every stretch of speech that was heard, in order. Complete once the page is silent."""
         return [
             Played(self.name, item_id, at * 1000 / OUTPUT_HZ, self.ms(from_s), len(pcm) / 2 * 1000 / OUTPUT_HZ)
-            for item_id, at, from_s, pcm in self.ear.runs()
+            for item_id, at, from_s, pcm in self.ear.speaker.runs()
             if pcm
         ]
 
@@ -373,7 +373,7 @@ class Page:
         """Return the user's audio, and the heard audio of each agent."""
         silence = bytes(max(0, round(self.ms(self._hears_from_s) * INPUT_HZ / 1000)) * SAMPLE_BYTES)
         by_agent: dict[str, bytearray] = {}
-        for item_id, _, from_s, pcm in self.ear.runs():
+        for item_id, _, from_s, pcm in self.ear.speaker.runs():
             track = by_agent.setdefault(self.ear.speech[item_id].agent, bytearray())
             begin = round(self.ms(from_s) * OUTPUT_HZ / 1000) * SAMPLE_BYTES
             track.extend(bytes(max(0, begin - len(track))))

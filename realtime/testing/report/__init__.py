@@ -80,13 +80,9 @@ def write_report(
     made = Path(path)
     made.parent.mkdir(parents=True, exist_ok=True)
     made.write_text(_page(title, data, "\n\n\n".join(texts)), encoding="utf-8", errors="replace", newline="\n")
-    made.with_suffix(".json").write_bytes(_readable(Digest(VERSION, digests)))
+    kept = json.dumps(msgspec.to_builtins(Digest(VERSION, digests)), ensure_ascii=False, indent=1) + "\n"
+    made.with_suffix(".json").write_text(kept, encoding="utf-8", errors="replace", newline="\n")
     return made
-
-
-def _readable(kept: Digest) -> bytes:
-    text = json.dumps(msgspec.to_builtins(kept), ensure_ascii=False, indent=1) + "\n"
-    return text.encode("utf-8", "replace")
 
 
 def _page(title: str, data: Mapping[str, Any], text: str) -> str:
