@@ -5,7 +5,7 @@
 writes the cases. `--sound` also speaks the clips of fixtures/calls/audio anew, `--accept` plays the cases and keeps
 what comes as accepted (look at the diff!), `--mutants` finds which of them notices which mistake in the turn table.
 
-What happens in each stands in tools/call_situations.py and tools/call_situations_turn.py.
+What happens in each stands in tools/call_situations*.py.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import msgspec
 from call_situations import Situation, situations
+from call_situations_talk_over import talk_over_situations
 from call_situations_turn import turn_situations
 
 from realtime.testing.cases.case import LOG_FILE, write_case
@@ -91,7 +92,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.sound:
         speak()
-    made = {one.case.name: one for one in (*situations(), *turn_situations())}
+    made = {one.case.name: one for one in (*situations(), *turn_situations(), *talk_over_situations())}
     for name in set(names()) - set(made):
         shutil.rmtree(FOLDER / name)
     for situation in made.values():
