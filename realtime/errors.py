@@ -41,8 +41,6 @@ class RealtimeError(Exception):
 class UsageError(RealtimeError):
     """The program that uses this package made a mistake. Clients never see its details."""
 
-    fault = "server"
-
     def __init__(self, message: str, *, code: str = "usage_error") -> None:
         super().__init__(message, code=code)
 

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from realtime.call.session import Session
@@ -22,34 +23,34 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, eq=False)
 class Place:
     """Capacity reserved for one call before the call exists. `leave` is idempotent."""
 
-    def __init__(self, calls: Calls, address: str) -> None:
-        self._calls = calls
-        self._address = address
-        self._session: Session | None = None
-        self._left = False
+    calls: Calls
+    address: str
+    session: Session | None = None
+    has_left: bool = False
 
     def fill(self, session: Session) -> None:
         """Assign the call to this place."""
-        self._session = session
-        session.address = self._address
+        self.session = session
+        session.address = self.address
         session.on_ended.append(lambda _: self.leave())
-        self._calls.sessions[session.call_id] = session
-        self._calls.model = session.participant.describe()
-        for follow in self._calls.on_call:
+        self.calls.sessions[session.call_id] = session
+        self.calls.model = session.participant.describe()
+        for follow in self.calls.on_call:
             follow(session)
 
     def leave(self) -> None:
         """Release the place: the call has ended, or was never created."""
-        if self._left:
+        if self.has_left:
             return
-        self._left = True
-        if self._session is not None:
-            self._calls.sessions.pop(self._session.call_id, None)
-        self._calls.admission.leave(self)
-        self._calls.give_back(self._address)
+        self.has_left = True
+        if self.session is not None:
+            self.calls.sessions.pop(self.session.call_id, None)
+        self.calls.admission.load.left(self)
+        self.calls.give_back(self.address)
 
 
 class Calls:
@@ -76,8 +77,6 @@ class Calls:
         self.on_call: list[Callable[[Session], None]] = []
         """Callbacks that receive each call before anything has happened in it."""
         self.draining = False
-        self.total = 0
-        """Number of calls since the server started."""
         self.model: dict[str, Any] | None = None
         """The model description of the latest call's agent."""
         self.admission = Admission(Load(max_lag_ms, max_busy), lambda: self.running)
@@ -105,7 +104,9 @@ class Calls:
         """Reserve a place for one more call of this address. Raises ClientError where there is none."""
         if self.draining:
             raise ClientError("the server is about to stop and takes no new calls", code="draining", retryable=True)
-        if self._places[address] - self._deserted(address) >= self._max_per_address:
+        # Calls without a client do not prevent a new one.
+        deserted = [one for one in self.sessions.values() if one.address == address and one.is_deserted]
+        if self._places[address] - len(deserted) >= self._max_per_address:
             raise ClientError(
                 f"there are {self._max_per_address} calls from this address already: end one first",
                 code="too_many_calls",
@@ -114,9 +115,9 @@ class Calls:
         if self.running >= self._max_total:
             raise ClientError("the server is full: try again later", code="server_full", retryable=True)
         if self._places[address] >= self._max_per_address:
-            self._end_deserted(address)
+            # The one that waits longest ends: a client that opens and drops calls could else hold any number of them.
+            deserted[0].end_soon("listener_gone")
         self._places[address] += 1
-        self.total += 1
         self._empty.clear()
         return Place(self, address)
 
@@ -167,20 +168,6 @@ class Calls:
             yield
         finally:
             self._reviving.discard(call_id)
-
-    def _deserted(self, address: str) -> int:
-        """Count this address's calls without a client; they do not prevent a new one."""
-        return sum(1 for one in self.sessions.values() if one.address == address and one.is_deserted)
-
-    def _end_deserted(self, address: str) -> None:
-        """End this address's call that has waited longest for a client.
-
-        Otherwise a client that opens and drops calls could hold any number of them.
-        """
-        for one in self.sessions.values():
-            if one.address == address and one.is_deserted:
-                one.end_soon("listener_gone")
-                return
 
     def give_back(self, address: str) -> None:
         """See `Place.leave`."""

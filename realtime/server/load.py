@@ -182,7 +182,7 @@ class Admission:
     def enter(self, call: object, *, returns: bool = False) -> asyncio.Future[None] | None:
         """Admit a call: None at once, or a future that is done when the call may begin.
 
-        Raises Overloaded where it may not, and so does the future. `call` is the key for `leave`. A call that `returns`
+        Raises Overloaded where it may not, and so does the future. `call` is the key for `Load.left`. A call that `returns`
         from the store is always admitted: its user is in the middle of it, and the server had room for all of these
         when it was killed.
         """
@@ -206,10 +206,6 @@ class Admission:
                 admitted: asyncio.Future[None] = loop.create_future()
                 self._waiting.append((call, loop.time(), admitted))
                 return admitted
-
-    def leave(self, call: object) -> None:
-        """Forget a call that has ended or was never created."""
-        self.load.left(call)
 
     def _sample(self, loop: asyncio.AbstractEventLoop, due_s: float) -> None:
         now_s = loop.time()

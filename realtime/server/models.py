@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -46,8 +46,7 @@ class Models:
         self.routes = dict(routes or {})
         self.default = default or self.routes.get("*") or default_model(environment)
         self._environment = environment
-        self._opener = opener
-        self._open: OrderedDict[str, RealtimeModel] = OrderedDict()
+        self._open = lru_cache(MAX_OPEN)(opener)
         if "*" in self.routes and (behind := [*self.routes][[*self.routes].index("*") + 1 :]):
             raise UsageError(f"no name takes the route {behind[0]!r}: put it before '*'", code="unreachable_route")
         # Also those that only clients ask for: a mistake in the environment shows at the start.
@@ -83,13 +82,7 @@ class Models:
         """Return the model with this name, the same object while in use. Raises UsageError."""
         if len(name) > MAX_NAME_CHARS:
             raise UsageError("no model has a name that long", code="unknown_model")
-        model = self._open.get(name)
-        if model is None:
-            model = self._open[name] = self._opener(name)
-            if len(self._open) > MAX_OPEN:
-                self._open.popitem(last=False)
-        self._open.move_to_end(name)
-        return model
+        return self._open(name)
 
     def missing(self, name: str) -> str | None:
         """Return the environment variable that this model lacks; None: it is ready."""

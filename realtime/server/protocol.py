@@ -252,13 +252,10 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def shutdown(self) -> None:
         """See the base, which cannot close a socket that is already closing."""
-        if self._is_open() or not self.handshake_initiated:
+        if self.conn.state is _OPEN or not self.handshake_initiated:
             super().shutdown()
         else:
             self.transport.close()
-
-    def _is_open(self) -> bool:
-        return self.conn.state is _OPEN
 
     def _message(self, kind: int, payload: bytes) -> None:
         unread = self.queue.qsize()

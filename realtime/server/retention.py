@@ -29,9 +29,9 @@ class Rules:
     keep_s: float | None = None
     keep_bytes: int | None = None
 
-    def is_old(self, info: CallInfo, wall_now: float) -> bool:
-        """Whether the call ended too long ago to be kept."""
-        return self.keep_s is not None and (info.ended_at or info.created_at) < iso(wall_now - self.keep_s)
+    def is_past(self, when: str, wall_now: float) -> bool:
+        """Whether a call that ended at this time (ISO 8601) ended too long ago to be kept."""
+        return self.keep_s is not None and when < iso(wall_now - self.keep_s)
 
 
 def is_over(info: CallInfo, wall_now: float) -> bool:
@@ -89,10 +89,10 @@ class Retention:
             page = await self._archive.calls(None, after=after, limit=AT_ONCE, oldest_first=True)
             for info in page:
                 is_too_much = rules.keep_bytes is not None and total > rules.keep_bytes
-                if not is_too_much and not self._may_be_old(info, wall_now):
+                if not is_too_much and not rules.is_past(info.created_at, wall_now):
                     page = []  # nor is any later call old
                     break
-                if not (is_too_much or rules.is_old(info, wall_now)):
+                if not (is_too_much or rules.is_past(info.ended_at or info.created_at, wall_now)):
                     continue
                 n_bytes = await self._n_bytes(info.call_id)
                 if self._may_delete(info, wall_now):  # it may have been resumed meanwhile
@@ -105,9 +105,6 @@ class Retention:
         if deleted:
             logger.warning("calls that --keep-days and --keep-gb deleted: %d", deleted)
         return deleted
-
-    def _may_be_old(self, info: CallInfo, wall_now: float) -> bool:
-        return self._rules.keep_s is not None and info.created_at < iso(wall_now - self._rules.keep_s)
 
     def _may_delete(self, info: CallInfo, wall_now: float) -> bool:
         return info.call_id not in self._calls.sessions and is_over(info, wall_now)

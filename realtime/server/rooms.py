@@ -116,11 +116,13 @@ class Rooms:
         max_rooms: int = MAX_ROOMS,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._templates = {**templates}
-        if default is not None and default not in self._templates:
-            raise ValueError(f"there is no template {default!r}; there are {', '.join(self._templates) or 'none'}")
+        self.templates = {**templates}
+        """Make rooms, by name."""
+        if default is not None and default not in self.templates:
+            raise ValueError(f"there is no template {default!r}; there are {', '.join(self.templates) or 'none'}")
         self._default = default
-        self._agents = {**(agents or {})}
+        self.agent_templates = {**(agents or {})}
+        """Make agents, by name."""
         self._choose_model = choose_model
         self._max_rooms = max_rooms
         self._grace_s = grace_s
@@ -134,16 +136,6 @@ class Rooms:
     def hosted(self) -> list[Hosted]:
         """All rooms, in order of making."""
         return [*self._hosted.values()]
-
-    @property
-    def templates(self) -> list[str]:
-        """The names of the templates of rooms."""
-        return [*self._templates]
-
-    @property
-    def agent_templates(self) -> list[str]:
-        """The names of the templates of agents."""
-        return [*self._agents]
 
     def find(self, room_id: str) -> Hosted:
         """The room of this id. Raises ClientError where there is none."""
@@ -170,7 +162,7 @@ class Rooms:
             raise ClientError("a room's id has up to 64 letters, digits, - and _", code="invalid_room_id")
         if room_id in self._hosted:
             raise ClientError(f"there is a room {room_id!r} already", code="room_exists")
-        if room_id in self._templates and (request.template != room_id or owner is not None):
+        if room_id in self.templates and (request.template != room_id or owner is not None):
             # Humans who come to it expect what its template makes, and no owner who may change that.
             raise ClientError(
                 f"{room_id!r} is the room of a template: it has no other agents and no owner", code="room_exists"
@@ -265,7 +257,7 @@ class Rooms:
 
     def _template_for(self, room_id: str) -> str:
         """The template of a room that is not there yet. Raises ClientError where there is none."""
-        if room_id in self._templates:
+        if room_id in self.templates:
             return room_id
         if self._default is None or ROOM_ID.fullmatch(room_id) is None:
             raise ClientError(f"there is no room {room_id[:64]!r}: it has to be made first", code="no_such_room")
@@ -279,10 +271,10 @@ class Rooms:
         if len(self._hosted) >= self._max_rooms:
             raise ClientError("the server has no place for another room", code="too_many_rooms", retryable=True)
         if make is None:
-            if template not in self._templates:
-                there = ", ".join(self._templates) or "none"
+            if template not in self.templates:
+                there = ", ".join(self.templates) or "none"
                 raise ClientError(f"there is no template {template!r}; there are: {there}", code="unknown_template")
-            make = self._templates[template]
+            make = self.templates[template]
         room = make()
         if not isinstance(room, ChatRoom):
             raise UsageError(f"what makes the room {room_id!r} has made a {type(room).__name__}, not a ChatRoom")
@@ -312,9 +304,9 @@ class Rooms:
                     "a template has instructions, a model and a voice of its own: leave these out",
                     code="invalid_request",
                 )
-            make = self._agents.get(request.template)
+            make = self.agent_templates.get(request.template)
             if make is None:
-                there = ", ".join(self._agents) or "none"
+                there = ", ".join(self.agent_templates) or "none"
                 raise ClientError(
                     f"there is no agent {request.template!r}; there are: {there}", code="unknown_template"
                 )

@@ -104,9 +104,7 @@ def voice_router(
     @router.get("/api/check-models")
     @router.get("/model_availability")
     async def check_models(request: Request) -> Response:
-        if (refusal := gate.http_refusal(request)) is not None:
-            return refusal
-        return JSONResponse({name: name in offered for name in SERVICES})
+        return gate.http_refusal(request) or JSONResponse({name: name in offered for name in SERVICES})
 
     router.include_router(history_router(calls, gate, settings, cases))
     if rooms is not None:

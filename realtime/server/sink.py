@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import types
 from collections.abc import Callable, Coroutine, Generator, MutableMapping
 from typing import Any, Protocol
 
@@ -99,7 +100,7 @@ class SocketSink:
 
     async def _complete(self, sending: Coroutine[Any, Any, None], waits_for: Any) -> None:
         try:
-            await _Begun(sending, waits_for)
+            await _rest_of(sending, waits_for)
             while self._behind:
                 await self._send(self._behind.pop(0))
         except _GONE:
@@ -112,17 +113,12 @@ def _ignore_close() -> None:
     """Stand in for a callback that would keep a closed socket alive."""
 
 
-class _Begun:
-    """Awaits a coroutine that was stepped once and awaits `waits_for`."""
-
-    def __init__(self, coroutine: Coroutine[Any, Any, None], waits_for: Any) -> None:
-        self._coroutine = coroutine
-        self._waits_for = waits_for
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        try:
-            yield self._waits_for
-        except BaseException:
-            self._coroutine.close()
-            raise
-        yield from self._coroutine.__await__()
+@types.coroutine
+def _rest_of(begun: Coroutine[Any, Any, None], waits_for: Any) -> Generator[Any, Any, None]:
+    """Await the rest of a coroutine that was stepped by hand once and then waited for `waits_for`."""
+    try:
+        yield waits_for
+    except BaseException:
+        begun.close()
+        raise
+    yield from begun.__await__()
