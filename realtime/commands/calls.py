@@ -32,8 +32,7 @@ def calls(
     table = Table("call", "owner", "began (UTC)", "took", "turns", "first words", show_edge=False)
     with kit_errors(), calls_of(store) as kept:
         try:
-            found = kept.calls(owner, limit=limit)
-            rows = [_row(kept, info) for info in found]
+            rows = [_row(kept, info) for info in kept.calls(owner, limit=limit)]
         except StoreError as error:
             raise UsageError(f"the store cannot be read: {error.message}", code=error.code) from error
     if not rows:

@@ -88,12 +88,8 @@ class Found:
                 log.append(event)
         return session
 
-    def missed(self, last_seq: int) -> list[s.ServerEvent]:
-        """Events of the stored log that the client has not received."""
-        return _told_of(self.entries, last_seq)
 
-
-def _told_of(entries: Iterable[Entry], last_seq: int) -> list[s.ServerEvent]:
+def events_after(entries: Iterable[Entry], last_seq: int) -> list[s.ServerEvent]:
     """Events after `last_seq`, without the ends that a resume has revoked."""
     events = (entry for entry in entries if not isinstance(entry, AudioRun))
     return [event for event in events if event.seq > last_seq and not ends_of_grace(event)]
@@ -210,7 +206,7 @@ class Archive:
             # The call itself is fine: it continues with what its log holds.
             return [], True
         info = self._spill.info(call_id)
-        return _told_of(entries, last_seq), info is not None and info.has_gap_after(last_seq)
+        return events_after(entries, last_seq), info is not None and info.has_gap_after(last_seq)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

@@ -126,7 +126,8 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         events: list[AgentEvent] = []
         async for entry in _politely(entries):
             events += projection.push(entry)
-        told = await asyncio.to_thread(_fold, [*events, *projection.settle()])
+        events += projection.settle()
+        told = await asyncio.to_thread(lambda: [message.model_dump() for message in messages(events)])
         return JSONResponse({"call_id": call_id, "messages": told, "gaps": _gaps(found, entries)})
 
     @router.get("/{call_id}/events")
@@ -324,10 +325,6 @@ async def _politely(entries: Sequence[Entry]) -> AsyncIterator[s.ServerEvent]:
             yield entry
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
-
-
-def _fold(events: list[AgentEvent]) -> list[dict[str, object]]:
-    return [message.model_dump() for message in messages(events)]
 
 
 class _Writer:

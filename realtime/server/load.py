@@ -182,9 +182,9 @@ class Admission:
     def enter(self, call: object, *, returns: bool = False) -> asyncio.Future[None] | None:
         """Admit a call: None at once, or a future that is done when the call may begin.
 
-        Raises Overloaded where it may not, and so does the future. `call` is the key for `Load.left`. A call that `returns`
-        from the store is always admitted: its user is in the middle of it, and the server had room for all of these
-        when it was killed.
+        Raises Overloaded where it may not, and so does the future. `call` is the key for `Load.left`. A call that
+        `returns` from the store is always admitted: its user is in the middle of it, and the server had room for all of
+        these when it was killed.
         """
         if self.load.is_unlimited:
             return None

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import msgspec
@@ -96,6 +96,7 @@ class Hosted:
         }
 
 
+@dataclass(eq=False)
 class Rooms:
     """The rooms of a server. `templates` make rooms by name, `agents` make agents by name to be added to one.
 
@@ -106,26 +107,18 @@ class Rooms:
     An empty room waits `grace_s` seconds; then its agents leave and it is forgotten. At most `max_rooms` are there.
     """
 
-    def __init__(
-        self,
-        templates: Mapping[str, Callable[[], ChatRoom]],
-        *,
-        default: str | None = None,
-        agents: Mapping[str, Callable[[], RealtimeAgent]] | None = None,
-        choose_model: Callable[[SessionConfig], RealtimeModel] | None = None,
-        max_rooms: int = MAX_ROOMS,
-        grace_s: float = GRACE_S,
-    ) -> None:
-        self.templates = {**templates}
-        """Make rooms, by name."""
-        if default is not None and default not in self.templates:
-            raise ValueError(f"there is no template {default!r}; there are {', '.join(self.templates) or 'none'}")
-        self._default = default
-        self.agent_templates = {**(agents or {})}
-        """Make agents, by name."""
-        self._choose_model = choose_model
-        self._max_rooms = max_rooms
-        self._grace_s = grace_s
+    templates: Mapping[str, Callable[[], ChatRoom]]
+    _: KW_ONLY
+    default: str | None = None
+    agents: Mapping[str, Callable[[], RealtimeAgent]] = field(default_factory=dict)
+    choose_model: Callable[[SessionConfig], RealtimeModel] | None = None
+    max_rooms: int = MAX_ROOMS
+    grace_s: float = GRACE_S
+
+    def __post_init__(self) -> None:
+        if self.default is not None and self.default not in self.templates:
+            there = ", ".join(self.templates) or "none"
+            raise ValueError(f"there is no template {self.default!r}; there are {there}")
         self._hosted: dict[str, Hosted] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._over = False
@@ -200,7 +193,7 @@ class Rooms:
         self.admit(room_id, name)
         hosted = self._hosted.get(room_id) or self._host(room_id, self._template_for(room_id), None)
         human = hosted.room.make_human(name, runtime)
-        self._keep(hosted, max(self._grace_s, ENTER_S))
+        self._keep(hosted, max(self.grace_s, ENTER_S))
         return human
 
     async def close(self) -> None:
@@ -259,19 +252,19 @@ class Rooms:
         """The template of a room that is not there yet. Raises ClientError where there is none."""
         if room_id in self.templates:
             return room_id
-        if self._default is None or ROOM_ID.fullmatch(room_id) is None:
+        if self.default is None or ROOM_ID.fullmatch(room_id) is None:
             raise ClientError(f"there is no room {room_id[:64]!r}: it has to be made first", code="no_such_room")
-        return self._default
+        return self.default
 
     def _host(
         self, room_id: str, template: str | None, owner: str | None, make: Callable[[], ChatRoom] | None = None
     ) -> Hosted:
         if self._over:
             raise ClientError("the server is about to stop and makes no rooms", code="draining", retryable=True)
-        if len(self._hosted) >= self._max_rooms:
+        if len(self._hosted) >= self.max_rooms:
             raise ClientError("the server has no place for another room", code="too_many_rooms", retryable=True)
         if make is None:
-            if template not in self.templates:
+            if template is None or template not in self.templates:
                 there = ", ".join(self.templates) or "none"
                 raise ClientError(f"there is no template {template!r}; there are: {there}", code="unknown_template")
             make = self.templates[template]
@@ -280,7 +273,7 @@ class Rooms:
             raise UsageError(f"what makes the room {room_id!r} has made a {type(room).__name__}, not a ChatRoom")
         hosted = self._hosted[room_id] = Hosted(room_id, room, template, owner)
         hosted.room.on_event.append(lambda event: self._watch(hosted, event))
-        self._keep(hosted, max(self._grace_s, ENTER_S))
+        self._keep(hosted, max(self.grace_s, ENTER_S))
         logger.info("room %s is open", room_id)
         return hosted
 
@@ -304,9 +297,9 @@ class Rooms:
                     "a template has instructions, a model and a voice of its own: leave these out",
                     code="invalid_request",
                 )
-            make = self.agent_templates.get(request.template)
+            make = self.agents.get(request.template)
             if make is None:
-                there = ", ".join(self.agent_templates) or "none"
+                there = ", ".join(self.agents) or "none"
                 raise ClientError(
                     f"there is no agent {request.template!r}; there are: {there}", code="unknown_template"
                 )
@@ -314,10 +307,10 @@ class Rooms:
             if request.name is not None:
                 agent.name = settled_name(request.name)
             return agent
-        if self._choose_model is None:
+        if self.choose_model is None:
             raise ClientError("agents are made from templates here", code="templates_only")
         name = settled_name(request.name or "")
-        model = self._choose_model(SessionConfig(model_provider=request.model))
+        model = self.choose_model(SessionConfig(model_provider=request.model))
         return RealtimeAgent(name, request.instructions, model, voice=request.voice)
 
     def _watch(self, hosted: Hosted, event: s.ServerEvent) -> None:
@@ -329,7 +322,7 @@ class Rooms:
             hosted.keep_until = 0.0
         elif isinstance(event, s.ServerRoomLeftEvent) and hosted.timer is None:
             # Only a human who leaves empties a room: agents that come and go, and new names, do not.
-            self._keep(hosted, self._grace_s)
+            self._keep(hosted, self.grace_s)
 
     def _keep(self, hosted: Hosted, for_s: float) -> None:
         """Keep an empty room for at least this long."""

@@ -155,13 +155,13 @@ def rooms_router(
         if not settings.lists_calls:
             raise ClientError("this server is open to everybody and lists no rooms", code="rooms_not_listed")
         there = [one.describe() for one in rooms.hosted]
-        names = {"templates": [*rooms.templates], "agent_templates": [*rooms.agent_templates]}
+        names = {"templates": [*rooms.templates], "agent_templates": [*rooms.agents]}
         return JSONResponse({"rooms": there, **names})
 
     @router.get("/api/rooms/{room_id}")
     @guarded
     async def one_room(request: Request, room_id: str) -> Response:
-        return JSONResponse({**rooms.find(room_id).describe(), "agent_templates": [*rooms.agent_templates]})
+        return JSONResponse({**rooms.find(room_id).describe(), "agent_templates": [*rooms.agents]})
 
     @router.post("/api/rooms/{room_id}/participants/{participant_id}")
     @guarded

@@ -22,7 +22,7 @@ from realtime.event.server import error_event
 from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime
 from realtime.server.agentscope_compat import pair_of
-from realtime.server.archive import no_such_token
+from realtime.server.archive import events_after, no_such_token
 from realtime.server.calls import Calls, Place
 from realtime.server.make_agent import MakeAgent, make_agent_of
 from realtime.server.read_ahead import ReadAhead
@@ -262,7 +262,7 @@ class SocketCalls:
                     listener,
                     event.token,
                     event.last_seq,
-                    earlier=found.missed(known_seq),
+                    earlier=events_after(found.entries, known_seq),
                     gap=info.has_gap_after(known_seq),
                     received_samples=received_samples,
                 )
