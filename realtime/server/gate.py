@@ -43,8 +43,7 @@ class Gate:
         runtime = runtime or Runtime()
         self._token = settings.token.encode() if settings.token is not None else None
         self._origins = {origin.rstrip("/").lower() for origin in settings.allowed_origins}
-        self._hosts = settings.hosts
-        self._trust_forwarded = settings.trust_forwarded
+        self._settings = settings
         self._now = runtime.now
         self._wrong_tokens = WrongTokens()
         self._sessions = PageSessions(runtime.new_id)
@@ -88,7 +87,7 @@ class Gate:
         return scheme.lower() in ("https", "wss")
 
     def _forwarded(self, request: HTTPConnection, header: str) -> str | None:
-        return last_forwarded(request.headers.getlist(header)) if self._trust_forwarded else None
+        return last_forwarded(request.headers.getlist(header)) if self._settings.trust_forwarded else None
 
     def _refusal(self, request: HTTPConnection) -> _Refusal | None:
         wrong_origin = self.wrong_origin(request)
@@ -130,7 +129,7 @@ class Gate:
             page = urlsplit(origin)
             own = urlsplit(f"{page.scheme}://{host}")
             same = page.hostname is not None and (page.hostname, _port(page)) == (own.hostname, _port(own))
-            if same and (self._hosts is None or page.hostname in self._hosts):
+            if same and (self._settings.hosts is None or page.hostname in self._settings.hosts):
                 return None
         except ValueError:
             pass
@@ -142,13 +141,13 @@ class Gate:
         A page that fetches from its own host sends no origin. One whose name was rebound to this server's address (DNS
         rebinding) is recognised by the host name in its requests.
         """
-        if self._hosts is None or "*" in self._origins:
+        if self._settings.hosts is None or "*" in self._origins:
             return None
         try:
             name = urlsplit(f"//{host}").hostname
         except ValueError:
             name = None
-        known = {*self._hosts, *(urlsplit(one).hostname for one in self._origins)}
+        known = {*self._settings.hosts, *(urlsplit(one).hostname for one in self._origins)}
         if name in known:
             return None
         return f"this server is not known as {host[:MAX_NAMED_CHARS]!r}: --allow-origin adds a name"

@@ -10,6 +10,7 @@ import asyncio
 import functools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
@@ -197,15 +198,15 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
     return router
 
 
+@dataclass(frozen=True, slots=True)
 class _Shelf:
     """The live and the stored calls."""
 
-    def __init__(self, calls: Calls, case: Literal["download", "save"] | None) -> None:
-        self._calls = calls
-        self._case = case
+    server_calls: Calls
+    case: Literal["download", "save"] | None
 
     def live(self, call_id: str) -> Session | None:
-        return self._calls.sessions.get(call_id)
+        return self.server_calls.sessions.get(call_id)
 
     def told(self, info: CallInfo) -> dict[str, object]:
         """Return what the owner may know of a call.
@@ -216,18 +217,18 @@ class _Shelf:
         """
         told: dict[str, object] = msgspec.to_builtins(info)
         kept = {key: value for key, value in told.items() if key not in _HIDDEN}
-        return {**kept, "live": self.live(info.call_id) is not None, "case": self._case}
+        return {**kept, "live": self.live(info.call_id) is not None, "case": self.case}
 
     async def calls(self, owner: str, after: Place | None, limit: int) -> list[CallInfo]:
-        archive = self._calls.archive
+        archive = self.server_calls.archive
         if archive is not None:
             return await archive.calls(owner, after=after, limit=limit)
-        live = [_info_of(one) for one in self._calls.sessions.values() if one.owner == owner]
+        live = [_info_of(one) for one in self.server_calls.sessions.values() if one.owner == owner]
         return page_of(live, after, limit, oldest_first=False)
 
     async def find(self, call_id: str, user: str) -> CallInfo:
         """Return this user's call. Raises _Refused where there is none, ClientError while the store cannot be read."""
-        archive, live = self._calls.archive, self.live(call_id)
+        archive, live = self.server_calls.archive, self.live(call_id)
         info = await archive.info(call_id) if archive is not None else None
         if info is None and live is not None:
             info = _info_of(live)
@@ -236,7 +237,7 @@ class _Shelf:
         return info
 
     async def entries(self, call_id: str, after_seq: int = 0) -> list[Entry]:
-        archive, live = self._calls.archive, self.live(call_id)
+        archive, live = self.server_calls.archive, self.live(call_id)
         if archive is not None:
             return await archive.entries(call_id, after_seq)
         return live.log.read(after_seq) if live is not None else []

@@ -72,11 +72,9 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
             preset=secret.session if secret is not None else None,
         )
         await websocket.accept(dialect.subprotocol)
-        error = _impossible(websocket)
         # A server's own token may begin like a secret; where no token is needed, a secret still has to be valid.
         is_known = secret is not None or (gate.shows_token(websocket) and (value is None or settings.token is not None))
-        if not is_known:
-            error = _wrong_key()
+        error = _impossible(websocket) if is_known else _wrong_key()
         if error is not None:
             logger.warning("a socket was refused: %s", error.message)
             for frame in dialect.encode(error_event(error)):

@@ -144,7 +144,8 @@ class Rooms:
 
         Raises ClientError for what cannot be made, what `choose_model` raises, and what a template raises.
         """
-        if stranger is not None and self._awaited(stranger) >= MAX_AWAITED:
+        awaited = sum(one.made_by == stranger and not one.room.humans for one in self.hosted)
+        if stranger is not None and awaited >= MAX_AWAITED:
             raise ClientError(
                 f"{MAX_AWAITED} rooms that you have made are empty: come into one, or wait until they are forgotten",
                 code="too_many_rooms",
@@ -171,10 +172,6 @@ class Rooms:
             hosted = self._host(room_id, None, owner, lambda: self._room_of(agents, request.floor, room_id))
         hosted.made_by = stranger
         return hosted
-
-    def _awaited(self, stranger: str) -> int:
-        """How many of their rooms are empty."""
-        return sum(one.made_by == stranger and not one.room.humans for one in self.hosted)
 
     def admit(self, room_id: str, name: str) -> None:
         """Raise ClientError where a human of this name cannot come in.

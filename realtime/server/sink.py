@@ -76,9 +76,9 @@ class SocketSink:
         self._on_close()
 
     async def abandon(self) -> None:
-        """Drop what was not sent, and the callback."""
+        """Drop what was not sent, and the callback, which would keep the socket alive."""
         self.closed = True
-        self._on_close = _ignore_close
+        self._on_close = lambda: None
         if self._rest is not None:
             self._rest.cancel()
             await asyncio.wait([self._rest])
@@ -107,10 +107,6 @@ class SocketSink:
             self.closed = self.lost = True
         finally:
             self._rest = None
-
-
-def _ignore_close() -> None:
-    """Stand in for a callback that would keep a closed socket alive."""
 
 
 @types.coroutine

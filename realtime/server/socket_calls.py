@@ -301,12 +301,8 @@ class SocketCalls:
 
     def close(self) -> None:
         """Drop references back to the socket: both are freed at once."""
-        self.on_begun = self.on_ended = _nothing
+        self.on_begun = self.on_ended = lambda: None
         self.tell = _ignore
-
-
-def _nothing() -> None:
-    """Stand in for a callback of a closed socket."""
 
 
 async def _ignore(event: s.ServerEvent) -> None:
