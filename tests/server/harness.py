@@ -129,6 +129,13 @@ def _get(url: str, headers: dict[str, str], trusting: ssl.SSLContext | None, met
         return Answer(got.status, {name.lower(): value for name, value in got.headers.items()}, got.read())
 
 
+def begun_calls(calls: Calls) -> list[str]:
+    """The ids of the calls that begin from now on."""
+    begun: list[str] = []
+    calls.on_call.append(lambda session: begun.append(session.call_id))
+    return begun
+
+
 @dataclass(slots=True)
 class Place:
     """A running server."""

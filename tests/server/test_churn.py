@@ -20,7 +20,7 @@ from realtime.server.protocol import VoiceSocketProtocol
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket
 from tests.model.emulator import Emulator
-from tests.server.harness import Json, Place, audio_append, create, serving, settled
+from tests.server.harness import Json, Place, audio_append, begun_calls, create, serving, settled
 from tests.volumes import SEED, volume
 
 CALLS = volume(50, 200)
@@ -61,8 +61,7 @@ async def test_dropped_calls_leave_nothing(fault: str) -> None:
         model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
         settings = ServerSettings(max_calls_per_address=AT_ONCE * 2, max_busy=1, drain_s=0, limits=Limits(grace_s=0))
         async with serving(lambda: RealtimeAgent("Friday", "", model), settings) as place:
-            begun: list[str] = []
-            place.calls.on_call.append(lambda session: begun.append(session.call_id))
+            begun = begun_calls(place.calls)
             await one_call(place, 0)
             await settled(lambda: place.calls.running == 0)
             process, tasks, threads = psutil.Process(), asyncio.all_tasks(), threading.active_count()
@@ -103,8 +102,7 @@ async def test_ended_calls_are_freed_without_the_collector() -> None:
         async with serving(
             lambda: RealtimeAgent("Friday", "", model), ServerSettings(drain_s=0, limits=Limits(grace_s=0))
         ) as place:
-            begun: list[str] = []
-            place.calls.on_call.append(lambda session: begun.append(session.call_id))
+            begun = begun_calls(place.calls)
             await one_call(place, 0)
             await settled(lambda: place.calls.running == 0)
             gc.collect()
