@@ -102,7 +102,6 @@ async def test_ended_calls_are_freed_without_the_collector() -> None:
         async with serving(
             lambda: RealtimeAgent("Friday", "", model), ServerSettings(drain_s=0, limits=Limits(grace_s=0))
         ) as place:
-            begun = begun_calls(place.calls)
             await one_call(place, 0)
             await settled(lambda: place.calls.running == 0)
             gc.collect()
