@@ -111,7 +111,7 @@ class SocketSink:
 
 @types.coroutine
 def _rest_of(begun: Coroutine[Any, Any, None], waits_for: Any) -> Generator[Any, Any, None]:
-    """Await the rest of a coroutine that was stepped by hand once and then waited for `waits_for`."""
+    """Await the rest of a coroutine that was stepped by hand once, to `waits_for`."""
     try:
         yield waits_for
     except BaseException:
