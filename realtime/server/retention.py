@@ -30,7 +30,7 @@ class Rules:
     keep_bytes: int | None = None
 
     def is_past(self, when: str, wall_now: float) -> bool:
-        """Whether a call that ended then (ISO 8601) is too old to keep."""
+        """Whether the rules drop a call that ended then (ISO 8601)."""
         return self.keep_s is not None and when < iso(wall_now - self.keep_s)
 
 

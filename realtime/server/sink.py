@@ -76,7 +76,10 @@ class SocketSink:
         self._on_close()
 
     async def abandon(self) -> None:
-        """Drop what was not sent, and the callback, which would keep the socket alive."""
+        """Drop what was not sent, and the callback.
+
+        The callback would keep a closed socket alive.
+        """
         self.closed = True
         self._on_close = lambda: None
         if self._rest is not None:
@@ -111,7 +114,7 @@ class SocketSink:
 
 @types.coroutine
 def _rest_of(begun: Coroutine[Any, Any, None], waits_for: Any) -> Generator[Any, Any, None]:
-    """Await the rest of a coroutine that was stepped by hand once, to `waits_for`."""
+    """Await a coroutine that, stepped by hand, waits for `waits_for`."""
     try:
         yield waits_for
     except BaseException:
