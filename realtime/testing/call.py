@@ -34,7 +34,7 @@ from realtime.testing.cases.stand_in import StandInModel
 from realtime.testing.cases.tools import TestToolkit, Tools
 from realtime.testing.cases.used_up import notes_on
 from realtime.testing.cassettes.format import FILE_NAME as CASSETTE_FILE
-from realtime.testing.cassettes.format import Scrubber, audio_places, dump, is_deep
+from realtime.testing.cassettes.format import Scrubber, audio_places, dump, parsed
 from realtime.testing.cassettes.record import RecordingModel, TappedModel, both, keys_of_environment
 from realtime.testing.cassettes.replay import RecordedModel, recorded_model
 from realtime.testing.cassettes.tool_results import tool_results
@@ -378,11 +378,8 @@ def _shown(leg: Leg, frame: Frame, scrubber: Scrubber) -> str:
             return json.dumps({"binary": len(frame)})
         if not _MAY_BE_SECRET.search(frame):
             return _AUDIO.sub(lambda found: f'{found[1]}{_size(found[2])}"', frame)
-    try:
-        body = json.loads(frame)
-    except (ValueError, RecursionError):
-        body = None
-    if body is None or is_deep(body):
+    body = parsed(frame)
+    if body is None:
         return json.dumps({"binary" if isinstance(frame, bytes) else "text": len(frame)})
     for holder, key in audio_places(body):
         if isinstance(holder[key], str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,7 @@ from realtime.state.log import AudioRun, Entry
 from realtime.testing.cases.case import Returned
 from realtime.testing.cases.expected import ToolUse
 from realtime.testing.cases.stand_in import Answer, Call, Nothing, Say, WriteText
+from realtime.testing.cassettes.format import parsed
 from realtime.testing.client.steps import Send, Step, Type
 from realtime.testing.record import Lane
 
@@ -311,10 +311,7 @@ def _placed(role: str, text: str, number: int) -> Send:
 
 
 def _json(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
+    value = parsed(text or "{}")
     return value if isinstance(value, dict) else {}
 
 
@@ -322,8 +319,5 @@ def _output(result: ToolResultBlock) -> Any:
     """Return a tool's output, decoded if it is JSON."""
     if not isinstance(result.output, str):
         return " ".join(getattr(block, "text", "") for block in result.output).strip()
-    try:
-        value = json.loads(result.output)
-    except (ValueError, RecursionError):
-        return result.output
+    value = parsed(result.output)
     return value if isinstance(value, dict | list) else result.output

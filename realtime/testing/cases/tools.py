@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,7 @@ import msgspec
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.testing.cases.case import Returned
+from realtime.testing.cassettes.format import parsed
 from realtime.testing.errors import CaseError
 from realtime.tool import Toolkit
 
@@ -87,10 +87,7 @@ class TestToolkit(Toolkit):
 
     def _take(self, call: ToolCallBlock) -> Returned:
         results = self._recorded[call.name]
-        try:
-            arguments = json.loads(call.input or "{}")
-        except ValueError:
-            arguments = None
+        arguments = parsed(call.input or "{}")
         for number, returned in enumerate(results):
             if returned.arguments is None or returned.arguments == arguments:
                 return results.pop(number)

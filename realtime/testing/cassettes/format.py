@@ -385,6 +385,15 @@ def _camel(name: str) -> str:
     return head + "".join(part.title() for part in rest)
 
 
+def parsed(text: str | bytes) -> Any:
+    """Return the JSON value; None for other text and for deeper nesting than `MAX_DEPTH`."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return None if is_deep(value) else value
+
+
 def is_deep(node: Any) -> bool:
     """Whether JSON is nested deeper than `MAX_DEPTH`, as no provider's frame is."""
     level, depth = [node], 0
@@ -455,11 +464,8 @@ class Scrubber:
     def _inner_json(self, text: str) -> str:
         if not text.lstrip().startswith(("{", "[")):
             return text
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-        if is_deep(found):
+        found = parsed(text)
+        if found is None:
             return text
         before, after = dump(found), dump(self.clean(found))
         return text if after == before else after

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -43,7 +42,7 @@ from realtime.testing.cassettes.format import (
     audio_places,
     decode_base64,
     dump,
-    is_deep,
+    parsed,
 )
 
 OPTIONS = ("voice", "enable_input_audio_transcription", "transcription_model")
@@ -159,11 +158,8 @@ class CassetteRecorder:
         self.opened()
         self._holds_frames = True
         line = FrameLine(at_ms=self._at_ms(), leg=self._leg, dir=direction, binary=isinstance(frame, bytes))
-        try:
-            body = json.loads(frame)
-        except (ValueError, RecursionError):
-            body = None
-        if body is None or is_deep(body):
+        body = parsed(frame)
+        if body is None:
             self._put(self._as_it_came(line, frame))
             return
         self._note_format(body)

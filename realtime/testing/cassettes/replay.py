@@ -43,6 +43,7 @@ from realtime.testing.cassettes.format import (
     audio_refs,
     is_speech,
     kind_of,
+    parsed,
     read_cassette,
 )
 from realtime.testing.cassettes.match import AS_RECORDED, Names, decoded_bytes, difference, lift, pretty, scrub_alike
@@ -172,10 +173,7 @@ class _Leg:
     def write(self, frame: Frame) -> None:
         if not self.is_open:
             return
-        try:
-            body = msgspec.json.decode(frame)
-        except ValueError:
-            body = None
+        body = parsed(frame)
         if is_speech(body):
             self._speech(body)
         elif self._replay.rules.strict:
