@@ -107,8 +107,6 @@ class HearingModel(RealtimeModel):
                     return [Transcribe(words)]
                 case ResponseCreate():
                     return [*self._answer()]
-                case _:
-                    pass
             return []
 
         model = ScriptedModel(react, profile=self.profile)
@@ -158,8 +156,6 @@ class _OverheardLink:
                 self._note(pcm)
             case AudioCommit():
                 self._note(None)
-            case _:
-                pass
         self._link.send(message)
 
     async def close(self) -> None:

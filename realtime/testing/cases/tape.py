@@ -223,8 +223,6 @@ class Tape:
             case s.AgentResponseDoneEvent(response_id=response_id, status=status, ts_ms=ts_ms):
                 response = self._of(response_id)
                 response.done_ms, response.cancelled = ts_ms, status == "cancelled"
-            case _:
-                pass
 
     def _returned(self, event: s.AgentResponseToolResultEvent) -> None:
         result, ts_ms = event.tool_result, event.ts_ms

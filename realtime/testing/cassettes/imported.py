@@ -225,8 +225,6 @@ def _typed(frames: list[_Frame]) -> Iterator[str]:
                 yield text
             case {"realtimeInput": {"text": str(text)}} | {"realtime_input": {"text": str(text)}}:
                 yield text
-            case _:
-                pass
 
 
 def _text(parts: list[Any]) -> str:

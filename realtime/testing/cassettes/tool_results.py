@@ -43,10 +43,6 @@ def _sent(frame: Any) -> Iterator[tuple[str, Returned]]:
                         yield call_id, Returned(output, state="error")
                     case {"id": str(call_id), "response": {"output": output}}:
                         yield call_id, Returned(output)
-                    case _:
-                        pass
-        case _:
-            pass
 
 
 def _named(node: Any) -> Iterator[str]:

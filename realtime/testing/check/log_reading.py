@@ -175,8 +175,6 @@ class LogReading:
                     if not one.gone_seq and entry.item_id in (None, one.item_id) and not self.is_out_of_band(one)
                 ]
                 self.flushes.append((entry, met))
-            case _:
-                pass
 
     def _pace_of(self, entry: Any) -> Pace:
         return self._paces.setdefault(entry.agent_id, Pace())

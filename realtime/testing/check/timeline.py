@@ -185,8 +185,6 @@ def _other_lines(reading: Reading) -> Iterator[Line]:
             case s.ServerRoomFloorEvent():
                 who = entry.participant_id or "any participant"
                 yield Line(entry.ts_ms, "", f"floor: {who} ({shortened(entry.reason)})")
-            case _:
-                pass
 
 
 def _columns(text: str) -> int:

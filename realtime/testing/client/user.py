@@ -127,8 +127,6 @@ class User:
                 self._exchange.requested(beside_another=self._is_on_its_way())
             case "client_response_cancel":
                 self._exchange.cancelled()
-            case _:
-                pass
 
     async def _speak(self, step: Speak, pcm: bytes, *, barge_in: bool = False) -> None:
         on_its_way = self._is_on_its_way()
@@ -425,8 +423,6 @@ class _Exchange:
                 if owner is not None:
                     owner.open_tools.discard(event["tool_result"]["id"])
                     owner.result_at = self._read
-            case _:
-                pass
 
     def _answer_anew(self) -> None:
         """Discard the response that was pending when the user requested one."""

@@ -253,5 +253,3 @@ def _moments(story: Story, record: CallRecord) -> Iterator[Moment]:
                 yield Moment(event.ts_ms, event.agent_name, "link back", f"after {event.gap_ms} ms")
             case s.ServerSessionEndedEvent():
                 yield Moment(event.ts_ms, "", "ended", event.reason)
-            case _:
-                pass
