@@ -227,7 +227,9 @@ class Listener:
         if self._resampler is not None:
             self._resampler.clear()
         if self._waiting_audio_bytes:
-            self._waiting = [e for e in self._waiting if not _is_speech(e)]
+            self._waiting = [
+                one for one in self._waiting if not isinstance(one, s.AgentResponseAudioDeltaEvent | Chunk)
+            ]
             self._waiting_audio_bytes = 0
         if self._unplayed is not None:
             self._unplayed.clear()
@@ -377,10 +379,6 @@ class Listener:
             self._pacer.stop()
             self._pacer = None
         self._stop_writing()
-
-
-def _is_speech(event: s.ServerEvent | Chunk) -> bool:
-    return isinstance(event, s.AgentResponseAudioDeltaEvent | Chunk)
 
 
 def _speech_bytes(event: s.ServerEvent | Chunk) -> int:

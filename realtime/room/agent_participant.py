@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from math import inf
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -53,8 +53,8 @@ class OpenCall(NamedTuple):
     """Whether it runs only with a human's consent."""
 
 
-class Hub(Ears, Protocol):
-    """What an agent in a room needs of it; items have their names in the room."""
+class Hub(Protocol):
+    """What an agent in a room needs of it."""
 
     def tell(self, event: s.ServerEvent) -> None:
         """Tell everyone in the room of an event."""
@@ -78,7 +78,7 @@ class AgentParticipant:
     `has_floor` is whether it may speak; `is_away` whether its model is lost.
     """
 
-    def __init__(self, agent: RealtimeAgent, hub: Hub, runtime: Runtime, listens: Listens) -> None:
+    def __init__(self, agent: RealtimeAgent, hub: Hub, ears: Ears, runtime: Runtime, listens: Listens) -> None:
         self.agent = agent
         self.run = agent.run()
         """The agent in this room, until its model is lost."""
@@ -94,6 +94,8 @@ class AgentParticipant:
         self.conversation = Conversation()
         """What it knows of the talk: its own words, and those it got of others."""
         self._hub = hub
+        self._ears = ears
+        """What the humans have heard of items, by their room names."""
         self._runtime = runtime
         self._prefix = f"{self.id}."
         self.dictation = Dictation()
@@ -233,7 +235,7 @@ class AgentParticipant:
 
     def _cut(self) -> None:
         """As `realtime.agent.responses` does it where the model is there."""
-        if self._hub.unplayed_ms() <= 0:
+        if self._ears.unplayed_ms() <= 0:
             return
         self._hub.tell(s.ServerAudioFlushEvent(reason="cancel"))
         talk, item_ids = self._talk, [item_id for item_id in self._spoken if self._talk.audio_ms(item_id)]
@@ -247,13 +249,12 @@ class AgentParticipant:
 
     def _cut_item(self, talk: Conversation, item_id: str) -> None:
         played_ms = self.played_ms(item_id)
-        who: dict[str, Any] = {"agent_id": self.id, "agent_name": self.name}
         portion = portion_played(played_ms, talk.audio_ms(item_id))
         if portion == "none":
             talk.delete(item_id)
-            self._hub.tell(s.AgentItemDeletedEvent(item_id=self._prefix + item_id, **who))
+            self._tell(s.AgentItemDeletedEvent(item_id=item_id, agent_id=self.id))
         elif portion == "part":
-            self._hub.tell(talk.truncate(item_id, played_ms).event(self._prefix + item_id, **who))
+            self._tell(talk.truncate(item_id, played_ms).event(item_id, self.id, self.name))
 
     def open_call(self, call_id: str) -> OpenCall | None:
         """The open call of this id (as the room names it); None where this agent has none."""
@@ -314,15 +315,15 @@ class AgentParticipant:
 
     def played_ms(self, item_id: str) -> int:
         """See `Ears`."""
-        return self._hub.played_ms(self._prefix + item_id)
+        return self._ears.played_ms(self._prefix + item_id)
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `Ears`."""
-        self._hub.after_flush(settle)
+        self._ears.after_flush(settle)
 
     def unplayed_ms(self) -> int:
         """See `Ears`. 0 unless this agent speaks: it cannot be interrupted in what others say."""
-        return self._hub.unplayed_ms() if self.has_floor and self._spoken else 0
+        return self._ears.unplayed_ms() if self.has_floor and self._spoken else 0
 
     # -- what it says ----------------------------------------------------------------------------------------------
 
@@ -369,7 +370,7 @@ class AgentParticipant:
         solicited = self.has_floor and not self.run.is_dropped(response_id)
         self.responses.begin(response_id, solicited=solicited)
         if solicited:
-            self._hub.tell(named(event, self._prefix, self.name))
+            self._tell(event)
         else:
             # Its provider answers by itself, or too late: perhaps what was asked in a turn before this one.
             self.run.drop(response_id)
@@ -378,7 +379,7 @@ class AgentParticipant:
         passed = self.responses.end(event.response_id)
         if passed is Passed.NOTHING:
             return
-        self._hub.tell(named(event, self._prefix, self.name))
+        self._tell(event)
         if passed is Passed.UP_TO_DROP:
             return
         self.responses.fail(failed=event.status == "failed")
@@ -399,7 +400,7 @@ class AgentParticipant:
         if isinstance(event, s.AgentResponseToolResultEvent):
             # Also of a dropped response: listeners know its call, which lasts until its result.
             if self._calls.pop(event.tool_result.id, None) is not None:
-                self._hub.tell(named(event, self._prefix, self.name))
+                self._tell(event)
             return
         if self.responses.is_dropped(response_id) and not event.type.endswith("_done"):
             # Of a response that does not count, listeners get only what closes it.
@@ -414,6 +415,10 @@ class AgentParticipant:
             self._calls[call.id] = OpenCall(call.name, self._asked_by, call.state == "asking")
         elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
             self._spoken.append(event.item.id)
+        self._tell(event)
+
+    def _tell(self, event: s.ServerEvent) -> None:
+        """Tell the room of an event of this agent, with room names."""
         self._hub.tell(named(event, self._prefix, self.name))
 
     @property
@@ -428,20 +433,10 @@ class AgentParticipant:
     def _give_up(self) -> None:
         """Close what is open: its tools will not return, and it will write nothing down."""
         calls, self._calls = self._calls, {}
+        gone = f"{self.name} is not there any more"
         for call_id, call in calls.items():
-            result = ToolResultBlock(
-                id=self._prefix + call_id,
-                name=call.name,
-                output=f"{self.name} is not there any more",
-                state=ToolResultState.INTERRUPTED,
-            )
-            self._hub.tell(
-                s.AgentResponseToolResultEvent(
-                    tool_result=result,
-                    item_id=self._prefix + self._runtime.new_id("item"),
-                    agent_id=self.id,
-                    agent_name=self.name,
-                )
-            )
+            result = ToolResultBlock(id=call_id, name=call.name, output=gone, state=ToolResultState.INTERRUPTED)
+            item_id = self._runtime.new_id("item")
+            self._tell(s.AgentResponseToolResultEvent(tool_result=result, item_id=item_id, agent_id=self.id))
         for utterance in self.dictation.take_all():
             self._hub.transcribed(utterance, "", by=self)

@@ -73,8 +73,7 @@ class Agents:
 
     async def _bring(self, agent: RealtimeAgent) -> None:
         context = self.context
-        assert context.runtime is not None
-        participant = AgentParticipant(agent, self.hub, context.runtime, self.listens(agent.name))
+        participant = AgentParticipant(agent, self.hub, self.speaker, context.runtime, self.listens(agent.name))
         known = self.floor.state.said
         participant.recall(known)
         await self._connect(participant)
@@ -82,7 +81,7 @@ class Agents:
             await participant.leave("room_closed")
             raise ClientError("the room is closed", code="room_closed")
         for said in _after(known, self.floor.state.said):
-            participant.read(Utterance(context.new_id("said"), said.id, said.name, text=said.text))
+            participant.read(Utterance(context.runtime.new_id("said"), said.id, said.name, text=said.text))
         self.people.agents.append(participant)
         self.people.come(Participant(participant.id, participant.name, "agent"))
 
@@ -122,7 +121,7 @@ class Agents:
 
     def bring_back(self, participant: AgentParticipant) -> None:
         """Reconnect a lost agent: later and later if its provider soon ends each session."""
-        is_steady = self.context.now() - participant.came_back_at_s >= STEADY_S
+        is_steady = self.context.runtime.now() - participant.came_back_at_s >= STEADY_S
         self._try_again(participant, 0 if is_steady else participant.tries + 1)
 
     def forget(self, participant: AgentParticipant) -> None:
@@ -156,7 +155,7 @@ class Agents:
         if participant not in people.agents:
             await participant.leave("kicked")
             return
-        participant.tries, participant.came_back_at_s = attempt, self.context.now()
+        participant.tries, participant.came_back_at_s = attempt, self.context.runtime.now()
         people.change(participant.id, away=False)
         people.record.tell(joined(people.find(participant.id)))
         self.on_back()

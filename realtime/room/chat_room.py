@@ -177,7 +177,7 @@ class ChatRoom:
         """See `realtime.room.human_participant.Room`."""
         people, host = self._people, human.host
         async with self._opening:
-            if self._context.runtime is None:
+            if not self._context.has_begun:
                 # A human has a voice, tools and settings of their own: the agents do not take them over.
                 await self._open(host.runtime, config if self._own_call is not None else SessionConfig())
         self._check_place()
@@ -208,12 +208,12 @@ class ChatRoom:
 
     async def _open(self, runtime: Runtime, config: SessionConfig) -> None:
         """Connect all agents; where one cannot be had, none stays."""
-        self._context.runtime = runtime
+        self._context.runtime, self._context.has_begun = runtime, True
         self._people.record.begin(runtime)
         try:
             await self.turns.agents.connect_all(config)
         except BaseException:
-            self._context.runtime = self._people.record.log = None
+            self._context.has_begun, self._people.record.log = False, None
             raise
 
     async def depart(self, human: HumanParticipant, reason: str) -> None:
@@ -287,7 +287,7 @@ class ChatRoom:
         if self._people.free_name(agent.name) != agent.name:
             raise ClientError(f"{agent.name!r} is taken", code="name_taken")
         self._people.expected.append(agent)  # From now on the name is taken, also while its model is being connected.
-        if self._context.runtime is not None:
+        if self._context.has_begun:
             try:
                 await self.turns.agents.add(agent)
             except BaseException:

@@ -13,25 +13,16 @@ from realtime.runtime import Runtime
 
 @dataclass(slots=True, eq=False)
 class Context:
-    """The world of one room. `runtime` is that of the first human who comes; None before."""
+    """The world of one room. `runtime` is that of the first human who comes, from when the room `has_begun`."""
 
     room_name: str
     """For the server's log."""
-    runtime: Runtime | None = None
+    runtime: Runtime = field(init=False)
+    has_begun: bool = False
     timers: Timers = field(default_factory=Timers)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     is_over: bool = False
     """Whether the room is closed."""
-
-    def new_id(self, prefix: str) -> str:
-        """A new id. Call it only after the room has begun."""
-        assert self.runtime is not None
-        return self.runtime.new_id(prefix)
-
-    def now(self) -> float:
-        """The time in seconds. Call it only after the room has begun."""
-        assert self.runtime is not None
-        return self.runtime.now()
 
     def run(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Run `work` as a task of the room, which `close` cancels."""

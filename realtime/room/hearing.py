@@ -32,11 +32,13 @@ class Hearing:
 
         A human who came in the middle, or whose client does not report playback, takes nothing from the others.
         """
-        furthest_ms = max([self._played_to_gone.get(item_id, 0), *(human.played_ms(item_id) for human in humans)])
+        furthest_ms = max(
+            [self._played_to_gone.get(item_id, 0), *(human.host.ears.played_ms(item_id) for human in humans)]
+        )
         ear = self._ear_that_counts
-        if ear is None:
+        if ear is None or ear not in humans:
             return furthest_ms
-        played_ms = ear.played_ms(item_id)
+        played_ms = ear.host.ears.played_ms(item_id)
         return played_ms if played_ms and furthest_ms - played_ms <= LAGS_MS else furthest_ms
 
     def after_flush(self, settle: Callable[[], None]) -> None:
@@ -45,13 +47,13 @@ class Hearing:
         if ear is None:
             settle()
         else:
-            ear.after_flush(settle)
+            ear.host.ears.after_flush(settle)
 
     def without(self, human: HumanParticipant) -> None:
         """A human leaves; what they have heard stays heard."""
         if self.speaker is not None and human in self.audience:
             for item_id in self.speaker.item_ids:
-                played_ms = max(self._played_to_gone.get(item_id, 0), human.played_ms(item_id))
+                played_ms = max(self._played_to_gone.get(item_id, 0), human.host.ears.played_ms(item_id))
                 self._played_to_gone[item_id] = played_ms
         if self.ear is human:
             self.ear = None

@@ -6,7 +6,6 @@ The call has all that belongs to a call: a log, what was heard, resuming, a stor
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from realtime.agent.controller import EMPTY_COMMIT_MS
@@ -401,18 +400,3 @@ class HumanParticipant:
         """Let this human hear another one."""
         if self._host is not None:
             self._host.voice(voice)
-
-    def played_ms(self, item_id: str) -> int:
-        """How much of an item this human has heard, in ms."""
-        return self._host.ears.played_ms(item_id) if self._host is not None else 0
-
-    def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `realtime.call.participant.Ears`."""
-        if self._host is not None:
-            self._host.ears.after_flush(settle)
-        else:
-            settle()
-
-    def unplayed_ms(self) -> int:
-        """How much this human will still hear, in ms."""
-        return self._host.ears.unplayed_ms() if self._host is not None else 0

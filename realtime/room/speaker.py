@@ -61,13 +61,13 @@ class Speaker:
         self.agent, self._is_ending = agent, False
         self._hearing = Hearing(agent, frozenset(self.people.humans))
         self.floor.set(agent.id, "policy")
-        self._active_at_s = self._played_at_s = self.context.now()
+        self._active_at_s = self._played_at_s = self.context.runtime.now()
         self._watch(agent, ANSWER_S)
         agent.speak(asked_by)
 
     def follow(self, agent: AgentParticipant, event: s.ServerEvent) -> None:
         """Take note of an event of the agent that speaks."""
-        self._active_at_s = self.context.now()
+        self._active_at_s = self.context.runtime.now()
         if type(event) is s.AgentResponseAudioDeltaEvent:
             sound_s = len(event.delta) / SAMPLE_BYTES / (event.format.rate or DEFAULT_OUTPUT_RATE_HZ)
             self._played_at_s = max(self._played_at_s, self._active_at_s) + sound_s
@@ -127,7 +127,7 @@ class Speaker:
 
     def unplayed_ms(self) -> int:
         """Sent but unplayed ms, for the human who is furthest behind."""
-        return max((human.unplayed_ms() for human in self.people.humans), default=0)
+        return max((human.host.ears.unplayed_ms() for human in self.people.humans), default=0)
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `realtime.call.participant.Ears`."""
@@ -169,7 +169,7 @@ class Speaker:
         0 where it was, but by clients that do not report playback.
         """
         unplayed_s = self.unplayed_ms() / 1000
-        patience_s = self._played_at_s + STALLED_S - self.context.now()
+        patience_s = self._played_at_s + STALLED_S - self.context.runtime.now()
         return min(unplayed_s + SETTLE_S, patience_s) if unplayed_s > 0 and patience_s > FLOAT_ERROR_S else 0.0
 
     # -- agents that do not speak ----------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Speaker:
         def look() -> None:
             if self.agent is not agent or self._is_ending:
                 return
-            left_s = ANSWER_S if agent.is_at_work else self._active_at_s + ANSWER_S - self.context.now()
+            left_s = ANSWER_S if agent.is_at_work else self._active_at_s + ANSWER_S - self.context.runtime.now()
             left_s = max(left_s, self._still_played_s())
             if left_s > FLOAT_ERROR_S:
                 self._watch(agent, left_s)

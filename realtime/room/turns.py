@@ -70,7 +70,7 @@ class Turns:
             return  # Removed, and not told yet.
         self.take_floor(human, "speech")
         self._is_quiet = False
-        utterance = Utterance(self._context.new_id("said"), human.id, human.name)
+        utterance = Utterance(self._context.runtime.new_id("said"), human.id, human.name)
         self.transcription.begin(utterance)
         human.utterance = utterance
         self._watch(human, utterance)
@@ -107,7 +107,7 @@ class Turns:
         def look() -> None:
             if human.utterance is not utterance or human not in self._people.humans:
                 return
-            left_s = human.microphone.heard_at_s + STALLED_S - self._context.now()
+            left_s = human.microphone.heard_at_s + STALLED_S - self._context.runtime.now()
             if left_s > SETTLE_S:
                 self._context.timers.after(f"voice {human.id}", left_s, look)
             else:
@@ -148,7 +148,7 @@ class Turns:
         self.speaker.settle_cut()
         self._is_quiet = False
         item = Item(
-            id=self._context.new_id("said"),
+            id=self._context.runtime.new_id("said"),
             role="user",
             name=human.name,
             content=(ContentPart(type="text", text=text),),
@@ -208,18 +208,6 @@ class Turns:
         """See `Hub`."""
         return any(one.listens == "audio" and one is not agent for one in self._people.agents)
 
-    def played_ms(self, item_id: str) -> int:
-        """See `Hub`."""
-        return self.speaker.played_ms(item_id)
-
-    def unplayed_ms(self) -> int:
-        """See `Hub`."""
-        return self.speaker.unplayed_ms()
-
-    def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `Hub`."""
-        self.speaker.after_flush(settle)
-
     # -- what follows ----------------------------------------------------------------------------------------------
 
     def take_floor(self, human: HumanParticipant, reason: str) -> None:
@@ -269,7 +257,7 @@ class Turns:
         Where none were since it was `interrupted`, has `failed`, its model was lost or its provider failed, there was
         no turn: the question is still open.
         """
-        said = agent.utterance(self._context.new_id("said"))
+        said = agent.utterance(self._context.runtime.new_id("said"))
         if said.text or not (interrupted or failed or agent.is_away or agent.responses.has_failed):
             self._said(said, "agent")
         elif not interrupted:

@@ -142,7 +142,7 @@ async def test_what_a_model_says_by_itself_is_cancelled_and_leaves_what_was_said
 async def test_an_agent_does_not_cut_the_one_before_it_off_for_a_listener_that_lags() -> None:
     async with two(floor=broadcast, max_agent_turns=3) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
-        ben.participant.unplayed_ms = lambda: 5_000
+        ben.call.audience.unplayed_ms = lambda: 5_000
         anna.write("Hello all.")
         await asyncio.sleep(60)
         assert home.speakers() == ["Alice", "Bob", "Alice"]
@@ -195,7 +195,7 @@ async def alone(model: RealtimeModel, toolkit: Toolkit | None = None) -> AsyncIt
     hub = Note()
     runtime = Runtime.deterministic(asyncio.get_running_loop().time)
     participant = AgentParticipant(
-        RealtimeAgent("Alice", "", model, toolkit=toolkit, agent_id="alice"), hub, runtime, "audio"
+        RealtimeAgent("Alice", "", model, toolkit=toolkit, agent_id="alice"), hub, hub, runtime, "audio"
     )
     await participant.join(SessionConfig())
     yield participant, hub
@@ -367,7 +367,7 @@ async def test_an_answer_that_nobody_has_heard_when_its_model_was_lost_is_delete
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(0.2)
         alice.die(refusals=99)
-        anna.participant.played_ms = lambda item_id: 0
+        anna.call.audience.played_ms = lambda item_id: 0
         anna.write("Forget it.")
         assert len(home.of(s.AgentItemDeletedEvent)) == 1
         assert home.talk() == [("Anna", "Alice, tell me a story."), ("Anna", "Forget it.")]
@@ -395,8 +395,8 @@ async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_
     model = FakeModel()
     runtime = Runtime.deterministic(asyncio.get_running_loop().time)
     first, second = Note(), Note()
-    short = AgentParticipant(RealtimeAgent("A", "", FakeModel(), agent_id="a"), first, runtime, "text")
-    long = AgentParticipant(RealtimeAgent("B", "", model, agent_id="a.b"), second, runtime, "text")
+    short = AgentParticipant(RealtimeAgent("A", "", FakeModel(), agent_id="a"), first, first, runtime, "text")
+    long = AgentParticipant(RealtimeAgent("B", "", model, agent_id="a.b"), second, second, runtime, "text")
     for participant in (short, long):
         await participant.join(SessionConfig(tools=(CLOCK,)))
     long.speak()
@@ -445,6 +445,7 @@ async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_w
     hub = Note()
     participant = AgentParticipant(
         RealtimeAgent("Alice", "", model, agent_id="alice"),
+        hub,
         hub,
         Runtime.deterministic(asyncio.get_running_loop().time),
         "text",

@@ -348,7 +348,7 @@ async def test_an_agent_that_comes_back_knows_what_was_heard_of_its_last_words()
         anna = await home.come("Anna")
         anna.write("Alice, tell me all.")
         await asyncio.sleep(seconds(long) * 0.7)
-        assert home.room.turns.unplayed_ms() > 1_000
+        assert home.room.turns.speaker.unplayed_ms() > 1_000
         alice.die()
         await asyncio.sleep(10)
         assert [item.text for item in alice.histories[-1]] == ["[Anna]: Alice, tell me all.", long]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from realtime.call.audience import Audience
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.model import ModelEvent, ModelResponseCreatedEvent, ModelResponseDoneEvent
@@ -13,7 +14,6 @@ from realtime.model.base import AudioCommit, Connection, ModelInput, OnEvent, Pr
 from realtime.model.script import Step, Transcribe, Wait
 from realtime.room.floor import FloorState, Participant, addressed, broadcast
 from realtime.room.floor_keeper import POLICY_S
-from realtime.room.human_participant import HumanParticipant
 from realtime.testing.cases.hearing import voice
 from tests.room.rooms import HZ, TalkModel, agent, house
 
@@ -45,7 +45,7 @@ async def test_a_turn_ends_where_the_time_left_is_too_short_for_the_clock(
     """A listener who never says what was heard, and times that are sums of fractions."""
     async with two(floor=broadcast, max_agent_turns=2) as home:
         anna = await home.come("Anna")
-        monkeypatch.setattr(HumanParticipant, "unplayed_ms", lambda _: 333)
+        monkeypatch.setattr(Audience, "unplayed_ms", lambda _: 333)
         await asyncio.sleep(begins_s)
         anna.write("Hello.")
         await home.quiet()

@@ -217,11 +217,11 @@ async def test_a_human_who_stops_an_agent_is_heard_through_it() -> None:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
         ada.call.receive(c.ClientTextAppendEvent(text="Please."), ada.view)
         await asyncio.sleep(0.5)
-        assert home.room.turns.unplayed_ms() > 0
+        assert home.room.turns.speaker.unplayed_ms() > 0
         words = utterance("Stop it, please, now and for ever.")
         await ben.speak(words)
         assert [told for told in ada.told() if told["type"] == "server_audio_flush"]
-        assert home.room.turns.unplayed_ms() == 0
+        assert home.room.turns.speaker.unplayed_ms() == 0
         heard = ada.lanes()[ben.id]
         resampler = Resampler(16_000, 24_000)
         assert heard == resampler.push(words)
