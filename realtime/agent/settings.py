@@ -38,7 +38,7 @@ class AgentSpec:
         self.name = name
         self.sys_prompt = sys_prompt
         self.model = model
-        self.toolkit = toolkit or Toolkit()
+        self.toolkit = toolkit if toolkit is not None else Toolkit()
         self.turn_detection = turn_detection
         self.voice = voice
         self.agent_id = agent_id

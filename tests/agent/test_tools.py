@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from realtime.agent.settings import AgentSpec
 from realtime.errors import ToolError
 from realtime.event import client as c
 from realtime.event import model as m
@@ -14,6 +15,7 @@ from realtime.event.base import ResponseOverrides
 from realtime.event.config import SessionConfig, ToolDeclaration
 from realtime.message import TextBlock, ToolCallBlock, ToolResultBlock
 from realtime.model import base
+from realtime.model.scripted import ScriptedModel
 from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, WORDS, Call, call
 
@@ -78,6 +80,11 @@ def results(made: Call) -> list[tuple[str, str, str]]:
         (message.result.id, message.result.state, message.result.output_text())
         for message in made.link.got(base.ToolResult)
     ]
+
+
+def test_an_agent_keeps_the_toolkit_it_is_given_even_an_empty_one() -> None:
+    toolkit = Toolkit()
+    assert AgentSpec("Friday", "", ScriptedModel([]), toolkit=toolkit).toolkit is toolkit
 
 
 async def test_the_model_is_told_of_the_tools() -> None:
