@@ -93,7 +93,7 @@ def _equal() -> Iterator[str]:
         yield f"| `{model}` | {scenario} | {' | '.join(_mark(cell, notes) for cell in row)} |"
     yield "\n### Notes\n"
     for number, note in enumerate(notes, 1):
-        told = f'The client is told "... {note.told}".' if note.told else "The client is not told."
+        told = f'The client gets "... {note.told}".' if note.told else "The client is not told."
         yield f"{number}. {note.why[0].upper()}{note.why[1:]}. {told}"
     yield ""
 

@@ -55,7 +55,7 @@ UNPROVEN = (
     Unproven("dashscope", "schemas without type unions and `additionalProperties`", PRACTISED),
     Unproven("dashscope", "an image before the first audio is an error, later ones join the turn", PRINTED),
     Unproven("dashscope", "speech ends a response as `cancelled`, reason `turn_detected`", PRINTED),
-    Unproven("dashscope", "what was heard cannot be told: its own context keeps all of an answer", PRINTED),
+    Unproven("dashscope", "it cannot learn what was played: its own context keeps all of an answer", PRINTED),
     Unproven("dashscope", "`invalid_request_error` leaves the session open, `server_error` ends it", TYPED),
     Unproven("dashscope", "close codes", ASSUMED),
     Unproven("dashscope", "a new session is seeded with the conversation as text messages", PRACTISED),
