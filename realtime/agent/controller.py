@@ -16,6 +16,8 @@ import msgspec
 from realtime.agent.client_items import ClientItems
 from realtime.agent.context import Context
 from realtime.agent.input import AudioInput, Detector, LongAppendPiece
+from realtime.agent.interruptions import Interruptions
+from realtime.agent.overlap import Overlap, Recognise
 from realtime.agent.replay_buffer import ReplayBuffer
 from realtime.agent.reply_items import ReplyItems
 from realtime.agent.responses import RESPONSE_REFUSED, Responses
@@ -27,10 +29,11 @@ from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item, ResponseOverrides
-from realtime.event.config import SessionConfig, TurnAuthority
+from realtime.event.config import InterruptionMode, SessionConfig, TurnAuthority
 from realtime.message import ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.model.voices import voice_here
+from realtime.turn.interruption import Verdict
 from realtime.turn.machine import Action, Signal, State, Turn
 from realtime.turn.responses import Ledger
 
@@ -50,7 +53,13 @@ class Controller:
     """One agent's part in one call. Create it once the model's profile is known; it never waits."""
 
     def __init__(
-        self, context: Context, tools: ToolRunner, *, authority: TurnAuthority, detector: Detector | None
+        self,
+        context: Context,
+        tools: ToolRunner,
+        *,
+        authority: TurnAuthority,
+        detector: Detector | None,
+        recognise: Recognise | None,
     ) -> None:
         self._context = context
         self._runtime = context.runtime
@@ -66,15 +75,17 @@ class Controller:
         self._replay = ReplayBuffer(self._profile.input_rate_hz)
         self._link_lost = False
         self._deaf_until_ms = 0
+        self._speech_start_ms = 0
         self.turn = Turn(authority)
         self._auto_response = self._text_auto_response = True
         self.ledger = Ledger()
         self.user_turns = UserTurns(context, self._replay)
         self._items = ClientItems(context, self.user_turns)
         self._reply_items = ReplyItems(context)
+        self.interruptions = Interruptions(context, self._reply_items, self._newest_audio, recognise)
         self.responses = Responses(context, tools, self.ledger, self._reply_items)
 
-    def configure(self, config: SessionConfig, authority: TurnAuthority) -> None:
+    def configure(self, config: SessionConfig, authority: TurnAuthority, interruption: InterruptionMode) -> None:
         """Apply the settings of the call."""
         detection = config.detection
         self._tools.set_client_tools(config.tools or ())
@@ -85,8 +96,11 @@ class Controller:
         self.turn.configure(
             authority,
             creates=detection.create_response is not False,
-            interrupts=detection.interrupt_response is not False,
+            interrupts=interruption != "off",
+            provider_responds=interruption != "selective",
         )
+        transcribes = authority == "provider" and config.input_audio_transcription is not False
+        self.interruptions.configure(detection, interruption, transcribes=transcribes)
 
     def detect_with(self, detector: Detector | None) -> None:
         """Let this detector decide about turns, or none. Only before the first audio."""
@@ -121,11 +135,14 @@ class Controller:
             case c.ClientAudioAppendEvent():
                 self._hear(event)
             case c.ClientAudioCommitEvent():
+                if self.interruptions.current is not None:
+                    self._take_floor(self.interruptions.take("commit"))
                 if self.input.uncommitted_ms >= EMPTY_COMMIT_MS:
                     self._commit(event.event_id)
                 else:
                     logger.debug("an empty commit was ignored")
             case c.ClientAudioClearEvent():
+                self._drop_voice("cleared")
                 self.input.clear()
                 self._replay.clear()
                 self._send(base.AudioClear())
@@ -178,20 +195,76 @@ class Controller:
             if pcm:
                 self._say_audio(pcm, follows=type(event) is LongAppendPiece)
             self._follow_speech(found)
+            if self.interruptions.current is not None and self.interruptions.is_due(self.input.position_ms):
+                self._weigh()
 
     def _follow_speech(self, found: Iterable[EndpointEvent]) -> None:
         for one in found:
             match one:
                 case SpeechStarted():
-                    self._speech_started(self._runtime.new_id("item"), one.start_ms)
+                    piece_id = self._runtime.new_id("item")
+                    if self.interruptions.begin(piece_id, one.start_ms, one.start_ms):
+                        self.input.hold(True)
+                        continue
+                    self._speech_started(piece_id, one.start_ms)
                     self._say_audio(self.input.open_gate())
+                case TurnEnded() if self.interruptions.current is not None:
+                    self.interruptions.ended(one.end_ms)
+                    self._weigh()
                 case TurnEnded():
                     self._speech_stopped(one.end_ms)
                     self.input.close_gate()
-                case SpeechPaused() | SpeechResumed():
-                    pass
+                case SpeechPaused():
+                    self.interruptions.paused(one.end_ms)
+                case SpeechResumed():
+                    self.interruptions.resumed()
                 case _:
                     assert_never(one)
+
+    # -- voices over a reply ---------------------------------------------------------------------------------------
+
+    def _weigh(self) -> None:
+        """Act on what a voice over the reply turns out to mean."""
+        match self.interruptions.weigh(self.input.position_ms, self._weigh):
+            case Verdict.CONFIRM:
+                self._take_floor(self.interruptions.take())
+            case Verdict.DISMISS:
+                self._drop_voice()
+            case Verdict.HOLD:
+                pass
+
+    def _take_floor(self, overlap: Overlap) -> None:
+        """The voice is the user's turn, from its onset."""
+        if self.turn.authority == "server":
+            self._speech_started(overlap.piece_id, overlap.start_ms, self.input.position_ms - overlap.start_ms)
+            self._say_audio(self.input.open_gate())
+            if overlap.over and overlap.end_ms is not None:
+                self._speech_stopped(overlap.end_ms)
+                self.input.close_gate()
+            return
+        self._speech_started(overlap.piece_id, overlap.start_ms, self.input.position_ms - overlap.start_ms)
+        self._replay.started(self.user_turns.turn_of(overlap.piece_id), overlap.piece_id, overlap.model_start_ms)
+        for event in overlap.held:
+            self.on_model(event)
+
+    def _drop_voice(self, reason: str = "") -> None:
+        """The voice over the reply is no turn."""
+        overlap = self.interruptions.drop(reason)
+        if overlap is not None:
+            self.input.hold(False)
+            for event in overlap.held:
+                self._forget_piece(event)
+
+    def _forget_piece(self, event: m.ModelEvent) -> None:
+        """Take back the item that the model made of such a voice."""
+        if isinstance(event, m.ModelInputCommittedEvent) and self._profile.supports_item_delete:
+            self._send(base.ItemDelete(event.item_id))
+
+    def _newest_audio(self, ms: int) -> bytes:
+        """Return the newest audio of the user, at the model's rate."""
+        if self.turn.authority == "server" and not self.input.is_open:
+            return self.input.held(ms)
+        return self._replay.latest(ms)
 
     def _commit(self, label: str | None) -> None:
         in_speech = self.turn.authority == "server" and self.turn.state is State.USER_SPEAKING
@@ -207,6 +280,7 @@ class Controller:
             self._profile.emits_speech_events
             and self.turn.authority == "provider"
             and not self._link_lost
+            and self.interruptions.current is None
             and self.input.position_ms >= self._deaf_until_ms
         )
         self._replay.add(pcm, waits_for_speech=told_of_speech)
@@ -344,8 +418,11 @@ class Controller:
         self._send(base.AudioCommit())
         self.input.uncommitted_ms = 0.0
 
-    def _speech_started(self, piece_id: str, start_ms: int) -> None:
-        lag_ms = min(max(0, self.input.position_ms - start_ms), MAX_DETECTION_LAG_MS)
+    def _speech_started(self, piece_id: str, start_ms: int, lag_ms: int | None = None) -> None:
+        """A turn begins; `lag_ms`: how long ago that was, by default the detector's delay."""
+        if lag_ms is None:
+            lag_ms = min(max(0, self.input.position_ms - start_ms), MAX_DETECTION_LAG_MS)
+        self._speech_start_ms = start_ms
         actions = self._signal(Signal.SPEECH_STARTED, lag_ms=lag_ms)
         turn = self.user_turns.begin(piece_id, goes_on=Action.WITHDRAW in actions)
         self._emit(s.AgentInputStartedEvent(item_id=turn.item_id, audio_start_ms=start_ms, **self._context.who))
@@ -356,8 +433,10 @@ class Controller:
         if stretch is not None and stretch.turn is not None:
             self.user_turns.remember(stretch.turn, event.item_id)
             return
-        self._speech_started(event.item_id, event.audio_start_ms + self.input.skipped_ms)
-        self._replay.started(self.user_turns.turn_of(event.item_id), event.item_id, event.audio_start_ms)
+        start_ms = event.audio_start_ms + self.input.skipped_ms
+        if not self.interruptions.begin(event.item_id, start_ms, event.audio_start_ms):
+            self._speech_started(event.item_id, start_ms)
+            self._replay.started(self.user_turns.turn_of(event.item_id), event.item_id, event.audio_start_ms)
 
     def _tell_end(self, end_ms: int) -> None:
         turn = self.user_turns.current
@@ -365,6 +444,7 @@ class Controller:
         self._emit(s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=end_ms, **self._context.who))
 
     def _speech_stopped(self, end_ms: int) -> None:
+        self.interruptions.learn(self.input.position_ms - self._speech_start_ms)
         self._tell_end(end_ms)
         self._signal(Signal.SPEECH_STOPPED)
 
@@ -372,9 +452,10 @@ class Controller:
 
     def _lose_link(self) -> None:
         """Replay what the model has not understood; what it owes is requested again when it is back."""
+        self._drop_voice("link_lost")
         messages = self._replay.replay()
         self.user_turns.commits = self._replay.commits
-        by_itself = self.turn.authority == "provider" and self._auto_response and self.turn.creates
+        by_itself = self.turn.responder == "provider" and self._auto_response and self.turn.creates
         self._lose_responses(
             owed=by_itself and self.turn.state is State.THINKING,
             n_coming=self._replay.n_whole if by_itself else 0,
@@ -411,6 +492,22 @@ class Controller:
             case m.ModelInputStartedEvent():
                 if self.turn.authority == "provider":
                     self._voice_found(event)
+            case (
+                m.ModelInputDoneEvent()
+                | m.ModelInputCommittedEvent()
+                | m.ModelInputTranscriptionDeltaEvent()
+                | m.ModelInputTranscriptionDoneEvent()
+                | m.ModelInputTranscriptionFailedEvent()
+            ) if self.interruptions.current is not None and self.interruptions.holds(event):
+                self._weigh()
+            case (
+                m.ModelInputDoneEvent()
+                | m.ModelInputCommittedEvent()
+                | m.ModelInputTranscriptionDeltaEvent()
+                | m.ModelInputTranscriptionDoneEvent()
+                | m.ModelInputTranscriptionFailedEvent()
+            ) if self.interruptions.is_dismissed(event.item_id):
+                self._forget_piece(event)
             case m.ModelInputDoneEvent():
                 if self.turn.authority == "provider" and self._replay.stopped(event.item_id, event.audio_end_ms):
                     self._speech_stopped(event.audio_end_ms + self.input.skipped_ms)

@@ -18,6 +18,8 @@ PIECE_MS = 100
 """A detector gets long audio in pieces of this length: what it finds in one applies from there on, not from the end."""
 LONG_APPEND_BYTES = 6_400
 """0.2 s at 16 kHz: detecting, resampling and passing on this much takes a millisecond or two."""
+HELD_MS = 20_000
+"""The most audio kept of an undecided voice over a reply."""
 PRE_ROLL_MS = 600
 """Audio kept before detected speech, for its soft start: 300 ms and the detector's delay."""
 
@@ -80,6 +82,7 @@ class AudioInput:
         self._kept = bytearray()
         self._open = detector is None
         self._discards = False
+        self._holds = False
         self.uncommitted_ms = 0.0
         """Audio sent to the model since the last commit."""
         self.skipped_ms = 0
@@ -131,7 +134,8 @@ class AudioInput:
             self.uncommitted_ms += length_ms
             return for_model, found
         self._kept += for_model
-        surplus = len(self._kept) - PRE_ROLL_MS * self._model_hz // 1000 * 2
+        kept_ms = HELD_MS if self._holds else PRE_ROLL_MS
+        surplus = len(self._kept) - kept_ms * self._model_hz // 1000 * 2
         if surplus > 0:
             del self._kept[:surplus]
         return b"", found
@@ -172,10 +176,24 @@ class AudioInput:
         self._discards = False
         self.close_gate()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether audio passes to the model as it arrives."""
+        return self._open
+
+    def hold(self, on: bool) -> None:
+        """Keep all audio behind the closed gate, or only the newest."""
+        self._holds = on
+
+    def held(self, ms: int) -> bytes:
+        """Return the newest audio behind the closed gate, at most this much."""
+        n_bytes = max(0, ms) * self._model_hz // 1000 * 2
+        return bytes(self._kept[-n_bytes:]) if n_bytes else b""
+
     def open_gate(self) -> bytes:
         """Let audio pass from now on; return the moment before the speech, for the model."""
         kept, self._kept = bytes(self._kept), bytearray()
-        self._open = True
+        self._open, self._holds = True, False
         self.uncommitted_ms += len(kept) / 2 * 1000 / self._model_hz
         return kept
 

@@ -62,6 +62,17 @@ class ReplayBuffer:
         while self._stretches and (end := self._stretches[0].end) is not None and end <= self._start:
             del self._stretches[0]
 
+    def latest(self, ms: int) -> bytes:
+        """Return the newest audio that is kept, at most this much."""
+        missing = int(ms * self._bytes_per_ms) & ~1
+        pieces: list[bytes] = []
+        for chunk in reversed(self._chunks):
+            if missing <= 0:
+                break
+            pieces.append(chunk[-missing:])
+            missing -= len(chunk)
+        return b"".join(reversed(pieces))
+
     # -- turns -----------------------------------------------------------------------------------------------------
 
     def started(self, turn: UserTurn, piece_id: str, start_ms: int) -> None:

@@ -36,6 +36,13 @@ class ReplyItems:
         """How much of the spoken items was played."""
         return sum(self._ears.played_ms(item_id) for item_id in self.spoken)
 
+    def playing(self) -> str | None:
+        """The spoken item that is being played; None without one."""
+        for item_id in self.spoken:
+            if self._ears.played_ms(item_id) < int(self._conversation.audio_ms(item_id)):
+                return item_id
+        return next(reversed(self.spoken), None)
+
     @property
     def is_known(self) -> bool:
         """Whether any of them is in the conversation."""

@@ -116,9 +116,13 @@ class AgentRun:
                     detector = detector or settings.new_detector()
                     context = Context(host, connection, self.agent_id or "", self.name)
                     self._controller = controller = Controller(
-                        context, tools, authority=settings.authority, detector=detector
+                        context,
+                        tools,
+                        authority=settings.authority,
+                        detector=detector,
+                        recognise=self.spec.recognise if settings.interruption == "selective" else None,
                     )
-                    controller.configure(settings.config, settings.authority)
+                    controller.configure(settings.config, settings.authority, settings.interruption)
                     host.emit(self.ready())
                     self._tell_what_is_left_out()
                     if not started.done():
@@ -211,7 +215,7 @@ class AgentRun:
             silence_ms = silence_ms_of(settings.config.detection)
             if silence_ms != silence_ms_of(settled.detection):
                 controller.input.wait_for(silence_ms)
-        controller.configure(settings.config, settings.authority)
+        controller.configure(settings.config, settings.authority, settings.interruption)
         connection.send(SessionUpdate(settings.for_model(self.name)))
         if change.tools:
             self._tell_what_is_left_out()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, silero_detector
 from realtime.agent.input import Detector
+from realtime.agent.overlap import Recognise
+from realtime.agent.partial_words import recognise_words
 from realtime.errors import ClientError, UsageError
-from realtime.event.config import SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
+from realtime.event.config import InterruptionMode, SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
 from realtime.model.base import RealtimeModel, Settings
 from realtime.model.voices import voice_here
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
@@ -31,6 +35,7 @@ class AgentSpec:
         tool_timeout_s: float = DEFAULT_TIMEOUT_S,
         client_timeout_s: float = CLIENT_TIMEOUT_S,
         make_detector: DetectorFactory | None = None,
+        recognise: Recognise | None = None,
         client_may_replace_tools: bool = False,
     ) -> None:
         if not isinstance(model, RealtimeModel):
@@ -45,6 +50,7 @@ class AgentSpec:
         self.tool_timeout_s = tool_timeout_s
         self.client_timeout_s = client_timeout_s
         self.make_detector = make_detector or silero_detector
+        self.recognise = recognise or recognise_words
         self.client_may_replace_tools = client_may_replace_tools
 
 
@@ -70,6 +76,16 @@ class RunSettings:
             return "server"
         # A model that stops for a voice finds turns and only does not report them.
         return "provider" if profile.interrupts_itself else "client"
+
+    @property
+    def interruption(self) -> InterruptionMode:
+        """What a voice over a reply does.
+
+        A provider that finds turns and cannot leave the rest to us stops at each voice.
+        """
+        wanted = self.config.detection.interruption_mode
+        decides = self.authority != "provider" or self._spec.model.profile.leaves_responses
+        return wanted if wanted != "selective" or decides else "immediate"
 
     @property
     def declared_tools(self) -> tuple[ToolDeclaration, ...]:
@@ -135,12 +151,21 @@ class RunSettings:
             voice=self._wanted_voice or spec.model.voice,
             tools=self.declared_tools if spec.model.profile.supports_tools else (),
             output_modalities=config.output_modalities or ("audio",),
-            turn_detection=config.detection if self.authority == "provider" else "none",
+            turn_detection=self._detection_for_model(),
             input_audio_transcription=config.input_audio_transcription is not False,
             temperature=config.temperature,
             max_output_tokens=None if config.max_output_tokens == "inf" else config.max_output_tokens,
             extra=config.extra or {},
         )
+
+    def _detection_for_model(self) -> TurnDetection | str:
+        detection = self.config.detection
+        if self.authority != "provider":
+            return "none"
+        if self.interruption == "selective":
+            # Interruptions and responses are decided here: it only finds the turns.
+            return msgspec.structs.replace(detection, create_response=False, interrupt_response=False)
+        return detection
 
     def describe(self) -> dict[str, Any]:
         """Return which model speaks and what it can do, without secrets."""

@@ -10,6 +10,7 @@ from realtime.event.base import AudioFormat, MaxTokens, Modality, check_tool_cou
 from realtime.event.decode import explain
 
 TurnAuthority = Literal["provider", "server", "client"]
+InterruptionMode = Literal["selective", "immediate", "off"]
 
 MAX_DEPTH = 64
 """Maximum nesting of a config; its deepest part are the JSON schemas of tools."""
@@ -23,6 +24,13 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     `type`: the provider's detector, e.g. `server_vad` or `semantic_vad`. `threshold` 0..1; the two times in ms.
     `create_response` false: the end of speech requests no response (`client_response_create` does).
     `interrupt_response` false: speech does not stop a response. Default: true.
+
+    `interruption` says what a voice over a reply does: `immediate` (default) stops the reply at its onset, `selective`
+    once the voice shows that it takes the floor: backchannels, coughs and distant voices pass; `off` never stops it, as
+    `interrupt_response` false. With `selective`: `min_speech_ms` is the length from which a voice whose words are
+    unknown takes the floor (default 500), `min_words` how many words it needs beyond backchannels (default 1),
+    `backchannels` further phrases that do not take it, and `protect_ms` the beginning of a reply that no voice
+    interrupts (default 0).
     """
 
     authority: TurnAuthority | None = None
@@ -33,10 +41,24 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     eagerness: Literal["low", "medium", "high", "auto"] | None = None
     create_response: bool | None = None
     interrupt_response: bool | None = None
+    interruption: InterruptionMode | None = None
+    min_speech_ms: int | None = None
+    min_words: int | None = None
+    backchannels: tuple[str, ...] | None = None
+    protect_ms: int | None = None
 
     def __post_init__(self) -> None:
-        if self.silence_duration_ms is not None and self.silence_duration_ms < 1:
-            raise ValueError(f"silence_duration_ms is {self.silence_duration_ms}, it has to be at least 1")
+        for name, least in (("silence_duration_ms", 1), ("min_speech_ms", 0), ("min_words", 0), ("protect_ms", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} is {value}, it has to be at least {least}")
+
+    @property
+    def interruption_mode(self) -> InterruptionMode:
+        """What a voice over a reply does, with the default."""
+        if self.interrupt_response is False:
+            return "off"
+        return self.interruption or "immediate"
 
 
 class ToolDeclaration(msgspec.Struct, frozen=True, kw_only=True):

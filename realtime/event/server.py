@@ -7,7 +7,7 @@ the log has `seq` 0 here and none on the wire.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,6 +17,8 @@ from realtime.event import model as m
 from realtime.event.base import AudioFormat, Event
 from realtime.event.decode import classes_by_type, read_event
 from realtime.message import ToolResultBlock
+
+InterruptionState = Literal["possible", "confirmed", "dismissed"]
 
 
 class ServerSessionCreatedEvent(Event, frozen=True, kw_only=True):
@@ -78,6 +80,19 @@ class ServerAudioFlushEvent(Event, frozen=True, kw_only=True):
 
     item_id: str | None = None
     reason: str = "barge_in"
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerAudioGainEvent(Event, frozen=True, kw_only=True):
+    """Play the voice at `gain_db` from now on, reached over `ramp_ms`: of `item_id`, or of every item without one.
+
+    -15 while it is undecided what a voice over the reply means, 0 when the reply goes on. A flush ends it.
+    """
+
+    gain_db: float
+    ramp_ms: int = 0
+    item_id: str | None = None
     seq: int = 0
     ts_ms: int = 0
 
@@ -407,6 +422,23 @@ class AgentSessionUpdatedEvent(meaning.SessionUpdated, frozen=True, kw_only=True
     ts_ms: int = 0
 
 
+class AgentInterruptionEvent(Event, frozen=True, kw_only=True):
+    """What a voice over a reply means: `possible` when it begins, then `confirmed` or `dismissed`.
+
+    `reason` is a stable word, such as `stop_words` or `backchannel` (docs/listening.md); `item_id` is the reply's item
+    that was played; `voiced_ms` is how much of the voice was known at the decision.
+    """
+
+    state: InterruptionState
+    reason: str = ""
+    item_id: str | None = None
+    voiced_ms: int = 0
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
 class AgentReconnectingEvent(meaning.Reconnecting, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
@@ -434,6 +466,7 @@ ServerEvent = (
     | ServerSessionEndedEvent
     | ServerSessionResumedEvent
     | ServerAudioFlushEvent
+    | ServerAudioGainEvent
     | ServerAudioItemEvent
     | ServerAudioReceivedEvent
     | ServerGoodbyeEvent
@@ -471,6 +504,7 @@ ServerEvent = (
     | AgentItemTruncatedEvent
     | AgentItemRetrievedEvent
     | AgentSessionUpdatedEvent
+    | AgentInterruptionEvent
     | AgentReconnectingEvent
     | AgentReconnectedEvent
     | AgentErrorEvent

@@ -41,6 +41,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Its detector can be switched off; commits and response requests then come from us."""
     interrupts_itself: bool = True
     """With its detector on, it cancels its response when the user speaks."""
+    leaves_responses: bool = False
+    """Its detector finds turns without cancelling and creating responses."""
     supports_truncation: bool = True
     """It accepts where the listener stopped hearing an item."""
     supports_item_delete: bool = True

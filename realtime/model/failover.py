@@ -87,6 +87,7 @@ def common_profile(profiles: Sequence[Profile]) -> Profile:
         emits_speech_events=all(one.emits_speech_events for one in profiles),
         supports_manual_turns=all(one.supports_manual_turns for one in profiles),
         interrupts_itself=all(one.interrupts_itself for one in profiles),
+        leaves_responses=all(one.leaves_responses for one in profiles),
         supports_truncation=any(one.supports_truncation for one in profiles),
         supports_item_delete=all(one.supports_item_delete for one in profiles),
         aligns_transcript=all(one.aligns_transcript for one in profiles),

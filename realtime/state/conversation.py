@@ -177,6 +177,11 @@ class Conversation:
             return entry.truncation.transcript
         return entry.spoken.text if entry.spoken is not None and entry.spoken.text else entry.item.text
 
+    def played_text(self, item_id: str, played_ms: int) -> str:
+        """Return the words spoken within the first `played_ms`; "" for an unknown item."""
+        entry = self._entries.get(item_id)
+        return self._spoken(entry).played_text(played_ms) if entry is not None else ""
+
     def complete(self, item_id: str, status: ItemStatus = "completed") -> Item:
         """End the item: with audio its words become the transcript, without audio a text."""
         entry = self._entries[item_id]

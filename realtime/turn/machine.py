@@ -134,6 +134,8 @@ DONE_BY_PROVIDER: dict[Signal, frozenset[Action]] = {
     Signal.SPEECH_STOPPED: frozenset((*INTERRUPT, *ANSWER)),
 }
 """What the provider does itself on speech where it decides: doing it twice is an error there."""
+DONE_BY_DETECTOR: dict[Signal, frozenset[Action]] = {Signal.SPEECH_STOPPED: frozenset({Action.COMMIT})}
+"""What it does itself where it only finds the turns."""
 
 _TURN_TAKEN = frozenset(
     {Signal.SPEECH_STARTED, Signal.COMMIT, Signal.TEXT, Signal.REQUEST, Signal.CANCEL, Signal.PLAYED_OUT}
@@ -163,10 +165,25 @@ class Turn:
     on that reply gets none of its own."""
     creates: bool = True
     """The end of speech requests a reply."""
+    provider_responds: bool = True
+    """With authority `provider`: it cancels and creates responses by itself, too."""
 
-    def configure(self, authority: TurnAuthority, *, creates: bool = True, interrupts: bool = True) -> None:
+    def configure(
+        self,
+        authority: TurnAuthority,
+        *,
+        creates: bool = True,
+        interrupts: bool = True,
+        provider_responds: bool = True,
+    ) -> None:
         """Set who decides about turns, and what speech causes."""
         self.authority, self.creates, self.interrupts = authority, creates, interrupts
+        self.provider_responds = provider_responds
+
+    @property
+    def responder(self) -> TurnAuthority:
+        """Who creates the response to a turn."""
+        return "server" if self.authority == "provider" and not self.provider_responds else self.authority
 
     def tool_called(self) -> None:
         """The reply called a tool, which may change the world: it can no longer be undone."""
@@ -212,13 +229,14 @@ class Turn:
             left_out.add(Action.TRUNCATE)
             actions = (*actions, Action.WITHDRAW)
         if self.authority == "provider":
-            left_out |= DONE_BY_PROVIDER.get(signal, frozenset())
+            done_there = DONE_BY_PROVIDER if self.provider_responds else DONE_BY_DETECTOR
+            left_out |= done_there.get(signal, frozenset())
         return tuple(action for action in actions if action not in left_out)
 
     def _move(self, signal: Signal) -> tuple[Action, ...] | None:
         """Take the row of the table; None if there is no row."""
         row = (self.state, signal)
-        if row not in TRANSITIONS or ONLY_FOR.get(row, self.authority) != self.authority:
+        if row not in TRANSITIONS or ONLY_FOR.get(row, self.responder) != self.responder:
             return None
         self.state, actions = TRANSITIONS[row]
         if signal in _TURN_TAKEN:

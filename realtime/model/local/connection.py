@@ -146,7 +146,7 @@ class LocalConnection:
                 item = Item(id=self._runtime.new_id("item"), type="tool_result", tool_result=result)
                 add_item(self._conversation, item)
             case ResponseCreate(overrides=overrides):
-                self._create_response(overrides or ResponseOverrides())
+                self._create_response(overrides or ResponseOverrides(), to_speech=self._speech_is_open)
             case ResponseCancel(response_id=response_id):
                 self._turn_waits = False
                 for response in [*self._responses]:
@@ -259,9 +259,9 @@ class LocalConnection:
                 assert_never(heard)
 
     def _is_unplayed(self, now_s: float) -> bool:
-        """Whether speech would interrupt a response that cannot have been played whole."""
+        """Whether the response before cannot have been played whole."""
         response = self._active
-        if response is None or not self._wants("interrupt_response"):
+        if response is None:
             return False
         return not response.done or now_s < response.played_by_s
 
@@ -399,6 +399,14 @@ class LocalConnection:
         )
         response.task = task
         task.add_done_callback(lambda done: self._ended(response))
+
+    @property
+    def _speech_is_open(self) -> bool:
+        """Whether our detector found the newest item in speech: without words it gets no response."""
+        newest = self._conversation.items()[-1:]
+        return self._settings.turn_detection != "none" and any(
+            item.role == "user" and part.type == "audio" for item in newest for part in item.content
+        )
 
     def _respond_to_turn(self) -> None:
         """Respond to the last turn: now, or after the running response."""

@@ -27,12 +27,14 @@ Progress = Callable[[str], None]
 
 # Jobs that may wait for one thread; with more, responses would come half a minute late.
 _QUEUE_LIMIT = 64
+_PARTS_LIMIT = 4
+"""Clips that may wait when part of a turn is recognised: the whole of it will be."""
 
 
 class Transcriber(Protocol):
     """Speech to text; `Recognizer` is one."""
 
-    def transcribe(self, pcm16_16k: bytes) -> Transcript:
+    def transcribe(self, pcm16_16k: bytes, context: str = "") -> Transcript:
         """See `Recognizer.transcribe`."""
         ...
 
@@ -128,6 +130,14 @@ class SpeechEngine:
         """Recognise a clip; cancelling a waiting clip costs nothing. Raises Overflow if too many wait."""
         return self._ears.run(recognizer.transcribe, pcm16_16k)
 
+    def transcribe_part(
+        self, recognizer: Transcriber, pcm16_16k: bytes, context: str
+    ) -> asyncio.Future[Transcript] | None:
+        """Recognise a voice that goes on (see `Recognizer.transcribe`); None if that would delay whole turns."""
+        if self._ears.waiting >= _PARTS_LIMIT:
+            return None
+        return self._ears.run(recognizer.transcribe, pcm16_16k, context)
+
     def synthesize(self, voice: Voice, sentence: str) -> asyncio.Future[bytes]:
         """Speak a sentence; cancelling a waiting one costs nothing. Raises Overflow if too many wait."""
         return self._mouth.run(voice.synthesize, sentence)
@@ -144,18 +154,18 @@ class _Lane:
     def __init__(self, name: str) -> None:
         self._name = name
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"realtime-{name}")
-        self._waiting = 0
+        self.waiting = 0
 
-    def run(self, job: Callable[..., T], argument: object) -> asyncio.Future[T]:
-        if self._waiting >= _QUEUE_LIMIT:
+    def run(self, job: Callable[..., T], *arguments: object) -> asyncio.Future[T]:
+        if self.waiting >= _QUEUE_LIMIT:
             raise Overflow(f"too much {self._name} is waiting on this server", code="overloaded")
-        self._waiting += 1
-        future = asyncio.get_running_loop().run_in_executor(self._executor, job, argument)
+        self.waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._executor, job, *arguments)
         future.add_done_callback(self._done)
         return future
 
     def _done(self, future: asyncio.Future[T]) -> None:
-        self._waiting -= 1
+        self.waiting -= 1
         if not future.cancelled():
             # The caller may be gone; asyncio would warn of an error that is never retrieved.
             future.exception()

@@ -38,6 +38,7 @@ def profile_of(parts: SpeechParts | None, language_model: LanguageModel) -> Prof
         input_modalities=frozenset(inputs),
         output_modalities=outputs,
         emits_speech_events=hears,
+        leaves_responses=True,
         aligns_transcript=True,
         voices=voices,
         languages=("en",),

@@ -85,8 +85,8 @@ class Decoded:
 class SpeechDecoder(Protocol):
     """Turns features into tokens and tokens into text: CTranslate2, or a table in tests."""
 
-    def decode(self, features: Floats, max_tokens: int) -> Decoded:
-        """Decode features to at most `max_tokens` tokens.
+    def decode(self, features: Floats, max_tokens: int, context: str = "") -> Decoded:
+        """Decode features to at most `max_tokens` tokens; `context` is the text before them.
 
         `features` has the shape (1, 80, frames), 100 frames a second.
         """
@@ -116,9 +116,10 @@ class Recognizer:
         """Pay the first call's extra cost (memory, threads) in advance."""
         self._window(np.zeros(SAMPLE_RATE_HZ, np.float32), _SHORT_WINDOW_S, _TOKENS_BESIDE)
 
-    def transcribe(self, pcm16_16k: bytes) -> Transcript:
+    def transcribe(self, pcm16_16k: bytes, context: str = "") -> Transcript:
         """Recognise one utterance: pcm16 little-endian mono at 16 kHz of any length (a trailing odd byte is ignored).
 
+        `context` is text that could have come before: its words and spelling become likelier.
         Pass only audio in which a detector found speech: on noise and music Whisper invents sentences. Those with a
         low probability are dropped here, as the second line of defence.
         """
@@ -127,7 +128,7 @@ class Recognizer:
         kept: list[float] = []
         dropped: list[float] = [0.0]
         for part in split_at_pauses(samples):
-            decoded = self._utterance(part)
+            decoded = self._utterance(part, context)
             if decoded is None:
                 continue
             if decoded.invented:
@@ -143,19 +144,19 @@ class Recognizer:
             audio_ms=round(len(samples) * 1000 / SAMPLE_RATE_HZ),
         )
 
-    def _utterance(self, samples: Floats) -> Decoded | None:
+    def _utterance(self, samples: Floats, context: str) -> Decoded | None:
         seconds = len(samples) / SAMPLE_RATE_HZ
         if seconds < _SHORTEST_CLIP_S:
             return None
         max_tokens = min(_TOKENS_PER_WINDOW, int(seconds * _TOKENS_PER_S) + _TOKENS_BESIDE)
         if seconds <= _SHORT_WINDOW_CLIP_S:
-            decoded = self._window(samples, _SHORT_WINDOW_S, max_tokens)
+            decoded = self._window(samples, _SHORT_WINDOW_S, max_tokens, context)
             if len(decoded.tokens) < max_tokens:
                 return decoded
-        return self._window(samples, _LONG_WINDOW_S, max_tokens)
+        return self._window(samples, _LONG_WINDOW_S, max_tokens, context)
 
-    def _window(self, samples: Floats, window_s: int, max_tokens: int) -> Decoded:
-        return self._decoder.decode(log_mel(samples, window_s)[np.newaxis], max_tokens)
+    def _window(self, samples: Floats, window_s: int, max_tokens: int, context: str = "") -> Decoded:
+        return self._decoder.decode(log_mel(samples, window_s)[np.newaxis], max_tokens, context)
 
 
 class _Whisper:
@@ -179,13 +180,14 @@ class _Whisper:
             raise ValueError(f"tokenizer.json has no token {token}")
         return number
 
-    def decode(self, features: Floats, max_tokens: int) -> Decoded:
+    def decode(self, features: Floats, max_tokens: int, context: str = "") -> Decoded:
+        prompt = [*self._before(context), *self._prompt]
         [result] = self._model.generate(
             self._storage.from_array(np.ascontiguousarray(features)),
-            [self._prompt],
+            [prompt],
             beam_size=_BEAM_SIZE,
             length_penalty=_LENGTH_PENALTY,
-            max_length=max_tokens + len(self._prompt),
+            max_length=max_tokens + len(prompt),
             return_no_speech_prob=True,
             return_scores=True,
         )
@@ -193,6 +195,11 @@ class _Whisper:
         # The score is the sum over the tokens and the end, divided by their number to the power of the penalty.
         mean_logprob = result.scores[0] / (len(tokens) + 1) ** (1 - _LENGTH_PENALTY)
         return Decoded(tokens, float(result.no_speech_prob), float(mean_logprob))
+
+    def _before(self, context: str) -> list[int]:
+        if not context:
+            return []
+        return [self._id("<|startofprev|>"), *self._tokenizer.encode(f" {context}", add_special_tokens=False).ids]
 
     def text(self, tokens: Iterable[int]) -> str:
         # Everything from the end token upwards is a control token or a timestamp.

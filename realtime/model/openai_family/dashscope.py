@@ -34,6 +34,7 @@ def profile_of(model_name: str) -> Profile:
         output_rate_hz=family.output_rate_hz,
         input_modalities=_MODALITIES,
         supports_tools=family.has_tools,
+        leaves_responses=True,
         supports_truncation=False,
         supports_item_delete=False,
         supports_response_overrides=False,

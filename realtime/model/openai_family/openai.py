@@ -29,6 +29,7 @@ def profile_of(model_name: str) -> Profile:
         input_rate_hz=RATE_HZ,
         output_rate_hz=RATE_HZ,
         input_modalities=modalities,
+        leaves_responses=True,
         session_limit_s=3600,
         voices=VOICES,
     )

@@ -132,6 +132,13 @@ export interface Item {
  * `type`: the provider's detector, e.g. `server_vad` or `semantic_vad`. `threshold` 0..1; the two times in ms.
  * `create_response` false: the end of speech requests no response (`client_response_create` does).
  * `interrupt_response` false: speech does not stop a response. Default: true.
+ *
+ * `interruption` says what a voice over a reply does: `immediate` (default) stops the reply at its onset, `selective`
+ * once the voice shows that it takes the floor: backchannels, coughs and distant voices pass; `off` never stops it, as
+ * `interrupt_response` false. With `selective`: `min_speech_ms` is the length from which a voice whose words are
+ * unknown takes the floor (default 500), `min_words` how many words it needs beyond backchannels (default 1),
+ * `backchannels` further phrases that do not take it, and `protect_ms` the beginning of a reply that no voice
+ * interrupts (default 0).
  */
 export interface TurnDetection {
   authority?: "client" | "provider" | "server" | null;
@@ -142,6 +149,11 @@ export interface TurnDetection {
   eagerness?: "auto" | "high" | "low" | "medium" | null;
   create_response?: boolean | null;
   interrupt_response?: boolean | null;
+  interruption?: "immediate" | "off" | "selective" | null;
+  min_speech_ms?: number | null;
+  min_words?: number | null;
+  backchannels?: string[] | null;
+  protect_ms?: number | null;
 }
 
 /** A tool as a model sees it. `parameters` is a JSON Schema object. */
@@ -543,6 +555,20 @@ export interface ServerAudioFlushEvent {
   type: "server_audio_flush";
   item_id: string | null;
   reason: string;
+  seq?: number;
+  ts_ms: number;
+}
+
+/**
+ * Play the voice at `gain_db` from now on, reached over `ramp_ms`: of `item_id`, or of every item without one.
+ *
+ * -15 while it is undecided what a voice over the reply means, 0 when the reply goes on. A flush ends it.
+ */
+export interface ServerAudioGainEvent {
+  type: "server_audio_gain";
+  gain_db: number;
+  ramp_ms: number;
+  item_id: string | null;
   seq?: number;
   ts_ms: number;
 }
@@ -1035,6 +1061,24 @@ export interface AgentSessionUpdatedEvent {
   ts_ms: number;
 }
 
+/**
+ * What a voice over a reply means: `possible` when it begins, then `confirmed` or `dismissed`.
+ *
+ * `reason` is a stable word, such as `stop_words` or `backchannel` (docs/listening.md); `item_id` is the reply's item
+ * that was played; `voiced_ms` is how much of the voice was known at the decision.
+ */
+export interface AgentInterruptionEvent {
+  type: "agent_interruption";
+  state: "confirmed" | "dismissed" | "possible";
+  reason: string;
+  item_id: string | null;
+  voiced_ms: number;
+  agent_id: string;
+  agent_name: string;
+  seq?: number;
+  ts_ms: number;
+}
+
 /** The link to the model was lost; try number `attempt` starts in `retry_after_ms`. */
 export interface AgentReconnectingEvent {
   type: "agent_reconnecting";
@@ -1105,6 +1149,7 @@ export type ServerEvent =
   | ServerSessionEndedEvent
   | ServerSessionResumedEvent
   | ServerAudioFlushEvent
+  | ServerAudioGainEvent
   | ServerAudioItemEvent
   | ServerAudioReceivedEvent
   | ServerGoodbyeEvent
@@ -1142,6 +1187,7 @@ export type ServerEvent =
   | AgentItemTruncatedEvent
   | AgentItemRetrievedEvent
   | AgentSessionUpdatedEvent
+  | AgentInterruptionEvent
   | AgentReconnectingEvent
   | AgentReconnectedEvent
   | AgentErrorEvent;
@@ -1175,6 +1221,7 @@ export const SERVER_EVENT_TYPES = [
   "server_session_ended",
   "server_session_resumed",
   "server_audio_flush",
+  "server_audio_gain",
   "server_audio_item",
   "server_audio_received",
   "server_goodbye",
@@ -1212,6 +1259,7 @@ export const SERVER_EVENT_TYPES = [
   "agent_item_truncated",
   "agent_item_retrieved",
   "agent_session_updated",
+  "agent_interruption",
   "agent_reconnecting",
   "agent_reconnected",
   "agent_error",
@@ -1220,6 +1268,7 @@ export const SERVER_EVENT_TYPES = [
 type Check = (value: unknown) => boolean;
 
 const isString: Check = (value) => typeof value === "string";
+const isNumber: Check = (value) => typeof value === "number";
 const isInteger: Check = (value) => Number.isInteger(value);
 const isBoolean: Check = (value) => typeof value === "boolean";
 const isNull: Check = (value) => value === null;
@@ -1255,6 +1304,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["server_session_ended", struct({ session_id: isString, reason: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["server_session_resumed", struct({ session_id: isString, call_id: isString, last_seq: isInteger, token: either(isString, isNull), from_store: isBoolean, gap: isBoolean, rewound_to_seq: either(isInteger, isNull), ts_ms: isInteger }, { seq: isInteger })],
   ["server_audio_flush", struct({ item_id: either(isString, isNull), reason: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["server_audio_gain", struct({ gain_db: isNumber, ramp_ms: isInteger, item_id: either(isString, isNull), ts_ms: isInteger }, { seq: isInteger })],
   ["server_audio_item", struct({ item_index: isInteger, response_id: isString, item_id: isString, format: isAudioFormat, output_index: isInteger, content_index: isInteger, offset_samples: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["server_audio_received", struct({ offset: isInteger, ts_ms: isInteger }, { seq: isInteger })],
   ["server_goodbye", struct({ reason: isString, resume_token: either(isString, isNull), retry_after_ms: either(isInteger, isNull), ts_ms: isInteger }, { seq: isInteger })],
@@ -1292,6 +1342,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["agent_item_truncated", struct({ item_id: isString, content_index: isInteger, audio_end_ms: isInteger, transcript: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_item_retrieved", struct({ item: isItem, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_session_updated", struct({ settings: recordOf(isAnything), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_interruption", struct({ state: oneOf("confirmed", "dismissed", "possible"), reason: isString, item_id: either(isString, isNull), voiced_ms: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_reconnecting", struct({ attempt: isInteger, retry_after_ms: isInteger, reason: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_reconnected", struct({ gap_ms: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_error", struct({ error_type: isString, code: isString, message: isString, retryable: isBoolean, client_event_id: either(isString, isNull), retry_after_ms: either(isInteger, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],

@@ -16,6 +16,8 @@ import type { FromPlayback, PlaybackOptions, ToPlayback } from "./worklets/messa
 
 const FADE_MS = 5;
 const REPORT_MS = 100;
+/** A lowered voice comes back to its level after the flush has taken effect. */
+const AFTER_FLUSH_MS = 50;
 /** Twice the unplayed audio that the server allows (4 MB of pcm16), so that this ring never overflows first. */
 const CAPACITY_SAMPLES = 2 ** 22;
 
@@ -59,6 +61,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
   readonly #context: AudioContext;
   readonly #letRest: () => void;
   readonly #node: AudioWorkletNode;
+  readonly #gain: GainNode;
   readonly #items = new Map<string, Item>();
   readonly #bySlot: Item[] = [];
   readonly #order: PlayOrder;
@@ -78,6 +81,9 @@ export class Speaker extends Emitter<SpeakerEvents> {
     super();
     this.#context = context;
     this.#node = node;
+    this.#gain = new GainNode(context);
+    node.disconnect();
+    node.connect(this.#gain).connect(context.destination);
     this.#order = new PlayOrder({
       push: (slot, pcm) => this.#post({ type: "push", slot, pcm }, [pcm.buffer]),
       end: (slot) => this.#post({ type: "end", slot }),
@@ -123,6 +129,15 @@ export class Speaker extends Emitter<SpeakerEvents> {
     this.#post({ type: "resume" });
   }
 
+  /** Plays at `gainDb` from now on, reached over `rampMs`; a flush ends it. */
+  setGain(gainDb: number, rampMs: number): void {
+    const { gain } = this.#gain;
+    const nowS = this.#context.currentTime;
+    gain.cancelScheduledValues(nowS);
+    gain.setValueAtTime(gain.value, nowS);
+    gain.linearRampToValueAtTime(10 ** (gainDb / 20), nowS + rampMs / 1000);
+  }
+
   /** Lets the page sound. Call it in a click or key handler: browsers allow it there only. */
   unlock(): void {
     void this.#context.resume();
@@ -151,6 +166,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
     const id = this.#nextFlush++;
     this.#flushes.set(id, hit);
     this.#post({ type: "flush", slot, id, postedAtS: this.#context.currentTime });
+    this.setGain(0, AFTER_FLUSH_MS);
   }
 
   /** How much of an item was played, in ms. */

@@ -12,7 +12,7 @@ export const OUTPUT_RATE_HZ = 24_000;
 /** What a call needs of a speaker. */
 export type VoiceOutput = Pick<
   Speaker,
-  "on" | "play" | "skip" | "end" | "flush" | "pause" | "resume" | "unlock" | "close" | "counters" | "played" | "ranges"
+  "on" | "play" | "skip" | "end" | "flush" | "setGain" | "pause" | "resume" | "unlock" | "close" | "counters" | "played" | "ranges"
 >;
 
 /**
@@ -37,6 +37,8 @@ export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput 
   skip(itemId: string, samples: number, rateHz: number): void {
     this.#playedMs.set(itemId, (this.#playedMs.get(itemId) ?? 0) + (samples * 1000) / rateHz);
   }
+
+  setGain(): void {}
 
   pause(): void {}
 
@@ -145,6 +147,8 @@ export function attachVoice(
         return;
       case "server_audio_flush":
         return output.flush(event.item_id);
+      case "server_audio_gain":
+        return output.setGain(event.gain_db, event.ramp_ms);
       case "server_session_resumed":
         return event.rewound_to_seq === null ? undefined : rewind(event.rewound_to_seq);
       case "agent_item_truncated":

@@ -46,6 +46,9 @@ class FakeOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   flush(itemId: string | null): void {
     this.done.push(`flush ${itemId}`);
   }
+  setGain(gainDb: number, rampMs: number): void {
+    this.done.push(`gain ${gainDb} in ${rampMs}`);
+  }
   async close(): Promise<void> {}
 }
 
@@ -173,6 +176,13 @@ test("speech that will not come here is skipped, so that what follows keeps its 
     "skip 8 of item_a",
     "play item_a 3 at 24000",
   ]);
+});
+
+test("the level follows the server while a voice over the reply is undecided", () => {
+  const { client, output } = attached();
+  client.emit("event", event("server_audio_gain", { gain_db: -15, ramp_ms: 60, item_id: "item_a" }));
+  client.emit("event", event("server_audio_gain", { gain_db: 0, ramp_ms: 250, item_id: "item_a" }));
+  expect(output.done).toEqual(["gain -15 in 60", "gain 0 in 250"]);
 });
 
 test("an item that was cut is silenced, by a flush or without one", () => {

@@ -1,0 +1,236 @@
+"""Voices over replies in one call: gathers what is known of the current one, and reports what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from realtime.agent.context import Context
+from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice
+from realtime.agent.reply_items import ReplyItems
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.config import InterruptionMode, TurnDetection
+from realtime.turn.interruption import (
+    DUCK_DB,
+    DUCK_RAMP_MS,
+    MIN_SPEECH_MS,
+    RESTORE_RAMP_MS,
+    Interruption,
+    Verdict,
+)
+from realtime.turn.small_talk import tokens_of
+
+InputEvent = (
+    m.ModelInputDoneEvent
+    | m.ModelInputCommittedEvent
+    | m.ModelInputTranscriptionDeltaEvent
+    | m.ModelInputTranscriptionDoneEvent
+    | m.ModelInputTranscriptionFailedEvent
+)
+MARGIN_MS = 250
+"""Audio before the onset that recognition gets: weak first consonants."""
+LEVEL_MS = 1_500
+"""A voice is as loud as its newest part: a near voice may follow a far one."""
+WEIGH_EVERY_MS = 60
+KEPT_DISMISSED = 16
+"""Dismissed pieces whose words the model may still report."""
+TURN_LEVEL_MS = 3_000
+"""How much of a turn teaches how loud the user is."""
+
+
+class Interruptions:
+    """Decides about voices over replies. The controller asks, and acts on a confirmed one.
+
+    `clip` returns the newest audio of the user, this many ms at the model's rate.
+    """
+
+    def __init__(
+        self, context: Context, items: ReplyItems, clip: Callable[[int], bytes], recognise: Recognise | None
+    ) -> None:
+        self._context = context
+        self._ears = context.ears
+        self._items = items
+        self._clip = clip
+        self._rate_hz = context.profile.input_rate_hz
+        self._recognise = recognise
+        self._usual = UsualVoice()
+        self._settings: Interruption | None = None
+        self._weighed_ms = 0
+        self._dismissed: list[str] = []
+        self.current: Overlap | None = None
+        """The voice over the reply that is undecided, or dismissed so far."""
+        self.transcribes = False
+        """Whether the model reports the words of what it hears."""
+
+    def configure(self, detection: TurnDetection, mode: InterruptionMode, *, transcribes: bool) -> None:
+        """Take new settings."""
+        self.transcribes = transcribes
+        if mode != "selective":
+            self._settings = None
+            return
+        self._settings = Interruption(
+            min_speech_ms=MIN_SPEECH_MS if detection.min_speech_ms is None else detection.min_speech_ms,
+            min_words=1 if detection.min_words is None else detection.min_words,
+            backchannels=detection.backchannels or (),
+            protect_ms=detection.protect_ms or 0,
+        )
+
+    def begin(self, piece_id: str, start_ms: int, model_start_ms: int) -> bool:
+        """Whether a voice that begins has to be decided: it is over a reply that is played."""
+        if self._settings is None or self._ears.unplayed_ms() <= 0:
+            return False
+        if self.current is not None:
+            # The same voice again, after a pause.
+            self.current.end_ms, self.current.over = None, False
+            return True
+        item_id = self._items.playing()
+        self.current = Overlap(
+            piece_id,
+            start_ms,
+            model_start_ms,
+            item_id,
+            played_ms=self._items.played_ms(),
+            words_expected=self._recognise is not None,
+        )
+        self._tell("possible", "")
+        self._context.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=item_id))
+        return True
+
+    def paused(self, end_ms: int) -> None:
+        """The voice has paused."""
+        if self.current is not None:
+            self.current.end_ms = end_ms
+
+    def ended(self, end_ms: int) -> None:
+        """The voice has ended: a turn of it would be over."""
+        if self.current is not None:
+            self.current.end_ms, self.current.over = end_ms, True
+
+    def resumed(self) -> None:
+        """The voice goes on."""
+        if self.current is not None:
+            self.current.end_ms = None
+
+    def holds(self, event: InputEvent) -> bool:
+        """Hold the event if it belongs to the voice that is undecided."""
+        overlap = self.current
+        if overlap is None or event.item_id != overlap.piece_id:
+            return False
+        overlap.held.append(event)
+        match event:
+            case m.ModelInputDoneEvent():
+                self.ended(overlap.start_ms + event.audio_end_ms - overlap.model_start_ms)
+            case m.ModelInputTranscriptionDoneEvent(transcript=transcript):
+                overlap.has_transcript = True
+                overlap.take_words(transcript, overlap.voiced_ms(0))
+            case m.ModelInputTranscriptionFailedEvent():
+                overlap.has_transcript = True
+            case m.ModelInputCommittedEvent() | m.ModelInputTranscriptionDeltaEvent():
+                pass
+        return True
+
+    def is_dismissed(self, piece_id: str) -> bool:
+        """Whether this piece of the user's voice asked for nothing."""
+        return piece_id in self._dismissed
+
+    def is_due(self, position_ms: int) -> bool:
+        """Whether enough of the voice is new to judge it again."""
+        if position_ms - self._weighed_ms < WEIGH_EVERY_MS:
+            return False
+        self._weighed_ms = position_ms
+        return True
+
+    def weigh(self, position_ms: int, weigh_later: Callable[[], None]) -> Verdict:
+        """Judge the current voice; `weigh_later` is called once when more of its words are known.
+
+        CONFIRM: call `take` and act. DISMISS: call `drop`. HOLD: it is undecided, or dismissed and not over.
+        """
+        overlap, settings = self.current, self._settings
+        if overlap is None:
+            return Verdict.HOLD
+        if settings is None:
+            return self._confirm(overlap, "settings", position_ms)
+        if overlap.look_is_due(position_ms) and self._recognise is not None:
+            self._look(self._recognise, overlap, position_ms, weigh_later)
+            if self.current is not overlap:
+                return Verdict.HOLD
+        level_ms = min(LEVEL_MS, position_ms - overlap.start_ms)
+        transcript_expected = self.transcribes and not overlap.has_transcript
+        played = self._played(overlap)
+        judgement = overlap.judge(
+            settings,
+            position_ms,
+            relative_db=self._usual.relative_db(self._clip(level_ms), self._rate_hz),
+            played=tokens_of(played),
+            is_answer_expected=played.rstrip().endswith(("?", "？")),
+            transcript_expected=transcript_expected,
+        )
+        if judgement.verdict is Verdict.CONFIRM:
+            return self._confirm(overlap, judgement.reason, position_ms)
+        settled = overlap.is_settled(position_ms, transcript_expected=self.transcribes)
+        if judgement.verdict is Verdict.DISMISS or settled:
+            self._dismiss(overlap, judgement.reason or "undecided", position_ms)
+        elif overlap.dismissed:
+            overlap.dismissed = ""
+            self._tell("possible", "", position_ms)
+            self._context.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=overlap.item_id))
+        return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
+
+    def take(self, reason: str = "") -> Overlap:
+        """Return the voice that takes the floor; there is no current one any more."""
+        if reason:
+            self._tell("confirmed", reason)
+        overlap, self.current = self.current, None
+        assert overlap is not None
+        return overlap
+
+    def drop(self, reason: str) -> Overlap | None:
+        """Return the voice that asked for nothing; what the model still reports of it does not count."""
+        if self.current is None:
+            return None
+        self._dismiss(self.current, reason, None)
+        overlap, self.current = self.current, None
+        self._dismissed = [*self._dismissed, overlap.piece_id][-KEPT_DISMISSED:]
+        return overlap
+
+    def learn(self, length_ms: int) -> None:
+        """The newest audio, of this length, is a turn of the user."""
+        self._usual.learn(self._clip(min(length_ms, TURN_LEVEL_MS)), self._rate_hz)
+
+    def _look(self, recognise: Recognise, overlap: Overlap, position_ms: int, weigh_later: Callable[[], None]) -> None:
+        covers_ms = overlap.look(position_ms)
+        length_ms = min(position_ms - overlap.start_ms + MARGIN_MS, LONGEST_LOOK_MS)
+
+        def understood(words: str | None) -> None:
+            overlap.take_words(words, covers_ms)
+            if self.current is overlap:
+                weigh_later()
+
+        recognise(self._clip(length_ms), self._rate_hz, understood)
+
+    def _confirm(self, overlap: Overlap, reason: str, position_ms: int) -> Verdict:
+        self._tell("confirmed", reason, position_ms)
+        return Verdict.CONFIRM
+
+    def _dismiss(self, overlap: Overlap, reason: str, position_ms: int | None) -> None:
+        if overlap.dismissed:
+            return
+        overlap.dismissed = reason
+        self._tell("dismissed", reason, position_ms)
+        self._context.emit(s.ServerAudioGainEvent(gain_db=0.0, ramp_ms=RESTORE_RAMP_MS, item_id=overlap.item_id))
+
+    def _played(self, overlap: Overlap) -> str:
+        """Return the played words of the item that the voice began over."""
+        if overlap.item_id is None:
+            return ""
+        return self._context.conversation.played_text(overlap.item_id, self._ears.played_ms(overlap.item_id))
+
+    def _tell(self, state: s.InterruptionState, reason: str, position_ms: int | None = None) -> None:
+        overlap = self.current
+        if overlap is not None:
+            voiced_ms = 0 if position_ms is None else overlap.voiced_ms(position_ms)
+            self._context.emit(
+                s.AgentInterruptionEvent(
+                    state=state, reason=reason, item_id=overlap.item_id, voiced_ms=voiced_ms, **self._context.who
+                )
+            )

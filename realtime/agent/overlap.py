@@ -1,0 +1,158 @@
+"""A voice over a reply, from its onset to its end: what is known of it, and when to look again.
+
+Time is counted in the client's audio, so a decision falls while audio arrives and replays as it happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from realtime.event import model as m
+from realtime.turn.interruption import Evidence, Interruption, Judgement
+
+Recognise = Callable[[bytes, int, Callable[[str | None], None]], None]
+"""Recognise pcm16 of a rate in Hz; the callback gets its words, "" for none, None if that failed."""
+
+LOOK_MS = (400, 700, 1_000, 1_400, 1_900, 2_500, 3_300, 4_200)
+"""How long the voice has lasted at each look for its words: they are mostly known 0.2 s later."""
+LOOK_EVERY_MS = 1_500
+"""And from then on, as long as it lasts."""
+LONGEST_LOOK_MS = 6_000
+"""No more than the newest part of a longer voice is recognised."""
+TRANSCRIPT_WAIT_MS = 3_000
+"""How long the model may take to say the words; then they count as unknown."""
+_FRAME_MS = 20
+_LEVEL_SHARE = 0.9
+"""The share of frames below the level of a voice."""
+_LEARN = 0.3
+
+
+def level_db(pcm: bytes, rate_hz: int) -> float | None:
+    """Return the level of a voice in dB below full scale; None for less than 40 ms of sound."""
+    length = rate_hz * _FRAME_MS // 1000
+    samples = np.frombuffer(pcm, "<i2", len(pcm) // 2).astype(np.float32)
+    frames = samples[: len(samples) // length * length].reshape(-1, length)
+    if len(frames) < 2:
+        return None
+    power = np.sort(np.einsum("ij,ij->i", frames, frames) / length)
+    return float(10 * np.log10(power[int(len(power) * _LEVEL_SHARE)] / 32768.0**2 + 1e-12))
+
+
+class UsualVoice:
+    """How loud this user usually is."""
+
+    __slots__ = ("_db",)
+
+    def __init__(self) -> None:
+        self._db: float | None = None
+
+    def learn(self, pcm: bytes, rate_hz: int) -> None:
+        """Take a turn of the user."""
+        db = level_db(pcm, rate_hz)
+        if db is not None:
+            self._db = db if self._db is None else self._db + _LEARN * (db - self._db)
+
+    def relative_db(self, pcm: bytes, rate_hz: int) -> float | None:
+        """Return how much louder than usual this voice is; None while nothing is known."""
+        db = level_db(pcm, rate_hz)
+        return None if db is None or self._db is None else db - self._db
+
+
+@dataclass(slots=True)
+class Overlap:
+    """One voice over a reply. Positions are ms of the client's audio."""
+
+    piece_id: str
+    """The id of the user's item, if the voice takes the floor."""
+    start_ms: int
+    model_start_ms: int
+    """The same as the model counts it."""
+    item_id: str | None
+    """The reply's item that was played."""
+    played_ms: int
+    words_expected: bool
+    end_ms: int | None = None
+    """Where the voice ended; None while it lasts."""
+    over: bool = False
+    """The turn that it would be is over: it will not go on."""
+    dismissed: str = ""
+    """The reason why it asked for nothing so far; empty while that is open."""
+    words: str | None = None
+    words_ms: int = 0
+    looks: int = 0
+    looking: bool = False
+    """Whether its words are being recognised."""
+    unasked_ms: int = -1
+    """How much of the voice the latest look covers."""
+    has_transcript: bool = False
+    """Whether the model has said its words."""
+    held: list[m.ModelEvent] = field(default_factory=list)
+    """What the model reported of it meanwhile."""
+
+    def voiced_ms(self, position_ms: int) -> int:
+        """How long the voice has lasted."""
+        return max(0, (position_ms if self.end_ms is None else self.end_ms) - self.start_ms)
+
+    def look_is_due(self, position_ms: int) -> bool:
+        """Whether its words should be recognised now."""
+        voiced_ms = self.voiced_ms(position_ms)
+        if self.looking or not self.words_expected:
+            return False
+        if self.end_ms is not None:
+            return self.unasked_ms < voiced_ms
+        if self.looks < len(LOOK_MS):
+            return voiced_ms >= LOOK_MS[self.looks]
+        return voiced_ms >= self.unasked_ms + LOOK_EVERY_MS
+
+    def look(self, position_ms: int) -> int:
+        """Note that a look begins; returns how much of the voice it covers, in ms."""
+        voiced_ms = self.voiced_ms(position_ms)
+        while self.looks < len(LOOK_MS) and LOOK_MS[self.looks] <= voiced_ms:
+            self.looks += 1
+        self.looking = True
+        self.unasked_ms = voiced_ms
+        return voiced_ms
+
+    def take_words(self, words: str | None, covers_ms: int) -> None:
+        """Take the result of a look; None: it failed, and no other is tried."""
+        self.looking = False
+        if words is None:
+            self.words_expected = False
+        else:
+            self.words, self.words_ms = words, covers_ms
+
+    def judge(
+        self,
+        settings: Interruption,
+        position_ms: int,
+        *,
+        relative_db: float | None,
+        played: Sequence[str],
+        is_answer_expected: bool,
+        transcript_expected: bool,
+    ) -> Judgement:
+        """Return what the voice means, as far as it is known. `transcript_expected`: the model will say its words."""
+        ended = self.end_ms is not None
+        return settings.judge(
+            Evidence(
+                voiced_ms=self.voiced_ms(position_ms),
+                ended=ended,
+                words=self.words,
+                words_expected=self.words_expected or (ended and transcript_expected),
+                words_ms=self.words_ms,
+                level_db=relative_db,
+                played=played,
+                played_ms=self.played_ms,
+                is_answer_expected=is_answer_expected,
+            )
+        )
+
+    def is_settled(self, position_ms: int, *, transcript_expected: bool) -> bool:
+        """Whether nothing more will become known of it."""
+        if not self.over or self.looking or self.look_is_due(position_ms):
+            return False
+        waits = transcript_expected and not self.has_transcript
+        return not waits or position_ms - self.start_ms - self.voiced_ms(position_ms) > TRANSCRIPT_WAIT_MS

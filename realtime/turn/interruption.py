@@ -1,0 +1,168 @@
+"""Decide what a voice over a reply means: an interruption, or a sound that asks for nothing. Pure; time is an argument.
+
+A voice begins while a reply is played. Until there is a decision the reply goes on, quieter where the client can. Each
+new piece of evidence is put before `Interruption.judge`, which applies `RULES` in order: the first that has something
+to say decides. Sources: `docs/listening.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from realtime.turn.small_talk import (
+    DEFAULT_BACKCHANNELS,
+    is_hum,
+    phrases_of,
+    repeats,
+    rest_of,
+    tokens_of,
+)
+
+DUCK_DB = -15.0
+"""The level of a reply while a voice over it is undecided: quieter, and never silent."""
+DUCK_RAMP_MS = 60
+RESTORE_RAMP_MS = 250
+"""A sudden return of the level startles; a sudden duck answers the user."""
+MIN_SPEECH_MS = 500
+FAR_DB = -8.0
+"""A voice this far below the user's usual level comes from elsewhere: side talk is about 10 dB lower."""
+FAR_MS = 300
+"""How much of a voice shows its level; weak onsets are shorter."""
+ECHO = 0.6
+"""Likeness to what was played from which a voice is its echo."""
+SHORT_LOOK_MS = 600
+"""A younger voice may be cut inside a word: "I'm" of a hummed "mm-hm"."""
+UNDECIDED_MS = 1_500
+"""A voice that lasts this long with unknown words takes the floor: a user who talks must be heard."""
+WORDLESS_MS = 4_000
+"""The same for a voice in which no word is recognised: a cough or a radio is over or known by then."""
+
+
+class Verdict(StrEnum):
+    """What to do about a voice over a reply."""
+
+    HOLD = "hold"
+    """Undecided: the reply goes on."""
+    CONFIRM = "confirm"
+    """The user takes the floor: flush and truncate."""
+    DISMISS = "dismiss"
+    """The voice asks for nothing: restore the level, and take back what the model heard."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What is known at one moment about a voice over a reply. Levels in dB, likeness and shares 0 to 1."""
+
+    voiced_ms: int
+    """From its onset to now, or to its end."""
+    ended: bool = False
+    """Whether the voice is over."""
+    words: str | None = None
+    """What was recognised of it so far; "": no word; None: unknown, or nothing can recognise it."""
+    words_expected: bool = False
+    """Whether words will become known: a recogniser is at work, or the provider transcribes."""
+    words_ms: int = 0
+    """How much of the voice the words cover."""
+    level_db: float | None = None
+    """Its level relative to this user's usual voice; None: no voice of this user is known."""
+    echo: float | None = None
+    """Likeness of its sound to what was played at the time; None: not measured."""
+    played: Sequence[str] = ()
+    """The words of the reply that were played, as `tokens_of` gives them."""
+    played_ms: int = 0
+    """How much of the reply was played when the voice began."""
+    is_answer_expected: bool = False
+    """Whether the reply has just asked a question: then "yes" answers it."""
+    addressed: bool | None = None
+    """In a room: whether the voice names this agent; None: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict with its reason, as pages and logs show it."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+HOLD = Judgement(Verdict.HOLD)
+
+
+class Interruption:
+    """The decision about voices over replies, with one user's settings. Holds no state of a voice."""
+
+    def __init__(
+        self,
+        *,
+        min_speech_ms: int = MIN_SPEECH_MS,
+        min_words: int = 1,
+        backchannels: Sequence[str] = (),
+        protect_ms: int = 0,
+    ) -> None:
+        self.min_speech_ms = min_speech_ms
+        self.min_words = min_words
+        self.protect_ms = protect_ms
+        self.backchannels = DEFAULT_BACKCHANNELS | phrases_of(backchannels)
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict of the first rule that has one; HOLD if none has."""
+        for rule in RULES:
+            if (judgement := rule(self, evidence)) is not None:
+                return judgement
+        return HOLD
+
+
+def _protected(settings: Interruption, seen: Evidence) -> Judgement | None:
+    if seen.played_ms >= settings.protect_ms:
+        return None
+    return Judgement(Verdict.DISMISS, "protected") if seen.ended else HOLD
+
+
+def _echo(settings: Interruption, seen: Evidence) -> Judgement | None:
+    if seen.echo is not None and seen.echo >= ECHO:
+        return Judgement(Verdict.DISMISS, "echo")
+    if seen.words and repeats(tokens_of(seen.words), seen.played):
+        return Judgement(Verdict.DISMISS, "echo_words")
+    return None
+
+
+def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
+    if seen.level_db is None or seen.level_db > FAR_DB or seen.addressed:
+        return None
+    return Judgement(Verdict.DISMISS, "far_voice") if seen.ended or seen.voiced_ms >= FAR_MS else None
+
+
+def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
+    if seen.words is None:
+        return None
+    words = tokens_of(seen.words)
+    rest, takes_floor = rest_of(words, settings.backchannels)
+    if seen.is_answer_expected and any(not is_hum(word) for word in words) and seen.ended:
+        return Judgement(Verdict.CONFIRM, "answer")
+    if not rest:
+        is_whole = seen.ended and seen.words_ms >= seen.voiced_ms
+        if not is_whole:
+            return HOLD if words or seen.voiced_ms < WORDLESS_MS else Judgement(Verdict.CONFIRM, "speech")
+        return Judgement(Verdict.DISMISS, "backchannel" if words else "no_words")
+    if takes_floor:
+        return Judgement(Verdict.CONFIRM, "stop_words")
+    if len(rest) < settings.min_words:
+        return Judgement(Verdict.DISMISS, "few_words") if seen.ended else HOLD
+    if len(words) == 1 and seen.words_ms < SHORT_LOOK_MS and not seen.ended:
+        return HOLD
+    return Judgement(Verdict.CONFIRM, "words")
+
+
+def _length(settings: Interruption, seen: Evidence) -> Judgement | None:
+    if seen.words is not None:
+        return None
+    if seen.words_expected:
+        return Judgement(Verdict.CONFIRM, "speech") if seen.voiced_ms >= UNDECIDED_MS and not seen.ended else HOLD
+    if seen.voiced_ms >= settings.min_speech_ms:
+        return Judgement(Verdict.CONFIRM, "speech")
+    return Judgement(Verdict.DISMISS, "short") if seen.ended else HOLD
+
+
+RULES: tuple[Callable[[Interruption, Evidence], Judgement | None], ...] = (_protected, _echo, _far, _words, _length)

@@ -1,0 +1,119 @@
+"""Words that take no turn: backchannels and fillers, and words that always take the floor, by language.
+
+Texts come from speech recognition, so spelling varies: "Mm-hmm.", "mhm", "M-hm". `tokens_of` folds that. All sets are
+data: a caller extends the backchannels by `TurnDetection.backchannels`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_HUM = re.compile(r"(?:m+h*)+(?:m+|n+)*|h+m+(?:h*m+)*|(?:u+h*|a+h*)(?:h+[ua]+h*)+|m+|hm+")
+"""Hummed assent in any spelling: mm, hmm, mhm, mmhmm, uhhuh, ahah."""
+_FILLER = re.compile(r"u+[hm]+|e+r+m*|a+h+|o+h+|eh+m*|ä+h*m*|euh+|h+u+h+|ha+|wow+")
+
+BACKCHANNELS: dict[str, str] = {
+    "en": (
+        "yeah, yes, yep, yup, ya, ok, okay, right, sure, i see, i understand, got it, gotcha, of course, "
+        "exactly, absolutely, definitely, true, that's right, that's true, all right, alright, really, "
+        "nice, great, good, cool, fine, interesting, amazing, makes sense, that makes sense, uh huh, "
+        "mm hm, no way, oh really, i know, go on, sounds good, fair enough, indeed, totally, very good, "
+        "oh my, i get it, understood, perfect, good point, huh, aha, wow"
+    ),
+    "de": (
+        "ja, jaja, genau, okay, ok, klar, stimmt, richtig, gut, ach so, achso, verstehe, aha, sicher, "
+        "alles klar, natürlich, ich verstehe, echt, wirklich, na klar, prima, schön, super, hm"
+    ),
+    "fr": (
+        "oui, ouais, d'accord, ok, okay, bien sûr, je vois, exactement, c'est vrai, ah bon, voilà, "
+        "super, je comprends, tout à fait, bien, vraiment"
+    ),
+    "es": (
+        "sí, si, ya, claro, vale, ok, okay, de acuerdo, entiendo, ya veo, exacto, bueno, ajá, "
+        "por supuesto, así es, muy bien, de verdad"
+    ),
+    "it": "sì, si, certo, va bene, ok, okay, capisco, esatto, giusto, davvero, ho capito, bene",
+    "pt": "sim, claro, certo, tá, ok, okay, entendi, exato, isso, é verdade, sei, tá bom",
+    "zh": "嗯, 嗯嗯, 对, 对对, 对对对, 是, 是的, 好, 好的, 哦, 噢, 啊, 明白, 了解, 没错, 行, 原来如此",
+    "ja": "うん, うんうん, はい, はいはい, ええ, そう, そうですね, そうですか, なるほど, へえ, ああ, わかりました",
+}
+"""What listeners say without asking for the floor."""
+
+TAKES_FLOOR: dict[str, str] = {
+    "en": (
+        "stop, wait, hold on, hang on, no, nope, actually, but, excuse me, sorry, pause, enough, "
+        "never mind, nevermind, cancel, quiet, shut up, be quiet, one moment, one second, wait a minute, "
+        "hey, what, why, how, who, when, where, can you, could you, repeat, let me"
+    ),
+    "de": ("stopp, stop, halt, warte, moment, nein, nee, aber, entschuldigung, genug, schluss, was, wie, warum"),
+    "fr": "stop, attends, attendez, non, mais, pardon, arrête, arrêtez, assez, quoi, comment, pourquoi",
+    "es": "para, espera, espere, no, pero, perdón, basta, alto, un momento, qué, cómo, por qué",
+    "it": "ferma, fermati, aspetta, no, ma, scusa, basta, un momento, cosa, come, perché",
+    "pt": "para, pare, espera, espere, não, mas, desculpa, chega, um momento, como, por que",
+    "zh": "停, 停下, 等等, 等一下, 不, 不是, 不对, 但是, 可是, 什么, 为什么, 怎么",
+    "ja": "止めて, やめて, 待って, ちょっと待って, いいえ, 違う, 違います, でも, すみません, 何, なぜ",
+}
+"""A voice that begins with one of these takes the floor."""
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the words of a text in lower case, without punctuation; hyphens join nothing."""
+    return _WORD.findall(unicodedata.normalize("NFC", text).lower().replace("’", "'"))
+
+
+def phrases_of(texts: Iterable[str]) -> frozenset[tuple[str, ...]]:
+    """Return the phrases of texts as tuples of words; commas separate phrases."""
+    phrases = (tuple(tokens_of(phrase)) for text in texts for phrase in text.split(","))
+    return frozenset(phrase for phrase in phrases if phrase)
+
+
+_LONGEST_PHRASE = 6
+DEFAULT_BACKCHANNELS = phrases_of(BACKCHANNELS.values())
+DEFAULT_TAKES_FLOOR = phrases_of(TAKES_FLOOR.values())
+
+
+def is_hum(word: str) -> bool:
+    """Whether a word is a hum or a filler: "mhm", "uh", "erm"."""
+    return bool(_HUM.fullmatch(word) or _FILLER.fullmatch(word))
+
+
+def rest_of(words: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> tuple[Sequence[str], bool]:
+    """Return the words behind small talk, and whether they take the floor.
+
+    Of two readings the longer wins: "no way" is a backchannel though "no" takes the floor, "um momento" takes it though
+    "um" is a hum.
+    """
+    at = 0
+    while at < len(words):
+        length = _phrase_at(words, at, phrases) or is_hum(words[at])
+        if _phrase_at(words, at, DEFAULT_TAKES_FLOOR) > length:
+            return words[at:], True
+        if not length:
+            break
+        at += length
+    return words[at:], False
+
+
+def _phrase_at(words: Sequence[str], at: int, phrases: frozenset[tuple[str, ...]]) -> int:
+    """Return how many words the longest phrase at this place has; 0 without one."""
+    return next((n for n in range(_LONGEST_PHRASE, 0, -1) if tuple(words[at : at + n]) in phrases), 0)
+
+
+def repeats(words: Sequence[str], played: Sequence[str], *, share: float = 0.8) -> bool:
+    """Whether this share of the words repeats what was played, in order.
+
+    Fewer than two words repeat nothing: "yes" occurs everywhere.
+    """
+    if len(words) < 2:
+        return False
+    lengths = [0] * (len(played) + 1)
+    for word in words:
+        before = 0
+        for at, other in enumerate(played, 1):
+            kept = lengths[at]
+            lengths[at] = before + 1 if word == other else max(lengths[at], lengths[at - 1])
+            before = kept
+    return lengths[-1] >= share * len(words)

@@ -1,0 +1,309 @@
+"""A voice over a reply, decided by the agent: the reply goes on until the voice shows that it takes the floor."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from realtime.audio.endpoint import SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.model import base
+from tests.agent.fakes import NO_DETECTOR, PROFILE, Call, FakeDetector, call
+
+pytestmark = pytest.mark.virtual_time
+
+ONSET_MS = 1_000
+LEAVES = msgspec.structs.replace(PROFILE, leaves_responses=True)
+
+
+class FakeEar:
+    """Recognises what it is told, at once or when the test says so."""
+
+    def __init__(self, *words: str | None, waits: bool = False) -> None:
+        self.words = list(words)
+        self.waits = waits
+        self.clips_ms: list[int] = []
+        self.waiting: list[Callable[[str | None], None]] = []
+
+    def __call__(self, pcm: bytes, rate_hz: int, then: Callable[[str | None], None]) -> None:
+        self.clips_ms.append(len(pcm) * 500 // rate_hz)
+        if self.waits:
+            self.waiting.append(then)
+        else:
+            then(self.words.pop(0) if len(self.words) > 1 else self.words[0])
+
+
+def by_server(*found: tuple[int, Any], ear: FakeEar | None, **wanted: Any) -> AbstractAsyncContextManager[Call]:
+    """A call in which our detector finds these things."""
+    detection = TurnDetection(authority="server", **{"interruption": "selective"} | wanted)
+    detector = FakeDetector(*found)
+    return call(
+        profile=NO_DETECTOR,
+        config=SessionConfig(turn_detection=detection),
+        make_detector=lambda _: detector,
+        recognise=ear or (lambda pcm, hz, then: then(None)),
+    )
+
+
+def by_provider(
+    *, ear: FakeEar | None = None, profile: base.Profile = LEAVES, **wanted: Any
+) -> AbstractAsyncContextManager[Call]:
+    """A call in which the provider's detector finds the turns."""
+    detection = TurnDetection(**{"interruption": "selective"} | wanted)
+    return call(
+        profile=profile,
+        config=SessionConfig(turn_detection=detection),
+        recognise=ear or (lambda pcm, hz, then: then(None)),
+    )
+
+
+async def reply(made: Call, ms: int = 10_000) -> str:
+    """A reply begins, and a second of it is played."""
+    made.receive(c.ClientTextAppendEvent(text="Tell me about the mountains."))
+    item_id = made.link.reply(ms, "The nights are cold and the days are still warm.")
+    await asyncio.sleep(1)
+    return item_id
+
+
+def hear(made: Call, until_ms: int, *, amplitude: int = 8_000, rate_hz: int = 16_000) -> None:
+    """The client's audio goes on up to this position."""
+    while (at_ms := made.agent.received_samples * 1000 // rate_hz) < until_ms:
+        n_samples = min(20, until_ms - at_ms) * rate_hz // 1000
+        pcm = (np.arange(n_samples) % 40 * amplitude // 40).astype("<i2").tobytes()
+        made.receive(c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(rate_hz)))
+
+
+def decisions(made: Call) -> list[tuple[str, str]]:
+    return [(event.state, event.reason) for event in made.of(s.AgentInterruptionEvent)]
+
+
+def gains(made: Call) -> list[float]:
+    return [event.gain_db for event in made.of(s.ServerAudioGainEvent)]
+
+
+VOICE = ((1_100, SpeechStarted(ONSET_MS)), (1_700, SpeechPaused(1_450, b"")), (2_000, TurnEnded(ONSET_MS, 1_450, b"")))
+
+
+async def test_a_backchannel_lowers_the_reply_and_leaves_no_trace() -> None:
+    async with by_server(*VOICE, ear=FakeEar("Mm-hmm.")) as made:
+        item_id = await reply(made)
+        hear(made, 1_200)
+        assert decisions(made) == [("possible", "")]
+        assert made.of(s.ServerAudioGainEvent)[0].item_id == item_id
+        hear(made, 3_000)
+        assert decisions(made) == [("possible", ""), ("dismissed", "backchannel")]
+        assert gains(made) == [-15.0, 0.0]
+        assert made.of(s.ServerAudioFlushEvent) == []
+        assert made.link.heard_bytes() == b""
+        assert [who for who, _ in made.transcript()] == ["user", "assistant"]
+
+
+async def test_a_stop_word_silences_the_reply_while_the_voice_lasts_and_the_model_hears_it_from_its_onset() -> None:
+    ear = FakeEar("Stop.")
+    async with by_server((1_100, SpeechStarted(ONSET_MS)), (2_300, TurnEnded(ONSET_MS, 1_800, b"")), ear=ear) as made:
+        await reply(made)
+        hear(made, 1_500)
+        assert decisions(made)[-1] == ("confirmed", "stop_words")
+        assert ear.clips_ms == [650], "400 ms of the voice and what precedes it"
+        assert len(made.of(s.ServerAudioFlushEvent)) == 1
+        assert len(made.of(s.AgentItemTruncatedEvent)) == 1
+        assert len(made.link.heard_bytes()) / 32 >= 500, "the voice so far, with its soft start"
+        hear(made, 2_400)
+        assert len(made.link.got(base.AudioCommit)) == 1
+        assert len(made.link.got(base.ResponseCreate)) == 2
+
+
+async def test_a_decision_that_comes_behind_the_voice_makes_it_a_whole_turn() -> None:
+    ear = FakeEar(waits=True)
+    async with by_server(*VOICE, ear=ear) as made:
+        await reply(made)
+        hear(made, 2_200)
+        assert decisions(made) == [("possible", "")]
+        assert made.link.got(base.AudioCommit) == []
+        ear.waiting.pop(0)("Louder, please.")
+        assert decisions(made)[-1] == ("confirmed", "words")
+        assert [type(event) for event in made.link.sent[-3:]] == [
+            base.AudioAppend,
+            base.AudioCommit,
+            base.ResponseCreate,
+        ]
+        started, done = made.of(s.AgentInputStartedEvent)[-1], made.of(s.AgentInputDoneEvent)[-1]
+        assert (started.audio_start_ms, done.audio_end_ms) == (ONSET_MS, 1_450)
+
+
+async def test_a_backchannel_that_goes_on_into_a_question_interrupts() -> None:
+    found = (
+        (1_100, SpeechStarted(ONSET_MS)),
+        (1_600, SpeechPaused(1_350, b"")),
+        (1_800, SpeechResumed()),
+    )
+    async with by_server(*found, ear=FakeEar("Yeah.", "Yeah.", "Yeah, but the huts")) as made:
+        await reply(made)
+        hear(made, 1_700)
+        assert decisions(made)[-1] == ("dismissed", "backchannel")
+        hear(made, 2_500)
+        assert decisions(made)[1:] == [("dismissed", "backchannel"), ("possible", ""), ("confirmed", "stop_words")]
+        assert gains(made) == [-15.0, 0.0, -15.0]
+
+
+async def test_without_a_recogniser_the_length_of_the_voice_decides() -> None:
+    async with by_server(*VOICE, ear=None) as made:
+        await reply(made)
+        hear(made, 3_000)
+        assert decisions(made) == [("possible", ""), ("confirmed", "speech")]
+    short = (
+        (1_100, SpeechStarted(ONSET_MS)),
+        (1_450, SpeechPaused(1_300, b"")),
+        (1_900, TurnEnded(ONSET_MS, 1_300, b"")),
+    )
+    async with by_server(*short, ear=None) as made:
+        await reply(made)
+        hear(made, 3_000)
+        assert decisions(made) == [("possible", ""), ("dismissed", "short")]
+
+
+async def test_a_voice_far_below_the_users_own_does_not_interrupt() -> None:
+    found = (
+        (200, SpeechStarted(100)),
+        (1_000, TurnEnded(100, 900, b"")),
+        (3_100, SpeechStarted(3_000)),
+        (4_500, TurnEnded(3_000, 4_000, b"")),
+    )
+    async with by_server(*found, ear=FakeEar("Put it over there")) as made:
+        hear(made, 1_100)
+        made.link.reply(10_000, "The nights are cold.")
+        hear(made, 2_900, amplitude=0)
+        await asyncio.sleep(1)
+        hear(made, 5_000, amplitude=800)
+        assert decisions(made) == [("possible", ""), ("dismissed", "far_voice")]
+
+
+async def test_a_commit_of_the_client_is_a_decision() -> None:
+    async with by_server(*VOICE[:1], ear=FakeEar("Mm.")) as made:
+        await reply(made)
+        hear(made, 1_300)
+        made.receive(c.ClientAudioCommitEvent())
+        assert decisions(made)[-1] == ("confirmed", "commit")
+        assert len(made.link.got(base.AudioCommit)) == 1
+
+
+async def test_cleared_audio_asks_for_nothing() -> None:
+    async with by_server(*VOICE, ear=FakeEar("Stop.")) as made:
+        await reply(made)
+        hear(made, 1_300)
+        made.receive(c.ClientAudioClearEvent())
+        assert decisions(made)[-1] == ("dismissed", "cleared")
+
+
+@pytest.mark.parametrize(("mode", "n_flushes"), [("immediate", 1), ("off", 0)])
+async def test_the_other_modes_decide_nothing(mode: str, n_flushes: int) -> None:
+    async with by_server(*VOICE, ear=FakeEar("Mm."), interruption=mode) as made:
+        await reply(made)
+        hear(made, 1_200)
+        assert decisions(made) == []
+        assert len(made.of(s.ServerAudioFlushEvent)) == n_flushes
+
+
+async def test_a_voice_in_silence_needs_no_decision() -> None:
+    async with by_server(*VOICE, ear=FakeEar("Mm.")) as made:
+        hear(made, 2_100)
+        assert decisions(made) == []
+        assert len(made.link.got(base.AudioCommit)) == 1
+
+
+# -- with a provider's detector ----------------------------------------------------------------------------------------
+
+
+async def test_the_provider_only_finds_the_turns_and_we_create_the_responses() -> None:
+    async with by_provider() as made:
+        detection = made.link.settings.turn_detection
+        assert isinstance(detection, TurnDetection)
+        assert (detection.create_response, detection.interrupt_response) == (False, False)
+        hear(made, 1_000)
+        made.link.hear_start("item_1", 100)
+        made.link.hear_end("item_1", 900, "Good morning.")
+        assert len(made.link.got(base.ResponseCreate)) == 1
+        assert made.link.got(base.AudioCommit) == []
+
+
+async def test_a_provider_that_cannot_leave_responses_to_us_stops_at_each_voice() -> None:
+    async with by_provider(profile=PROFILE) as made:
+        await reply(made)
+        hear(made, 1_100)
+        made.link.hear_start("item_1", ONSET_MS)
+        assert decisions(made) == []
+        assert len(made.of(s.ServerAudioFlushEvent)) == 1
+
+
+async def test_a_backchannel_is_deleted_at_the_provider() -> None:
+    async with by_provider(ear=FakeEar("Mm-hmm.")) as made:
+        await reply(made)
+        hear(made, 1_100)
+        made.link.hear_start("item_1", ONSET_MS)
+        hear(made, 1_900)
+        made.link.hear_end("item_1", 1_400)
+        hear(made, 2_000)
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript="Mm-hmm."))
+        assert decisions(made) == [("possible", ""), ("dismissed", "backchannel")]
+        assert [message.item_id for message in made.link.got(base.ItemDelete)] == ["item_1"]
+        assert [who for who, _ in made.transcript()] == ["user", "assistant"]
+        assert len(made.link.got(base.ResponseCreate)) == 1, "that of the typed turn"
+
+
+async def test_an_interruption_cancels_the_response_that_the_provider_goes_on_with() -> None:
+    async with by_provider(ear=FakeEar("Wait.")) as made:
+        made.receive(c.ClientTextAppendEvent(text="Tell me."))
+        response_id = made.link.begin()
+        made.link.speak(response_id, 5_000, "The nights are cold.")
+        await asyncio.sleep(1)
+        hear(made, 1_100)
+        made.link.hear_start("item_1", ONSET_MS)
+        hear(made, 1_500)
+        assert decisions(made)[-1] == ("confirmed", "stop_words")
+        assert [message.response_id for message in made.link.got(base.ResponseCancel)] == [response_id]
+        made.link.hear_end("item_1", 1_400, "Wait.")
+        assert ("user", "Wait.") in made.transcript()
+        assert len(made.link.got(base.ResponseCreate)) == 2
+
+
+async def test_where_nothing_recognises_the_providers_words_decide_about_a_short_voice() -> None:
+    async with by_provider() as made:
+        await reply(made)
+        hear(made, 1_100)
+        made.link.hear_start("item_1", ONSET_MS)
+        hear(made, 1_400)
+        made.link.hear_end("item_1", 1_350)
+        assert decisions(made) == [("possible", "")]
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript="Stop."))
+        assert decisions(made)[-1] == ("confirmed", "stop_words")
+        assert ("user", "Stop.") in made.transcript()
+
+
+async def test_words_that_the_provider_never_says_leave_the_reply_alone() -> None:
+    async with by_provider() as made:
+        await reply(made)
+        hear(made, 1_100)
+        made.link.hear_start("item_1", ONSET_MS)
+        hear(made, 1_400)
+        made.link.hear_end("item_1", 1_350)
+        hear(made, 5_000)
+        assert decisions(made) == [("possible", ""), ("dismissed", "undecided")]
+
+
+async def test_a_link_lost_in_the_middle_restores_the_level() -> None:
+    async with by_provider(ear=FakeEar("", waits=True)) as made:
+        await reply(made)
+        hear(made, 1_100)
+        made.link.hear_start("item_1", ONSET_MS)
+        hear(made, 1_500)
+        made.link.say(m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="gone"))
+        assert decisions(made)[-1] == ("dismissed", "link_lost")
+        assert gains(made) == [-15.0, 0.0]

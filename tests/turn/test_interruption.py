@@ -1,0 +1,122 @@
+"""What a voice over a reply means, from evidence alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.turn.interruption import Evidence, Interruption, Verdict
+from realtime.turn.small_talk import BACKCHANNELS, TAKES_FLOOR, repeats, tokens_of
+
+C, D, H = Verdict.CONFIRM, Verdict.DISMISS, Verdict.HOLD
+
+
+def judged(
+    voiced_ms: int = 500, words: str | None = None, settings: Interruption | None = None, **known: object
+) -> str:
+    """Return verdict and reason; the words cover the whole voice and a recogniser is at work."""
+    known = {"words_expected": True, "words_ms": voiced_ms} | known
+    found = (settings or Interruption()).judge(Evidence(voiced_ms=voiced_ms, words=words, **known))  # type: ignore[arg-type]
+    return f"{found.verdict} {found.reason}".strip()
+
+
+@pytest.mark.parametrize("language", BACKCHANNELS)
+def test_a_whole_backchannel_of_any_language_is_dismissed_and_held_until_then(language: str) -> None:
+    for phrase in BACKCHANNELS[language].split(", "):
+        assert judged(words=phrase) == "hold", phrase
+        assert judged(words=phrase, ended=True) == "dismiss backchannel", phrase
+
+
+@pytest.mark.parametrize("language", TAKES_FLOOR)
+def test_words_that_take_the_floor_confirm_at_once_also_behind_a_backchannel(language: str) -> None:
+    for phrase in TAKES_FLOOR[language].split(", "):
+        assert judged(voiced_ms=250, words=phrase) == "confirm stop_words", phrase
+        assert judged(words=f"{BACKCHANNELS[language].split(', ')[0]}, {phrase}") == "confirm stop_words", phrase
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["Mm-hmm.", "Mhm", "MMM", "Mm-mm.", "M-hm", "Uh-huh.", "Uh huh", "Aha.", "Ah.", "Huh?", "Hmm...", "Um, yeah"],
+)
+def test_hums_are_hums_however_recognition_spells_them(spelling: str) -> None:
+    assert judged(words=spelling, ended=True) == "dismiss backchannel"
+
+
+@pytest.mark.parametrize("words", ["What about tomorrow?", "Put it in the kitchen", "Okay, tell me about the huts"])
+def test_other_words_take_the_floor(words: str) -> None:
+    assert judged(words=words).startswith("confirm")
+
+
+def test_one_word_of_a_young_voice_may_be_half_of_a_hum() -> None:
+    assert judged(voiced_ms=400, words="Momentum") == "hold"
+    assert judged(voiced_ms=700, words="Momentum") == "confirm words"
+    assert judged(voiced_ms=400, words="Louder.", ended=True) == "confirm words"
+
+
+def test_a_voice_without_words_asks_for_nothing() -> None:
+    assert judged(words="") == "hold"
+    assert judged(words="", ended=True) == "dismiss no_words"
+
+
+def test_a_pause_is_no_end_until_the_words_cover_the_voice() -> None:
+    assert judged(voiced_ms=600, words="Yeah", words_ms=400, ended=True) == "hold"
+
+
+def test_a_voice_that_lasts_and_is_never_understood_takes_the_floor_in_the_end() -> None:
+    assert judged(voiced_ms=1_400) == "hold"
+    assert judged(voiced_ms=1_500) == "confirm speech"
+    assert judged(voiced_ms=3_900, words="") == "hold"
+    assert judged(voiced_ms=4_000, words="") == "confirm speech"
+
+
+@pytest.mark.parametrize(
+    ("voiced_ms", "ended", "verdict"), [(300, False, H), (300, True, D), (500, False, C), (700, True, C)]
+)
+def test_without_words_length_decides(voiced_ms: int, ended: bool, verdict: Verdict) -> None:
+    assert Interruption().judge(Evidence(voiced_ms=voiced_ms, ended=ended)).verdict is verdict
+
+
+def test_a_voice_far_below_the_users_usual_level_comes_from_elsewhere() -> None:
+    assert judged(voiced_ms=600, words="Put it over there", level_db=-12.0) == "dismiss far_voice"
+    assert judged(voiced_ms=250, words="Put it", level_db=-12.0) == "confirm words", "too short to know its level"
+    assert judged(voiced_ms=600, words="Put it over there", level_db=-3.0) == "confirm words"
+    assert judged(voiced_ms=600, words="Friday, what else?", level_db=-12.0, addressed=True).startswith("confirm")
+
+
+def test_an_echo_is_no_voice_of_the_user() -> None:
+    played = tokens_of("The nights are cold and the days are still warm.")
+    assert judged(words="are cold and the days", played=played) == "dismiss echo_words"
+    assert judged(words="are the days cold in spring", played=played).startswith("confirm")
+    assert judged(words="what", echo=0.9) == "dismiss echo"
+
+
+def test_an_expected_answer_is_no_backchannel() -> None:
+    assert judged(words="Yes.", ended=True, is_answer_expected=True) == "confirm answer"
+    assert judged(words="Mm-hm.", ended=True, is_answer_expected=True) == "dismiss backchannel"
+
+
+def test_settings_narrow_what_interrupts() -> None:
+    assert (
+        judged(words="Louder.", settings=Interruption(backchannels=["louder, please go on"]), ended=True)
+        == "dismiss backchannel"
+    )
+    assert judged(words="Tell me", settings=Interruption(min_words=3), ended=True) == "dismiss few_words"
+    protected = Interruption(protect_ms=1_000)
+    assert judged(words="Stop", settings=protected, played_ms=900) == "hold"
+    assert judged(words="Stop", settings=protected, played_ms=900, ended=True) == "dismiss protected"
+    assert judged(words="Stop", settings=protected, played_ms=1_000) == "confirm stop_words"
+    assert judged(voiced_ms=700, words_expected=False, settings=Interruption(min_speech_ms=800)) == "hold"
+
+
+@given(st.text(max_size=60), st.integers(0, 5_000), st.booleans(), st.one_of(st.none(), st.floats(-60, 30)))
+def test_any_evidence_gets_a_verdict(words: str, voiced_ms: int, ended: bool, level_db: float | None) -> None:
+    found = Interruption().judge(
+        Evidence(voiced_ms=voiced_ms, ended=ended, words=words, words_ms=voiced_ms, level_db=level_db)
+    )
+    assert found.reason or found.verdict is H
+    assert not ended or found.verdict is not H, "what is over and known is decided"
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=2, max_size=8))
+def test_any_part_of_what_was_played_repeats_it(played: list[str]) -> None:
+    assert repeats(played, ["x", *played, "y"])
+    assert not repeats(["z"] * len(played), played)
