@@ -1,0 +1,232 @@
+"""Make fixtures/audio/listening: what users and their surroundings do while an agent speaks, and its manifest.
+
+    python tools/make_stimuli.py
+
+Speech is synthesised by hibari-tts at three pitches and by three voices of the command espeak-ng; tics and noises are
+made of signals (`stimulus_sounds`). Wordings and voices that are held out occur only in stimuli that are held out.
+Gain, pace, band, noise and distance vary at run time (`bench/stimuli.py`) and are not stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import soxr
+import stimulus_words as words
+from numpy.typing import NDArray
+from stimulus_sounds import NOISES, RATE_HZ, TICS, Chance, Sound, band, fade, music
+
+from realtime.audio.files import write_flac
+from realtime.model.local.voice import SAMPLE_RATE_HZ, HibariEngine, HibariVoice
+
+FOLDER = Path(__file__).resolve().parent.parent / "fixtures" / "audio" / "listening"
+LEVEL_DB = -24.0
+"""Level of a user's voice in dB below full scale, and what the levels of tics and noises are relative to."""
+NOISE_DB = -6.0
+STEP = RATE_HZ // 100
+VOICED_DB = -38.0
+"""A 10 ms step is voiced if it is at most this far below the loudest."""
+EDGE_MS = 30
+QUANTUM = 8
+"""Steps of the stored samples: their error is below the noise of a quiet microphone, and files are a quarter smaller."""
+TIC_TAKES = 2
+BABBLE_S = 3.0
+Speak = Callable[[str, str], Sound]
+"""Speak, in a voice, a text."""
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """One file: its sound, and its entry in the manifest."""
+
+    id: str
+    kind: str
+    sound: Sound
+    text: str = ""
+    voice: str = ""
+    held_out: bool = False
+    level_db: float = 0.0
+    """Relative to the user's voice."""
+    pauses_ms: tuple[int, ...] = ()
+
+
+class Voices:
+    """Speak text as samples at 16 kHz, without silence around it, at the level of a user's voice."""
+
+    def __init__(self) -> None:
+        engine = HibariEngine()
+        self._hibari = {
+            name: HibariVoice(engine, ratio)
+            for name, ratio in (("heart", 1.0), ("heart-low", 0.8), ("heart-high", 1.18))
+        }
+
+    def speak(self, voice: str, text: str) -> Sound:
+        spoken = self._hibari[voice].synthesize(text) if voice in self._hibari else None
+        if spoken is None:
+            return levelled(cut(_espeak(voice, text)), 0.0)
+        sound = np.frombuffer(spoken, "<i2").astype(np.float64) / 32768
+        return levelled(cut(soxr.resample(sound, SAMPLE_RATE_HZ, RATE_HZ, "VHQ")), 0.0)
+
+
+def _espeak(voice: str, text: str) -> Sound:
+    command = ["espeak-ng", "--stdin", "--stdout", "-b", "1", "-v", voice, "-s", "160"]
+    done = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
+    sound, rate_hz = soundfile.read(io.BytesIO(done.stdout), dtype="float64")
+    resampled: Sound = soxr.resample(sound, rate_hz, RATE_HZ, "VHQ")
+    return resampled
+
+
+def voiced_steps(sound: Sound) -> NDArray[np.intp]:
+    """Return the indices of the 10 ms steps that are not silence."""
+    steps = sound[: len(sound) // STEP * STEP].reshape(-1, STEP)
+    level_db = 10 * np.log10((steps**2).mean(axis=1) + 1e-12)
+    return np.flatnonzero(level_db > level_db.max() + VOICED_DB)
+
+
+def cut(sound: Sound) -> Sound:
+    """Keep a sound from its first to its last voiced step."""
+    steps = voiced_steps(sound)
+    kept: Sound = sound[steps[0] * STEP : (steps[-1] + 1) * STEP]
+    return kept
+
+
+def levelled(sound: Sound, relative_db: float) -> Sound:
+    """Bring a sound to a level relative to the user's voice, measured over its louder half; it never clips."""
+    steps = sound[: len(sound) // STEP * STEP].reshape(-1, STEP)
+    power = np.sort((steps**2).mean(axis=1))
+    gain = 10 ** ((LEVEL_DB + relative_db) / 20) / np.sqrt(power[len(power) // 2 :].mean())
+    at_level: Sound = sound * min(gain, 0.95 / np.max(np.abs(sound)))
+    return at_level
+
+
+def chance(name: str) -> Chance:
+    """Return the chance of one stimulus: adding others does not change it."""
+    return np.random.default_rng(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
+
+
+def name_of(text: str) -> str:
+    """Return a text as the part of an id."""
+    return "_".join(re.findall(r"[a-z0-9]+", text.lower())[:4])
+
+
+def spoken(
+    speak: Speak,
+    kind: str,
+    texts: Sequence[str],
+    voices: Sequence[str],
+    each: int,
+    held_out: bool,
+) -> Iterator[Stimulus]:
+    """Yield each text in some of the voices, which take turns."""
+    for number, text in enumerate(texts):
+        for turn in range(each):
+            voice = voices[(number * each + turn + number // len(voices)) % len(voices)]
+            yield Stimulus(f"{kind}-{name_of(text)}-{voice}", kind, speak(voice, text), text, voice, held_out)
+
+
+def holds(
+    speak: Speak,
+    turns: Sequence[tuple[tuple[str, int], ...]],
+    voices: Sequence[str],
+    held_out: bool,
+) -> Iterator[Stimulus]:
+    """Yield turns with pauses inside."""
+    for number, parts in enumerate(turns):
+        voice = voices[number % len(voices)]
+        sound = np.concatenate(
+            [piece for text, pause_ms in parts for piece in (speak(voice, text), np.zeros(pause_ms * RATE_HZ // 1000))]
+        )
+        text = " ".join(text for text, _ in parts)
+        pauses_ms = tuple(pause_ms for _, pause_ms in parts if pause_ms)
+        yield Stimulus(f"hold-{name_of(text)}-{voice}", "hold", sound, text, voice, held_out, pauses_ms=pauses_ms)
+
+
+def tics() -> Iterator[Stimulus]:
+    """Yield the tics; the last take of each is held out."""
+    for name, (make, level_db) in TICS.items():
+        for take in range(TIC_TAKES + 1):
+            id = f"tic-{name}-{take + 1}"
+            sound = levelled(cut(make(chance(id))), level_db)
+            yield Stimulus(id, "tic", sound, held_out=take == TIC_TAKES, level_db=level_db)
+
+
+def noises(speak: Speak) -> Iterator[Stimulus]:
+    """Yield the noises: those made of signals, and the murmur and television that hold speech."""
+    for name, make in NOISES.items():
+        id = f"noise-{name}"
+        yield Stimulus(id, "noise", levelled(cut(make(chance(id))), NOISE_DB), level_db=NOISE_DB)
+    length = int(BABBLE_S * RATE_HZ)
+    murmur = sum(
+        (np.resize(speak(voice, text), length) for voice, text in zip(words.TUNING_VOICES, words.BABBLE, strict=True)),
+        np.zeros(length),
+    )
+    yield Stimulus("noise-babble", "noise", levelled(murmur * fade(length, 0.2), NOISE_DB), level_db=NOISE_DB)
+    news = np.concatenate([speak("heart-low", text) for text in words.TELEVISION])
+    tune = music(chance("television"))
+    over_music = news + np.resize(tune, len(news)) * (np.std(news) / np.std(tune)) * 0.4
+    sound = levelled(band(over_music, 250, 3_500) * fade(len(news), 0.2), NOISE_DB)
+    yield Stimulus("noise-television", "noise", sound, level_db=NOISE_DB)
+
+
+def stimuli(speak: Speak) -> Iterator[Stimulus]:
+    """Yield all stimuli."""
+    for voices, held_out in ((words.TUNING_VOICES, False), (words.HELD_OUT_VOICES, True)):
+        yield from spoken(speak, "turn", [words.QUESTION], voices, len(voices), held_out)
+    for kind, tuning, hidden, each in (
+        ("backchannel", words.BACKCHANNELS, words.HELD_OUT_BACKCHANNELS, 3),
+        ("interruption", words.INTERRUPTIONS, words.HELD_OUT_INTERRUPTIONS, 2),
+        ("side", words.SIDE_REMARKS, words.HELD_OUT_SIDE_REMARKS, 2),
+    ):
+        yield from spoken(speak, kind, tuning, words.TUNING_VOICES, each, held_out=False)
+        yield from spoken(speak, kind, hidden, words.HELD_OUT_VOICES, 2, held_out=True)
+    yield from holds(speak, words.HOLDS, words.TUNING_VOICES, held_out=False)
+    yield from holds(speak, words.HELD_OUT_HOLDS, words.HELD_OUT_VOICES, held_out=True)
+    yield from tics()
+    yield from noises(speak)
+
+
+def write(stimulus: Stimulus) -> dict[str, object]:
+    """Write the file; return its entry in the manifest."""
+    edge = np.zeros(EDGE_MS * RATE_HZ // 1000)
+    samples = np.round(np.concatenate([edge, stimulus.sound, edge]) * 32768 / QUANTUM) * QUANTUM
+    pcm = samples.astype("<i2").tobytes()
+    path = FOLDER / f"{stimulus.id}.flac"
+    write_flac(path, pcm, RATE_HZ)
+    return {
+        "id": stimulus.id,
+        "class": stimulus.kind,
+        "text": stimulus.text,
+        "voice": stimulus.voice,
+        "file": path.name,
+        "on_ms": EDGE_MS,
+        "off_ms": EDGE_MS + len(stimulus.sound) * 1000 // RATE_HZ,
+        "pauses_ms": stimulus.pauses_ms,
+        "level_db": stimulus.level_db,
+        "held_out": stimulus.held_out,
+        "sha256": hashlib.sha256(pcm).hexdigest(),
+        "licence": "CC0",
+    }
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for old in FOLDER.glob("*.flac"):
+        old.unlink()
+    entries = [write(stimulus) for stimulus in stimuli(Voices().speak)]
+    lines = ",\n".join(json.dumps(entry) for entry in entries)
+    (FOLDER / "manifest.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    total = sum(path.stat().st_size for path in FOLDER.iterdir())
+    print(f"{len(entries)} stimuli, {total / 1e6:.2f} MB in {FOLDER}")
+
+
+if __name__ == "__main__":
+    main()
