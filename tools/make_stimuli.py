@@ -22,22 +22,26 @@ import numpy as np
 import soundfile
 import soxr
 import stimulus_words as words
-from numpy.typing import NDArray
-from stimulus_sounds import NOISES, RATE_HZ, TICS, Chance, Sound, band, fade, music
+from stimulus_sounds import (
+    NOISES,
+    RATE_HZ,
+    TICS,
+    Sound,
+    band,
+    chance_of,
+    cut,
+    fade,
+    levelled,
+    music,
+    stored,
+)
 
 from realtime.audio.files import write_flac
 from realtime.model.local.voice import SAMPLE_RATE_HZ, HibariEngine, HibariVoice
 
 FOLDER = Path(__file__).resolve().parent.parent / "fixtures" / "audio" / "listening"
-LEVEL_DB = -24.0
-"""Level of a user's voice in dB below full scale, and what the levels of tics and noises are relative to."""
 NOISE_DB = -6.0
-STEP = RATE_HZ // 100
-VOICED_DB = -38.0
-"""A 10 ms step is voiced if it is at most this far below the loudest."""
 EDGE_MS = 30
-QUANTUM = 8
-"""Steps of the stored samples: their error is below the noise of a quiet microphone, and files are a quarter smaller."""
 TIC_TAKES = 2
 BABBLE_S = 3.0
 Speak = Callable[[str, str], Sound]
@@ -85,34 +89,6 @@ def _espeak(voice: str, text: str) -> Sound:
     return resampled
 
 
-def voiced_steps(sound: Sound) -> NDArray[np.intp]:
-    """Return the indices of the 10 ms steps that are not silence."""
-    steps = sound[: len(sound) // STEP * STEP].reshape(-1, STEP)
-    level_db = 10 * np.log10((steps**2).mean(axis=1) + 1e-12)
-    return np.flatnonzero(level_db > level_db.max() + VOICED_DB)
-
-
-def cut(sound: Sound) -> Sound:
-    """Keep a sound from its first to its last voiced step."""
-    steps = voiced_steps(sound)
-    kept: Sound = sound[steps[0] * STEP : (steps[-1] + 1) * STEP]
-    return kept
-
-
-def levelled(sound: Sound, relative_db: float) -> Sound:
-    """Bring a sound to a level relative to the user's voice, measured over its louder half; it never clips."""
-    steps = sound[: len(sound) // STEP * STEP].reshape(-1, STEP)
-    power = np.sort((steps**2).mean(axis=1))
-    gain = 10 ** ((LEVEL_DB + relative_db) / 20) / np.sqrt(power[len(power) // 2 :].mean())
-    at_level: Sound = sound * min(gain, 0.95 / np.max(np.abs(sound)))
-    return at_level
-
-
-def chance(name: str) -> Chance:
-    """Return the chance of one stimulus: adding others does not change it."""
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
-
-
 def name_of(text: str) -> str:
     """Return a text as the part of an id."""
     return "_".join(re.findall(r"[a-z0-9]+", text.lower())[:4])
@@ -155,7 +131,7 @@ def tics() -> Iterator[Stimulus]:
     for name, (make, level_db) in TICS.items():
         for take in range(TIC_TAKES + 1):
             id = f"tic-{name}-{take + 1}"
-            sound = levelled(cut(make(chance(id))), level_db)
+            sound = levelled(cut(make(chance_of(id))), level_db)
             yield Stimulus(id, "tic", sound, held_out=take == TIC_TAKES, level_db=level_db)
 
 
@@ -163,7 +139,7 @@ def noises(speak: Speak) -> Iterator[Stimulus]:
     """Yield the noises: those made of signals, and the murmur and television that hold speech."""
     for name, make in NOISES.items():
         id = f"noise-{name}"
-        yield Stimulus(id, "noise", levelled(cut(make(chance(id))), NOISE_DB), level_db=NOISE_DB)
+        yield Stimulus(id, "noise", levelled(cut(make(chance_of(id))), NOISE_DB), level_db=NOISE_DB)
     length = int(BABBLE_S * RATE_HZ)
     murmur = sum(
         (np.resize(speak(voice, text), length) for voice, text in zip(words.TUNING_VOICES, words.BABBLE, strict=True)),
@@ -171,7 +147,7 @@ def noises(speak: Speak) -> Iterator[Stimulus]:
     )
     yield Stimulus("noise-babble", "noise", levelled(murmur * fade(length, 0.2), NOISE_DB), level_db=NOISE_DB)
     news = np.concatenate([speak("heart-low", text) for text in words.TELEVISION])
-    tune = music(chance("television"))
+    tune = music(chance_of("television"))
     over_music = news + np.resize(tune, len(news)) * (np.std(news) / np.std(tune)) * 0.4
     sound = levelled(band(over_music, 250, 3_500) * fade(len(news), 0.2), NOISE_DB)
     yield Stimulus("noise-television", "noise", sound, level_db=NOISE_DB)
@@ -197,8 +173,7 @@ def stimuli(speak: Speak) -> Iterator[Stimulus]:
 def write(stimulus: Stimulus) -> dict[str, object]:
     """Write the file; return its entry in the manifest."""
     edge = np.zeros(EDGE_MS * RATE_HZ // 1000)
-    samples = np.round(np.concatenate([edge, stimulus.sound, edge]) * 32768 / QUANTUM) * QUANTUM
-    pcm = samples.astype("<i2").tobytes()
+    pcm = stored(np.concatenate([edge, stimulus.sound, edge]))
     path = FOLDER / f"{stimulus.id}.flac"
     write_flac(path, pcm, RATE_HZ)
     return {
