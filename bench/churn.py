@@ -27,7 +27,7 @@ from realtime.agent import RealtimeAgent
 from realtime.call.limits import Limits
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.server.app import create_app
-from realtime.server.serve import open_socket, uvicorn_config
+from realtime.server.runner import open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 
 CALLS, MARK = 1_000, 200

@@ -20,7 +20,7 @@ from bench.clients import Call, Load
 from bench.process import LOAD_CORE, SERVER_CORE, free_port, listening, pin, running
 from bench.report import Check, Section, median
 from bench.window import SERVER_VAD, server_command
-from realtime.server.load import DEFAULT_MAX_BUSY, PATIENCE_S
+from realtime.server.admission import DEFAULT_MAX_BUSY, PATIENCE_S
 
 TIMES = 4
 """Number of clients that ask for each admitted call."""

@@ -27,10 +27,10 @@ from realtime.model.base import AudioAppend, ModelInput, ResponseCreate
 from realtime.model.script import React, Speak, SpeechEnd, SpeechStart, Step
 from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.server.calls import Calls
+from realtime.server.client_socket import ClientSocket
 from realtime.server.make_agent import MakeAgent
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_calls import SocketClient
-from realtime.server.sockets import ClientSocket
 from realtime.state.log import Entry
 
 TICK_MS = 40

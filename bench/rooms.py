@@ -43,7 +43,7 @@ from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
 from realtime.room import ChatRoom
 from realtime.runtime import Runtime
 from realtime.server.app import create_app
-from realtime.server.serve import open_socket, uvicorn_config
+from realtime.server.runner import open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from realtime.testing.cases.hearing import LoudnessDetector
 

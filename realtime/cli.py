@@ -20,12 +20,12 @@ from realtime.commands import calls, certify, kit
 from realtime.commands.common import own_store
 from realtime.errors import StoreError, UsageError
 from realtime.server import plan as planning
-from realtime.server import serve as serving
+from realtime.server import runner
+from realtime.server.admission import DEFAULT_MAX_BUSY
 from realtime.server.doctor import examine, try_keys
 from realtime.server.endpoints import ENDPOINTS, endpoints_for
 from realtime.server.gate import LOOPBACK_HOSTS
 from realtime.server.history import Cases
-from realtime.server.load import DEFAULT_MAX_BUSY
 from realtime.server.plan import Plan, app_of, reload_folder, set_up_logging
 from realtime.server.retention import DAY_S, MUCH_BYTES
 from realtime.server.settings import ServerSettings
@@ -171,9 +171,9 @@ def serve(
 ) -> None:
     """Serve calls, and a page to call from."""
     set_up_logging(log_level)
-    given = serving.given_token(token, token_file, os.environ)
-    shown = serving.token_for(host, given, insecure=insecure, behind_proxy=trust_proxy)
-    guarded = shown.value is not None or (serving.is_loopback(host) and not trust_proxy)
+    given = runner.given_token(token, token_file, os.environ)
+    shown = runner.token_for(host, given, insecure=insecure, behind_proxy=trust_proxy)
+    guarded = shown.value is not None or (runner.is_loopback(host) and not trust_proxy)
     if not guarded:
         place = "your proxy" if trust_proxy else host
         typer.secho(f"Insecure: everyone who reaches {place} can talk with the agent at your cost.", fg="yellow")
@@ -188,7 +188,7 @@ def serve(
         allowed_origins=origins_of(allow_origin or [], "--allow-origin"),
         connect_origins=origins_of(connect_origin or [], "--connect-origin"),
         max_busy=max_busy,
-        hosts=LOOPBACK_HOSTS if serving.is_loopback(host) else None,
+        hosts=LOOPBACK_HOSTS if runner.is_loopback(host) else None,
         trust_forwarded=trust_proxy,
         drain_s=0 if reload else drain,
         routes=routes_of(route or []),
@@ -207,15 +207,15 @@ def serve(
     folder = reload_folder(target) if reload else None
     if folder is not None:
         plan.put_into_environment()
-    config = serving.uvicorn_config(
+    config = runner.uvicorn_config(
         FACTORY if reload else app_of(plan, typer.echo, _cases), tls=files, reload_folder=folder
     )
-    bound = serving.open_socket(host, port, strict=strict_port, say=typer.echo)
-    address = serving.address_of(bound, host, tls=files is not None, token=shown.value if shown.is_made_here else None)
+    bound = runner.open_socket(host, port, strict=strict_port, say=typer.echo)
+    address = runner.address_of(bound, host, tls=files is not None, token=shown.value if shown.is_made_here else None)
     if shown.value is not None and not shown.is_made_here:
         typer.echo("Clients must send your token: open the page with ?token=... in its address.")
     with bound:
-        serving.run(config, bound, say=typer.echo, on_started=lambda: announce(address, room, alone=target is None))
+        runner.run(config, bound, say=typer.echo, on_started=lambda: announce(address, room, alone=target is None))
 
 
 def app_of_environment() -> FastAPI:
@@ -343,7 +343,7 @@ def announce(address: str, room: str | None = None, *, alone: bool = True) -> No
     typer.secho("Ctrl+C ends it.", dim=True)
 
 
-def tls_files(tls: str | None, key: Path | None) -> serving.TlsFiles | None:
+def tls_files(tls: str | None, key: Path | None) -> runner.TlsFiles | None:
     """Return the certificate of `--tls`. Raises UsageError where it is unavailable."""
     if tls is None:
         return None
@@ -358,4 +358,4 @@ def tls_files(tls: str | None, key: Path | None) -> serving.TlsFiles | None:
     for path in (Path(tls), key):
         if not path.is_file():
             raise UsageError(f"there is no file {path}", code="no_file")
-    return serving.TlsFiles(Path(tls), key)
+    return runner.TlsFiles(Path(tls), key)

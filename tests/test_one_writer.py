@@ -9,7 +9,7 @@ from realtime.turn.machine import Turn
 from realtime.turn.responses import Ledger, Request, Response, RoomLedger, ServiceLedger
 
 PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
-MODEL_LINKS = {"model/_leg.py", "model/_patient.py", "model/wire.py"}
+MODEL_LINKS = {"model/_link_session.py", "model/_one_request.py", "model/wire.py"}
 TEST_TOOLS = "testing/"
 """They read calls from outside and rebuild what they check."""
 

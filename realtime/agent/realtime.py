@@ -9,10 +9,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Self, assert_never
 
-from realtime.agent.others import OthersWords
-from realtime.agent.replying import ReplyQueue
+from realtime.agent.other_agents import OthersWords
 from realtime.agent.run import AgentRun
 from realtime.agent.settings import AgentSpec, RunSettings
+from realtime.agent.text_reply import ReplyQueue
 from realtime.call.session import Session, queue_listener
 from realtime.errors import UsageError
 from realtime.event import client as c

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
 
     from realtime.model.base import Frame
-    from realtime.model.link_protocol import Receiver, WireLimits
+    from realtime.model.link_limits import WireLimits
+    from realtime.model.link_protocol import Receiver
 
 
 class StandardLink:

@@ -28,7 +28,7 @@ from realtime.model.base import (
     SessionUpdate,
     Settings,
 )
-from realtime.model.link_protocol import WireLimits
+from realtime.model.link_limits import WireLimits
 from realtime.runtime import Runtime
 
 logger = logging.getLogger(__name__)

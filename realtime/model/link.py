@@ -37,7 +37,8 @@ from websockets.typing import Subprotocol
 from realtime.errors import ProviderError
 from realtime.model._standard_link import StandardLink
 from realtime.model.base import Address, Frame
-from realtime.model.link_protocol import Link, Receiver, WireLimits
+from realtime.model.link_limits import WireLimits
+from realtime.model.link_protocol import Link, Receiver
 from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, FrameReader, client_frame
 
 logger = logging.getLogger(__name__)

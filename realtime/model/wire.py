@@ -17,7 +17,7 @@ import msgspec
 from realtime.errors import ProviderError, RealtimeError
 from realtime.event import model as m
 from realtime.model._backlog import Backlog
-from realtime.model._leg import Leg
+from realtime.model._link_session import LinkSession
 from realtime.model.base import (
     AudioAppend,
     CloseVerdict,
@@ -31,7 +31,8 @@ from realtime.model.base import (
     Settings,
 )
 from realtime.model.link import dial_websocket
-from realtime.model.link_protocol import Dial, Link, Receiver, Tap, WireLimits
+from realtime.model.link_limits import WireLimits
+from realtime.model.link_protocol import Dial, Link, Receiver, Tap
 from realtime.runtime import Runtime
 
 __all__ = ["Dial", "Link", "Receiver", "Tap", "Wire", "WireLimits", "dial_websocket", "open_wire"]
@@ -62,7 +63,7 @@ async def open_wire(
     provider does not take, however it says so.
     """
     wire = Wire(make_codec, settings, on_event, history, runtime, dial, tap, limits or WireLimits(), refused_key)
-    await wire._open_leg()
+    await wire._open_link()
     return wire
 
 
@@ -97,8 +98,8 @@ class Wire:
         self._limits = limits
         self._began_s = runtime.now()
         self._profile = make_codec().profile
-        self.leg: Leg | None = None
-        self._closing: Leg | None = None
+        self.current: LinkSession | None = None
+        self._closing: LinkSession | None = None
         self._redial: asyncio.Task[None] | None = None
         self._attempt = 0
         self._lost_s: float | None = None
@@ -134,29 +135,34 @@ class Wire:
                 self._accepted_bytes += len(message.pcm)
         elif type(message) is SessionUpdate:
             self._settings = message.settings
-        leg = self.leg
-        if leg is not None and leg.is_open and not self._waiting.messages and (leg.can_write or leg.takes_all(message)):
-            leg.send(message)
+        link = self.current
+        if (
+            link is not None
+            and link.is_open
+            and not self._waiting.messages
+            and (link.can_write or link.takes_all(message))
+        ):
+            link.send(message)
         else:
             self._keep(message)
 
     def pause_reading(self) -> None:
         """Stop reading from the provider: the last resort against a listener that takes nothing."""
         self._reading = False
-        if self.leg is not None and self.leg.is_open:
-            self.leg.set_reading(False)
+        if self.current is not None and self.current.is_open:
+            self.current.set_reading(False)
 
     def resume_reading(self) -> None:
         """Read again."""
         self._reading = True
-        if self.leg is not None:
-            self.leg.set_reading(True)
+        if self.current is not None:
+            self.current.set_reading(True)
 
     async def close(self) -> None:
         """See `Connection.close`."""
         self._done = True
-        if self.leg is not None:
-            self._closing, self.leg = self.leg, None
+        if self.current is not None:
+            self._closing, self.current = self.current, None
         try:
             if self._redial is not None and not self._redial.done():
                 self._redial.cancel()
@@ -169,11 +175,11 @@ class Wire:
             self._finish("closed")
             self._closing = None
 
-    # What a leg reports.
+    # What a link session reports.
 
-    def deliver(self, leg: Leg, event: m.ModelEvent) -> None:
-        """See `LegOwner`."""
-        if leg is not self.leg:
+    def deliver(self, session: LinkSession, event: m.ModelEvent) -> None:
+        """See `LinkOwner`."""
+        if session is not self.current:
             return
         kind = type(event)
         if kind is m.ModelResponseAudioDeltaEvent:
@@ -181,19 +187,19 @@ class Wire:
             return
         match event:
             case m.ModelSessionCreatedEvent():
-                self._opened(leg, event)
+                self._opened(session, event)
                 return
             case m.ModelErrorEvent():
                 message = self._sentence(event.code, event.message)
-                leg.error = event = msgspec.structs.replace(event, message=message)
-                if not leg.is_open:
+                session.error = event = msgspec.structs.replace(event, message=message)
+                if not session.is_open:
                     return  # becomes the reason why the session cannot be had
-                leg.ledger.refuse()
+                session.ledger.refuse()
             case m.ModelResponseCreatedEvent():
-                leg.ledger.begin(event.response_id)
-                leg.watch.start()
+                session.ledger.begin(event.response_id)
+                session.watch.start()
             case m.ModelResponseDoneEvent():
-                leg.ledger.end(event.response_id)
+                session.ledger.end(event.response_id)
             case m.ModelInputStartedEvent() if self._skipped_bytes:
                 start_ms = event.audio_start_ms + self._skipped_ms
                 event = msgspec.structs.replace(event, audio_start_ms=start_ms)
@@ -204,12 +210,12 @@ class Wire:
                 pass
         self._emit(event)
 
-    def _opened(self, leg: Leg, event: m.ModelSessionCreatedEvent) -> None:
-        leg.opened(self._runtime.now())
+    def _opened(self, session: LinkSession, event: m.ModelSessionCreatedEvent) -> None:
+        session.opened(self._runtime.now())
         self._session_id = event.session_id
-        self._waiting.forget_restored(leg.restored, link_was_lost=self._lost_s is not None)
+        self._waiting.forget_restored(session.restored, link_was_lost=self._lost_s is not None)
         self._skipped_bytes = self._accepted_bytes - self._waiting.audio_bytes
-        leg.set_reading(self._reading)
+        session.set_reading(self._reading)
         if self._lost_s is None:
             self._emit(event)
         else:
@@ -217,25 +223,25 @@ class Wire:
             self._lost_s = None
             logger.info("provider link back: session=%s gap_ms=%d", self._session_id, gap_ms)
             self._emit(m.ModelReconnectedEvent(gap_ms=gap_ms))
-        self.drain(leg)
+        self.drain(session)
 
-    def drain(self, leg: Leg) -> None:
-        """See `LegOwner`."""
-        while self._waiting.messages and leg is self.leg and leg.is_open and leg.can_write:
-            leg.send(self._waiting.pop())
+    def drain(self, session: LinkSession) -> None:
+        """See `LinkOwner`."""
+        while self._waiting.messages and session is self.current and session.is_open and session.can_write:
+            session.send(self._waiting.pop())
 
-    def leg_lost(self, leg: Leg, verdict: CloseVerdict, code: int) -> None:
-        """See `LegOwner`."""
-        if leg is not self.leg:
+    def link_lost(self, session: LinkSession, verdict: CloseVerdict, code: int) -> None:
+        """See `LinkOwner`."""
+        if session is not self.current:
             return
-        self.leg = None
-        leg.watch.stop()
+        self.current = None
+        session.watch.stop()
         now_s = self._runtime.now()
-        self._close_responses(leg, "failed", "link_lost")
+        self._close_responses(session, "failed", "link_lost")
         self._waiting.forget_asked()
         logger.info("provider link lost: session=%s close=%d code=%s", self._session_id, code, verdict.code)
         if verdict.reconnect:
-            if now_s - leg.opened_s >= self._limits.settled_s:
+            if now_s - session.opened_s >= self._limits.settled_s:
                 self._attempt = 0
             self._lost_s = now_s
             # Told here, not by the task: nothing may be sent between the loss and the news of it.
@@ -245,17 +251,17 @@ class Wire:
             else:
                 self._redial = asyncio.get_running_loop().create_task(self._dial_again(delay_s))
             return
-        if code != _NORMAL_CLOSURE and (leg.error is None or leg.error.code != verdict.code):
+        if code != _NORMAL_CLOSURE and (session.error is None or session.error.code != verdict.code):
             message = self._sentence(verdict.code, verdict.message)
             self._emit(m.ModelErrorEvent(error_type="provider_error", code=verdict.code, message=message))
         self._finish(verdict.code)
 
     # Links.
 
-    async def _open_leg(self) -> None:
+    async def _open_link(self) -> None:
         """Dial and wait until the session stands. Raises ProviderError."""
         codec = self._make_codec()
-        leg = self.leg = Leg(
+        session = self.current = LinkSession(
             self,
             codec,
             self._runtime,
@@ -264,20 +270,20 @@ class Wire:
             tap=self._tap,
         )
         try:
-            leg.link = await self._dial(codec.address(self._settings), leg, self._limits)
+            session.link = await self._dial(codec.address(self._settings), session, self._limits)
             items = self._history()
-            leg.restored = items
+            session.restored = items
             if self._lost_s is not None:
                 self._waiting.forget(SessionUpdate)
                 self._waiting.forget(ItemTruncate)
             for frame in codec.opening(self._settings, items):
-                leg.write(frame)
-            leg.catch_up()
+                session.write(frame)
+            session.catch_up()
             async with asyncio.timeout(self._limits.session_timeout_s):
-                await leg.created
+                await session.created
         except BaseException as error:
-            self.leg = None
-            leg.abort()
+            self.current = None
+            session.abort()
             if isinstance(error, TimeoutError):
                 raise ProviderError(
                     "the provider took the connection but opened no session in time",
@@ -309,7 +315,7 @@ class Wire:
         while delay_s is not None:
             await asyncio.sleep(delay_s)
             try:
-                await self._open_leg()
+                await self._open_link()
                 return
             except RealtimeError as error:
                 reason, why = error.code, error.message
@@ -348,11 +354,11 @@ class Wire:
         # The listener may hold this object: without the reference back, both are freed at once.
         self._on_event = _ignore
 
-    def _close_responses(self, leg: Leg, status: Literal["failed", "cancelled"], reason: str) -> None:
-        for response_id in sorted(leg.ledger):
+    def _close_responses(self, session: LinkSession, status: Literal["failed", "cancelled"], reason: str) -> None:
+        for response_id in sorted(session.ledger):
             details = {"type": status, "reason": reason}
             self._emit(m.ModelResponseDoneEvent(response_id=response_id, status=status, status_details=details))
-        leg.ledger.clear()
+        session.ledger.clear()
 
     # Messages that have to wait.
 
@@ -365,8 +371,8 @@ class Wire:
 
     def _overflow(self) -> None:
         self._done = True
-        if self.leg is not None:
-            self._closing, self.leg = self.leg, None
+        if self.current is not None:
+            self._closing, self.current = self.current, None
             self._closing.abort()
         if self._redial is not None:
             self._redial.cancel()
@@ -386,7 +392,7 @@ class Wire:
             self.fault("on_event", error)
 
     def fault(self, where: str, error: Exception) -> None:
-        """See `LegOwner`. Count and log by type and place only: an exception's text may quote what was said."""
+        """See `LinkOwner`. Count and log by type and place only: an exception's text may quote what was said."""
         self.faults += 1
         place = error.__traceback__
         while place is not None and place.tb_next is not None:

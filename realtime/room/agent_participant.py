@@ -26,7 +26,7 @@ from realtime.message import ToolResultBlock, ToolResultState
 from realtime.message.formatter import SPEAKS, spoken_by
 from realtime.room.dictation import Dictation
 from realtime.room.floor import Said
-from realtime.room.naming import named
+from realtime.room.scoped_ids import named
 from realtime.room.utterance import Utterance
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation

@@ -25,7 +25,7 @@ from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, broadcast,
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
 from realtime.room.people import People, joined
-from realtime.room.turns import Turns
+from realtime.room.turns import RoomTurns
 from realtime.runtime import Runtime
 from realtime.state.log import Log
 
@@ -78,7 +78,7 @@ class ChatRoom:
         """Called with each event of the room."""
         by_name = {name.casefold(): how for name, how in (listens or {}).items()}
         default: Listens = "audio" if floor is broadcast else "text"
-        self.turns = Turns(
+        self.turns = RoomTurns(
             self._context,
             people,
             policy=floor,

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 POLICY_S = 20.0
 """How long a policy may take: one that asks a model takes seconds."""
-MAX_LOSSES = 2
+MAX_FAILURES = 2
 """Failures to answer one question before an agent is not asked again."""
 
 
@@ -51,8 +51,8 @@ class FloorKeeper:
         self._talk = with_turn(self.state, said)
 
     def failed(self, agent: AgentParticipant, *, for_good: bool) -> None:
-        """An agent could not answer. After `MAX_LOSSES`, or `for_good`, it is not asked this question again."""
-        self.failures[agent.id] = MAX_LOSSES if for_good else self.failures.get(agent.id, 0) + 1
+        """An agent could not answer. After `MAX_FAILURES`, or `for_good`, it is not asked this question again."""
+        self.failures[agent.id] = MAX_FAILURES if for_good else self.failures.get(agent.id, 0) + 1
 
     def set(self, participant_id: str | None, reason: str) -> None:
         """Move the floor; tells everyone where that changes it."""
@@ -117,7 +117,7 @@ class FloorKeeper:
         if not self.failures:
             return state
         participants = tuple(
-            replace(one, away=one.away or self.failures.get(one.id, 0) >= MAX_LOSSES) for one in state.participants
+            replace(one, away=one.away or self.failures.get(one.id, 0) >= MAX_FAILURES) for one in state.participants
         )
         return replace(state, participants=participants)
 

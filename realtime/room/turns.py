@@ -25,7 +25,7 @@ from realtime.turn.responses import FAILED_S
 CLIENT_MISTAKE = "client_error"
 
 
-class Turns:
+class RoomTurns:
     """Takes what humans and agents say and decides what follows.
 
     It is what the humans' participants and those of the agents (`Hub`) talk to.

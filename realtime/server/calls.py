@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from realtime.call.session import Session
 from realtime.errors import ClientError, StoreError
 from realtime.runtime import Runtime
+from realtime.server.admission import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS, Admission, Load
 from realtime.server.archive import Archive, no_such_token
-from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS, Admission, Load
 from realtime.server.recordings import Recordings
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from starlette.responses import JSONResponse
 
 from realtime.runtime import Runtime
 from realtime.server.connections import counted_address, last_forwarded
-from realtime.server.entrance import PageSessions, WrongTokens
+from realtime.server.page_sessions import PageSessions
 from realtime.server.settings import ServerSettings
+from realtime.server.token_guesses import WrongTokens
 
 COOKIE = "realtime_session"
 KEY_SUBPROTOCOL = "openai-insecure-api-key."
@@ -24,7 +25,7 @@ MAX_NAMED_CHARS = 50
 """Characters of a client-supplied name that an error repeats: a close frame takes 123 bytes."""
 
 
-class _Refusal(NamedTuple):
+class _Denied(NamedTuple):
     """Why a client is refused, with the status of an HTTP response."""
 
     why: str
@@ -89,31 +90,31 @@ class Gate:
     def _forwarded(self, request: HTTPConnection, header: str) -> str | None:
         return last_forwarded(request.headers.getlist(header)) if self._settings.trust_forwarded else None
 
-    def _refusal(self, request: HTTPConnection) -> _Refusal | None:
+    def _refusal(self, request: HTTPConnection) -> _Denied | None:
         wrong_origin = self.wrong_origin(request)
-        return _Refusal(wrong_origin) if wrong_origin is not None else self._wrong_token(request)
+        return _Denied(wrong_origin) if wrong_origin is not None else self._wrong_token(request)
 
     def _has_session(self, request: HTTPConnection) -> bool:
         cookie = request.cookies.get(COOKIE)
         return cookie is not None and self._sessions.is_open(cookie, self._now())
 
-    def _wrong_token(self, request: HTTPConnection, also: Sequence[str] = ()) -> _Refusal | None:
+    def _wrong_token(self, request: HTTPConnection, also: Sequence[str] = ()) -> _Denied | None:
         # A session id is too long to guess, so a page that has one is not slowed by others at its address.
         if self._token is None or self._has_session(request):
             return None
         given = [token for token in (*_tokens_shown(request), *also) if token]
         if not given:
-            return _Refusal("no token was given: show that of --token, as ?token=... or Authorization: Bearer ...")
+            return _Denied("no token was given: show that of --token, as ?token=... or Authorization: Bearer ...")
         address, now = self.address(request), self._now()
         wait_s = math.ceil(self._wrong_tokens.wait_s(address, now))
         if wait_s:
             why = f"too many wrong tokens came from this address: show that of --token in {wait_s} s"
-            return _Refusal(why, 429, wait_s)
+            return _Denied(why, 429, wait_s)
         if any(secrets.compare_digest(token.encode("utf-8", "surrogatepass"), self._token) for token in given):
             return None
         for _ in {*given}:
             self._wrong_tokens.count(address, now)
-        return _Refusal("the token is wrong: show that of --token, --token-file or REALTIME_TOKEN")
+        return _Denied("the token is wrong: show that of --token, --token-file or REALTIME_TOKEN")
 
     def wrong_origin(self, request: HTTPConnection) -> str | None:
         """Return why the page of this request may not open calls; None: it may.

@@ -16,7 +16,7 @@ from realtime.model.base import RealtimeModel
 from realtime.model.choose import open_model
 from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
 from realtime.model.services import SERVICES, Service, default_model
-from realtime.server.serve import is_loopback
+from realtime.server.runner import is_loopback
 
 MAX_OPEN = 32
 """Models kept open by name; clients may name any model of a provider."""

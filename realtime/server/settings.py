@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from realtime.call.limits import Limits
-from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS
+from realtime.server.admission import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS
 
 LONGEST_MESSAGE_BYTES = 4_194_304
 """The longest message that any endpoint takes. Mapping the memory of a longer one alone would delay all calls."""

@@ -17,7 +17,7 @@ _GONE = (OSError, WebSocketDisconnect, RuntimeError)
 
 
 class DirectSocket(Protocol):
-    """What our own server offers beside ASGI (`realtime.server.protocol`): no task and no queue between."""
+    """What our own server offers beside ASGI (`realtime.server.websocket_protocol`): no task and no queue between."""
 
     on_message: Callable[[str | bytes], bool] | None
     """Called with each message inside the read callback; False leaves it to ASGI. Messages keep their order."""

@@ -15,11 +15,11 @@ from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError
 from realtime.event.server import error_event
 from realtime.server.calls import Calls
+from realtime.server.client_socket import ClientSocket, OnlyCall
 from realtime.server.gate import KEY_SUBPROTOCOL, Gate
 from realtime.server.make_agent import MakeAgent
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_calls import SocketClient
-from realtime.server.sockets import ClientSocket, OnlyCall
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from realtime.server.folders import cache_folder
-from realtime.server.serve import TlsFiles, lan_addresses
+from realtime.server.runner import TlsFiles, lan_addresses
 
 VALID_DAYS = 397
 """Browsers reject certificates that are valid for longer."""

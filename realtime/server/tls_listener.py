@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from realtime.server.connections import Connections, Refusal, counted_address
-from realtime.server.handshake import GuardedHttp, note
+from realtime.server.http_guard import GuardedHttp, note
 from realtime.server.settings import ServerSettings
 
 NO_FILES_S = 1.0

@@ -22,7 +22,7 @@ from realtime.model import base
 from realtime.state.restore import restore
 from realtime.tool import Toolkit
 from tests.agent.fakes import WORDS, Call, FakeConnection, call
-from tests.agent.test_replying import say, started
+from tests.agent.test_text_reply import say, started
 from tests.agent.test_tool_replies import follow
 from tests.agent.test_tools import ask_tools, clock, results, use
 from tests.message.reply_grammar import check_replies

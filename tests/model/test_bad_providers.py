@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 
 from realtime.event import ModelEvents
 from realtime.model.base import ResponseCreate
-from realtime.model.link_protocol import WireLimits
+from realtime.model.link_limits import WireLimits
 from tests.model.grammar import check_grammar
 from tests.model.providers import FAKES, KEY, Fake, Talk, talk
 

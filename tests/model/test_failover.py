@@ -30,7 +30,7 @@ from realtime.model.base import (
     Settings,
 )
 from realtime.model.failover import adapted, common_profile, failover
-from realtime.model.link_protocol import WireLimits
+from realtime.model.link_limits import WireLimits
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.runtime import Runtime
 from tests.model.emulator import Emulator

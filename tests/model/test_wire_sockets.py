@@ -20,7 +20,7 @@ from websockets.utils import accept_key
 from realtime.errors import ProviderError
 from realtime.event import Item, ModelEvent, ModelEvents
 from realtime.event.base import ContentPart
-from realtime.model._patient import Patient
+from realtime.model._one_request import OneRequest
 from realtime.model.base import Address, AudioAppend, AudioCommit, Connection, Frame, ResponseCreate, Settings
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Wire, WireLimits, dial_websocket
@@ -59,7 +59,7 @@ class Call:
             history=lambda: self.items,
             runtime=Runtime(),
         )
-        assert isinstance(connection, Patient)
+        assert isinstance(connection, OneRequest)
         assert isinstance(connection.below, Wire)
         return connection.below
 

@@ -20,7 +20,7 @@ from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.gemini_endpoint import gemini_endpoint
 from realtime.server.make_agent import MakeAgent
-from realtime.server.serve import TlsFiles
+from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint
 from realtime.tool import Toolkit

@@ -26,12 +26,12 @@ from realtime.dialects import choose
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.app import create_app
 from realtime.server.calls import Calls
+from realtime.server.client_socket import ClientSocket
 from realtime.server.make_agent import MakeAgent
-from realtime.server.serve import Server, TlsFiles, open_socket, uvicorn_config
+from realtime.server.runner import Server, TlsFiles, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION
 from realtime.server.socket_calls import SocketClient
-from realtime.server.sockets import ClientSocket
 from realtime.slices import SLICE_S, slices_of
 
 Json = dict[str, Any]

@@ -13,14 +13,14 @@ from realtime.dialects.native import NativeDialect
 from realtime.dialects.weight import MAX_TEXT_CHARS, MAX_VALUES
 from realtime.event.client import ClientEvent
 from realtime.model import base
-from realtime.server.protocol import MAX_UNREAD_MESSAGES
+from realtime.server.client_socket import LARGE_FRAME
 from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
-from realtime.server.sockets import LARGE_FRAME
+from realtime.server.websocket_protocol import MAX_UNREAD_MESSAGES
 from realtime.slices import SLICE_S, slices_of
 from realtime.websocket import TEXT, client_frame
 from tests.agent.fakes import FakeModel
 from tests.server.harness import A_TURN, FakeSocket, Json, create, echo_agent, serving, settled, ticking
-from tests.server.test_protocol import Application, served
+from tests.server.test_websocket_protocol import Application, served
 
 BURST = 400
 GEMINI = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"

@@ -16,9 +16,9 @@ from realtime.call.listener import Listener
 from realtime.call.session import Session
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Wire
-from realtime.server.protocol import VoiceSocketProtocol
+from realtime.server.client_socket import ClientSocket
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import ClientSocket
+from realtime.server.websocket_protocol import VoiceSocketProtocol
 from tests.model.emulator import Emulator
 from tests.server.harness import Json, Place, audio_append, begun_calls, create, serving, settled
 from tests.volumes import SEED, volume

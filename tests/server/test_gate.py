@@ -8,10 +8,11 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from realtime.runtime import Runtime
-from realtime.server.entrance import FREE_TRIES, PageSessions, WrongTokens
 from realtime.server.gate import COOKIE, KEY_SUBPROTOCOL, LOOPBACK_HOSTS, Gate
+from realtime.server.page_sessions import PageSessions
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
+from realtime.server.token_guesses import FREE_TRIES, WrongTokens
 from tests.server.harness import serving
 
 

@@ -38,7 +38,7 @@ from realtime.model.scripted import (
     Write,
     echo_bot,
 )
-from realtime.server.serve import TlsFiles
+from realtime.server.runner import TlsFiles
 from realtime.server.tls import self_signed
 from realtime.tool import Toolkit
 from tests.server.gemini_sdk import (

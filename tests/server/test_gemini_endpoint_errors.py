@@ -16,7 +16,7 @@ from realtime.event.model import ModelErrorEvent
 from realtime.model import base
 from realtime.model.scripted import Emit, Expect, Hangup, ScriptedModel, Speak, echo_bot
 from realtime.server.app import create_app
-from realtime.server.serve import TlsFiles
+from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
 from tests.server.gemini_sdk import WEATHER, calling, live_address, sdk, serving, talking, trusting

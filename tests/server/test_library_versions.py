@@ -13,10 +13,10 @@ from tests.volumes import NIGHTLY
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = ("uvicorn", "websockets")
-QUICK = ["tests/server/test_protocol.py", "tests/server/test_overload.py", "-k", "test_protocol or pong"]
+QUICK = ["tests/server/test_websocket_protocol.py", "tests/server/test_overload.py", "-k", "test_protocol or pong"]
 FULL = [
-    *("tests/server/test_protocol.py", "tests/server/test_overload.py", "tests/server/test_handshake.py"),
-    *("tests/server/test_standard_sockets.py", "tests/server/test_serve.py", "tests/server/test_app.py"),
+    *("tests/server/test_websocket_protocol.py", "tests/server/test_overload.py", "tests/server/test_http_guard.py"),
+    *("tests/server/test_standard_sockets.py", "tests/server/test_runner.py", "tests/server/test_app.py"),
     *("tests/server/test_openai_endpoint.py", "tests/test_websocket.py", "tests/model/test_wire_sockets.py"),
 ]
 

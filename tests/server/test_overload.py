@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from realtime.server.load import Load, Verdict
-from realtime.server.serve import uvicorn_config
+from realtime.server.admission import Load, Verdict
+from realtime.server.runner import uvicorn_config
 from realtime.server.settings import ServerSettings
 from tests.server import harness
 from tests.server.harness import FakeSocket, Place, audio_append, create, serving, settled
@@ -118,7 +118,7 @@ async def test_a_talking_client_whose_pong_is_late_keeps_its_call_and_a_silent_o
     talks: bool, lives: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pong waits behind the speech that came before it, in a socket that a busy server has not read so far yet."""
-    monkeypatch.setattr("realtime.server.protocol.LAST_LOOK_S", 0.05)
+    monkeypatch.setattr("realtime.server.websocket_protocol.LAST_LOOK_S", 0.05)
 
     def quick_pings(*args: object, **options: object) -> object:
         config = uvicorn_config(*args, **options)  # type: ignore[arg-type]

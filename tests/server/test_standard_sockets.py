@@ -10,22 +10,22 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets import frames
 
 import realtime.websocket
-from realtime.server import serve
+from realtime.server import runner
 from realtime.server.settings import ServerSettings
 from tests.server.harness import audio_append, serving, settled
 
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    serve._socket_protocol.cache_clear()
+    runner._socket_protocol.cache_clear()
     yield
-    serve._socket_protocol.cache_clear()
+    runner._socket_protocol.cache_clear()
 
 
 def take_away(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if missing == "websockets_sansio_impl":
         monkeypatch.setitem(sys.modules, f"uvicorn.protocols.websockets.{missing}", None)
-        monkeypatch.delitem(sys.modules, "realtime.server.protocol", raising=False)
+        monkeypatch.delitem(sys.modules, "realtime.server.websocket_protocol", raising=False)
     else:
         monkeypatch.delattr(WebSocketsSansIOProtocol, missing)
 

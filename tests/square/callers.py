@@ -19,7 +19,7 @@ from google.genai import errors, types
 from openai import AsyncOpenAI
 from websockets.exceptions import ConnectionClosed
 
-from realtime.server.serve import TlsFiles
+from realtime.server.runner import TlsFiles
 from tests.judges.openai_clients import SdkClient
 from tests.judges.scenarios import Answer, Weather
 from tests.server import dashscope_sdk, gemini_sdk

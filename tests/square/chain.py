@@ -23,7 +23,7 @@ from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import PROFILE, ScriptedModel, Step
 from realtime.model.wire import Tap
 from realtime.server.make_agent import MakeAgent
-from realtime.server.serve import TlsFiles
+from realtime.server.runner import TlsFiles
 from tests.judges.scenarios import Weather
 from tests.server.harness import WITHOUT_GRACE, Place, serving, settled
 from tests.square import callers

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from realtime.server.serve import TlsFiles
+from realtime.server.runner import TlsFiles
 from realtime.server.tls import self_signed
 from tests.square import table
 from tests.square.chain import Servers, chain

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.server.protocol import EXTENSION
+from realtime.server.websocket_protocol import EXTENSION
 from realtime.testing.client.page import Page
 from realtime.testing.client.pair import Direction, Frame, SocketPair, Uplink
 from realtime.testing.client.steps import Network

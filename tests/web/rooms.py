@@ -20,7 +20,7 @@ from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
-from realtime.server.serve import Server, open_socket, uvicorn_config
+from realtime.server.runner import Server, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from tests.web.conftest import DIST
 

@@ -7,7 +7,7 @@ import logging
 import msgspec
 import pybase64
 
-from realtime.model._tolerant import Look
+from realtime.model._lenient_decode import LenientDecode
 from realtime.model.gemini import frames as wire
 
 logger = logging.getLogger(__name__)
@@ -40,19 +40,19 @@ class Reader:
 
     def _read_again(self, data: bytes) -> wire.Message | None:
         """Return the readable part of a frame with unknown or mistyped fields."""
-        look = Look()
+        lenient = LenientDecode()
         try:
-            message = look.read(msgspec.json.decode(data), wire.Message)
+            message = lenient.read(msgspec.json.decode(data), wire.Message)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             self.broken_frames += 1
             logger.debug("broken frame ignored: bytes=%d", len(data))
             return None
-        if look.wrong:
+        if lenient.wrong:
             self.broken_frames += 1
-            logger.debug("wrong frame part ignored: key=%.64s bytes=%d", look.wrong[0], len(data))
-        if look.unknown:
+            logger.debug("wrong frame part ignored: key=%.64s bytes=%d", lenient.wrong[0], len(data))
+        if lenient.unknown:
             self.unknown_frames += 1
-            logger.debug("unknown frame part ignored: key=%.64s bytes=%d", look.unknown[0], len(data))
+            logger.debug("unknown frame part ignored: key=%.64s bytes=%d", lenient.unknown[0], len(data))
         return message
 
 

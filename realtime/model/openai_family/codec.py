@@ -15,7 +15,7 @@ import pybase64
 from realtime.event import model as m
 from realtime.event.base import AudioFormat, Item, ResponseOverrides
 from realtime.message import ToolCallBlock
-from realtime.model._tolerant import Look
+from realtime.model._lenient_decode import LenientDecode
 from realtime.model.base import (
     Address,
     AudioAppend,
@@ -303,7 +303,7 @@ class FamilyCodec(Codec, Generic[Own]):
                 return []
             case "failed":
                 reason = (response.status_details or {}).get("error")
-                return self._failed(Look().read(reason if isinstance(reason, dict) else {}, wire.WireError))
+                return self._failed(LenientDecode().read(reason if isinstance(reason, dict) else {}, wire.WireError))
             case _:
                 return []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from realtime.model._patient import Patient
+from realtime.model._one_request import OneRequest
 from realtime.model.base import Connection, History, OnEvent, Settings
 from realtime.model.socket_model import SocketModel
 from realtime.runtime import Runtime
@@ -13,8 +13,8 @@ class FamilyModel(SocketModel):
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`."""
-        patient = Patient(on_event, runtime)
-        patient.below = await super().connect(
-            settings=settings, on_event=patient.report, history=history, runtime=runtime
+        connection = OneRequest(on_event, runtime)
+        connection.below = await super().connect(
+            settings=settings, on_event=connection.report, history=history, runtime=runtime
         )
-        return patient
+        return connection

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from realtime.event.base import Modality, ResponseStatus
-from realtime.model._tolerant import Look
+from realtime.model._lenient_decode import LenientDecode
 
 logger = logging.getLogger(__name__)
 
@@ -76,13 +76,13 @@ class SecondLook(Generic[T]):
             logger.debug("unknown frame ignored: type=%.64s bytes=%d", kind, len(data))
             return None
         self.broken_frames += 1
-        look = Look()
+        lenient = LenientDecode()
         try:
-            message = look.read(frame, self._kinds[kind])
+            message = lenient.read(frame, self._kinds[kind])
         except msgspec.ValidationError:
             logger.debug("frame with a wrong field ignored: type=%s bytes=%d", kind, len(data))
             return None
-        logger.debug("fields of a wrong type ignored: type=%s fields=%.200s", kind, ",".join(look.wrong))
+        logger.debug("fields of a wrong type ignored: type=%s fields=%.200s", kind, ",".join(lenient.wrong))
         return message
 
 

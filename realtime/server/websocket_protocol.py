@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 from websockets.protocol import State
 
 from realtime.server.connections import Refusal
-from realtime.server.handshake import answer, connections_of, note
+from realtime.server.http_guard import answer, connections_of, note
 from realtime.server.settings import LONGEST_MESSAGE_BYTES
 from realtime.server.sink import EXTENSION
 from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, FrameReader, server_frame

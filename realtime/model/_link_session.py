@@ -18,21 +18,21 @@ from realtime.turn.responses import ServiceLedger
 _TOO_BIG = 1009
 
 
-class LegOwner(Protocol):
-    """The session that a leg reports to."""
+class LinkOwner(Protocol):
+    """The provider session that a link session reports to."""
 
-    leg: Leg | None
+    current: LinkSession | None
     """The current one."""
 
-    def deliver(self, leg: Leg, event: ModelEvent) -> None:
+    def deliver(self, session: LinkSession, event: ModelEvent) -> None:
         """An event of the service."""
         ...
 
-    def drain(self, leg: Leg) -> None:
+    def drain(self, session: LinkSession) -> None:
         """The link takes messages again."""
         ...
 
-    def leg_lost(self, leg: Leg, verdict: CloseVerdict, code: int) -> None:
+    def link_lost(self, session: LinkSession, verdict: CloseVerdict, code: int) -> None:
         """The link of an open session is gone."""
         ...
 
@@ -41,11 +41,18 @@ class LegOwner(Protocol):
         ...
 
 
-class Leg:
-    """One link and its codec: the `Receiver` of that link. Events of a leg that is no longer current are ignored."""
+class LinkSession:
+    """One link and its codec: the `Receiver` of that link. Ignores events once it is no longer current."""
 
     def __init__(
-        self, owner: LegOwner, codec: Codec, runtime: Runtime, *, began_s: float, silence_s: float, tap: Tap | None
+        self,
+        owner: LinkOwner,
+        codec: Codec,
+        runtime: Runtime,
+        *,
+        began_s: float,
+        silence_s: float,
+        tap: Tap | None,
     ) -> None:
         """`began_s` is when the session began, on the clock of the runtime."""
         self._owner = owner
@@ -129,7 +136,7 @@ class Leg:
 
     def received(self, data: bytes, is_text: bool) -> None:
         """See `Receiver`."""
-        if self._owner.leg is not self:
+        if self._owner.current is not self:
             return
         self.watch.heard = True
         if self._tap is not None:
@@ -168,7 +175,7 @@ class Leg:
         if code == _TOO_BIG:
             verdict = CloseVerdict("message_too_big", "a message was bigger than is taken", reconnect=True)
         if self.is_open:
-            self._owner.leg_lost(self, verdict, code)
+            self._owner.link_lost(self, verdict, code)
         elif not self.created.done():
             known = self.error
             failure = ProviderError(
@@ -182,7 +189,7 @@ class Leg:
     def _silent(self) -> None:
         """Give the link up: the service may answer pings, but not us."""
         verdict = CloseVerdict("provider_silent", "the provider owed an answer and said nothing", reconnect=True)
-        self._owner.leg_lost(self, verdict, 0)
+        self._owner.link_lost(self, verdict, 0)
         self.abort()
 
     def _show(self, direction: Direction, frame: Frame) -> None:

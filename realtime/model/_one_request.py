@@ -15,7 +15,7 @@ from realtime.runtime import Runtime
 from realtime.turn.responses import ServiceLedger
 
 
-class Patient:
+class OneRequest:
     """Sends requests for a response one after the other (see `ServiceLedger.may_request`).
 
     A request outside the conversation waits for nothing. `report` takes what the connection `below` reports, and passes

@@ -12,12 +12,12 @@ from fastapi import FastAPI, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from realtime.server.calls import Calls
-from realtime.server.protocol import MAX_UNREAD_MESSAGES, VoiceSocketProtocol
 from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
 from realtime.server.sink import EXTENSION
+from realtime.server.websocket_protocol import MAX_UNREAD_MESSAGES, VoiceSocketProtocol
 from realtime.websocket import BINARY, TEXT, client_frame, server_frame
 from tests.server.harness import PATIENCE_S, Place, serving_app, settled, ticking
-from tests.server.test_handshake import UPGRADE
+from tests.server.test_http_guard import UPGRADE
 
 LARGE = 100_000
 

@@ -13,7 +13,7 @@ import pytest
 from cryptography import x509
 
 from realtime.errors import UsageError
-from realtime.server import folders, serve
+from realtime.server import folders, runner
 from realtime.server import tls as tls_module
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
@@ -34,21 +34,21 @@ def taken() -> Iterator[int]:
 
 def test_a_taken_port_is_named_and_the_next_free_one_used(taken: int) -> None:
     said: list[str] = []
-    with serve.open_socket("127.0.0.1", taken, strict=False, say=said.append) as bound:
+    with runner.open_socket("127.0.0.1", taken, strict=False, say=said.append) as bound:
         port = bound.getsockname()[1]
-        assert taken < port <= taken + serve.PORTS_TO_TRY
+        assert taken < port <= taken + runner.PORTS_TO_TRY
         assert said == [f"Port {taken} is taken by another program; using {port}."]
 
 
 def test_a_taken_port_ends_it_where_only_that_one_will_do(taken: int) -> None:
     with pytest.raises(UsageError, match=f"port {taken} is taken") as refused:
-        serve.open_socket("127.0.0.1", taken, strict=True, say=lambda _: None)
+        runner.open_socket("127.0.0.1", taken, strict=True, say=lambda _: None)
     assert refused.value.code == "port_taken"
 
 
 def test_port_0_is_any_free_one() -> None:
     said: list[str] = []
-    with serve.open_socket("127.0.0.1", 0, strict=False, say=said.append) as bound:
+    with runner.open_socket("127.0.0.1", 0, strict=False, say=said.append) as bound:
         assert bound.getsockname()[1] > 0
     assert said == []
 
@@ -56,7 +56,7 @@ def test_port_0_is_any_free_one() -> None:
 @pytest.mark.parametrize(("host", "code"), [("no.such.host.invalid", "unknown_host"), ("192.0.2.7", "no_port")])
 def test_a_host_that_cannot_be_had_is_one_sentence(host: str, code: str) -> None:
     with pytest.raises(UsageError, match=host) as refused:
-        serve.open_socket(host, 0, strict=False, say=lambda _: None)
+        runner.open_socket(host, 0, strict=False, say=lambda _: None)
     assert refused.value.code == code
 
 
@@ -68,25 +68,25 @@ def test_a_host_that_cannot_be_had_is_one_sentence(host: str, code: str) -> None
     ],
 )
 def test_which_hosts_are_loopback(host: str, loopback: bool) -> None:
-    assert serve.is_loopback(host) is loopback
+    assert runner.is_loopback(host) is loopback
 
 
 def test_beyond_loopback_a_token_is_needed() -> None:
     with pytest.raises(UsageError, match="--token auto") as refused:
-        serve.token_for("0.0.0.0", None, insecure=False)
+        runner.token_for("0.0.0.0", None, insecure=False)
     assert "at your cost" in refused.value.message
     with pytest.raises(UsageError, match="the token is empty"):
-        serve.token_for("127.0.0.1", "", insecure=True)
-    assert serve.token_for("0.0.0.0", None, insecure=True).value is None
-    assert serve.token_for("0.0.0.0", TOKEN, insecure=False).value == TOKEN
-    assert serve.token_for("127.0.0.1", None, insecure=False).value is None
+        runner.token_for("127.0.0.1", "", insecure=True)
+    assert runner.token_for("0.0.0.0", None, insecure=True).value is None
+    assert runner.token_for("0.0.0.0", TOKEN, insecure=False).value == TOKEN
+    assert runner.token_for("127.0.0.1", None, insecure=False).value is None
 
 
 def test_behind_a_proxy_a_token_is_needed_on_loopback_too() -> None:
     with pytest.raises(UsageError, match="a proxy makes the server reachable from other machines"):
-        serve.token_for("127.0.0.1", None, insecure=False, behind_proxy=True)
-    assert serve.token_for("127.0.0.1", None, insecure=True, behind_proxy=True).value is None
-    assert serve.token_for("127.0.0.1", TOKEN, insecure=False, behind_proxy=True).value == TOKEN
+        runner.token_for("127.0.0.1", None, insecure=False, behind_proxy=True)
+    assert runner.token_for("127.0.0.1", None, insecure=True, behind_proxy=True).value is None
+    assert runner.token_for("127.0.0.1", TOKEN, insecure=False, behind_proxy=True).value == TOKEN
 
 
 @pytest.mark.parametrize(("host", "behind_proxy"), [("0.0.0.0", False), ("127.0.0.1", True)])
@@ -95,67 +95,67 @@ def test_a_short_token_is_refused_where_other_machines_can_try_it(
     host: str, behind_proxy: bool, insecure: bool
 ) -> None:
     with pytest.raises(UsageError, match="at least 16 characters") as refused:
-        serve.token_for(host, TOKEN[:15], insecure=insecure, behind_proxy=behind_proxy)
+        runner.token_for(host, TOKEN[:15], insecure=insecure, behind_proxy=behind_proxy)
     assert TOKEN[:15] not in refused.value.message
-    assert serve.token_for("127.0.0.1", "mine", insecure=insecure).value == "mine"
+    assert runner.token_for("127.0.0.1", "mine", insecure=insecure).value == "mine"
 
 
 def test_a_token_comes_from_the_option_a_file_or_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("of the file\n")
     environ = {"REALTIME_TOKEN": "of the environment"}
-    assert serve.given_token("of the option", None, environ) == "of the option"
-    assert serve.given_token(None, file, environ) == "of the file"
-    assert serve.given_token(None, None, environ) == "of the environment"
-    assert serve.given_token(None, None, {}) is None
+    assert runner.given_token("of the option", None, environ) == "of the option"
+    assert runner.given_token(None, file, environ) == "of the file"
+    assert runner.given_token(None, None, environ) == "of the environment"
+    assert runner.given_token(None, None, {}) is None
     with pytest.raises(UsageError, match="--token and --token-file exclude each other"):
-        serve.given_token("mine", file, {})
+        runner.given_token("mine", file, {})
     with pytest.raises(UsageError, match=r"--token-file .* cannot be read: No such file"):
-        serve.given_token(None, tmp_path / "none", environ)
+        runner.given_token(None, tmp_path / "none", environ)
     with pytest.raises(UsageError, match="one line of ASCII"):
-        serve.token_for("127.0.0.1", "two\nlines", insecure=False)
+        runner.token_for("127.0.0.1", "two\nlines", insecure=False)
 
 
 def test_only_a_token_that_the_server_made_is_to_be_shown() -> None:
-    assert serve.token_for("0.0.0.0", "auto", insecure=False).is_made_here
-    given = serve.token_for("0.0.0.0", TOKEN, insecure=False)
+    assert runner.token_for("0.0.0.0", "auto", insecure=False).is_made_here
+    given = runner.token_for("0.0.0.0", TOKEN, insecure=False)
     assert not given.is_made_here
     assert TOKEN not in repr(given)
 
 
 def test_an_automatic_token_is_long_and_new_each_time() -> None:
-    tokens = {serve.token_for("0.0.0.0", "auto", insecure=False).value for _ in range(50)}
+    tokens = {runner.token_for("0.0.0.0", "auto", insecure=False).value for _ in range(50)}
     assert len(tokens) == 50
     assert all(len(token or "") >= 24 for token in tokens)
 
 
 def test_the_address_carries_scheme_and_token() -> None:
-    with serve.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound:
+    with runner.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound:
         port = bound.getsockname()[1]
-        assert serve.address_of(bound, "127.0.0.1", tls=False, token=None) == f"http://127.0.0.1:{port}"
-        assert serve.address_of(bound, "::1", tls=True, token="a/b&c") == f"https://[::1]:{port}/?token=a%2Fb%26c"
+        assert runner.address_of(bound, "127.0.0.1", tls=False, token=None) == f"http://127.0.0.1:{port}"
+        assert runner.address_of(bound, "::1", tls=True, token="a/b&c") == f"https://[::1]:{port}/?token=a%2Fb%26c"
 
 
 def test_the_address_of_every_interface_names_one_that_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serve.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound:
-        monkeypatch.setattr(serve, "lan_addresses", lambda: ["192.168.1.5", "10.0.0.1"])
-        assert serve.address_of(bound, "0.0.0.0", tls=True, token=None).startswith("https://192.168.1.5:")
-        monkeypatch.setattr(serve, "lan_addresses", list)
-        assert serve.address_of(bound, "0.0.0.0", tls=False, token=None).startswith("http://localhost:")
+    with runner.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound:
+        monkeypatch.setattr(runner, "lan_addresses", lambda: ["192.168.1.5", "10.0.0.1"])
+        assert runner.address_of(bound, "0.0.0.0", tls=True, token=None).startswith("https://192.168.1.5:")
+        monkeypatch.setattr(runner, "lan_addresses", list)
+        assert runner.address_of(bound, "0.0.0.0", tls=False, token=None).startswith("http://localhost:")
 
 
 def test_addresses_beyond_loopback_are_no_loopback() -> None:
-    assert all(not serve.is_loopback(address) for address in serve.lan_addresses())
+    assert all(not runner.is_loopback(address) for address in runner.lan_addresses())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has TCP_USER_TIMEOUT")
 def test_accepted_connections_do_not_wait_for_ever_for_a_peer_that_takes_nothing() -> None:
     with (
-        serve.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound,
+        runner.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound,
         socket.create_connection(bound.getsockname()),
         bound.accept()[0] as accepted,
     ):
-        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == serve.STALLED_MS
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == runner.STALLED_MS
 
 
 # -- certificates ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from realtime.errors import Overloaded
-from realtime.server.load import (
+from realtime.server.admission import (
     ALWAYS_ADMITTED,
     MAX_RETRY_AFTER_MS,
     PATIENCE_S,

@@ -28,7 +28,7 @@ from uvicorn.supervisors import ChangeReload
 
 from realtime.errors import UsageError
 from realtime.server.calls import Calls
-from realtime.server.handshake import GuardedHttp, connections_of, counted, settings_of
+from realtime.server.http_guard import GuardedHttp, connections_of, counted, settings_of
 from realtime.server.tls_listener import TlsListener
 
 logger = logging.getLogger(__name__)
@@ -228,7 +228,7 @@ def uvicorn_config(
 def _socket_protocol() -> type[asyncio.Protocol]:
     """Return our protocol class; uvicorn's, logged once, where ours lacks something."""
     try:
-        from realtime.server.protocol import VoiceSocketProtocol, lacking
+        from realtime.server.websocket_protocol import VoiceSocketProtocol, lacking
 
         missing = ", ".join(lacking())
     except (ImportError, AttributeError) as error:

@@ -14,10 +14,10 @@ from realtime.call.limits import Limits
 from realtime.errors import ProviderError
 from realtime.event.config import SessionConfig
 from realtime.model.scripted import PROFILE, Hangup, ScriptedModel, Speak, Wait, echo_bot
+from realtime.server.client_socket import MAX_BAD_FRAMES
 from realtime.server.make_agent import make_agent_of
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import SocketSink
-from realtime.server.sockets import MAX_BAD_FRAMES
 from tests.agent.fakes import FakeModel
 from tests.server.harness import FakeSocket, Json, audio_append, create, echo_agent
 

@@ -14,7 +14,7 @@ import msgspec
 T = TypeVar("T")
 
 
-class Look:
+class LenientDecode:
     """One reading of one value, with the keys that were left out."""
 
     __slots__ = ("unknown", "wrong")

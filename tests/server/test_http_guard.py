@@ -157,7 +157,7 @@ async def test_what_is_too_large_for_a_handshake_is_answered_without_a_traceback
                 assert await client.status() == status
                 assert b"too l" in await client.closed()
     told = [line for line in caplog.records if line.levelno >= logging.WARNING]
-    assert [line.name for line in told] == ["realtime.server.handshake"]
+    assert [line.name for line in told] == ["realtime.server.http_guard"]
 
 
 async def test_nonsense_is_answered_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -210,7 +210,7 @@ async def test_one_address_has_so_many_connections_and_others_still_come_in(capl
         again = await stack.enter_async_context(wire(place))
         again.send(head.format("10.0.0.1"))
         assert await again.status() == 200
-    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.handshake"]
+    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.http_guard"]
 
 
 async def test_a_proxy_that_keeps_its_connections_open_shuts_no_client_out() -> None:
@@ -248,7 +248,7 @@ async def test_when_files_run_out_new_clients_are_told_and_the_running_call_can_
             assert b" 503 " in await crowd[-1].closed()
             await client.send({"type": "client_text_append", "text": "hello"})
             await client.until("agent_response_done")
-    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.handshake"]
+    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.http_guard"]
 
 
 async def test_a_socket_on_which_nothing_is_asked_for_is_closed() -> None:
@@ -287,4 +287,4 @@ async def test_one_address_has_so_many_connections_inside_their_tls_handshakes_t
             await settled(lambda: len(connections) == 1)
         await settled(lambda: not connections)
         assert (await place.get("/healthz", trusting=trusting)).status == 200
-    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.handshake"]
+    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.http_guard"]

@@ -14,7 +14,7 @@ from realtime.event.model import (
     ModelResponseCreatedEvent,
     ModelResponseDoneEvent,
 )
-from realtime.model._patient import Patient
+from realtime.model._one_request import OneRequest
 from realtime.model.base import ModelInput, Profile, ResponseCancel, ResponseCreate
 from realtime.runtime import Runtime
 from realtime.turn.responses import PATIENCE_S
@@ -49,22 +49,22 @@ class Service:
     async def close(self) -> None:
         return
 
-    def patient(self, told: list[ModelEvent] | None = None) -> Patient:
-        patient = Patient((told if told is not None else []).append, Runtime(now=lambda: self.now_s))
-        patient.below = self
-        return patient
+    def connection(self, told: list[ModelEvent] | None = None) -> OneRequest:
+        connection = OneRequest((told if told is not None else []).append, Runtime(now=lambda: self.now_s))
+        connection.below = self
+        return connection
 
 
 def test_a_second_request_within_the_round_trip_waits_until_the_first_answer_is_cancelled() -> None:
     service = Service()
-    patient = service.patient()
-    patient.send(ask("first"))
-    patient.send(ask("second"))
+    connection = service.connection()
+    connection.send(ask("first"))
+    connection.send(ask("second"))
     assert service.sent == [ask("first")]
-    patient.send(ResponseCancel())
-    patient.report(created("resp_1"))
+    connection.send(ResponseCancel())
+    connection.report(created("resp_1"))
     assert service.sent == [ask("first"), ResponseCancel()]
-    patient.report(done("resp_1"))
+    connection.report(done("resp_1"))
     assert service.sent[2:] == [ask("second")]
 
 
@@ -73,62 +73,62 @@ def test_who_cancels_the_first_answer_as_it_begins_has_the_second_asked_for_behi
 
     def cancel_first(event: ModelEvent) -> None:
         if event == created("resp_1"):
-            patient.send(ResponseCancel("resp_1"))
+            connection.send(ResponseCancel("resp_1"))
 
-    patient = Patient(cancel_first, Runtime(now=lambda: 0.0))
-    patient.below = service
-    patient.send(ask("first"))
-    patient.send(ask("second"))
-    patient.send(ask("third"))
-    patient.report(created("resp_1"))
-    patient.report(done("resp_1"))
+    connection = OneRequest(cancel_first, Runtime(now=lambda: 0.0))
+    connection.below = service
+    connection.send(ask("first"))
+    connection.send(ask("second"))
+    connection.send(ask("third"))
+    connection.report(created("resp_1"))
+    connection.report(done("resp_1"))
     assert service.sent == [ask("first"), ResponseCancel("resp_1"), ask("second")], "one at a time"
-    patient.report(created("resp_2"))
-    patient.send(ResponseCancel("resp_2"))
-    patient.report(done("resp_2"))
+    connection.report(created("resp_2"))
+    connection.send(ResponseCancel("resp_2"))
+    connection.report(done("resp_2"))
     assert service.sent[3:] == [ask("third"), ResponseCancel("resp_2")]
 
 
 def test_a_request_that_was_refused_holds_nothing_back() -> None:
     service, told = Service(), list[ModelEvent]()
-    patient = service.patient(told)
-    patient.send(ask("first"))
-    patient.send(ResponseCancel())
-    patient.send(ask("second"))
+    connection = service.connection(told)
+    connection.send(ask("first"))
+    connection.send(ResponseCancel())
+    connection.send(ask("second"))
     refusal = ModelErrorEvent(error_type="invalid_request_error", code="bad_response_create", message="No.")
-    patient.report(refusal)
+    connection.report(refusal)
     assert told == [refusal]
     assert service.sent == [ask("first"), ResponseCancel(), ask("second")]
 
 
 def test_a_request_that_nothing_follows_is_waited_for_a_while_only() -> None:
     service = Service()
-    patient = service.patient()
-    patient.send(ask("first"))
+    connection = service.connection()
+    connection.send(ask("first"))
     service.now_s += PATIENCE_S
-    patient.send(ask("second"))
+    connection.send(ask("second"))
     assert service.sent == [ask("first"), ask("second")]
 
 
 def test_what_was_held_goes_with_the_link() -> None:
     """Whoever asked is told of the loss and asks anew, once."""
     service = Service()
-    patient = service.patient()
-    patient.send(ask("first"))
-    patient.send(ask("second"))
-    patient.report(ModelReconnectingEvent(attempt=1, retry_after_ms=1, reason="link_lost"))
-    patient.send(ask("anew"))
+    connection = service.connection()
+    connection.send(ask("first"))
+    connection.send(ask("second"))
+    connection.report(ModelReconnectingEvent(attempt=1, retry_after_ms=1, reason="link_lost"))
+    connection.send(ask("anew"))
     assert service.sent == [ask("first"), ask("anew")]
 
 
 def test_a_request_beside_the_conversation_waits_for_nothing() -> None:
     service = Service()
-    patient = service.patient()
+    connection = service.connection()
     beside = ResponseCreate(ResponseOverrides(conversation="none"))
-    patient.send(ask("first"))
-    patient.send(beside)
-    patient.report(ModelResponseCreatedEvent(response_id="resp_b", conversation="none"))
-    patient.send(ask("second"))
+    connection.send(ask("first"))
+    connection.send(beside)
+    connection.report(ModelResponseCreatedEvent(response_id="resp_b", conversation="none"))
+    connection.send(ask("second"))
     assert service.sent == [ask("first"), beside]
 
 
@@ -153,7 +153,7 @@ def test_the_service_refuses_nothing_and_the_last_request_is_answered(steps: lis
         if isinstance(event, ModelResponseCreatedEvent):
             n_begun += 1
             if n_begun < wanted:
-                patient.send(ResponseCancel(event.response_id))
+                connection.send(ResponseCancel(event.response_id))
         elif isinstance(event, ModelResponseDoneEvent) and event.status == "completed":
             answered.append(event.response_id)
 
@@ -169,18 +169,18 @@ def test_the_service_refuses_nothing_and_the_last_request_is_answered(steps: lis
         elif isinstance(message, ResponseCancel) and message.response_id in running:
             to_client.append(done(running.pop()))
 
-    patient = Patient(follow, Runtime(now=lambda: 0.0))
-    patient.below = Below()
+    connection = OneRequest(follow, Runtime(now=lambda: 0.0))
+    connection.below = Below()
 
     def step(what: str) -> None:
         nonlocal wanted
         if what == "ask":
             if n_begun == wanted:
-                patient.send(ResponseCancel(f"resp_{n_begun}"))
+                connection.send(ResponseCancel(f"resp_{n_begun}"))
             wanted += 1
-            patient.send(ResponseCreate())
+            connection.send(ResponseCreate())
         elif what == "client" and to_client:
-            patient.report(to_client.popleft())
+            connection.report(to_client.popleft())
         elif what == "service" and to_service:
             serve(to_service.popleft())
         elif what == "finish" and running and running[0] == f"resp_{wanted}":
