@@ -16,7 +16,7 @@ from fastapi import FastAPI
 
 import realtime
 from realtime.call.limits import Limits
-from realtime.commands import calls, certify, kit
+from realtime.commands import calls, certify, kit, score
 from realtime.commands.common import own_store
 from realtime.errors import StoreError, UsageError
 from realtime.server import plan as planning
@@ -260,6 +260,7 @@ cli.command()(kit.replay)
 cli.command("record")(kit.record_provider)
 cli.command()(kit.export)
 cli.command()(kit.report)
+cli.command("score")(score.score_calls)
 cli.command("import-cassette")(kit.import_cassette)
 cli.command()(certify.certify)
 cli.command("certify-replay")(certify.certify_replay)

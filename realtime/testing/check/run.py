@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ from realtime.testing.check.turns import BargeIn, Speech, UserTurn
 from realtime.testing.check.words import first_missing, normalised, says, shortened, shown
 from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord
+from realtime.testing.score.board import Score
+from realtime.testing.score.labels import Label
 
 __all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "ToolCalls"]
 
@@ -320,6 +322,10 @@ class Run(Subject):
                 finding = f"Nobody was to be heard for {one.ms:.0f} ms, {where}; at most {longer_than_ms:.0f} ms"
                 self.fail(f"{finding} were allowed.", one.from_ms, one.to_ms)
         return self
+
+    def score(self, labels: Iterable[Label] | None = None) -> Score:
+        """Measure how well the agent listened; without `labels`, with those beside the case (`labels.json`)."""
+        return Score.of(self.record, labels)
 
     def tokens_below(self, limit: int) -> Run:
         """All responses together cost fewer tokens, input and output; for all speakers, transcriptions too."""

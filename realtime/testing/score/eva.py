@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
 
 from realtime.testing.score.labels import Label
@@ -23,15 +24,16 @@ CURVE_WITH_TOOL: tuple[tuple[float, float], ...] = ((-500, 0.0), (500, 1.0), (3_
 class Eva:
     """The score over calls; None where it is not measurable."""
 
-    score: float | None = None
-    passed: Rate = Rate()
+    score: float | None
+    passed: Rate
+    """Calls that reach 0.8."""
 
 
 def eva(scenes: Sequence[Scene]) -> Eva:
     """Score the calls that have labels and at least one turn."""
     scores = [score for scene in scenes if (score := _call(scene)) is not None]
     if not scores:
-        return Eva()
+        return Eva(None, Rate())
     return Eva(fmean(scores), Rate.of(score >= PASSES_FROM for score in scores))
 
 
@@ -73,7 +75,7 @@ def _start_ms(scene: Scene, turn: Label) -> float | None:
 
 def curve(latency_ms: float, points: Sequence[tuple[float, float]] = CURVE) -> float:
     """Return what a latency earns, 0 to 1."""
-    for (from_ms, low), (to_ms, high) in zip(points, points[1:], strict=False):
+    for (from_ms, low), (to_ms, high) in pairwise(points):
         if from_ms < latency_ms <= to_ms:
             return low + (high - low) * (latency_ms - from_ms) / (to_ms - from_ms)
     return 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from realtime.testing.score.labels import ASKS_NOTHING, Label
@@ -45,7 +45,7 @@ class Overlaps:
     """Replies stopped by a voice where no label sounds."""
     self_interruptions_per_minute: float | None
     """The same per minute of agent speech."""
-    dead_air: Times = field(default_factory=lambda: Times(()))
+    dead_air: Times
     """Silences of more than 2 s that the user waited through."""
 
 
@@ -54,9 +54,19 @@ def overlaps(scenes: Sequence[Scene]) -> Overlaps:
     dead_air = Times(tuple(ms for scene in scenes for ms in dead_air_ms(scene)))
     labelled = [scene for scene in scenes if scene.labels is not None]
     if not labelled:
-        unknown = Times()
+        no_times, no_rate = Times(), Rate()
         return Overlaps(
-            unknown, unknown, None, unknown, unknown, Rate(), Rate(), unknown, Rate(), None, dead_air=dead_air
+            stop_latency=no_times,
+            response_latency=no_times,
+            behaviour=None,
+            duck=no_times,
+            flush=no_times,
+            resumed=no_rate,
+            resumed_in_time=no_rate,
+            resume_delay=no_times,
+            self_interruptions=no_rate,
+            self_interruptions_per_minute=None,
+            dead_air=dead_air,
         )
     interruptions = [
         (scene, one) for scene in labelled for one in scene.turns if scene.reply_over(one.on_ms) is not None

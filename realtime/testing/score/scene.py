@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from realtime.event import server as s
 from realtime.testing.check.reading import BY_VOICE, Reading
@@ -52,7 +53,7 @@ class Reply:
 
     def gaps(self) -> Iterator[tuple[float, float]]:
         """Yield the silences inside it that count as stops."""
-        for before, after in zip(self.stretches, self.stretches[1:], strict=False):
+        for before, after in pairwise(self.stretches):
             if after.from_ms - before.to_ms > HOLD_MS:
                 yield before.to_ms, after.from_ms
 
@@ -175,6 +176,8 @@ def _stretches(positions: list[tuple[float, float]], speech: Speech) -> Iterator
     end_ms = max(position for _, position in positions)
     if speech.cut_ms is not None:
         end_ms = min(end_ms, float(speech.cut_ms))
+        # The answer to a flush comes early: it counts what the device still plays.
+        positions = positions[:-1] or positions
     earliest_ms = speech.first_audio_ms or 0.0
     offset_ms, known_ms, start_ms = 0.0, 0.0, positions[0][0] - positions[0][1]
     for ts_ms, position_ms in positions:

@@ -17,13 +17,13 @@ NOTICED_MS = 100.0
 class TurnEnds:
     """One point of the curve of false ends against latency."""
 
-    false_ends: Rate = Rate()
+    false_ends: Rate
     """Pauses inside turns at which the turn was declared over."""
-    cut_turns: Rate = Rate()
+    cut_turns: Rate
     """Turns with a pause in which that happened at least once."""
-    audible: Rate = Rate()
+    audible: Rate
     """Pauses in which the agent was heard to begin."""
-    latency: Times = Times()
+    latency: Times
     """From the end of the voice to the declared end, of turns."""
 
 
@@ -31,7 +31,7 @@ def turn_ends(scenes: Sequence[Scene]) -> TurnEnds:
     """Measure these calls together. Not measurable without labels."""
     labelled = [scene for scene in scenes if scene.labels is not None]
     if not labelled:
-        return TurnEnds()
+        return TurnEnds(Rate(), Rate(), Rate(), Times())
     holds = [(scene, hold) for scene in labelled for hold in scene.labelled("hold")]
     paused = [
         [hold for hold in scene.labelled("hold") if turn.on_ms <= hold.on_ms < turn.off_ms]

@@ -1,0 +1,356 @@
+"""The scoreboard: hand-made calls with known answers, the control arms, and stored calls."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from realtime.event import server as s
+from realtime.testing.cases.stored import record_of
+from realtime.testing.check.run import Run
+from realtime.testing.errors import CaseError
+from realtime.testing.record import CallRecord
+from realtime.testing.score.board import Score, table
+from realtime.testing.score.eva import CURVE_WITH_TOOL, curve
+from realtime.testing.score.labels import Label, LabelClass, labels_in, read_labels
+from realtime.testing.score.numbers import NOT_MEASURABLE, Rate, Times
+from tests.testing.hand_made import Hand
+
+CALLS = Path(__file__).resolve().parents[2] / "fixtures" / "calls"
+CHANGING: tuple[LabelClass, ...] = ("backchannel", "tic", "side", "noise")
+
+
+class Heard(Hand):
+    """A hand-made call whose log holds what was played."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.labels: list[Label] = []
+
+    def label(self, kind: LabelClass, on_ms: float, off_ms: float, *, far: bool = False) -> None:
+        self.labels.append(Label(f"l{len(self.labels)}", kind, on_ms, off_ms, far=far))
+
+    def replies(
+        self, response: str, from_ms: int, to_ms: int, *, cut: bool = False, hold: tuple[int, int] | None = None
+    ) -> None:
+        """A reply is played from when to when; `cut`: a voice stops it there; `hold`: a gap in it, from when and ms."""
+        me = {"agent_name": "Friday"}
+        item = f"item_{response}"
+        self.put(from_ms - 100, s.AgentResponseCreatedEvent(response_id=response, **me))
+        self.put(
+            from_ms - 50,
+            s.AgentResponseAudioTranscriptDeltaEvent(response_id=response, item_id=item, delta="Well", **me),
+        )
+        silent_ms = 0
+        for ms in (*range(from_ms + 20, to_ms, 100), to_ms):
+            if hold is not None and hold[0] <= ms < sum(hold):
+                silent_ms = hold[1]
+                continue
+            self.put(ms, s.ServerPlaybackEvent(item_id=item, played_ms=ms - from_ms - silent_ms))
+        if cut:
+            self.put(to_ms, s.ServerAudioFlushEvent(reason="speech_started"))
+            ended = to_ms - from_ms - silent_ms
+            self.put(to_ms, s.AgentItemTruncatedEvent(item_id=item, audio_end_ms=ended, transcript="Well", **me))
+        status = "cancelled" if cut else "completed"
+        self.put(to_ms, s.AgentResponseDoneEvent(response_id=response, status=status, **me))
+
+    def over(self, ms: int) -> "Heard":
+        self.put(ms, s.ServerSessionEndedEvent(session_id="s"))
+        return self
+
+    def score(self) -> Score:
+        return Score.of(self.record(), self.labels)
+
+
+def question(call: Heard) -> None:
+    """The user asks from 1 to 2 s."""
+    call.label("turn", 1_000, 2_000)
+
+
+def sound_over_a_reply(kind: LabelClass, *, stops_ms: int | None, hold: tuple[int, int] | None = None) -> Heard:
+    """A sound from 5 to 5.4 s over a reply that would play from 3 to 12 s."""
+    call = Heard()
+    question(call)
+    call.label(kind, 5_000, 5_400)
+    call.replies("r1", 3_000, 12_000 if stops_ms is None else stops_ms, cut=stops_ms is not None, hold=hold)
+    return call.over(14_000)
+
+
+def arm(stops_after_ms: Callable[[LabelClass], int | None]) -> Score:
+    """Calls with a sound of each class over a reply; an interruption that stops the reply is answered."""
+    calls = []
+    for kind in (*CHANGING, "interruption"):
+        after_ms = stops_after_ms(kind)
+        call = sound_over_a_reply(kind, stops_ms=None if after_ms is None else 5_000 + after_ms)
+        if after_ms is not None:
+            call.replies("r2", 6_400, 7_400)
+        calls.append(call.score())
+    return Score.together(calls)
+
+
+def selectivity(score: Score) -> list[float | None]:
+    found = score.tau_voice_fine
+    return [one.value for one in (found.backchannels, found.tics, found.side, found.noise)]
+
+
+def test_an_agent_that_never_stops_is_selective_and_yields_to_none() -> None:
+    score = arm(lambda kind: None)
+    assert selectivity(score) == [1, 1, 1, 1]
+    assert score.tau_voice.yield_rate.value == score.tau_voice_fine.yield_rate.value == 0
+
+
+def test_an_agent_that_stops_at_any_onset_yields_to_all_and_is_not_selective() -> None:
+    score = arm(lambda kind: 120)
+    assert selectivity(score) == [0, 0, 0, 0]
+    assert score.tau_voice.yield_rate.value == score.tau_voice_fine.yield_rate.value == 1
+    assert score.tau_voice_fine.yield_latency.values_ms == (120,)
+
+
+def test_an_oracle_has_both() -> None:
+    score = arm(lambda kind: 120 if kind == "interruption" else None)
+    assert selectivity(score) == [1, 1, 1, 1]
+    assert score.tau_voice.yield_rate.value == 1
+    assert score.eva.passed.hits == score.eva.passed.total == 5
+
+
+def test_latencies_are_whole_ticks() -> None:
+    score = sound_over_a_reply("interruption", stops_ms=5_450)
+    score.replies("r2", 6_010, 7_000)
+    measured = score.score()
+    assert measured.tau_voice.yield_latency.values_ms == (600,)
+    assert measured.tau_voice_fine.yield_latency.values_ms == (450,)
+    # The question, then the interruption: from 5.4 s on the agent still speaks, so only one turn counts.
+    assert measured.tau_voice_fine.response_latency.values_ms == (1_000,)
+
+
+def test_an_interruption_without_an_answer_is_no_yield() -> None:
+    unanswered = sound_over_a_reply("interruption", stops_ms=5_300).score()
+    assert unanswered.tau_voice_fine.yield_rate == Rate(0, 1)
+    assert unanswered.eva.score == 0
+
+
+def test_a_stop_after_two_seconds_is_no_yield() -> None:
+    late = sound_over_a_reply("interruption", stops_ms=7_100)
+    late.replies("r2", 8_000, 9_000)
+    assert late.score().tau_voice_fine.yield_rate == Rate(0, 1)
+
+
+@pytest.mark.parametrize("kind", CHANGING)
+def test_a_sound_counts_as_dismissed_only_if_the_reply_plays_to_its_end(kind: LabelClass) -> None:
+    assert selectivity(sound_over_a_reply(kind, stops_ms=8_000).score()).count(0.0) == 1
+    explained = sound_over_a_reply(kind, stops_ms=8_000)
+    explained.label("interruption", 7_500, 9_000)
+    assert selectivity(explained.score()).count(1.0) == 1
+
+
+def test_a_hold_of_more_than_200_ms_is_a_stop_and_a_shorter_one_is_none() -> None:
+    held = sound_over_a_reply("backchannel", stops_ms=None, hold=(5_300, 400)).score()
+    assert held.tau_voice_fine.backchannels == Rate(0, 1)
+    assert (held.overlaps.resumed, held.overlaps.resumed_in_time) == (Rate(1, 1), Rate(1, 1))
+    brief = sound_over_a_reply("backchannel", stops_ms=None, hold=(5_300, 150)).score()
+    assert brief.tau_voice_fine.backchannels == Rate(1, 1)
+
+
+def test_a_reply_that_ends_right_after_a_sound_did_not_stop_for_it() -> None:
+    call = Heard()
+    question(call)
+    call.replies("r1", 3_000, 5_500)
+    call.label("backchannel", 5_000, 5_400)
+    assert call.over(9_000).score().tau_voice_fine.backchannels == Rate(1, 1)
+
+
+def test_a_tic_to_a_silent_agent_must_not_be_answered_and_a_backchannel_is_not_counted() -> None:
+    call = Heard()
+    call.label("tic", 1_000, 1_300)
+    call.label("side", 10_000, 11_000, far=True)
+    call.label("backchannel", 16_000, 16_300)
+    call.replies("r1", 2_500, 4_000)
+    found = call.over(20_000).score().tau_voice_fine
+    assert (found.tics, found.side, found.far) == (Rate(0, 1), Rate(1, 1), Rate(1, 1))
+    assert found.backchannels == Rate(0, 0)
+
+
+def test_turns_without_an_answer_lower_the_response_rate_except_the_last() -> None:
+    call = Heard()
+    call.label("turn", 1_000, 2_000)
+    call.label("turn", 5_000, 6_000)
+    call.replies("r1", 7_500, 8_500)
+    call.label("turn", 10_000, 11_000)
+    found = call.over(12_000).score().tau_voice
+    assert found.response_rate == Rate(1, 2)
+    assert found.response_latency.values_ms == (1_400,)
+
+
+def test_an_agent_that_begins_while_the_user_speaks_interrupts() -> None:
+    call = Heard()
+    call.label("turn", 1_000, 4_000)
+    call.replies("r1", 3_000, 3_600)
+    call.replies("r2", 4_600, 6_000)
+    score = call.over(8_000).score()
+    assert score.tau_voice.agent_interruptions == 1
+    # 600 ms of overlap, one interruption, 600 ms of latency after it.
+    assert score.eva.score == pytest.approx(0.5 * (1 - 600 / 2_000))
+
+
+@pytest.mark.parametrize(
+    ("latency_ms", "earns"),
+    [(-600, 0), (-500, 0), (0, 0.5), (500, 1), (2_000, 1), (2_750, 0.5), (3_500, 0), (9_000, 0)],
+)
+def test_eva_rates_latency(latency_ms: float, earns: float) -> None:
+    assert curve(latency_ms) == pytest.approx(earns)
+
+
+def test_eva_allows_more_time_after_a_tool() -> None:
+    assert curve(4_000, CURVE_WITH_TOOL) == pytest.approx(0.5)
+    call = Heard()
+    question(call)
+    call.calls_tool(2_400, "look", "{}", call="c1", response="t1")
+    call.replies("r1", 6_000, 7_000)
+    assert call.over(8_000).score().eva.score == pytest.approx(0.5)
+
+
+def test_eva_rates_yields() -> None:
+    call = sound_over_a_reply("interruption", stops_ms=5_500)
+    call.replies("r2", 6_200, 7_000)
+    # The question is answered in 1 s; the yield takes 500 ms.
+    assert call.score().eva.score == pytest.approx((1 + 0.75) / 2)
+
+
+def test_the_same_item_resumes_and_a_new_one_responds() -> None:
+    through = sound_over_a_reply("backchannel", stops_ms=None).score()
+    held = sound_over_a_reply("backchannel", stops_ms=None, hold=(5_300, 400)).score()
+    cut = sound_over_a_reply("side", stops_ms=5_500)
+    cut.replies("r2", 6_500, 7_000)
+    silent = sound_over_a_reply("tic", stops_ms=5_500).score()
+    assert Score.together([through, held, cut.score(), silent]).overlaps.behaviour == {
+        "backchannel": {"resumes": 2},
+        "side": {"responds": 1},
+        "tic": {"silent": 1},
+    }
+
+
+def test_a_mistaken_stop_that_never_resumes_lowers_the_rate() -> None:
+    held = sound_over_a_reply("tic", stops_ms=None, hold=(5_300, 1_200)).score()
+    lost = sound_over_a_reply("tic", stops_ms=5_500).score()
+    found = Score.together([held, lost]).overlaps
+    assert (found.resumed, found.resumed_in_time) == (Rate(1, 2), Rate(0, 2))
+    assert found.resume_delay.values_ms == (pytest.approx(1_100, abs=100),)
+
+
+def test_stop_response_duck_and_flush_are_timed_from_the_interruption() -> None:
+    call = sound_over_a_reply("interruption", stops_ms=5_300)
+    call.put(5_090, s.ServerAudioGainEvent(gain_db=-15))
+    call.put(5_290, s.ServerAudioGainEvent(gain_db=0))
+    call.replies("r2", 6_400, 7_000)
+    found = call.score().overlaps
+    assert (found.stop_latency.values_ms, found.response_latency.values_ms) == ((300,), (1_000,))
+    assert (found.duck.values_ms, found.flush.values_ms) == ((90,), (300,))
+
+
+def test_a_stop_without_a_sound_is_a_self_interruption() -> None:
+    call = Heard()
+    question(call)
+    call.replies("r1", 3_000, 9_000, cut=True)
+    found = call.over(10_000).score().overlaps
+    assert found.self_interruptions == Rate(1, 1)
+    assert found.self_interruptions_per_minute == pytest.approx(10)
+    assert sound_over_a_reply("backchannel", stops_ms=5_500).score().overlaps.self_interruptions == Rate(0, 1)
+
+
+def test_dead_air_is_what_the_user_waits_through() -> None:
+    call = sound_over_a_reply("tic", stops_ms=5_500)
+    assert call.score().overlaps.dead_air.values_ms == (8_500,)
+    assert sound_over_a_reply("tic", stops_ms=None).score().overlaps.dead_air.values_ms == ()
+
+
+def test_ends_of_turns_in_a_pause_are_false() -> None:
+    call = Heard()
+    call.label("turn", 1_000, 8_000)
+    call.label("hold", 3_000, 3_800)
+    call.label("hold", 5_000, 6_500)
+    for ms in (3_500, 8_560):
+        call.put(ms, s.AgentInputDoneEvent(item_id="u1", audio_end_ms=ms))
+    call.replies("r1", 3_700, 4_200)
+    ends = call.over(12_000).score().turn_ends
+    assert (ends.false_ends, ends.cut_turns, ends.audible) == (Rate(1, 2), Rate(1, 1), Rate(1, 2))
+    assert ends.latency.values_ms == (560,)
+
+
+def test_without_labels_only_what_needs_none_is_measured() -> None:
+    call = Heard()
+    call.speaks(1_000, 2_000, "Hello", item="u1")
+    call.replies("r1", 3_000, 4_000)
+    score = Score.of(call.over(5_000).record())
+    assert score.tau_voice.response_rate == Rate(1, 1)
+    assert str(score.tau_voice.yield_rate) == str(score.turn_ends.false_ends) == NOT_MEASURABLE
+    assert str(score).count(NOT_MEASURABLE) == 30
+    assert "1 call, 0 labels" in str(score)
+
+
+def test_the_interval_of_a_rate_is_wilsons() -> None:
+    assert Rate(19, 20).interval == pytest.approx((0.7639, 0.9911), abs=1e-4)
+    assert Rate(0, 200).interval == pytest.approx((0, 0.0188), abs=1e-4)
+    assert (Rate(0, 0).value, Rate(0, 0).interval, str(Rate(0, 0))) == (None, None, "none")
+
+
+def test_times_give_median_mean_and_the_ninth_of_ten() -> None:
+    times = Times(tuple(float(ms) for ms in range(100, 1_100, 100)))
+    assert (times.median_ms, times.mean_ms, times.p90_ms) == (550, 550, 900)
+    assert str(Times(())) == "none"
+
+
+def test_sources_are_compared_in_a_table() -> None:
+    rows = table([("never", arm(lambda kind: None)), ("always", arm(lambda kind: 120))]).splitlines()
+    assert rows[1].split()[:6] == ["never", "0.000", "-", "1.000", "1.000", "1.000"]
+    assert rows[2].split()[:7] == ["always", "1.000", "120", "ms", "0.000", "0.000", "0.000"]
+
+
+def stored() -> Iterable[Path]:
+    return sorted(one.parent for one in CALLS.glob("*/log.jsonl"))
+
+
+def test_every_stored_call_has_a_score() -> None:
+    scores = [Score.of(record_of(folder)) for folder in stored()]
+    assert len(scores) > 50
+    assert str(Score.together(scores)) == str(Score.together([Score.of(record_of(folder)) for folder in stored()]))
+
+
+def test_a_stored_backchannel_stops_the_reply_and_is_found_to() -> None:
+    record = record_of(CALLS / "backchannel")
+    labels = [Label("t", "turn", 400, 1_314), Label("bc", "backchannel", 3_856, 4_246)]
+    assert Score.of(record, labels).tau_voice_fine.backchannels == Rate(0, 1)
+    let_on = Score.of(record_of(CALLS / "backchannel_let_on"), labels)
+    assert let_on.tau_voice_fine.backchannels == Rate(1, 1)
+    assert let_on.overlaps.behaviour == {"backchannel": {"resumes": 1}}
+
+
+def test_a_run_has_a_score_with_the_labels_beside_its_case(tmp_path: Path) -> None:
+    call = sound_over_a_reply("backchannel", stops_ms=5_300)
+    (tmp_path / "labels.json").write_text('[{"id": "bc", "class": "backchannel", "on_ms": 5000, "off_ms": 5400}]')
+    run = Run(call.record(folder=tmp_path))
+    assert run.score().tau_voice.backchannels == Rate(0, 1)
+    assert run.score([]).tau_voice.backchannels == Rate(0, 0)
+
+
+def test_labels_are_read_in_order_and_a_wrong_one_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "labels.json"
+    assert labels_in(tmp_path) is None
+    with pytest.raises(CaseError, match=r"labels\.json"):
+        read_labels(file)
+    file.write_text(
+        '[{"id": "b", "class": "tic", "on_ms": 9, "off_ms": 10}, {"id": "a", "class": "side", "on_ms": 1, "off_ms": 2}]'
+    )
+    assert [one.id for one in labels_in(tmp_path) or ()] == ["a", "b"]
+    for wrong in (
+        '{"id": "a", "class": "cough", "on_ms": 1, "off_ms": 2}',
+        '{"id": "a", "class": "tic", "on_ms": 3, "off_ms": 2}',
+    ):
+        file.write_text(f"[{wrong}]")
+        with pytest.raises(CaseError, match="Correct it there"):
+            read_labels(file)
+
+
+def test_a_record_without_sound_has_a_score() -> None:
+    score = Score.of(CallRecord("empty", (), ()), [])
+    assert (score.eva.score, score.tau_voice.response_rate) == (None, Rate(0, 0))
+    assert score.overlaps.self_interruptions_per_minute is None
