@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 
+from realtime.testing.cases.stored import LOG_FILES, record_of
 from realtime.testing.check.failing import counted
 from realtime.testing.record import CallRecord
 from realtime.testing.score.eva import Eva, eva
@@ -59,6 +61,17 @@ class Score:
         """Score one call; by default with the labels beside it."""
         known = labels_in(record.folder) if labels is None else labels
         return cls((scene_of(record, known),))
+
+    @classmethod
+    def of_folder(cls, folder: Path, labels: Iterable[Label] | None = None) -> Score:
+        """Score the call in a folder, else the calls in its subfolders.
+
+        Raises CaseError where there is none.
+        """
+        inside = sorted({file.parent for name in LOG_FILES for file in folder.glob(f"*/{name}")})
+        if any((folder / name).is_file() for name in LOG_FILES) or not inside:
+            inside = [folder]
+        return cls.together([cls.of(record_of(one), labels) for one in inside])
 
     @classmethod
     def together(cls, scores: Sequence[Score]) -> Score:

@@ -27,7 +27,9 @@ ASKS_NOTHING: tuple[LabelClass, ...] = ("backchannel", "tic", "side", "noise")
 
 
 class Label(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename={"kind": "class"}):
-    """A sound of the user's side from `on_ms` to `off_ms` of the call, when it arrived at the server.
+    """A sound of the user's side.
+
+    `on_ms` to `off_ms` of the call is when it arrived at the server.
 
     `turn`: speech to the silent agent, its pauses included. `interruption`: speech that takes the floor from the
     agent. `backchannel`: assent that leaves the floor ("mm-hm"). `tic`: cough, laugh, breath. `side`: speech to someone

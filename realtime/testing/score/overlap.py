@@ -15,7 +15,7 @@ from realtime.testing.score.tau_voice import asks_nothing, stops_for
 Behaviour = Literal["responds", "resumes", "silent"]
 
 RESUMES_IN_MS = 500.0
-"""A reply that goes on so soon after a mistaken stop has resumed in time."""
+"""Most ms until a reply goes on after a mistaken stop."""
 DEAD_AIR_MS = 2_000.0
 SOON_MS = 2_000.0
 """A stop this long after a label may still come from it."""
@@ -40,7 +40,7 @@ class Overlaps:
     resumed_in_time: Rate
     """The same within 0.5 s of the sound's end."""
     resume_delay: Times
-    """From the end of the sound, or the later stop, to the reply going on."""
+    """Delay of the resumed reply: from the end of the sound or the later stop."""
     self_interruptions: Rate
     """Replies stopped by a voice where no label sounds."""
     self_interruptions_per_minute: float | None
@@ -103,7 +103,7 @@ def overlaps(scenes: Sequence[Scene]) -> Overlaps:
 
 
 def behaviour_after(scene: Scene, label: Label, reply: Reply) -> Behaviour:
-    """Say by rule what the agent does after a sound over a reply.
+    """Classify what the agent does after a sound over a reply.
 
     The same item goes on, or never stopped: it resumes. Another one begins: it responds.
     """
@@ -134,7 +134,7 @@ def _over_replies(scene: Scene) -> list[Label]:
 
 
 def _delays_ms(scene: Scene, moments_ms: Sequence[float], labels: Sequence[Label]) -> Iterator[float]:
-    """Yield from the onset of each label over a reply to the first moment that it may have caused."""
+    """Yield the delay of the first moment that each label may have caused."""
     for label in labels:
         if scene.reply_over(label.on_ms) is not None:
             found = next((ms for ms in moments_ms if label.on_ms <= ms <= label.off_ms + SOON_MS), None)
@@ -143,7 +143,7 @@ def _delays_ms(scene: Scene, moments_ms: Sequence[float], labels: Sequence[Label
 
 
 def _restarts_ms(scene: Scene) -> Iterator[float | None]:
-    """Yield for each mistaken stop after how long the same item went on; None for never."""
+    """Yield the resume delay of each mistaken stop; None where nothing resumed."""
     for label, reply in asks_nothing(scene):
         if not stops_for(scene, label, reply):
             continue
@@ -155,7 +155,7 @@ def _restarts_ms(scene: Scene) -> Iterator[float | None]:
 
 
 def _stops_for_nothing(scene: Scene) -> Iterator[bool]:
-    """Yield for each reply that a voice stopped whether no label sounded then."""
+    """Yield whether no label sounded, for each reply that a voice stopped."""
     for reply in scene.replies:
         flush_ms = next((ms for ms in scene.flushes_ms if abs(ms - reply.to_ms) <= SOON_MS), None)
         if reply.is_cut and flush_ms is not None:
@@ -163,7 +163,7 @@ def _stops_for_nothing(scene: Scene) -> Iterator[bool]:
 
 
 def dead_air_ms(scene: Scene) -> Iterator[float]:
-    """Yield the silences of more than 2 s that begin where the user waits for the agent.
+    """Yield the silences of more than 2 s in which the user waits.
 
     They begin at the end of a turn, or where a reply is cut, and end with the next sound of either.
     """

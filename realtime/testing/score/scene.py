@@ -24,7 +24,7 @@ SHORTEST_MS = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Agent speech that was played without a gap, in ms of the call."""
+    """Agent speech that was played without a gap."""
 
     from_ms: float
     to_ms: float
@@ -103,7 +103,7 @@ class Scene:
         return next((one.from_ms for one in self.segments if one.from_ms >= ms), None)
 
     def next_turn_ms(self, label: Label) -> float:
-        """Return when the user next takes the floor after `label`, else the end of the call."""
+        """Return the onset of the next turn, else the end of the call."""
         return next((one.on_ms for one in self.turns if one.on_ms > label.on_ms), self.duration_ms)
 
     def reply_over(self, ms: float) -> Reply | None:
@@ -168,7 +168,7 @@ def _replies(entries: Sequence[object], reading: Reading) -> tuple[Reply, ...]:
 
 
 def _stretches(positions: list[tuple[float, float]], speech: Speech) -> Iterator[tuple[float, float]]:
-    """Yield from when to when an item was played, from reports of its position.
+    """Yield when an item was played, from reports of its position.
 
     A report is late, never early: the earliest start that reports agree on is the best. Where they move by more than
     `HOLD_MS`, playback had stopped; the log does not say when between the two, so the gap begins at the first.

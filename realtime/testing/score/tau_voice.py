@@ -124,7 +124,7 @@ class _Ticked:
         return latencies
 
     def yields_ms(self) -> list[float | None]:
-        """Return for each turn or interruption over the agent the time to silence; None for no yield."""
+        """Return the time to silence of each interruption; None for no yield."""
         return [self._yield_ms(one) for one in self.scene.turns if self._first(one.on_ms) in self._speech]
 
     def _yield_ms(self, label: Label) -> float | None:
@@ -172,9 +172,9 @@ class _Ticked:
 
 
 def stops_for(scene: Scene, label: Label, reply: Reply) -> bool:
-    """Whether a reply stops or holds for a label that asks for nothing, or does not play to its end after it.
+    """Whether a reply stops or holds for a label that asks for nothing.
 
-    A turn or an interruption that follows explains a cut.
+    Not playing to its end after the label counts as a stop. A turn or an interruption that follows explains a cut.
     """
     if any(label.on_ms <= from_ms < label.off_ms + STOP_MS for from_ms, _ in reply.gaps()):
         return True
@@ -183,7 +183,7 @@ def stops_for(scene: Scene, label: Label, reply: Reply) -> bool:
 
 
 def asks_nothing(scene: Scene) -> list[tuple[Label, Reply]]:
-    """Return the labels over a reply that must not stop it, each with the reply."""
+    """Return the labels that must not stop a reply, with that reply."""
     return [
         (label, reply)
         for label in scene.labelled(*ASKS_NOTHING)
