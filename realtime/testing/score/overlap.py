@@ -134,7 +134,7 @@ def _over_replies(scene: Scene) -> list[Label]:
 
 
 def _delays_ms(scene: Scene, moments_ms: Sequence[float], labels: Sequence[Label]) -> Iterator[float]:
-    """Yield the delay of the first moment that each label may have caused."""
+    """Yield the delay of the first moment that each label explains."""
     for label in labels:
         if scene.reply_over(label.on_ms) is not None:
             found = next((ms for ms in moments_ms if label.on_ms <= ms <= label.off_ms + SOON_MS), None)
@@ -163,7 +163,7 @@ def _stops_for_nothing(scene: Scene) -> Iterator[bool]:
 
 
 def dead_air_ms(scene: Scene) -> Iterator[float]:
-    """Yield the silences of more than 2 s in which the user waits.
+    """Yield silences of more than 2 s in which the user waits.
 
     They begin at the end of a turn, or where a reply is cut, and end with the next sound of either.
     """

@@ -103,7 +103,7 @@ class Scene:
         return next((one.from_ms for one in self.segments if one.from_ms >= ms), None)
 
     def next_turn_ms(self, label: Label) -> float:
-        """Return the onset of the next turn, else the end of the call."""
+        """Return the onset of the next turn, else the call's end."""
         return next((one.on_ms for one in self.turns if one.on_ms > label.on_ms), self.duration_ms)
 
     def reply_over(self, ms: float) -> Reply | None:

@@ -172,7 +172,7 @@ class _Ticked:
 
 
 def stops_for(scene: Scene, label: Label, reply: Reply) -> bool:
-    """Whether a reply stops or holds for a label that asks for nothing.
+    """Whether a reply stops or holds for such a label.
 
     Not playing to its end after the label counts as a stop. A turn or an interruption that follows explains a cut.
     """
