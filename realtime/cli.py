@@ -106,12 +106,12 @@ def serve(
     endpoints: Annotated[
         str | None,
         typer.Option(
-            "--front",
             metavar="NAMES",
             help=f"Other services' protocols to serve: {','.join(ENDPOINTS)}, or none. Default: all on loopback "
             "or with a token, else none.",
         ),
     ] = None,
+    endpoints_formerly: Annotated[str | None, typer.Option("--front", hidden=True)] = None,
     token: Annotated[
         str | None,
         typer.Option(help="Token that clients must send; `auto` makes one. Default: REALTIME_TOKEN."),
@@ -165,7 +165,9 @@ def serve(
     ] = None,
     idle: Annotated[float, typer.Option(min=1, help="Seconds without speech after which a call ends.")] = 300.0,
     call_limit: Annotated[float, typer.Option(min=1, help="Seconds after which every call ends.")] = 3_600.0,
-    drain: Annotated[float, typer.Option(min=0, help="Seconds that calls may continue after a stop signal.")] = 10.0,
+    drain: Annotated[
+        float, typer.Option(min=0, help="Seconds that calls may continue after a stop signal; 0 with --reload.")
+    ] = 10.0,
     reload: Annotated[bool, typer.Option("--reload", help="Restart when the folder of app.py changes.")] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
 ) -> None:
@@ -198,7 +200,7 @@ def serve(
         lists_calls=guarded,
         recordings=writable_folder(recordings, "--recordings"),
         cases_to=writable_folder(cases, "--cases"),
-        endpoints=endpoints_for(endpoints, guarded=guarded),
+        endpoints=endpoints_for(endpoints_formerly if endpoints is None else endpoints, guarded=guarded),
     )
     if target is not None and model is not None:
         typer.secho(f"--model applies to the built-in agent: {target} chooses its own.", fg="yellow")

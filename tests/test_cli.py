@@ -223,6 +223,7 @@ def test_tls_self_serves_https(run: Run, tmp_path: Path) -> None:
         (("serve", "--route", "gpt"), "--route takes PATTERN=NAME"),
         (("serve", "--route", "gpt*=parrot"), "there is no model 'parrot'"),
         (("serve", "--route", "*=local", "--route", "gpt*=scripted"), "no name takes the route 'gpt*'"),
+        (("serve", "--endpoints", "soap"), "there is no endpoint 'soap'; there are openai"),
         (("serve", "--front", "soap"), "there is no endpoint 'soap'; there are openai"),
         (("serve", "--tls", "cert.pem"), "--tls CERT KEY"),
         (("serve", "--tls", "cert.pem", "key.pem"), "there is no file cert.pem"),

@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"slices"},
     {"websocket", "message"},
     {"event"},
-    {"audio", "state", "tool", "bus"},
+    {"audio", "state", "tool"},
     {"turn"},
     {"model"},
     {"call"},

@@ -120,8 +120,6 @@ class Listener:
         """Its client comes back by a handle, even after closing its socket.
 
         Such a client does not get what was being said when it left.
-
-        Such a client does not get what was being said when it left.
         """
         self.unsent: set[str] = set()
         """Items whose speech came while the client of a handle was away: it will never hear them."""

@@ -1,7 +1,8 @@
 """One client's WebSocket: frames in, frames out, and the calls that it makes one after the other.
 
-The task that reads the socket decodes, decides and writes: no other task runs per frame. Only while a call is being
-made is the socket read on the side, so that a client that leaves is noticed.
+A plain frame is decoded and handled inside the socket's read callback. The task that reads the socket handles the rest:
+what is large, what may have to wait, and everything on a server without that callback. While a call is being made, the
+socket is read on the side, so that a client that leaves is noticed.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ NONE = "none"
 
 
 def endpoints_for(named: str | None, *, guarded: bool) -> tuple[str, ...]:
-    """Return the endpoints that `--front` names: a comma-separated list, or `none`.
+    """Return the endpoints that `--endpoints` names: a comma-separated list, or `none`.
 
     None means all of them where the server is `guarded`, by loopback or by a token, and no endpoint elsewhere. Raises
     UsageError for an unknown name.

@@ -25,8 +25,8 @@ class _Failures:
 class WrongTokens:
     """Slows down an address that guesses tokens.
 
-    Past `FREE_TRIES` its wait doubles with each wrong token, up to a minute. Other addresses are not slowed, however
-    many fail.
+    It waits a second after wrong token number `FREE_TRIES`, and twice as long after each further one, up to a minute.
+    Other addresses are not slowed, however many fail.
     """
 
     def __init__(self, *, max_addresses: int = MAX_ADDRESSES) -> None:
@@ -40,9 +40,9 @@ class WrongTokens:
     def wait_s(self, address: str, now: float) -> float:
         """Return the seconds until a token of this address is checked again; 0: now."""
         failures = self._by_address.get(address)
-        if failures is None or failures.count <= FREE_TRIES:
+        if failures is None or failures.count < FREE_TRIES:
             return 0.0
-        wait_s = min(LONGEST_WAIT_S, 2.0 ** min(failures.count - FREE_TRIES - 1, 10))
+        wait_s = min(LONGEST_WAIT_S, 2.0 ** min(failures.count - FREE_TRIES, 10))
         return max(0.0, failures.latest_at + wait_s - now)
 
     def count(self, address: str, now: float) -> None:
