@@ -1,7 +1,8 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`; default: all of them but `resume`, which takes half an hour.
+`resume`, `testkit`, `rooms`, `overload`, `listen`; default: all of them but `resume`, which takes half an hour, and
+`listen`.
 """
 
 from __future__ import annotations
@@ -22,17 +23,19 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-ONLY_BY_NAME = {"resume"}
+ONLY_BY_NAME = {"resume", "listen"}
 
 
 def main() -> None:
     """Run the requested measurements; exit code 1 where a limit was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the server costs.")
-    parser.add_argument("what", nargs="*", metavar="WHAT", help="what to measure (default: all but resume)")
+    parser.add_argument("what", nargs="*", metavar="WHAT", help="what to measure (default: all but resume and listen)")
     parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk, stores)")
     parser.add_argument("--seconds", type=float, default=8.0, help="length of a window (talk, stores)")
     parser.add_argument("--sessions", type=int, nargs="+", default=[100, 200], help="talking sessions (talk)")
     parser.add_argument("--cuts", type=int, default=1_000_000, help="sockets that are cut (resume)")
+    parser.add_argument("--n", type=int, default=1_000, help="stimuli (listen)")
+    parser.add_argument("--words", type=Path, metavar="FILE", help="where transcripts are kept (listen)")
     parser.add_argument("--quick", action="store_true", help="one round of 4 s, fewer calls and runs: an impression")
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="also write everything measured there")
     parser.add_argument("--write", action="store_true", help="put the results into docs/performance.md")
@@ -133,6 +136,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_overload(5.0) if quick else measure_overload()
 
+    def listen() -> Awaitable[Section]:
+        from bench.listen import measure_listen
+
+        return measure_listen(60 if quick else options.n, say, words=options.words)
+
     return {
         "talk": talk,
         "stall": stall,
@@ -149,6 +157,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "rooms": rooms,
         "testkit": testkit,
         "overload": overload,
+        "listen": listen,
     }
 
 

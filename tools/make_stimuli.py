@@ -60,7 +60,8 @@ class Stimulus:
     held_out: bool = False
     level_db: float = 0.0
     """Relative to the user's voice."""
-    pauses_ms: tuple[int, ...] = ()
+    pauses_ms: tuple[tuple[int, int], ...] = ()
+    """From the end of the voice to its return, in ms of the sound."""
 
 
 class Voices:
@@ -118,12 +119,21 @@ def holds(
     """Yield turns with pauses inside."""
     for number, parts in enumerate(turns):
         voice = voices[number % len(voices)]
-        sound = np.concatenate(
-            [piece for text, pause_ms in parts for piece in (speak(voice, text), np.zeros(pause_ms * RATE_HZ // 1000))]
-        )
+        pieces: list[Sound] = []
+        pauses_ms: list[tuple[int, int]] = []
+        at_ms = 0
+        for text, pause_ms in parts:
+            piece = speak(voice, text)
+            pieces += [piece, np.zeros(pause_ms * RATE_HZ // 1000)]
+            at_ms += len(piece) * 1000 // RATE_HZ
+            if pause_ms:
+                pauses_ms.append((at_ms, at_ms + pause_ms))
+                at_ms += pause_ms
         text = " ".join(text for text, _ in parts)
-        pauses_ms = tuple(pause_ms for _, pause_ms in parts if pause_ms)
-        yield Stimulus(f"hold-{name_of(text)}-{voice}", "hold", sound, text, voice, held_out, pauses_ms=pauses_ms)
+        sound = np.concatenate(pieces)
+        yield Stimulus(
+            f"hold-{name_of(text)}-{voice}", "hold", sound, text, voice, held_out, pauses_ms=tuple(pauses_ms)
+        )
 
 
 def tics() -> Iterator[Stimulus]:
@@ -184,7 +194,7 @@ def write(stimulus: Stimulus) -> dict[str, object]:
         "file": path.name,
         "on_ms": EDGE_MS,
         "off_ms": EDGE_MS + len(stimulus.sound) * 1000 // RATE_HZ,
-        "pauses_ms": stimulus.pauses_ms,
+        "pauses_ms": [[EDGE_MS + ms for ms in pause] for pause in stimulus.pauses_ms],
         "level_db": stimulus.level_db,
         "held_out": stimulus.held_out,
         "sha256": hashlib.sha256(pcm).hexdigest(),

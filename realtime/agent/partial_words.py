@@ -6,15 +6,20 @@ from collections.abc import Callable
 
 from realtime.audio.resample import Resampler
 from realtime.model.local.ears import RATE_HZ
-from realtime.model.local.engine import shared_engine
+from realtime.model.local.engine import SpeechEngine, shared_engine
 
 CONTEXT = "Mm-hmm. Uh-huh. Hmm. Yeah. Mm. Okay. Stop."
 """Makes Whisper write hums as hums: without it "mm-hmm" becomes "Mama." or "I make him"."""
 
 
-def recognise_words(pcm: bytes, rate_hz: int, then: Callable[[str | None], None]) -> None:
-    """Recognise pcm16; `then` gets the words, or None where no recogniser is loaded or it has too much to do."""
-    engine = shared_engine()
+def recognise_words(
+    pcm: bytes, rate_hz: int, then: Callable[[str | None], None], *, engine: SpeechEngine | None = None
+) -> None:
+    """Recognise pcm16 with the engine, by default that of this process.
+
+    `then` gets the words, or None where no recogniser is loaded or it has too much to do.
+    """
+    engine = engine or shared_engine()
     recognizer = engine.parts.recognizer if engine.parts is not None else None
     if recognizer is None:
         then(None)

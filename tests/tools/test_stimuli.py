@@ -38,7 +38,7 @@ def test_each_class_has_its_wordings() -> None:
     least = {"backchannel": 12, "interruption": 15, "side": 12, "hold": 30}
     assert all(len(wordings[kind]) >= count for kind, count in least.items())
     assert Counter(entry["class"] for entry in MANIFEST)["noise"] == 9
-    pauses = {pause for entry in MANIFEST for pause in entry["pauses_ms"]}
+    pauses = {to_ms - from_ms for entry in MANIFEST for from_ms, to_ms in entry["pauses_ms"]}
     assert pauses == {300, 600, 900, 1_200, 1_600}
 
 

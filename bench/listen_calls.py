@@ -1,0 +1,227 @@
+"""Calls in which stimuli sound over replies, in virtual time: what is played, and what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bench.listen_words import RememberingRecognizer, RememberingVoice
+from bench.process import ROOT
+from bench.stimuli import Varied, question
+from realtime.agent import RealtimeAgent
+from realtime.agent.partial_words import recognise_words
+from realtime.event.config import InterruptionMode
+from realtime.event.server import AgentInterruptionEvent
+from realtime.model.base import RealtimeModel
+from realtime.model.local import LocalRealtimeModel
+from realtime.model.local.engine import SpeechEngine
+from realtime.model.local.language_model import Prompt, ReplyText
+from realtime.testing.call import LOCAL_COSTS, play
+from realtime.testing.cases.stand_in import Hear, Say, StandIn
+from realtime.testing.client.steps import BargeIn, Silence, Speak, Step
+from realtime.testing.clock import VirtualLoop
+from realtime.testing.errors import RunFailure
+from realtime.testing.record import CallRecord, Spoken
+from realtime.testing.score.labels import Label
+from realtime.testing.score.scene import Scene, scene_of
+
+ModelName = Literal["embedded", "scripted"]
+
+REPLY = (
+    "The mountains in October are a quiet place. The nights are cold and the days are still warm, and most of the huts "
+    "have closed for the winter. If you like to walk alone, it is the best time of the year."
+)
+SHORT_REPLY = "All right, as you wish."
+REPLY_MS = 11_000
+"""No less than the long reply lasts."""
+ANSWER_MS = 6_000
+"""Time for a reply to an interruption."""
+PLACES_MS = (300, 2_000, 4_000, 6_000)
+JITTER_MS = 100
+LEAD_MS = 400
+PER_CALL = 5
+DECIDED_IN_MS = 4_000.0
+"""A decision this long after a stimulus still belongs to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the server decided about one stimulus."""
+
+    id: str
+    """Of its label."""
+    stimulus_id: str
+    kind: str
+    text: str
+    channel: str
+    held_out: bool
+    state: str
+    """The last state that was reported; empty where no voice was noticed over a reply."""
+    reason: str
+    words: str
+    """What was recognised last while it was undecided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One call."""
+
+    scene: Scene
+    outcomes: tuple[Outcome, ...]
+    unplaced: int
+    """Stimuli that never sounded, because no reply came."""
+
+
+@dataclass(slots=True)
+class _Mind:
+    """A language model that answers at length where a stimulus is to follow, and briefly otherwise."""
+
+    at_length: bool = True
+    name: str = "bench"
+    takes_images: bool = False
+
+    async def respond(self, prompt: Prompt) -> AsyncGenerator[ReplyText, None]:
+        yield ReplyText(REPLY if self.at_length else SHORT_REPLY)
+
+
+@dataclass(slots=True)
+class _Script:
+    """The user's steps, and which of them speak which stimulus."""
+
+    steps: list[Step] = field(default_factory=list)
+    asks: set[int] = field(default_factory=set)
+    """Steps whose reply is long, by number from 1."""
+    spoken: list[Varied | None] = field(default_factory=list)
+    """What each speaking step speaks; None for a question."""
+
+
+def grouped(stimuli: Sequence[Varied]) -> list[tuple[Varied, ...]]:
+    """Return the stimuli of each call: of one user, in an order that mixes the classes."""
+    shuffled = sorted(stimuli, key=lambda one: hashlib.sha256(f"{one.number}".encode()).digest())
+    by_voice: dict[str, list[Varied]] = {}
+    for one in shuffled:
+        by_voice.setdefault(one.user_voice, []).append(one)
+    return [
+        tuple(by_voice[voice][at : at + PER_CALL])
+        for voice in sorted(by_voice)
+        for at in range(0, len(by_voice[voice]), PER_CALL)
+    ]
+
+
+def script_of(stimuli: Sequence[Varied], *, model: ModelName) -> _Script:
+    """Return a user who asks, and is overheard during the reply, once for each stimulus."""
+    script = _Script()
+    for one in stimuli:
+        script.steps.append(Silence(LEAD_MS))
+        sound = Speak(pcm=one.pcm(), text=one.stimulus.text or None)
+        if one.stimulus.kind == "hold":
+            script.spoken.append(one)
+            script.steps += [sound, Silence(ANSWER_MS)]
+            continue
+        asked = question(one.user_voice)
+        script.spoken += [None, one]
+        script.asks.add(len(script.steps) + 1)
+        place = int.from_bytes(hashlib.sha256(f"place {one.number}".encode()).digest()[:4], "big")
+        after_ms = PLACES_MS[place % len(PLACES_MS)] + place // 7 % (2 * JITTER_MS) - JITTER_MS
+        is_answered = one.stimulus.kind == "interruption" and model == "embedded"
+        rest_ms = ANSWER_MS if is_answered else REPLY_MS - after_ms if model == "embedded" else REPLY_MS + ANSWER_MS
+        script.steps += [
+            Speak(pcm=question_pcm(asked.voice), text=asked.text),
+            BargeIn(speech=sound, after_ms=after_ms, timeout_ms=10_000),
+            Silence(rest_ms),
+        ]
+    return script
+
+
+def question_pcm(voice: str) -> bytes:
+    """Return the question of a voice, as recorded."""
+    return Varied(question(voice), "clean", 0, 0.0, 1.0, voice).pcm()
+
+
+def hear(stimuli: Sequence[Varied], engine: SpeechEngine, *, model: ModelName, mode: InterruptionMode) -> Heard:
+    """Play one call."""
+    script = script_of(stimuli, model=model)
+    mind = _Mind()
+    looked: list[tuple[float, str]] = []
+    loop = VirtualLoop()
+
+    def recognise(pcm: bytes, rate_hz: int, then: Callable[[str | None], None]) -> None:
+        def understood(words: str | None) -> None:
+            looked.append((loop.time() * 1000, words or ""))
+            then(words)
+
+        recognise_words(pcm, rate_hz, understood, engine=engine)
+
+    def make() -> RealtimeAgent:
+        return RealtimeAgent("Friday", "", _model(model, mind, engine), recognise=recognise)
+
+    def on_step(number: int, ms: float) -> None:
+        if number in script.asks:
+            mind.at_length = True
+        elif number - 1 not in script.asks:
+            mind.at_length = False
+
+    loop.declare_cost(RememberingRecognizer.transcribe, LOCAL_COSTS["Recognizer.transcribe"])
+    loop.declare_cost(RememberingVoice.synthesize, LOCAL_COSTS["HibariVoice.synthesize"])
+    config = {"turn_detection": {"interruption": mode}, "input_audio_transcription": True}
+    try:
+        record = loop.run_until_complete(
+            play(script.steps, agent=make, model="own", config=config, frames=False, on_step=on_step)
+        )
+    except RunFailure as failure:
+        if failure.record is None:
+            raise
+        record = failure.record
+    finally:
+        loop.close()
+    return _heard(script, record, looked)
+
+
+def _model(name: ModelName, mind: _Mind, engine: SpeechEngine) -> RealtimeModel:
+    if name == "embedded":
+        return LocalRealtimeModel(language_model=mind, engine=engine)
+    return StandIn(turns="none", hears=(Hear("Go on."),) * 100, otherwise=Say(REPLY, ms=REPLY_MS - 2_000)).model(ROOT)
+
+
+def _heard(script: _Script, record: CallRecord, looked: Sequence[tuple[float, str]]) -> Heard:
+    labels: list[Label] = []
+    outcomes: list[Outcome] = []
+    decisions = record.events(AgentInterruptionEvent)
+    for number, (one, spoken) in enumerate(zip(script.spoken, record.spoken, strict=False)):
+        found = [*_labels(number, one, spoken)]
+        labels += found
+        if one is not None and one.stimulus.kind != "hold":
+            until_ms = found[0].off_ms + DECIDED_IN_MS
+            about = [event for event in decisions if found[0].on_ms <= event.ts_ms <= until_ms]
+            decided_ms = about[-1].ts_ms if about else until_ms
+            words = [text for at_ms, text in looked if found[0].on_ms <= at_ms <= decided_ms + 1]
+            outcomes.append(
+                Outcome(
+                    id=found[0].id,
+                    stimulus_id=one.stimulus.id,
+                    kind=one.stimulus.kind,
+                    text=one.stimulus.text,
+                    channel=one.channel,
+                    held_out=one.stimulus.held_out,
+                    state=about[-1].state if about else "",
+                    reason=about[-1].reason if about else "",
+                    words=words[-1] if words else "",
+                )
+            )
+    unplaced = sum(one is not None for one in script.spoken[len(record.spoken) :])
+    return Heard(scene_of(record, labels), tuple(outcomes), unplaced)
+
+
+def _labels(number: int, one: Varied | None, spoken: Spoken) -> Iterator[Label]:
+    """Yield what a piece of the user's sound was, the whole first."""
+    if one is None:
+        yield Label(f"question-{number}", "turn", spoken.from_ms, spoken.to_ms, spoken.text)
+        return
+    name = f"{one.stimulus.id}-{one.number}"
+    on_ms, off_ms = spoken.from_ms + one.on_ms, spoken.from_ms + one.off_ms
+    kind = one.stimulus.kind if one.stimulus.kind != "hold" else "turn"
+    yield Label(name, kind, on_ms, off_ms, spoken.text, far=one.far)
+    for pause, (from_ms, to_ms) in enumerate(one.pauses_ms):
+        yield Label(f"{name}-{pause}", "hold", spoken.from_ms + from_ms, spoken.from_ms + to_ms)

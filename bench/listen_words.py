@@ -1,0 +1,94 @@
+"""Recognition and synthesis that remember: what was heard or said once is looked up, by hash, from then on."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts, Transcriber, load_parts
+from realtime.model.local.recognizer import Transcript
+from realtime.model.local.voice import Voice
+
+BUSY_S = 60.0
+
+
+class RememberingRecognizer:
+    """A recogniser that keeps its transcripts in a file, by the hash of sound and context.
+
+    The first `checked` transcripts found there are recognised again.
+    """
+
+    def __init__(self, recognizer: Transcriber, file: Path, *, checked: int = 0) -> None:
+        self._recognizer = recognizer
+        self._file = file
+        self._to_check = checked
+        self._checked = self._different = 0
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with closing(self._open()) as known, known:
+            known.execute("CREATE TABLE IF NOT EXISTS heard (key TEXT PRIMARY KEY, text TEXT, prob REAL, ms INTEGER)")
+
+    def transcribe(self, pcm16_16k: bytes, context: str = "") -> Transcript:
+        """See `Recognizer.transcribe`."""
+        key = hashlib.sha256(context.encode() + b"\0" + pcm16_16k).hexdigest()
+        with closing(self._open()) as known, known:
+            row = known.execute("SELECT text, prob, ms FROM heard WHERE key = ?", (key,)).fetchone()
+            if row is not None:
+                found = Transcript(text=row[0], no_speech_prob=row[1], audio_ms=row[2])
+                self._check(found, pcm16_16k, context)
+                return found
+            heard = self._recognizer.transcribe(pcm16_16k, context)
+            values = (key, heard.text, heard.no_speech_prob, heard.audio_ms)
+            known.execute("INSERT OR REPLACE INTO heard VALUES (?, ?, ?, ?)", values)
+            return heard
+
+    def take_counts(self) -> tuple[int, int]:
+        """Return how many transcripts were checked and how many came out otherwise, since the last time."""
+        counts = self._checked, self._different
+        self._to_check -= self._checked
+        self._checked = self._different = 0
+        return counts
+
+    def _check(self, found: Transcript, pcm: bytes, context: str) -> None:
+        if self._checked < self._to_check:
+            self._checked += 1
+            self._different += self._recognizer.transcribe(pcm, context).text != found.text
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._file, timeout=BUSY_S)
+
+
+class RememberingVoice:
+    """A voice that keeps what it has said."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+        self._speak: Callable[[str], bytes] = cache(voice.synthesize)
+
+    def synthesize(self, text: str) -> bytes:
+        """See `Voice.synthesize`."""
+        return self._speak(text)
+
+    def warm_up(self) -> None:
+        """See `Voice.warm_up`."""
+        self._voice.warm_up()
+
+
+def remembering_engine(file: Path, *, checked: int = 0) -> SpeechEngine:
+    """Return the embedded speech parts, with recognition kept in `file`."""
+
+    def load(progress: Progress) -> SpeechParts:
+        parts = load_parts(progress=progress)
+        if parts.recognizer is None:
+            return parts
+        return replace(
+            parts,
+            recognizer=RememberingRecognizer(parts.recognizer, file, checked=checked),
+            voices={name: RememberingVoice(voice) for name, voice in parts.voices.items()},
+        )
+
+    return SpeechEngine(load)
