@@ -35,11 +35,11 @@ HEADER = ("arm", "stimuli", "R_Y", "L_Y median, p90", "S_BC", "S_VT", "S_ND", "S
 HOW = (
     "Stimuli of fixtures/audio/listening over replies of 9 s, 0.3 to 6 s after their first sound, in calls of five in "
     "virtual time. Each differs by seed in gain (4 dB), pace (10 %) and channel: clean, telephone (mu-law, 8 kHz) or "
-    "noise (15 dB); eight of ten side remarks come from elsewhere (10 dB quieter, 0.3 s of reverberation, another voice). "
-    "Counted as by tau-voice, in ticks of 10 ms of what was played; a stimulus that asks for nothing counts as ignored "
-    "only if the reply plays to its end, an interruption only if it is answered. Held out: wordings and voices that no "
-    "setting was chosen by. Recognition comes from a file by hash of sound and context; each call is the same on each "
-    "run. Control arms: no voice stops a reply, or each one does."
+    "noise (15 dB); eight of ten side remarks come from elsewhere (10 dB quieter, 0.3 s of reverberation, another "
+    "voice). Counted as by tau-voice, in ticks of 10 ms of what was played; a stimulus that asks for nothing counts as "
+    "ignored only if the reply plays to its end, an interruption only if it is answered. Held out: wordings and voices "
+    "that no setting was chosen by. Recognition is looked up by hash of sound and context; each run gives the same "
+    "numbers. Control arms: no voice stops a reply, or each one does."
 )
 
 
@@ -77,18 +77,21 @@ async def measure_listen(
     *,
     words: Path | None = None,
     workers: int = WORKERS,
-    seed: int = 0,
+    arms: Sequence[Arm] = ARMS,
 ) -> Section:
-    """Play all arms. `words` is the file of kept transcripts; with `workers` 1 all happens in this process."""
+    """Play the arms. `words` is the file of kept transcripts; with `workers` 1 all happens in this process.
+
+    Limits and wrong decisions are those of the first arm.
+    """
     file = words or cache_folder() / "bench-listen.sqlite3"
-    return await asyncio.to_thread(_measure, count, say, file, workers, seed)
+    return await asyncio.to_thread(_measure, count, say, file, workers, arms)
 
 
-def _measure(count: int, say: Callable[[str], None], file: Path, workers: int, seed: int) -> Section:
+def _measure(count: int, say: Callable[[str], None], file: Path, workers: int, arms: Sequence[Arm]) -> Section:
     section = Section("listen", "Listening: what stops a reply", HOW, HEADER)
     checked = different = 0
-    for arm in ARMS:
-        calls = grouped(drawn(max(12, round(count * arm.share)), seed=seed))
+    for arm in arms:
+        calls = grouped(drawn(round(count * arm.share)))
         say(f"{arm.name}: {len(calls)} calls")
         parts = _played(calls, arm, file, workers)
         heard = [one for part in parts for one in part.heard]
@@ -100,7 +103,7 @@ def _measure(count: int, say: Callable[[str], None], file: Path, workers: int, s
             "outcomes": [asdict(one) for one in outcomes],
             "unplaced": sum(one.unplaced for one in heard),
         }
-        if arm is ARMS[0]:
+        if arm is arms[0]:
             held_out = [one for one in heard if any(outcome.held_out for outcome in one.outcomes)]
             section.rows.append(_row(f"{arm.name}, held out", held_out))
             section.checks += _checks(heard)

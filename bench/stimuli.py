@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -46,7 +46,7 @@ class Stimulus(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the manifest. Times are ms of its file."""
 
     id: str
-    kind: Annotated[StimulusClass, msgspec.Meta()] = msgspec.field(name="class")
+    kind: StimulusClass = msgspec.field(name="class")
     text: str
     voice: str
     file: str
@@ -108,20 +108,20 @@ def question(voice: str) -> Stimulus:
     return next(one for one in manifest() if one.kind == "turn" and one.voice == voice)
 
 
-def drawn(count: int, *, seed: int = 0) -> list[Varied]:
-    """Return about `count` stimuli of all classes in their shares, each file as often as others of its class."""
+def drawn(count: int) -> list[Varied]:
+    """Return about `count` stimuli, of each class its share and at least one, each file as often as others."""
     return [
         _varied(stimulus, number)
         for at, (kind, share) in enumerate(SHARES.items())
         for number, stimulus in enumerate(
-            _cycled([one for one in manifest() if one.kind == kind], round(count * share) or 1, seed),
-            start=(seed * len(SHARES) + at) * 1_000_000,
+            _cycled([one for one in manifest() if one.kind == kind], round(count * share) or 1),
+            start=at * 1_000_000,
         )
     ]
 
 
-def _cycled(stimuli: Sequence[Stimulus], count: int, seed: int) -> Iterator[Stimulus]:
-    chance = _chance(stimuli[0].kind, seed)
+def _cycled(stimuli: Sequence[Stimulus], count: int) -> Iterator[Stimulus]:
+    chance = _chance(stimuli[0].kind, 0)
     order: list[int] = []
     for _ in range(count):
         order = order or list(chance.permutation(len(stimuli)))

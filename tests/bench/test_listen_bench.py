@@ -1,0 +1,128 @@
+"""The bench of listening plays what it says it plays, and gives the same numbers on each run. No timing."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.listen import ARMS, measure_listen, wrong_decisions
+from bench.listen_calls import Outcome, grouped, hear, script_of
+from bench.listen_words import RememberingRecognizer, remembering_engine
+from bench.stimuli import SHARES, Channel, Varied, drawn, manifest
+from realtime.model.local.recognizer import Transcript
+from realtime.testing.client.steps import BargeIn
+
+
+class Listed:
+    """A recogniser that counts, and hears something else each time."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def transcribe(self, pcm16_16k: bytes, context: str = "") -> Transcript:
+        self.calls += 1
+        return Transcript(text=f"words {self.calls}", no_speech_prob=0.1, audio_ms=10)
+
+
+def outcome(kind: str, state: str, words: str = "") -> Outcome:
+    return Outcome(
+        id="a",
+        stimulus_id=f"{kind}-a",
+        kind=kind,
+        text="Wait.",
+        channel="clean",
+        held_out=False,
+        state=state,
+        reason="words",
+        words=words,
+    )
+
+
+def level_db(pcm: bytes) -> float:
+    return float(10 * np.log10(np.mean(np.frombuffer(pcm, "<i2").astype(float) ** 2)))
+
+
+def test_a_thousand_stimuli_hold_a_hundred_of_each_class() -> None:
+    counts = Counter(one.stimulus.kind for one in drawn(1_000))
+    assert counts.keys() == SHARES.keys()
+    assert min(counts.values()) >= 100
+
+
+def test_the_same_stimuli_are_drawn_each_time() -> None:
+    first, second = drawn(60), drawn(60)
+    assert first == second
+    assert [one.pcm() for one in first] == [one.pcm() for one in second]
+    assert len({one.pcm() for one in first}) == len(first)
+
+
+def test_a_user_of_a_call_has_one_voice_and_is_held_out_or_not() -> None:
+    stimuli = drawn(200)
+    calls = grouped(stimuli)
+    assert sorted(one.number for call in calls for one in call) == sorted(one.number for one in stimuli)
+    for call in calls:
+        assert len({one.user_voice for one in call}) == 1
+        assert len({one.stimulus.held_out for one in call}) == 1
+
+
+@pytest.mark.parametrize(("channel", "quieter_db"), [("telephone", 0), ("noise", 0), ("far", 10)])
+def test_a_channel_changes_the_level_as_it_says(channel: Channel, quieter_db: float) -> None:
+    side = next(one for one in manifest() if one.kind == "side")
+    clean, other = (Varied(side, each, 0, 0.0, 1.0, side.voice).pcm() for each in ("clean", channel))
+    assert clean != other
+    # A telephone drops what is below 300 Hz; reverberation outlasts the voice, so its mean is over a longer sound.
+    assert level_db(clean) - level_db(other) == pytest.approx(quieter_db, abs=3)
+
+
+def test_pace_moves_onset_and_end() -> None:
+    hold = next(one for one in manifest() if one.kind == "hold")
+    fast = Varied(hold, "clean", 0, 0.0, 1.1, hold.voice)
+    assert fast.on_ms * 1.1 == pytest.approx(hold.on_ms)
+    assert len(fast.pcm()) / 32 == pytest.approx((hold.off_ms + hold.on_ms) / 1.1, abs=10)
+    assert fast.pauses_ms[0][1] < hold.pauses_ms[0][1]
+
+
+def test_all_but_holds_sound_over_a_reply() -> None:
+    [call, *_] = grouped(drawn(12))
+    steps = script_of(call, model="embedded").steps
+    assert sum(isinstance(step, BargeIn) for step in steps) == sum(one.stimulus.kind != "hold" for one in call)
+
+
+def test_transcripts_are_kept_by_sound_and_context_and_checked(tmp_path: Path) -> None:
+    own = Listed()
+    kept = RememberingRecognizer(own, tmp_path / "words", checked=1)
+    first = kept.transcribe(b"\0\0")
+    assert kept.transcribe(b"\0\0", "Stop.") != first
+    assert own.calls == 2
+    assert RememberingRecognizer(own, tmp_path / "words").transcribe(b"\0\0") == first
+    assert own.calls == 2
+    assert [kept.transcribe(b"\0\0") for _ in range(2)] == [first, first]
+    assert kept.take_counts() == (1, 1)
+    assert kept.take_counts() == (0, 0)
+
+
+def test_wrong_decisions_are_counted_with_their_words() -> None:
+    right = [outcome("interruption", "confirmed"), outcome("tic", "dismissed"), outcome("tic", "")]
+    wrong = [outcome("interruption", "dismissed", "Weight."), outcome("interruption", "dismissed", "Mm.")]
+    assert wrong_decisions([*right, *wrong]) == [
+        "2 x interruption 'Wait.': dismissed words; clean 'Mm.', clean 'Weight.'"
+    ]
+
+
+def test_a_call_is_the_same_with_kept_words(tmp_path: Path) -> None:
+    engine = remembering_engine(tmp_path / "words")
+    call = [one for one in drawn(12) if one.stimulus.kind in ("interruption", "backchannel")][:2]
+    fresh, kept = (hear(call, engine, model="embedded", mode="selective") for _ in range(2))
+    assert fresh == kept
+    assert not fresh.unplaced
+    assert len(fresh.outcomes) == 2
+
+
+async def test_twelve_stimuli_give_a_table(tmp_path: Path) -> None:
+    section = await measure_listen(12, words=tmp_path / "words", workers=1, arms=(ARMS[0], ARMS[-1]))
+    assert [row[0] for row in section.rows] == ["embedded, selective", "embedded, selective, held out", ARMS[-1].name]
+    assert all(len(row) == len(section.header) for row in section.rows)
+    never = section.rows[-1]
+    assert never[2].startswith("0.00")
+    assert [cell.split()[0] for cell in never[4:8]] == ["1.00"] * 4
+    assert {check.what for check in section.checks} >= {"R_Y", "S_BC", "S_VT", "S_ND", "L_Y, p90"}
