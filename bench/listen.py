@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.listen_calls import Heard, ModelName, Outcome, grouped, hear
 from bench.listen_words import RememberingRecognizer, remembering_engine
+from bench.process import ROOT
 from bench.report import Check, Section
 from bench.stimuli import Varied, drawn
 from realtime.event.config import InterruptionMode
@@ -24,6 +25,7 @@ from realtime.server.folders import cache_folder
 from realtime.testing.score.board import Score
 from realtime.testing.score.numbers import Rate
 
+PAGE = ROOT / "docs" / "listening.md"
 COUNT = 1_000
 CONTROL_SHARE = 0.2
 """Share of the stimuli that the control arms get."""
@@ -88,7 +90,7 @@ async def measure_listen(
 
 
 def _measure(count: int, say: Callable[[str], None], file: Path, workers: int, arms: Sequence[Arm]) -> Section:
-    section = Section("listen", "Listening: what stops a reply", HOW, HEADER)
+    section = Section("listen", "Measured: what stops a reply", HOW, HEADER, page=PAGE)
     checked = different = 0
     for arm in arms:
         calls = grouped(drawn(round(count * arm.share)))

@@ -1,4 +1,4 @@
-"""The result of a measurement: a table, its limits, and its place in `docs/performance.md`."""
+"""The result of a measurement: a table, its limits, and its place in the docs."""
 
 from __future__ import annotations
 
@@ -61,6 +61,8 @@ class Section:
     rows: list[Sequence[str]] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
+    page: Path = PAGE
+    """Where it is written on request."""
     stolen_percent: float = 0.0
     """Share of one core that the host of a virtual machine withheld meanwhile. From 5 on delays are the host's."""
 
@@ -134,8 +136,9 @@ def _commit() -> str:
     return asked.stdout.strip() or "unknown"
 
 
-def write_into_page(section: Section, command: str, page: Path = PAGE) -> None:
-    """Put the section between its markers; a page without them gets them at its end."""
+def write_into_page(section: Section, command: str) -> None:
+    """Put the section between its markers on its page; a page without them gets them at its end."""
+    page = section.page
     begin, end = f"<!-- bench:{section.name} -->", f"<!-- /bench:{section.name} -->"
     text = page.read_text(encoding="utf-8") if page.exists() else "# Performance\n"
     body = f"{begin}\n{section.markdown(command)}{end}"

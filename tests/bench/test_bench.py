@@ -122,8 +122,8 @@ def test_the_page_keeps_everything_but_the_section_that_is_written(tmp_path) -> 
     section = Section(
         "part", "A part", "How.", ("server", "ms"), [("ours", "1.0")], [Check("a limit", 1.0, 2.0, " ms")]
     )
-    section.stolen_percent = 3.0
-    write_into_page(section, "python -m bench", page)
+    section.page, section.stolen_percent = page, 3.0
+    write_into_page(section, "python -m bench")
     first = page.read_text(encoding="utf-8")
     assert first.startswith("# Performance\n\nWords.\n\n<!-- bench:part -->\n## A part\n")
     assert "| ours | 1.0 |" in first
@@ -132,7 +132,7 @@ def test_the_page_keeps_everything_but_the_section_that_is_written(tmp_path) -> 
     page.write_text(first + "\nMore words.\n", encoding="utf-8")
     section.rows = [("ours", "3.0")]
     section.checks = [Check("a limit", 3.0, 2.0, " ms")]
-    write_into_page(section, "python -m bench", page)
+    write_into_page(section, "python -m bench")
     second = page.read_text(encoding="utf-8")
     assert second.endswith("<!-- /bench:part -->\n\nMore words.\n")
     assert "| ours | 3.0 |" in second
