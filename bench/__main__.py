@@ -38,9 +38,7 @@ def main() -> None:
     parser.add_argument("--words", type=Path, metavar="FILE", help="where transcripts are kept (listen)")
     parser.add_argument("--quick", action="store_true", help="one round of 4 s, fewer calls and runs: an impression")
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="also write everything measured there")
-    parser.add_argument(
-        "--write", action="store_true", help="put the results into their page of docs"
-    )
+    parser.add_argument("--write", action="store_true", help="put the results into their page of docs")
     options = parser.parse_args()
     measurements = _measurements(options)
     unknown = set(options.what) - set(measurements)
