@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,10 +11,14 @@ from realtime.testing.cases.stored import record_of
 from realtime.testing.check.run import Run
 from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord
+from realtime.testing.replay import replay
+from realtime.testing.report import write_report
 from realtime.testing.score.board import Score, table
 from realtime.testing.score.eva import CURVE_WITH_TOOL, curve
 from realtime.testing.score.labels import Label, LabelClass, labels_in, read_labels
 from realtime.testing.score.numbers import NOT_MEASURABLE, Rate, Times
+from realtime.testing.score.published import TAU_VOICE, published
+from realtime.testing.score.scene import scene_of
 from tests.testing.hand_made import Hand
 
 CALLS = Path(__file__).resolve().parents[2] / "fixtures" / "calls"
@@ -34,7 +39,7 @@ class Heard(Hand):
         self, response: str, from_ms: int, to_ms: int, *, cut: bool = False, hold: tuple[int, int] | None = None
     ) -> None:
         """A reply is played from when to when; `cut`: a voice stops it there; `hold`: a gap in it, from when and ms."""
-        me = {"agent_name": "Friday"}
+        me: dict[str, Any] = {"agent_name": "Friday"}
         item = f"item_{response}"
         self.put(from_ms - 100, s.AgentResponseCreatedEvent(response_id=response, **me))
         self.put(
@@ -234,7 +239,7 @@ def test_a_mistaken_stop_that_never_resumes_lowers_the_rate() -> None:
     lost = sound_over_a_reply("tic", stops_ms=5_500).score()
     found = Score.together([held, lost]).overlaps
     assert (found.resumed, found.resumed_in_time) == (Rate(1, 2), Rate(0, 2))
-    assert found.resume_delay.values_ms == (pytest.approx(1_100, abs=100),)
+    assert found.resume_delay.mean_ms == pytest.approx(1_100, abs=100)
 
 
 def test_stop_response_duck_and_flush_are_timed_from_the_interruption() -> None:
@@ -354,3 +359,33 @@ def test_a_record_without_sound_has_a_score() -> None:
     score = Score.of(CallRecord("empty", (), ()), [])
     assert (score.eva.score, score.tau_voice.response_rate) == (None, Rate(0, 0))
     assert score.overlaps.self_interruptions_per_minute is None
+
+
+def test_the_guide_prints_the_published_figures() -> None:
+    guide = (CALLS.parents[1] / "docs" / "listening.md").read_text("utf-8")
+    printed = {
+        cells[0].strip(): cells[1:] for line in guide.splitlines() if len(cells := line.strip("|").split("|")) == 9
+    }
+    for agent, figures in TAU_VOICE.items():
+        assert tuple(map(float, printed[agent])) == figures
+        assert agent in published()
+
+
+@pytest.mark.parametrize("name", ["interruption", "twice_interrupted", "backchannel_let_on", "tool", "lossy_network"])
+def test_the_log_says_when_a_user_heard_the_agent(name: str) -> None:
+    record = replay(CALLS / name)
+    ear = [(one.item_id, one.from_ms, one.from_ms + one.ms) for one in record.played]
+    for item_id in {item_id for item_id, _, _ in ear}:
+        heard = [(from_ms, to_ms) for one, from_ms, to_ms in ear if one == item_id]
+        read = [one for one in scene_of(record).stretches if one.item_id == item_id]
+        assert read[0].from_ms == pytest.approx(heard[0][0], abs=100)
+        assert read[-1].to_ms == pytest.approx(heard[-1][1], abs=100)
+
+
+def test_a_report_of_a_labelled_call_shows_its_score(tmp_path: Path) -> None:
+    (tmp_path / "labels.json").write_text('[{"id": "bc", "class": "backchannel", "on_ms": 5000, "off_ms": 5400}]')
+    call = sound_over_a_reply("backchannel", stops_ms=None)
+    page = write_report([call.record(folder=tmp_path)], tmp_path / "report.html").read_text("utf-8")
+    assert "S_BC backchannels ignored   1.000 (1/1" in page
+    assert "pine-voice-preview" in page
+    assert '"listening":null' in write_report([call.record()], tmp_path / "plain.html").read_text("utf-8")

@@ -12,6 +12,9 @@ from realtime.testing.report.diff import RunChange, RunDigest
 from realtime.testing.report.frames import rows
 from realtime.testing.report.sound import bucket_ms, mixed_flac, peaks
 from realtime.testing.report.story import Story
+from realtime.testing.score.board import Score
+from realtime.testing.score.labels import labels_in
+from realtime.testing.score.published import published
 
 
 def run_data(
@@ -47,6 +50,7 @@ def run_data(
         "frames": [msgspec.structs.astuple(row) for row in frames],
         "frames_left_out": left_out,
         "audio": audio,
+        "listening": _listening(record),
         "silent": not any(lane.pcm for lane in record.lanes),
         "change": change,
     }
@@ -58,6 +62,13 @@ def run_text(digest: RunDigest, story: Story) -> str:
     """Return the run as lines of text, in the order of time."""
     result = "passed" if digest.failure is None else f"failed\n\n{digest.failure}\n"
     return f"{digest.name}: {result}\n\n{Timeline(story.reading)}"
+
+
+def _listening(record: CallRecord) -> str | None:
+    """Return the scoreboard above the published figures; None for a call without labels."""
+    if labels_in(record.folder) is None:
+        return None
+    return f"{Score.of(record)}\n\ntau-voice as published (other calls; latencies in s)\n\n{published()}"
 
 
 def _lanes(record: CallRecord, story: Story) -> list[Lane]:

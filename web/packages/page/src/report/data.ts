@@ -55,7 +55,7 @@ export type Change = Readonly<{
   turns: readonly TurnChange[];
 }>;
 
-/** `audio` is FLAC in base64; null where there is none. */
+/** `audio` is FLAC in base64; null where there is none. `listening` is the scoreboard of a call with labels. */
 export type Run = Readonly<{
   name: string;
   judged: boolean;
@@ -78,6 +78,7 @@ export type Run = Readonly<{
   frames: readonly Frame[];
   frames_left_out: number;
   audio: string | null;
+  listening: string | null;
   silent: boolean;
   change: Change | null;
 }>;

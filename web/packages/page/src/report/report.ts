@@ -7,7 +7,7 @@ import { byId, make } from "../view/elements.ts";
 import { changeText, changesCard, isChanged } from "./changes.ts";
 import type { Report, Run } from "./data.ts";
 import { FramesView } from "./frames-view.ts";
-import { clock, counted, inMs } from "./parts.ts";
+import { card, clock, counted, inMs } from "./parts.ts";
 import { Timeline } from "./timeline.ts";
 import { toolDetails, turnsCard } from "./turns.ts";
 
@@ -93,7 +93,9 @@ function showRun(number: number): void {
     inside.push(make("pre", "failure", make("strong", "", finding), around.join("")));
   }
   if (run.change !== null) inside.push(changesCard(run.change));
-  inside.push(lanes.element, turnsCard(run, details, show), frames.element);
+  inside.push(lanes.element, turnsCard(run, details, show));
+  if (run.listening !== null) inside.push(card("Listening", make("pre", "listening", run.listening)));
+  inside.push(frames.element);
   byId("run", HTMLElement).replaceChildren(...inside);
   lanes.start();
   frames.start();
