@@ -56,7 +56,7 @@ class Heard(Hand):
             self.put(to_ms, s.ServerAudioFlushEvent(reason="speech_started"))
             ended = to_ms - from_ms - silent_ms
             self.put(to_ms, s.AgentItemTruncatedEvent(item_id=item, audio_end_ms=ended, transcript="Well", **me))
-        status = "cancelled" if cut else "completed"
+        status: Any = "cancelled" if cut else "completed"
         self.put(to_ms, s.AgentResponseDoneEvent(response_id=response, status=status, **me))
 
     def over(self, ms: int) -> "Heard":
