@@ -19,6 +19,7 @@ from realtime.call.limits import Limits
 from realtime.commands import calls, certify, kit, score
 from realtime.commands.common import own_store
 from realtime.errors import StoreError, UsageError
+from realtime.model.services import SERVICES
 from realtime.server import plan as planning
 from realtime.server import runner
 from realtime.server.admission import DEFAULT_MAX_BUSY
@@ -88,7 +89,7 @@ def serve(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The built-in agent's model: local, openai, openai:NAME, gemini, dashscope, scripted. Default: "
+            help=f"The built-in agent's model: local, {', '.join(SERVICES)}, PROVIDER:NAME, scripted. Default: "
             "the only provider that has a key, else local.",
         ),
     ] = None,

@@ -178,7 +178,7 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, monkeypatch: pytes
         (("replay", "nothing.wav"), "nothing.wav: there is no such file or folder."),
         (("replay", "app.py"), "app.py: neither a case's folder nor an audio file."),
         (("replay", "data"), "data: there is no case.json."),
-        (("replay", "hello", "--model", "parrot"), "parrot"),
+        (("replay", "hello", "--model", "no-such-model"), "no-such-model"),
         (("replay", "hello", "--model", "data"), "there is no cassette.jsonl in data"),
         (("replay", "hello", "--agent", "none.py"), "there is no file"),
         (("replay", "broken"), "broken/case.json, line 2: not JSON"),

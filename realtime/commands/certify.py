@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated
 
 import typer
 
-from realtime.commands.common import kit_errors
+from realtime.commands.common import kit_errors, known_provider
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.services import SERVICES
@@ -19,7 +19,7 @@ NO_KEY = "none"
 
 
 def certify(
-    provider: Annotated[Literal["openai", "gemini", "dashscope"], typer.Argument(metavar="PROVIDER")],
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", callback=known_provider)],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="One of its models; default: the best.")] = None,
     url: Annotated[
         str | None, typer.Option(help="An endpoint of the same protocol; it gets the key too, where one is set.")
@@ -38,8 +38,9 @@ def certify(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not empty: name a new folder by --out", code="no_folder")
     candidate = _model(provider, model, url)
-    told = estimate(provider, turns_for(candidate.profile))
-    typer.echo(f"Ten turns with {candidate.profile.model} at {url or SERVICES[provider].company}.")
+    turns = turns_for(candidate.profile)
+    told = estimate(provider, turns)
+    typer.echo(f"{len(turns)} turns with {candidate.profile.model} at {url or SERVICES[provider].company}.")
     for sentence in told.sentences():
         typer.echo(sentence)
     if not yes and not typer.confirm("Begin?"):
@@ -68,18 +69,11 @@ def certify_replay(
 
 def _model(provider: str, name: str | None, url: str | None) -> RealtimeModel:
     """Open the provider's model. Raises UsageError without its key, unless `url` names another endpoint."""
-    from realtime.model.gemini.model import GeminiRealtimeModel
-    from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
-    from realtime.model.openai_family.openai import OpenAIRealtimeModel
-
     service = SERVICES[provider]
     key = os.environ.get(service.key_variable(os.environ)) or (NO_KEY if url is not None else None)
     if key is None:
         raise UsageError(f"there is no key for {service.title}: set {service.key_variables[0]}", code="missing_api_key")
-    kinds = {"openai": OpenAIRealtimeModel, "gemini": GeminiRealtimeModel, "dashscope": DashScopeRealtimeModel}
-    kind = kinds[provider]
-    made = kind(name, key, base_url=url) if name is not None else kind(api_key=key, base_url=url)
-    return cast(RealtimeModel, made)
+    return service.open(*([] if name is None else [name]), api_key=key, base_url=url)
 
 
 def _print_table(rows: list[tuple[str, str, str, bool]]) -> None:

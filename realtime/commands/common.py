@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import typer
+
 from realtime.errors import UsageError
+from realtime.model.services import SERVICES
 from realtime.server.folders import data_folder
 from realtime.state.open import open_store
 from realtime.state.store import Store
+
+PROVIDERS = "|".join(SERVICES)
+"""The choice of providers, for a command's help."""
+
+
+def known_provider(name: str | None) -> str | None:
+    """Return the name. Raises BadParameter for one that is not in `SERVICES`."""
+    if name is not None and name not in SERVICES:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(SERVICES)}")
+    return name
 
 
 def own_store() -> str:

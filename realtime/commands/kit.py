@@ -6,11 +6,11 @@ import asyncio
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from realtime.commands.common import calls_of, kit_errors
+from realtime.commands.common import PROVIDERS, calls_of, kit_errors, known_provider
 from realtime.errors import UsageError
 from realtime.server.plan import load_make_agent
 from realtime.state.store import is_call_id
@@ -50,7 +50,7 @@ def replay(
 
 
 def record_provider(
-    provider: Annotated[Literal["openai", "gemini", "dashscope"], typer.Option(help="The protocol to record.")],
+    provider: Annotated[str, typer.Option(help="The protocol to record.", metavar=PROVIDERS, callback=known_provider)],
     to: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder for cassettes, one subfolder per session.")],
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free port.")] = 9000,
     url: Annotated[str | None, typer.Option(help="The provider's URL; default: its public one.")] = None,
@@ -156,8 +156,12 @@ def import_cassette(
     ],
     folder: Annotated[Path, typer.Argument(help="A new folder for the cassette, such as fixtures/cassettes/refund.")],
     provider: Annotated[
-        Literal["openai", "gemini", "dashscope"] | None,
-        typer.Option(help="The protocol of the frames; default: openai or gemini as the frames show."),
+        str | None,
+        typer.Option(
+            help="The protocol of the frames; default: openai or gemini as the frames show.",
+            metavar=PROVIDERS,
+            callback=known_provider,
+        ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="The model; default: the one that the frames name.")] = None,
 ) -> None:

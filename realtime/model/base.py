@@ -49,6 +49,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     aligns_transcript: bool = False
     """Each transcript delta comes right before exactly the audio that speaks it."""
     supports_response_overrides: bool = True
+    """It makes responses outside the conversation. `ResponseOverrides.instructions` reach its codec in any case."""
     supports_item_sound: bool = True
     """A user's item may bring its own sound, besides the input audio."""
     session_limit_s: int | None = None
@@ -302,6 +303,12 @@ class Codec(Protocol):
     def closed(self, code: int | None, reason: str) -> CloseVerdict:
         """The meaning of a closed link."""
         ...
+
+
+def whole_samples(pcm: bytes) -> tuple[bytes, bytes]:
+    """Split pcm16 into whole samples and the odd byte of the next."""
+    cut = len(pcm) & ~1
+    return pcm[:cut], pcm[cut:]
 
 
 def refusal(profile: Profile, message: ModelInput) -> ClientError | None:

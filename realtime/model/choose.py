@@ -6,39 +6,24 @@ from collections.abc import Callable
 
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
+from realtime.model.services import SERVICES
 
 
 def open_model(name: str) -> RealtimeModel:
-    """The model that `name` means: a provider, or a provider and one of its models after a colon.
+    """Return the model of this name: a provider, or a provider and one of its models after a colon.
 
-    `openai` and `openai:gpt-realtime-2.1` (key in OPENAI_API_KEY), `gemini` and `gemini:gemini-3.8-live`
-    (GEMINI_API_KEY), `dashscope` and `dashscope:qwen3-omni-flash-realtime` (DASHSCOPE_API_KEY), `local` (embedded, no
-    key), `scripted` (answers every turn with the same sentence and a tone, for demonstrations). Raises UsageError for
-    anything else, naming these.
+    Names: those in `SERVICES`, such as `openai` and `openai:gpt-realtime-2.1` (key in OPENAI_API_KEY), `local`
+    (embedded, no key), `scripted` (answers every turn with the same sentence and a tone, for demonstrations). Raises
+    UsageError for anything else, naming these.
     """
     provider, _, model_name = name.partition(":")
-    opener = _OPENERS.get(provider)
+    if (service := SERVICES.get(provider)) is not None:
+        return service.open(model_name) if model_name else service.open()
+    opener = _WITHOUT_SERVICE.get(provider)
     if opener is None:
-        raise UsageError(f"there is no model {name!r}; there are {', '.join(sorted(_OPENERS))}", code="unknown_model")
+        known = ", ".join(sorted((*SERVICES, *_WITHOUT_SERVICE)))
+        raise UsageError(f"there is no model {name!r}; there are {known}", code="unknown_model")
     return opener(model_name)
-
-
-def _openai(model_name: str) -> RealtimeModel:
-    from realtime.model.openai_family.openai import OpenAIRealtimeModel
-
-    return OpenAIRealtimeModel(model_name) if model_name else OpenAIRealtimeModel()
-
-
-def _gemini(model_name: str) -> RealtimeModel:
-    from realtime.model.gemini.model import GeminiRealtimeModel
-
-    return GeminiRealtimeModel(model_name) if model_name else GeminiRealtimeModel()
-
-
-def _dashscope(model_name: str) -> RealtimeModel:
-    from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
-
-    return DashScopeRealtimeModel(model_name) if model_name else DashScopeRealtimeModel()
 
 
 def _local(model_name: str) -> RealtimeModel:
@@ -60,10 +45,7 @@ def _refuse_model_name(provider: str, model_name: str) -> None:
         raise UsageError(f"{provider} is one model: leave out {':' + model_name!r}", code="unknown_model")
 
 
-_OPENERS: dict[str, Callable[[str], RealtimeModel]] = {
-    "dashscope": _dashscope,
-    "gemini": _gemini,
-    "openai": _openai,
+_WITHOUT_SERVICE: dict[str, Callable[[str], RealtimeModel]] = {
     "local": _local,
     "scripted": _scripted,
 }

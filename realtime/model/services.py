@@ -1,18 +1,22 @@
-"""Providers of models, and the environment variables that hold their keys."""
+"""The registry of providers: their models, addresses and environment variables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, cast
 
 from realtime.errors import ProviderError
+from realtime.model.base import RealtimeModel
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A provider that hears what is said to its models: whose it is, and which environment variables reach it.
+    """A provider: its names, the environment variables and address that reach it, and its model's class.
 
-    The first of `key_variables` is the one to name; any of them will do.
+    Messages name the first of `key_variables`; any of them may hold the key. `model_class` is `module:Class`; the class
+    takes a model name, `api_key` and `base_url`, and its default model is the best one.
     """
 
     name: str
@@ -20,6 +24,17 @@ class Service:
     company: str
     key_variables: tuple[str, ...]
     base_url_variable: str
+    default_url: str
+    model_class: str
+
+    def open(self, *model_name: str, **options: Any) -> RealtimeModel:
+        """Return its model with this name (default: the best). Imports this provider only."""
+        module, _, name = self.model_class.partition(":")
+        return cast(RealtimeModel, getattr(import_module(module), name)(*model_name, **options))
+
+    def url(self, environment: Mapping[str, str]) -> str:
+        """Return the address in the environment, else the public one."""
+        return environment.get(self.base_url_variable) or self.default_url
 
     def has_key(self, environment: Mapping[str, str]) -> bool:
         """Whether a key is set. Whether it is a good one, only the service knows."""
@@ -38,9 +53,33 @@ class Service:
 SERVICES = {
     service.name: service
     for service in (
-        Service("openai", "OpenAI", "OpenAI", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
-        Service("gemini", "Gemini", "Google", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "GOOGLE_GEMINI_BASE_URL"),
-        Service("dashscope", "DashScope", "Alibaba Cloud", ("DASHSCOPE_API_KEY",), "DASHSCOPE_WEBSOCKET_BASE_URL"),
+        Service(
+            "openai",
+            "OpenAI",
+            "OpenAI",
+            ("OPENAI_API_KEY",),
+            "OPENAI_BASE_URL",
+            "https://api.openai.com/v1",
+            "realtime.model.openai_family.openai:OpenAIRealtimeModel",
+        ),
+        Service(
+            "gemini",
+            "Gemini",
+            "Google",
+            ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+            "GOOGLE_GEMINI_BASE_URL",
+            "https://generativelanguage.googleapis.com",
+            "realtime.model.gemini.model:GeminiRealtimeModel",
+        ),
+        Service(
+            "dashscope",
+            "DashScope",
+            "Alibaba Cloud",
+            ("DASHSCOPE_API_KEY",),
+            "DASHSCOPE_WEBSOCKET_BASE_URL",
+            "wss://dashscope.aliyuncs.com",
+            "realtime.model.openai_family.dashscope:DashScopeRealtimeModel",
+        ),
     )
 }
 """By the name that `open_model` takes. The variables are those of the providers' own SDKs."""

@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 from realtime.errors import ProviderError
 from realtime.model.base import Codec, Connection, History, OnEvent, Profile, RealtimeModel, Settings
-from realtime.model.services import SERVICES
-from realtime.model.wire import Dial, Tap, WireLimits, open_wire
+from realtime.model.services import Service
+from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime
 
 
 class SocketModel(RealtimeModel):
-    """A model of the service with this name in `SERVICES`.
+    """A model of `service`.
 
-    `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may be changed, to record or replay.
+    A subclass names its `service`, sets `websocket_url`, and makes the codec of one connection in `_codec`. This class
+    finds the key (`api_key`, else the service's environment variables), dials, and words the error of a missing or
+    refused key. `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may be changed, to record or
+    replay.
     """
 
-    _service: str
+    service: ClassVar[Service]
 
     def __init__(
         self,
@@ -27,9 +31,9 @@ class SocketModel(RealtimeModel):
         profile: Profile,
         api_key: str | None,
         *,
-        dial: Dial,
-        tap: Tap | None,
-        limits: WireLimits | None,
+        dial: Dial = dial_websocket,
+        tap: Tap | None = None,
+        limits: WireLimits | None = None,
     ) -> None:
         self.model_name = model_name
         self._profile = profile
@@ -48,7 +52,7 @@ class SocketModel(RealtimeModel):
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`."""
-        service = SERVICES[self._service]
+        service = self.service
         api_key = self._find_key()
         if api_key is None:
             message = f"the server has no key for {service.title}: set {service.key_variables[0]}"
@@ -69,16 +73,16 @@ class SocketModel(RealtimeModel):
     @property
     def websocket_headers(self) -> dict[str, str]:
         """See `RealtimeModel.websocket_headers`."""
-        return dict(self._codec(self._find_key() or "").address(Settings()).headers)
+        return dict(self._codec(self._find_key() or "", str).address(Settings()).headers)
 
     def _find_key(self) -> str | None:
-        variable = SERVICES[self._service].key_variable(os.environ)
+        variable = self.service.key_variable(os.environ)
         return self._api_key or os.environ.get(variable) or None
 
     def _session(self, api_key: str, runtime: Runtime) -> tuple[Callable[[], Codec], Dial]:
         """Return the factory of a session's codecs, and its dial."""
-        return lambda: self._codec(api_key), self.dial
+        return lambda: self._codec(api_key, runtime.new_id), self.dial
 
     @abstractmethod
-    def _codec(self, api_key: str) -> Codec:
-        """A codec for one connection."""
+    def _codec(self, api_key: str, new_id: Callable[[str], str]) -> Codec:
+        """Return a codec for one connection; `new_id` makes ids where the service sends none."""

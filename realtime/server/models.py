@@ -22,8 +22,10 @@ MAX_OPEN = 32
 """Models kept open by name; clients may name any model of a provider."""
 MAX_NAME_CHARS = 200
 TITLES = {"local": "Embedded model", "scripted": "Scripted model"}
+PAGE_PROVIDERS = ("openai", "gemini", "dashscope")
+"""The providers that AgentScope 1.x pages know."""
 STAND_IN = "dashscope"
-"""Default for AgentScope 1.x pages without any of their three providers."""
+"""Their default where none of the three has a key."""
 
 
 class Models:
@@ -148,7 +150,7 @@ def page_providers(environment: Mapping[str, str] = os.environ, *, stand_in: str
     Those pages know three names and cannot start a call where none is offered: in that case one of them maps to
     `stand_in`.
     """
-    ready = {name: name for name, service in SERVICES.items() if service.has_key(environment)}
+    ready = {name: name for name in PAGE_PROVIDERS if SERVICES[name].has_key(environment)}
     return ready or {STAND_IN: stand_in}
 
 

@@ -7,6 +7,7 @@ from typer.testing import CliRunner, Result
 
 from realtime.cli import cli
 from realtime.errors import UsageError
+from realtime.model.services import SERVICES
 
 KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "DASHSCOPE_API_KEY")
 
@@ -31,6 +32,12 @@ def test_without_a_key_it_stops_with_one_sentence(provider: str, folder: Path) -
     assert stopped.exception.message.startswith("there is no key for ")
     assert f"set {provider.upper()}_API_KEY" in stopped.exception.message
     assert stopped.output == ""
+
+
+def test_an_unknown_provider_is_refused_with_the_known_ones(folder: Path) -> None:
+    refused = says("no-such-provider")
+    assert refused.exit_code == 2
+    assert all(name in refused.output for name in SERVICES)
 
 
 def test_the_cost_is_told_and_nothing_begins_without_consent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,5 +98,5 @@ async def test_a_model_without_anything_to_load_is_ready_at_once() -> None:
 
 
 def test_a_model_that_does_not_exist_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(UsageError, match="parrot"):
-        app_of(Plan(model="parrot"), lambda _: None)
+    with pytest.raises(UsageError, match="no-such-model"):
+        app_of(Plan(model="no-such-model"), lambda _: None)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -90,7 +91,7 @@ def test_a_model_without_its_key_is_one_sentence_with_the_variable_to_set(config
     assert caught.value.message == "the server has no key for Gemini: set GEMINI_API_KEY"
 
 
-@pytest.mark.parametrize("name", ["parrot", "local:big", "scripted:" + "x" * MAX_NAME_CHARS])
+@pytest.mark.parametrize("name", ["no-such-model", "local:big", "scripted:" + "x" * MAX_NAME_CHARS])
 def test_a_model_that_does_not_exist_is_the_clients_mistake(name: str) -> None:
     with pytest.raises(ClientError) as caught:
         chosen(Models(environment={}), model_provider=name)
@@ -100,8 +101,8 @@ def test_a_model_that_does_not_exist_is_the_clients_mistake(name: str) -> None:
 def test_a_table_that_cannot_work_is_a_mistake_at_the_start() -> None:
     with pytest.raises(UsageError, match="no name takes the route 'gpt-\\*'"):
         Models({"*": "local", "gpt-*": "gemini"})
-    with pytest.raises(UsageError, match="there is no model 'parrot'"):
-        Models({"gpt-*": "parrot"})
+    with pytest.raises(UsageError, match="there is no model 'no-such-model'"):
+        Models({"gpt-*": "no-such-model"})
 
 
 def test_models_are_opened_once_and_the_oldest_are_let_go() -> None:
@@ -176,6 +177,13 @@ def test_pages_of_agentscope_always_have_a_provider_to_choose() -> None:
     assert page_providers({}) == {"dashscope": "dashscope"}
 
 
+def test_a_page_of_three_names_is_offered_no_fourth_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        SERVICES, "no-such", replace(SERVICES["openai"], name="no-such", key_variables=("NO_SUCH_KEY",))
+    )
+    assert page_providers({"NO_SUCH_KEY": "k"}, stand_in="no-such") == {"dashscope": "no-such"}
+
+
 # -- over sockets ------------------------------------------------------------------------------------------------------
 
 
@@ -204,7 +212,7 @@ async def test_a_client_is_told_what_it_may_choose_and_gets_it(monkeypatch: pyte
     ("named", "code", "words"),
     [
         ("gemini", "missing_api_key", "set GEMINI_API_KEY"),
-        ("parrot", "unknown_model", "there is no model 'parrot'"),
+        ("no-such-model", "unknown_model", "there is no model 'no-such-model'"),
     ],
 )
 async def test_a_model_that_cannot_be_had_is_an_error_and_the_socket_lives_on(
@@ -277,7 +285,7 @@ async def test_an_application_of_ones_own_is_told_the_name_and_routed_nowhere() 
         names.append((config.model_provider, config.model))
         return echo_agent()
 
-    settings = ServerSettings(routes={"*": "parrot"}, drain_s=0)
+    settings = ServerSettings(routes={"*": "no-such-model"}, drain_s=0)
     async with serving(make_agent, settings) as place, place.client() as client:
         await client.make_call(model_provider="gemini", model="flash")
     assert names == [("gemini", "flash")]

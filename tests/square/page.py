@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from realtime.model.base import Profile
-from realtime.model.gemini import model as gemini
-from realtime.model.openai_family import dashscope, openai
+from realtime.model.services import SERVICES
 from tests.square.table import (
     BEHIND,
     DIALECTS,
@@ -29,8 +28,6 @@ from tests.square.table import (
 from tests.square.unproven import SOURCES, UNPROVEN
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "parity.md"
-PROFILES = {"openai": openai.profile_of, "gemini": gemini.profile_of, "dashscope": dashscope.profile_of}
-
 HEAD = """\
 # Any client, any model: what is equal
 
@@ -107,8 +104,8 @@ def _mark(cell: Cell, notes: list[Cannot]) -> str:
 
 
 def _able() -> Iterator[str]:
-    profiles = [PROFILES[provider](name) for provider, name in MODELS.items()]
-    profiles += [PROFILES[provider](name) for provider, name, _ in OLDER]
+    profiles = [SERVICES[provider].open(name).profile for provider, name in MODELS.items()]
+    profiles += [SERVICES[provider].open(name).profile for provider, name, _ in OLDER]
     profiles.sort(key=lambda profile: [*MODELS].index(profile.provider))
     yield ABLE
     yield f"| | {' | '.join(f'`{profile.model}`' for profile in profiles)} |"

@@ -17,11 +17,13 @@ from realtime.errors import ProviderError, UsageError
 from realtime.event import ModelEvents
 from realtime.model.base import Address, AudioAppend, ItemCreate, ResponseCreate
 from realtime.model.choose import open_model
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Link, Receiver, WireLimits, dial_websocket
 from realtime.testing import clock
 from realtime.testing.cassettes.format import read_cassette
 from realtime.testing.cassettes.record import CassetteRecorder, RecordingModel
 from realtime.testing.cassettes.replay import CassetteDrift, RecordedModel, recorded_model
+from realtime.testing.errors import CaseError
 from tests.model.providers import FAKES, KEY, LIMITS, Fake, Talk
 from tests.testing.cassettes import HANDLE, SETTINGS, SPEECH_MS, client, record, run, text, timeless, tone
 
@@ -273,6 +275,17 @@ def test_a_link_that_was_refused_is_refused_again(fake: Fake, tmp_path: Path) ->
 def test_a_model_without_a_socket_has_nothing_to_record(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing to record"):
         RecordingModel(open_model("scripted"), tmp_path)
+
+
+def test_a_provider_outside_the_registry_is_neither_recorded_nor_replayed(
+    cassettes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for user in ("record", "replay"):
+        monkeypatch.setattr(f"realtime.testing.cassettes.{user}.SERVICES", {})
+    with pytest.raises(UsageError, match="no service is called 'openai'"):
+        RecordingModel(OpenAIRealtimeModel(api_key=KEY), tmp_path)
+    with pytest.raises(CaseError, match="no service is called 'openai'"):
+        recorded_model(cassettes["openai"][0])
 
 
 def test_each_session_has_a_cassette_of_its_own(tmp_path: Path) -> None:

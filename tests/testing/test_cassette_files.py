@@ -42,7 +42,7 @@ def changed(number: int, **fields: Any) -> Edit:
 EDITS = {
     "another version": (changed(1, version=2), "line 1", r"of version 2; this release reads 1"),
     "no version": (lambda lines: lines[1:], "line 1", "has no version"),
-    "another provider": (changed(1, provider="acme"), "line 1", "Invalid enum value 'acme'"),
+    "another provider": (changed(1, provider="acme"), "line 1", "no service is called 'acme'"),
     "options of nobody": (changed(1, options={"speed": 2}), "line 1", "options of the model do not fit"),
     "not JSON": (lambda lines: [*lines[:4], lines[4][:-7], *lines[5:]], "line 5", "this is not JSON"),
     "a typing error": (changed(4, dri="sent"), "line 4", "unknown field `dri`"),

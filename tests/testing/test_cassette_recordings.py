@@ -76,7 +76,7 @@ def test_a_session_of_the_service_becomes_a_cassette_and_plays(
 def to_cassette(folder: Path, provider: str, frames: list[Any]) -> None:
     """A recording of frames without times, one each 20 ms."""
     model, rates_hz = MODELS[provider]
-    header = Header(version=VERSION, provider=provider, model=model, rates_hz=rates_hz)  # type: ignore[arg-type]
+    header = Header(version=VERSION, provider=provider, model=model, rates_hz=rates_hz)
     count = 0
 
     def now() -> float:

@@ -120,6 +120,17 @@ def test_the_estimate_tells_audio_and_says_what_is_unknown(provider: str) -> Non
     assert ("audio tokens in" in told) == (provider == "gemini")
 
 
+def test_an_estimate_for_a_new_provider_says_that_it_is_unknown() -> None:
+    told = " ".join(estimate("no-such-provider", turns_for(provider_model("openai").profile)).sentences())
+    assert "Cost: unknown" in told
+
+
+def test_a_model_without_images_has_no_picture_turn() -> None:
+    blind = OpenAIRealtimeModel("gpt-4o-realtime-preview", KEY).profile
+    names = [turn.name for turn in turns_for(blind)]
+    assert (len(names), "picture" in names) == (9, False)
+
+
 if NIGHTLY:
 
     async def test_the_command_certifies_a_server_on_loopback_by_the_wall_clock(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ async def proxy(fake: Fake, listening: Any, folder: Path) -> AsyncIterator[str]:
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     running = asyncio.get_running_loop().create_task(
         record_proxy(
-            fake.name,  # type: ignore[arg-type]
+            fake.name,
             folder,
             port=0,
             url=listening.base_url,

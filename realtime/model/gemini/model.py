@@ -9,6 +9,7 @@ from collections.abc import Callable
 from realtime.model.base import Address, Codec, Profile
 from realtime.model.gemini.codec import GeminiCodec
 from realtime.model.gemini.turns import Resumption
+from realtime.model.services import SERVICES
 from realtime.model.socket_model import SocketModel
 from realtime.model.voices import GEMINI as VOICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket
@@ -53,7 +54,7 @@ class GeminiRealtimeModel(SocketModel):
     gives notice (then at the next quiet moment), and when settings change that only a new connection can take.
     """
 
-    _service = "gemini"
+    service = SERVICES["gemini"]
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class GeminiRealtimeModel(SocketModel):
         super().__init__(model_name, profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
         self.voice = voice
         self.enable_input_audio_transcription = enable_input_audio_transcription
-        base = base_url or os.environ.get("GOOGLE_GEMINI_BASE_URL") or "https://generativelanguage.googleapis.com"
+        base = base_url or self.service.url(os.environ)
         version = api_version or os.environ.get("GOOGLE_GENAI_API_VERSION") or "v1beta"
         socket_base = re.sub("^http", "ws", base.rstrip("/"))
         service = f"google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"
@@ -96,7 +97,7 @@ class GeminiRealtimeModel(SocketModel):
     def _codec(
         self,
         api_key: str,
-        new_id: Callable[[str], str] = str,
+        new_id: Callable[[str], str],
         resumption: Resumption | None = None,
         leave: Callable[[], None] = lambda: None,
     ) -> GeminiCodec:

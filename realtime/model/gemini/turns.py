@@ -9,6 +9,7 @@ from typing import Any
 from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item, ItemStatus, Modality, ResponseStatus
 from realtime.message import ToolCallBlock
+from realtime.model.base import whole_samples
 from realtime.model.gemini.user import UserTurn
 
 _KEPT_SIGNATURES = 256
@@ -103,9 +104,7 @@ class Response:
         if self._thoughts:
             self._end_thought(events)
         if self._odd or len(pcm) & 1:
-            pcm = self._odd + pcm
-            self._odd = pcm[-1:] if len(pcm) & 1 else b""
-            pcm = pcm[: len(pcm) & ~1]
+            pcm, self._odd = whole_samples(self._odd + pcm)
         if not pcm:
             return
         if not self._announced:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from realtime.event.base import Modality
@@ -11,6 +12,7 @@ from realtime.model.base import Profile
 from realtime.model.openai_family.dashscope_codec import DashScopeCodec
 from realtime.model.openai_family.dashscope_shapes import INPUT_RATE_HZ, family_of
 from realtime.model.openai_family.model import FamilyModel
+from realtime.model.services import SERVICES
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
 
 __all__ = ["DashScopeCodec", "DashScopeRealtimeModel", "profile_of", "realtime_url"]
@@ -70,7 +72,7 @@ class DashScopeRealtimeModel(FamilyModel):
     `dial`, `tap` and `limits`: see `SocketModel`.
     """
 
-    _service = "dashscope"
+    service = SERVICES["dashscope"]
 
     def __init__(
         self,
@@ -98,7 +100,7 @@ class DashScopeRealtimeModel(FamilyModel):
             region=region or os.environ.get("DASHSCOPE_REGION"),
         )
 
-    def _codec(self, api_key: str) -> DashScopeCodec:
+    def _codec(self, api_key: str, new_id: Callable[[str], str]) -> DashScopeCodec:
         return DashScopeCodec(
             self._profile,
             url=self.websocket_url or "",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from urllib.parse import quote
 
 from realtime.event.base import Modality
 from realtime.model.base import Profile
 from realtime.model.openai_family.model import FamilyModel
 from realtime.model.openai_family.openai_codec import OpenAICodec
+from realtime.model.services import SERVICES
 from realtime.model.voices import OPENAI as VOICES
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
 
@@ -43,7 +45,7 @@ class OpenAIRealtimeModel(FamilyModel):
     `dial`, `tap` and `limits`: see `SocketModel`.
     """
 
-    _service = "openai"
+    service = SERVICES["openai"]
 
     def __init__(
         self,
@@ -61,12 +63,12 @@ class OpenAIRealtimeModel(FamilyModel):
         super().__init__(model_name, profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
         self.voice = voice
         self.enable_input_audio_transcription = enable_input_audio_transcription
-        base = base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        base = base_url or self.service.url(os.environ)
         socket_base = re.sub("^http", "ws", base.rstrip("/"))
         self.transcription_model = transcription_model
         self.websocket_url = f"{socket_base}/realtime?model={quote(model_name)}"
 
-    def _codec(self, api_key: str) -> OpenAICodec:
+    def _codec(self, api_key: str, new_id: Callable[[str], str]) -> OpenAICodec:
         return OpenAICodec(
             self._profile,
             url=self.websocket_url or "",

@@ -41,7 +41,6 @@ _CLOSE_CODES = (1000, 4999)
 
 T = TypeVar("T")
 Direction = Literal["sent", "received"]
-Provider = Literal["openai", "gemini", "dashscope"]
 
 
 class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +58,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The first line. `options` are model constructor options that shape its frames, such as the voice."""
 
     version: int
-    provider: Provider
+    provider: str
     model: str
     rates_hz: Rates
     options: dict[str, Any] = {}

@@ -18,8 +18,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-from realtime.testing.cassettes.format import FILE_NAME, Direction, Provider, dump, kind_of
-from realtime.testing.cassettes.record import PROFILES, CassetteRecorder, header_of
+from realtime.model.services import SERVICES
+from realtime.testing.cassettes.format import FILE_NAME, Direction, dump, kind_of
+from realtime.testing.cassettes.record import CassetteRecorder, header_of
 from realtime.testing.errors import CaseError
 
 APART_MS = 20.0
@@ -54,7 +55,7 @@ class Imported:
 
 
 def import_cassette(
-    source: str | Path, folder: str | Path, *, provider: Provider | None = None, model: str | None = None
+    source: str | Path, folder: str | Path, *, provider: str | None = None, model: str | None = None
 ) -> Imported:
     """Write the recording `source` as a cassette into the new `folder`.
 
@@ -72,7 +73,7 @@ def import_cassette(
     if not model:
         raise CaseError(source, "no frame names the model", "Name it: --model gpt-realtime.")
     at_ms = 0.0
-    recorder = CassetteRecorder(folder, header_of(PROFILES[provider](model)), now=lambda: at_ms / 1000)
+    recorder = CassetteRecorder(folder, header_of(SERVICES[provider].open(model).profile), now=lambda: at_ms / 1000)
     recorder.dialling()
     recorder.opened()
     for frame in frames:
@@ -194,7 +195,7 @@ def _time_ms(source: Path, place: str, entry: dict[str, Any]) -> float | None:
     return None
 
 
-def _provider(frames: list[_Frame]) -> Provider:
+def _provider(frames: list[_Frame]) -> str:
     return "openai" if any(isinstance(frame.body.get("type"), str) for frame in frames) else "gemini"
 
 

@@ -30,19 +30,14 @@ from websockets.typing import Subprotocol
 from realtime.errors import UsageError
 from realtime.model.services import SERVICES
 from realtime.runtime import Runtime, iso
-from realtime.testing.cassettes.format import Direction, Header, Provider
-from realtime.testing.cassettes.record import PROFILES, CassetteRecorder, header_of
+from realtime.testing.cassettes.format import Direction, Header
+from realtime.testing.cassettes.record import CassetteRecorder, header_of
 
 logger = logging.getLogger(__name__)
 # websockets logs headers (the key) and frames (speech) at DEBUG.
 _QUIET = logging.getLogger("realtime.testing.cassettes.proxy.websockets")
 _QUIET.setLevel(logging.INFO)
 
-_HOSTS = {
-    "openai": "wss://api.openai.com",
-    "gemini": "wss://generativelanguage.googleapis.com",
-    "dashscope": "wss://dashscope.aliyuncs.com",
-}
 _LOCAL_PAGE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
 _KEYS = {"authorization", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"}
 _OWN = {"host", "connection", "upgrade", "origin", "user-agent", "content-length", "accept-encoding"}
@@ -53,7 +48,7 @@ _NORMAL, _GONE, _NO_STATUS, _INTERNAL = 1000, 1001, 1005, 1011
 
 
 async def record_proxy(
-    provider: Provider,
+    provider: str,
     folder: str | Path,
     *,
     port: int = 9000,
@@ -73,7 +68,7 @@ async def record_proxy(
     key = key or os.environ.get(service.key_variable(os.environ))
     if not key:
         raise UsageError(f"there is no key for {service.title}: set {service.key_variables[0]}", code="missing_api_key")
-    base = url or os.environ.get(service.base_url_variable) or _HOSTS[provider]
+    base = url or service.url(os.environ)
     proxy = _Proxy(provider, Path(folder), re.sub("^http", "ws", base), key, runtime or Runtime())
     async with serve(
         proxy.serve,
@@ -93,7 +88,7 @@ async def record_proxy(
 
 
 class _Proxy:
-    def __init__(self, provider: Provider, folder: Path, base: str, key: str, runtime: Runtime) -> None:
+    def __init__(self, provider: str, folder: Path, base: str, key: str, runtime: Runtime) -> None:
         self._provider = provider
         self._folder = folder
         self._base = urlsplit(base)
@@ -170,10 +165,11 @@ class _Proxy:
             for name, value in request.headers.raw_items()
             if name.lower() not in _KEYS | _OWN and not name.lower().startswith("sec-websocket-")
         ]
-        own = ("x-goog-api-key", self._key) if self._provider == "gemini" else ("Authorization", f"Bearer {self._key}")
+        ours = SERVICES[self._provider].open(api_key=self._key).websocket_headers
+        own = [(name, value) for name, value in ours.items() if name.lower() in _KEYS]
         return await connect(
             target,
-            additional_headers=[*headers, own],
+            additional_headers=[*headers, *own],
             subprotocols=[client.subprotocol] if client.subprotocol else None,
             compression=None,
             max_size=None,
@@ -183,7 +179,8 @@ class _Proxy:
 
     def _header(self, request: Request, first: str | bytes | None) -> Header:
         model = _model_of_setup(first) if first is not None else _model_of_query(request.path)
-        return header_of(PROFILES[self._provider](model), recorded_at=iso(self._runtime.wall_now()))
+        profile = SERVICES[self._provider].open(model).profile
+        return header_of(profile, recorded_at=iso(self._runtime.wall_now()))
 
     def _next_folder(self) -> Path:
         number = 1

@@ -23,8 +23,6 @@ import pybase64
 from realtime.audio.files import write_flac
 from realtime.errors import ProviderError, UsageError
 from realtime.model.base import Address, Connection, Frame, History, OnEvent, Profile, RealtimeModel, Settings
-from realtime.model.gemini import model as gemini
-from realtime.model.openai_family import dashscope, openai
 from realtime.model.services import SERVICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits
 from realtime.runtime import Runtime, iso
@@ -47,7 +45,6 @@ from realtime.testing.cassettes.format import (
 
 OPTIONS = ("voice", "enable_input_audio_transcription", "transcription_model")
 """Constructor options of a model that shape its frames."""
-PROFILES = {"openai": openai.profile_of, "gemini": gemini.profile_of, "dashscope": dashscope.profile_of}
 _SECRET_NAMES = ("auth", "key", "token", "secret", "cookie")
 _NO_STATUS, _LOST = 1005, 1006
 
@@ -305,7 +302,8 @@ class RecordingModel(RealtimeModel):
     """Records the sessions of a provider's model: the first in `folder`, the next in `folder-2`, and so on.
 
     `numbers` is shared by the models of one call that has several. `tap` sees the frames, as that of any model does.
-    Raises UsageError for a model without a socket: the embedded and the scripted one need no cassette.
+    Raises UsageError for a model without a socket (the embedded and the scripted one need no cassette), and for a
+    provider that is not in `SERVICES`.
     """
 
     def __init__(
@@ -318,6 +316,9 @@ class RecordingModel(RealtimeModel):
     ) -> None:
         if not isinstance(below, WireModel):
             raise UsageError(f"{below!r} has no socket: there is nothing to record", code="not_recordable")
+        if below.profile.provider not in SERVICES:
+            problem = f"no service is called {below.profile.provider!r}: its cassette could not be replayed"
+            raise UsageError(problem, code="not_recordable")
         self._below = below
         self._folder = Path(folder)
         self.secrets = tuple(secrets)
@@ -409,7 +410,7 @@ def header_of(profile: Profile, options: Mapping[str, Any] | None = None, *, rec
     """Return a cassette header for a model of this profile and options."""
     return Header(
         version=VERSION,
-        provider=cast(Any, profile.provider),
+        provider=profile.provider,
         model=profile.model,
         rates_hz=Rates(sent=profile.input_rate_hz, received=profile.output_rate_hz),
         options=dict(options or {}),

@@ -26,9 +26,7 @@ import pybase64
 
 from realtime.errors import ProviderError
 from realtime.model.base import Address, Connection, Frame, History, OnEvent, Profile, RealtimeModel, Settings
-from realtime.model.gemini.model import GeminiRealtimeModel
-from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
-from realtime.model.openai_family.openai import OpenAIRealtimeModel
+from realtime.model.services import SERVICES
 from realtime.model.wire import Link, Receiver, Tap, WireLimits
 from realtime.runtime import Runtime
 from realtime.testing.cassettes.format import (
@@ -47,16 +45,11 @@ from realtime.testing.cassettes.format import (
     read_cassette,
 )
 from realtime.testing.cassettes.match import AS_RECORDED, Names, decoded_bytes, difference, lift, pretty, scrub_alike
-from realtime.testing.cassettes.record import both
+from realtime.testing.cassettes.record import WireModel, both
 from realtime.testing.errors import CaseError, RunFailure
 
 AudioCheck = Literal["position", "content"]
 
-_MODELS: dict[str, type[OpenAIRealtimeModel | GeminiRealtimeModel | DashScopeRealtimeModel]] = {
-    "openai": OpenAIRealtimeModel,
-    "gemini": GeminiRealtimeModel,
-    "dashscope": DashScopeRealtimeModel,
-}
 _NO_KEY = "cassette"
 _INSTANT_S = 1e-6
 """Times closer than this are equal: loops round theirs."""
@@ -358,8 +351,12 @@ class RecordedModel(RealtimeModel):
 
     def __init__(self, cassette: Cassette, rules: Rules, options: dict[str, Any]) -> None:
         header = cassette.header
+        service = SERVICES.get(header.provider)
+        if service is None:
+            problem = f"no service is called {header.provider!r}"
+            raise CaseError(cassette.file, problem, f"There are {', '.join(SERVICES)}", place="line 1")
         try:
-            self._below = _MODELS[header.provider](header.model, _NO_KEY, **(header.options | options))
+            self._below = service.open(header.model, api_key=_NO_KEY, **(header.options | options))
         except TypeError as error:
             problem = f"the options of the model do not fit ({error})"
             raise CaseError(cassette.file, problem, "Leave out what is not an option", place="line 1") from None
@@ -383,6 +380,7 @@ class RecordedModel(RealtimeModel):
         replay = Replay(self.cassette, self._rules)
         self.replays.append(replay)
         model = copy.copy(self._below)
+        assert isinstance(model, WireModel)
         model.dial = replay.dial
         model.tap = model.tap if self.tap is None else both(self.tap, model.tap)
         try:

@@ -14,10 +14,13 @@ DATA = Path(__file__).with_name("estimates.json")
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A provider's prices. `price` is US dollars per minute of call, None where it is unknown."""
 
-    audio_tokens_per_s: float | None
-    price: float | None
-    seen: str
-    source: str
+    audio_tokens_per_s: float | None = None
+    price: float | None = None
+    seen: str = "2026-11"
+    source: str = "no price and no rate of audio tokens is known here"
+
+
+UNKNOWN = Price()
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -48,4 +51,4 @@ def estimate(provider: str, turns: tuple[Turn, ...]) -> Estimate:
     """Estimate the audio of these turns at this provider."""
     prices = msgspec.json.decode(DATA.read_bytes(), type=dict[str, Price])
     received_s = sum(turn.answer_s for turn in turns)
-    return Estimate(sum(turn.user_s for turn in turns) + received_s, received_s, prices[provider])
+    return Estimate(sum(turn.user_s for turn in turns) + received_s, received_s, prices.get(provider, UNKNOWN))

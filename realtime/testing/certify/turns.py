@@ -85,9 +85,7 @@ class Turn:
 
 
 def turns_for(profile: Profile) -> tuple[Turn, ...]:
-    """Return the turns for a model with this profile; it has to refuse what it cannot do."""
-    red = pybase64.b64encode_as_string((FOLDER / "red.jpg").read_bytes())
-    picture = {"type": "client_image_append", "image": red, "format": {"type": "image/jpeg"}}
+    """Return the turns for a model with this profile: ten, or nine for one that takes no images."""
     change = {"type": "client_session_update", "config": {"instructions": OTHER_INSTRUCTIONS}}
     return (
         Turn(
@@ -111,13 +109,7 @@ def turns_for(profile: Profile) -> tuple[Turn, ...]:
             5.0,
         ),
         _tool_turn(profile),
-        Turn(
-            "picture",
-            "the answer knows the colour",
-            (Send(picture), Silence(500), *_typed("Which colour has the picture? Name the colour.")),
-            _answered("red"),
-            1.0,
-        ),
+        *_picture_turns(profile),
         Turn("silence", "no turn and no answer", (Silence(4_000),), _silent, 4.0, 0.0),
         Turn(
             "reconnect",
@@ -176,6 +168,15 @@ def _tool_turn(profile: Profile) -> Turn:
         expected = "order_state(17) is called, the answer knows its result"
         return Turn("tool", expected, steps, _tool, 0.5, 4.0)
     return Turn("tool", "none: this model has no tools; an answer without", steps, _answered(), 0.5, 4.0)
+
+
+def _picture_turns(profile: Profile) -> tuple[Turn, ...]:
+    if "image" not in profile.input_modalities:
+        return ()
+    red = pybase64.b64encode_as_string((FOLDER / "red.jpg").read_bytes())
+    picture = {"type": "client_image_append", "image": red, "format": {"type": "image/jpeg"}}
+    steps = (Send(picture), Silence(500), *_typed("Which colour has the picture? Name the colour."))
+    return (Turn("picture", "the answer knows the colour", steps, _answered("red"), 1.0),)
 
 
 def _tool(seen: Seen) -> tuple[bool, str]:
