@@ -68,6 +68,7 @@ class Interruptions:
         if mode != "selective":
             self._settings = None
             return
+        self._ears.keep_played_audio()
         self._settings = Interruption(
             min_speech_ms=MIN_SPEECH_MS if detection.min_speech_ms is None else detection.min_speech_ms,
             min_words=1 if detection.min_words is None else detection.min_words,
@@ -154,6 +155,9 @@ class Interruptions:
             self._look(self._recognise, overlap, position_ms, weigh_later)
             if self.current is not overlap:
                 return Verdict.HOLD
+        far_end = self._ears.far_end()
+        if far_end is not None:
+            overlap.measure_echo(position_ms, self._clip, far_end, self._rate_hz)
         level_ms = min(LEVEL_MS, position_ms - overlap.start_ms)
         transcript_expected = self.transcribes and not overlap.has_transcript
         played = self._played(overlap)

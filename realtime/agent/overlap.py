@@ -10,12 +10,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from realtime.audio import echo
+from realtime.audio.far_end import FarEnd
+from realtime.audio.resample import resampled
 from realtime.event import model as m
 from realtime.turn.interruption import Evidence, Interruption, Judgement
 
 Recognise = Callable[[bytes, int, Callable[[str | None], None]], None]
 """Recognise pcm16 of a rate in Hz; the callback gets its words, "" for none, None if that failed."""
 
+ECHO_EVERY_MS = 200
+"""How much of a voice comes between two comparisons with what is played; each takes some 5 ms."""
+ECHO_MARGIN_MS = 200
+"""Audio before the onset that is compared as well: an echo is there before a detector finds a voice in it."""
+ECHO_MS = 800
+"""The newest part of a voice that is compared: a user may talk over an echo that was there first."""
+ECHO_PATH_MS = 500
+"""The longest way from the played position to the microphone."""
 LOOK_MS = (400, 700, 1_000, 1_400, 1_900, 2_500, 3_300, 4_200)
 """How long the voice has lasted at each look for its words: they are mostly known 0.2 s later."""
 LOOK_EVERY_MS = 1_500
@@ -87,6 +98,10 @@ class Overlap:
     """Whether its words are being recognised."""
     unasked_ms: int = -1
     """How much of the voice the latest look covers."""
+    echo: float | None = None
+    """How much of its newest sound the played audio explains, 0 to 1; None: not measured."""
+    echo_ms: int = 0
+    """How much of the voice had come when that was measured."""
     has_transcript: bool = False
     """Whether the model has said its words."""
     held: list[m.ModelEvent] = field(default_factory=list)
@@ -124,6 +139,19 @@ class Overlap:
         else:
             self.words, self.words_ms = words, covers_ms
 
+    def measure_echo(self, position_ms: int, near: Callable[[int], bytes], far: FarEnd, rate_hz: int) -> None:
+        """Compare its newest sound with what is played, if that is due.
+
+        `near` returns the newest audio of the user, this many ms at `rate_hz`.
+        """
+        come_ms = position_ms - self.start_ms
+        if self.end_ms is not None or come_ms < self.echo_ms + ECHO_EVERY_MS:
+            return
+        self.echo_ms = come_ms
+        length_ms = min(come_ms + ECHO_MARGIN_MS, ECHO_MS)
+        played = resampled(far.newest(length_ms + ECHO_PATH_MS), far.rate_hz, echo.RATE_HZ)
+        self.echo = echo.likeness(resampled(near(length_ms), rate_hz, echo.RATE_HZ), played)
+
     def judge(
         self,
         settings: Interruption,
@@ -144,6 +172,7 @@ class Overlap:
                 words_expected=self.words_expected or (ended and transcript_expected),
                 words_ms=self.words_ms,
                 level_db=relative_db,
+                echo=self.echo,
                 played=played,
                 played_ms=self.played_ms,
                 is_answer_expected=is_answer_expected,

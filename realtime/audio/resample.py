@@ -98,6 +98,14 @@ class Resampler:
         self._n_in = 0
 
 
+def resampled(pcm: bytes, in_hz: int, out_hz: int) -> bytes:
+    """Return a whole piece of audio at another rate."""
+    if in_hz == out_hz:
+        return pcm
+    resampler = Resampler(in_hz, out_hz)
+    return resampler.push(pcm) + resampler.flush()
+
+
 class _Workspace:
     """Memory for one size of chunk; shared by a thread's streams to stay in the processor's cache."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from realtime.audio.far_end import FarEnd
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.voice import Voice
 from realtime.call.listener import Listener
@@ -30,6 +31,7 @@ class Audience:
         self.listeners: list[Listener] = []
         self.ear: Listener | None = None
         """The client that sent something last: on an interruption, what it has played counts."""
+        self._keeps_played_audio = False
         listeners = self.listeners  # Without `self`, which would refer to itself.
         self.played = Played(log, now, lambda: listeners, received_samples, tells=tells)
 
@@ -50,6 +52,8 @@ class Audience:
 
     def replace(self, before: Listener | None, listener: Listener) -> None:
         """Put a listener in the place of the one `before`; None: add it."""
+        if self._keeps_played_audio:
+            listener.keep_played_audio()
         if before is None:
             self.listeners.append(listener)
             return
@@ -74,6 +78,17 @@ class Audience:
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `Ears`."""
         self.played.after_flush(settle)
+
+    def keep_played_audio(self) -> None:
+        """See `Ears`."""
+        self._keeps_played_audio = True
+        for listener in self.listeners:
+            listener.keep_played_audio()
+
+    def far_end(self) -> FarEnd | None:
+        """See `Ears`."""
+        ear = self.ear or next(iter(self.listeners), None)
+        return ear.far_end if ear is not None else None
 
     def let_hear(self, voice: Voice) -> None:
         """See `realtime.call.participant.Host.voice`."""

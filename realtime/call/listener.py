@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from realtime.audio.far_end import FarEnd
 from realtime.audio.playback import AHEAD_MS, EstimatedPlayback, PlaybackClock
 from realtime.audio.resample import Resampler
 from realtime.audio.unplayed import Chunk, UnplayedAudio
@@ -101,6 +102,8 @@ class Listener:
         self._model_rate_hz = output_rate_hz
         self._resumes_with = resumes_with
         self._unplayed = UnplayedAudio(self.clock, runtime.now) if resumes_with is not None else None
+        self.far_end: FarEnd | None = None
+        """The audio that it plays; None where that is not kept."""
         self._begun_before: set[str] = set()
         """Items whose speech began on an earlier socket; not continued on this one."""
         self._waiting: list[s.ServerEvent | Chunk] = []
@@ -136,6 +139,11 @@ class Listener:
     def resumable(self) -> bool:
         """Whether this client may come back after its socket was lost."""
         return self._resumes_with is not None
+
+    def keep_played_audio(self) -> None:
+        """Keep the audio that it plays from now on. Idempotent."""
+        if self.far_end is None:
+            self.far_end = FarEnd(self.clock, self._now, self.rate_hz)
 
     def unplayed_ms(self, now: float) -> int:
         """Speech that this client will still hear: what it was sent, and what waits for it."""
@@ -221,6 +229,8 @@ class Listener:
 
     def _flush(self) -> list[s.ServerEvent]:
         """Drop all speech that was not sent. Returns what waited behind it and is to be sent all the same."""
+        if self.far_end is not None:
+            self.far_end.flush()
         self.clock.flush(self._now())
         if self._resampler is not None:
             self._resampler.clear()
@@ -254,6 +264,8 @@ class Listener:
         start = self.clock.sent(event.item_id, len(event.delta), self._now())
         if self._unplayed is not None and start is not None:
             self._unplayed.add(event, start)
+        if self.far_end is not None and start is not None:
+            self.far_end.sent(event.item_id, start, event.delta)
         return start
 
     def _write(self, event: s.ServerEvent | Chunk) -> bool:
@@ -341,7 +353,7 @@ class Listener:
         if earlier is not None:
             if not earlier.away:
                 earlier.part()
-            self.clock = earlier.clock
+            self.clock, self.far_end = earlier.clock, earlier.far_end
             self._resampler, self._model_rate_hz = earlier._resampler, earlier._model_rate_hz
             self._unplayed, earlier._unplayed = earlier._unplayed, None
             self._begun_before = self.clock.begun()

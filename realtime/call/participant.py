@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from realtime.audio.far_end import FarEnd
 from realtime.audio.voice import Voice
 from realtime.event import client as c
 from realtime.event.config import SessionConfig
@@ -38,6 +39,12 @@ class Ears(Protocol):
         That is at once where no client is asked, else when the clients have answered or their time is over. It is
         called again if an answer comes later.
         """
+
+    def keep_played_audio(self) -> None:
+        """Keep the audio that listeners play from now on, for `far_end`. Idempotent."""
+
+    def far_end(self) -> FarEnd | None:
+        """The audio played to the user who speaks; None where it is not kept."""
 
 
 def nobody_hears(voice: Voice) -> None:

@@ -321,6 +321,12 @@ class AgentParticipant:
         """See `Ears`."""
         self._ears.after_flush(settle)
 
+    def keep_played_audio(self) -> None:
+        """See `Ears`. Nothing is kept: the echo in a human's microphone is that human's own matter."""
+
+    def far_end(self) -> None:
+        """See `Ears`."""
+
     def unplayed_ms(self) -> int:
         """See `Ears`. 0 unless this agent speaks: it cannot be interrupted in what others say."""
         return self._ears.unplayed_ms() if self.has_floor and self._spoken else 0

@@ -77,7 +77,8 @@ def hear(made: Call, until_ms: int, *, amplitude: int = 8_000, rate_hz: int = 16
     """The client's audio goes on up to this position."""
     while (at_ms := made.agent.received_samples * 1000 // rate_hz) < until_ms:
         n_samples = min(20, until_ms - at_ms) * rate_hz // 1000
-        pcm = (np.arange(n_samples) % 40 * amplitude // 40).astype("<i2").tobytes()
+        voice = np.random.default_rng(at_ms).integers(-amplitude // 2, amplitude // 2 + 1, n_samples)
+        pcm = voice.astype("<i2").tobytes()  # not periodic: then it would resemble the fake reply
         made.receive(c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(rate_hz)))
 
 

@@ -1,0 +1,99 @@
+"""Echo of played audio in a microphone: how much of a voice it explains, and its removal.
+
+Both compare the near end (the user's microphone) with the far end (what a listener played, see
+:mod:`realtime.audio.far_end`). Audio is pcm16 at :data:`RATE_HZ`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+RATE_HZ = 16_000
+LEAST_MS = 300
+"""The shortest voice whose likeness says something: unrelated speech stays under 0.25 from there on."""
+
+_FRAME = RATE_HZ // 50
+_HOP = RATE_HZ // 100
+_BINS = slice(2, 130)
+"""100 to 6,450 Hz, in steps of 50 Hz."""
+_TAPS = 8
+"""Hops of reverberation that one bin's echo path spans: 80 ms, most of a living room's energy."""
+_BEFORE = 240
+"""Samples before the strongest path at which the echo path begins."""
+_RIDGE = 0.02
+_SILENCE = 30.0
+"""Root mean square of pcm16 in the band below which there is nothing to compare: -61 dB below full scale."""
+_WINDOW = np.hanning(_FRAME + 1)[:-1]
+
+Samples = NDArray[np.float64]
+Spectrum = NDArray[np.complex128]
+
+
+def likeness(near: bytes, far: bytes) -> float:
+    """Return the share of the near end's energy that the far end explains: 0 to 1.
+
+    *far* holds what was played around the time of *near*, up to 500 ms before and more, at any distance. Per frequency,
+    the best linear echo path of 80 ms from far to near is fitted; what remains is somebody else's. Measured with rooms
+    of 0.15 to 0.5 s at 40 to 250 ms: an echo has 0.7 to 1 (400 ms or longer), a user as loud as the echo 0.2 to 0.5, a
+    user 6 dB louder under 0.25. Returns 0 for less than :data:`LEAST_MS` and for silence. Takes 3 ms for 0.8 s.
+    """
+    user, played = _samples(near), _samples(far)
+    if len(user) * 1000 < LEAST_MS * RATE_HZ or len(played) < len(user):
+        return 0.0
+    heard = _spectrum(user)
+    if _level(heard) < _SILENCE:
+        return 0.0
+    # The hops of the far end that may contribute to the first one of the near end, and all later ones.
+    start = _distance(user, played) + _BEFORE - (_TAPS - 1) * _HOP
+    source = _spectrum(_cut(played, start, len(user) + (_TAPS - 1) * _HOP))
+    n_hops = len(heard)
+    if _level(source) < _SILENCE:
+        return 0.0
+    taps = np.stack([source[_TAPS - 1 - tap :][:n_hops] for tap in range(_TAPS)], -1).transpose(1, 0, 2)
+    goal = heard.T[:, :, None]
+    adjoint = taps.conj().transpose(0, 2, 1)
+    gram = adjoint @ taps
+    power = np.trace(gram, axis1=1, axis2=2).real / _TAPS
+    gram += (_RIDGE * power + 1e-6)[:, None, None] * np.eye(_TAPS)
+    rest = goal - taps @ np.linalg.solve(gram, adjoint @ goal)
+    left = float((np.abs(rest) ** 2).sum() / ((np.abs(goal) ** 2).sum() + 1e-9))
+    # Chance fits as well as it has taps; half of the overlapping hops are independent.
+    freedom = n_hops / 2
+    return min(1.0, max(0.0, 1.0 - left * freedom / max(freedom - _TAPS, 1.0)))
+
+
+def _distance(user: Samples, played: Samples) -> int:
+    """Return where in `played` the strongest path to the beginning of `user` starts, in samples."""
+    size = 1 << (len(user) + len(played)).bit_length()
+    cross = np.fft.rfft(user, size).conj() * np.fft.rfft(played, size)
+    cross[: size * 100 // RATE_HZ] = 0
+    cross[size * 6_000 // RATE_HZ :] = 0
+    # Whitened in part: a room's paths stand out from the pitch of a voice.
+    cross /= np.abs(cross) ** 0.8 + 1e-9
+    match = np.fft.irfft(cross, size)[: len(played) - len(user) + 1]
+    paths = np.convolve(match * match, np.ones(_FRAME), "same")[: len(match)]
+    return int(np.argmax(paths))
+
+
+def _spectrum(samples: Samples) -> Spectrum:
+    frames = sliding_window_view(samples, _FRAME)[::_HOP] * _WINDOW
+    return np.fft.rfft(frames, axis=1)[:, _BINS]
+
+
+def _cut(samples: Samples, start: int, length: int) -> Samples:
+    """Return a part of the samples, with silence where they do not reach."""
+    part = samples[max(0, start) : max(0, start + length)]
+    before = min(length, max(0, -start))
+    return np.concatenate([np.zeros(before), part, np.zeros(length - before - len(part))])
+
+
+def _samples(pcm: bytes) -> Samples:
+    return np.frombuffer(pcm, "<i2", len(pcm) // 2).astype(np.float64)
+
+
+def _level(spectrum: Spectrum) -> float:
+    """Return the root mean square of the samples in the band that is compared."""
+    power = np.square(np.abs(spectrum)).sum() / len(spectrum)
+    return float(np.sqrt(2 * power / (_FRAME * np.dot(_WINDOW, _WINDOW))))

@@ -1,0 +1,104 @@
+"""The audio that a listener plays, placed by its playback clock: the far end of an echo."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.audio.playback import PlaybackClock
+
+LEAD_MS = 150
+"""How far the played position may be behind the truth: acknowledgements come every 100 ms, estimates err to "later"."""
+KEPT_MS = 3_000
+"""Played audio that is kept."""
+LIMIT_BYTES = 4_000_000
+"""The most audio kept for a listener that does not acknowledge: 83 s at 24 kHz."""
+_LOOK_EVERY = 8
+"""Chunks between two checks of what is no longer needed."""
+
+
+class _Chunk(NamedTuple):
+    at: int
+    """Its first sample, counted over all items in playing order."""
+    item_id: str
+    start: int
+    """Its first sample in its item."""
+    pcm: bytes
+
+
+class FarEnd:
+    """What one listener plays. `clock` has the played positions, in time of `now`; audio is at `rate_hz`."""
+
+    __slots__ = ("_chunks", "_clock", "_end", "_look_at", "_now", "_played", "_size_bytes", "rate_hz")
+
+    def __init__(self, clock: PlaybackClock, now: Callable[[], float], rate_hz: int) -> None:
+        self._clock = clock
+        self._now = now
+        self.rate_hz = rate_hz
+        self._chunks: deque[_Chunk] = deque()
+        self._end = 0
+        self._played = 0
+        self._look_at = _LOOK_EVERY
+        self._size_bytes = 0
+
+    def sent(self, item_id: str, start: int, pcm: bytes) -> None:
+        """Take audio that is sent to the client; it begins at sample `start` of its item."""
+        self._chunks.append(_Chunk(self._end, item_id, start, pcm))
+        self._end += len(pcm) // SAMPLE_BYTES
+        self._size_bytes += len(pcm)
+        if len(self._chunks) >= self._look_at:
+            self._forget()
+
+    def flush(self) -> None:
+        """Drop what was not played. Call it before the clock is flushed."""
+        played = self.played_samples()
+        while self._chunks and self._chunks[-1].at >= played:
+            self._size_bytes -= len(self._chunks.pop().pcm)
+        if self._chunks:
+            last = self._chunks[-1]
+            kept = last.pcm[: (played - last.at) * SAMPLE_BYTES]
+            self._size_bytes -= len(last.pcm) - len(kept)
+            self._chunks[-1] = last._replace(pcm=kept)
+        self._end = played
+
+    def played_samples(self) -> int:
+        """Return how much was played of everything sent, in samples."""
+        now = self._now()
+        for chunk in self._chunks:
+            end = chunk.at + len(chunk.pcm) // SAMPLE_BYTES
+            if end <= self._played:
+                continue
+            played = self._clock.played_samples(chunk.item_id, now)
+            if played is None:
+                continue  # Cut in the middle of others: it is not played any more.
+            if played <= chunk.start:
+                break
+            self._played = max(self._played, min(end, chunk.at + played - chunk.start))
+            if self._played < end:
+                break
+        return self._played
+
+    def newest(self, ms: int) -> bytes:
+        """Return the audio of the last `ms` that were played, and of the next :data:`LEAD_MS` that were sent."""
+        played = self.played_samples()
+        return self._between(played - ms * self.rate_hz // 1000, played + LEAD_MS * self.rate_hz // 1000)
+
+    def _between(self, start: int, end: int) -> bytes:
+        parts = []
+        for chunk in self._chunks:
+            if chunk.at >= end:
+                break
+            skip = max(0, start - chunk.at) * SAMPLE_BYTES
+            parts.append(chunk.pcm[skip : (end - chunk.at) * SAMPLE_BYTES])
+        return b"".join(parts)
+
+    def _forget(self) -> None:
+        oldest = self.played_samples() - KEPT_MS * self.rate_hz // 1000
+        chunks = self._chunks
+        while chunks and (
+            chunks[0].at + len(chunks[0].pcm) // SAMPLE_BYTES <= oldest or self._size_bytes > LIMIT_BYTES
+        ):
+            self._size_bytes -= len(chunks.popleft().pcm)
+        self._look_at = len(chunks) + _LOOK_EVERY
