@@ -15,6 +15,7 @@ import msgspec
 
 from realtime.agent.controller import EMPTY_COMMIT, EMPTY_COMMIT_MS
 from realtime.agent.realtime import RealtimeAgent
+from realtime.audio.far_end import FarEnd
 from realtime.audio.pcm import bytes_of
 from realtime.call.participant import Ears, Host
 from realtime.errors import ClientError
@@ -322,10 +323,12 @@ class AgentParticipant:
         self._ears.after_flush(settle)
 
     def keep_played_audio(self) -> None:
-        """See `Ears`. Nothing is kept: the echo in a human's microphone is that human's own matter."""
-
-    def far_end(self) -> None:
         """See `Ears`."""
+        self._ears.keep_played_audio()
+
+    def far_end(self) -> FarEnd | None:
+        """See `Ears`."""
+        return self._ears.far_end()
 
     def unplayed_ms(self) -> int:
         """See `Ears`. 0 unless this agent speaks: it cannot be interrupted in what others say."""

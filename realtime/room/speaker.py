@@ -129,6 +129,12 @@ class Speaker:
         """Sent but unplayed ms, for the human who is furthest behind."""
         return max((human.host.ears.unplayed_ms() for human in self.people.humans), default=0)
 
+    def keep_played_audio(self) -> None:
+        """See `realtime.call.participant.Ears`. A room keeps none: it hears whole turns, not microphones."""
+
+    def far_end(self) -> None:
+        """See `realtime.call.participant.Ears`."""
+
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `realtime.call.participant.Ears`."""
         hearing = self._hearing
