@@ -20,7 +20,7 @@ Recognise = Callable[[bytes, int, Callable[[str | None], None]], None]
 """Recognise pcm16 of a rate in Hz; the callback gets its words, "" for none, None if that failed."""
 
 ECHO_EVERY_MS = 200
-"""How much of a voice comes between two comparisons with what is played; each takes some 5 ms."""
+"""Length of a voice between two comparisons with what is played; each takes some 5 ms."""
 ECHO_MARGIN_MS = 200
 """Audio before the onset that is compared as well: an echo is there before a detector finds a voice in it."""
 ECHO_MS = 800
@@ -99,9 +99,9 @@ class Overlap:
     unasked_ms: int = -1
     """How much of the voice the latest look covers."""
     echo: float | None = None
-    """How much of its newest sound the played audio explains, 0 to 1; None: not measured."""
+    """Share of its newest sound that the played audio explains, 0 to 1; None: not measured."""
     echo_ms: int = 0
-    """How much of the voice had come when that was measured."""
+    """Length of the voice when that was measured."""
     has_transcript: bool = False
     """Whether the model has said its words."""
     held: list[m.ModelEvent] = field(default_factory=list)
