@@ -99,7 +99,7 @@ class Overlap:
     unasked_ms: int = -1
     """How much of the voice the latest look covers."""
     echo: float | None = None
-    """Share of its newest sound that the played audio explains, 0 to 1; None: not measured."""
+    """Share of its sound that the played audio explains; None: not measured."""
     echo_ms: int = 0
     """Length of the voice when that was measured."""
     has_transcript: bool = False
