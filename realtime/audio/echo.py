@@ -24,7 +24,7 @@ _BEFORE = 240
 """Samples before the strongest path at which the echo path begins."""
 _RIDGE = 0.02
 _SILENCE = 30.0
-"""Root mean square of pcm16 in the band below which there is nothing to compare: -61 dB below full scale."""
+"""Level of silence: root mean square of pcm16 in the band, -61 dB below full scale."""
 _WINDOW = np.hanning(_FRAME + 1)[:-1]
 
 Samples = NDArray[np.float64]
@@ -32,10 +32,10 @@ Spectrum = NDArray[np.complex128]
 
 
 def likeness(near: bytes, far: bytes) -> float:
-    """Return the share of the near end's energy that the far end explains: 0 to 1.
+    """Return how much of the near end the far end explains: 0 to 1.
 
     *far* holds what was played around the time of *near*, up to 500 ms before and more, at any distance. Per frequency,
-    the best linear echo path of 80 ms from far to near is fitted; what remains is somebody else's. Measured with rooms
+    the best linear echo path of 80 ms from far to near is fitted; the result is the share of energy that it explains. Measured with rooms
     of 0.15 to 0.5 s at 40 to 250 ms: an echo has 0.7 to 1 (400 ms or longer), a user as loud as the echo 0.2 to 0.5, a
     user 6 dB louder under 0.25. Returns 0 for less than :data:`LEAST_MS` and for silence. Takes 3 ms for 0.8 s.
     """
@@ -65,7 +65,7 @@ def likeness(near: bytes, far: bytes) -> float:
 
 
 def _distance(user: Samples, played: Samples) -> int:
-    """Return where in `played` the strongest path to the beginning of `user` starts, in samples."""
+    """Return where in `played` the strongest path to `user` starts, in samples."""
     size = 1 << (len(user) + len(played)).bit_length()
     cross = np.fft.rfft(user, size).conj() * np.fft.rfft(played, size)
     cross[: size * 100 // RATE_HZ] = 0
@@ -83,7 +83,7 @@ def _spectrum(samples: Samples) -> Spectrum:
 
 
 def _cut(samples: Samples, start: int, length: int) -> Samples:
-    """Return a part of the samples, with silence where they do not reach."""
+    """Return a part of the samples, with silence beyond their ends."""
     part = samples[max(0, start) : max(0, start + length)]
     before = min(length, max(0, -start))
     return np.concatenate([np.zeros(before), part, np.zeros(length - before - len(part))])
@@ -94,6 +94,6 @@ def _samples(pcm: bytes) -> Samples:
 
 
 def _level(spectrum: Spectrum) -> float:
-    """Return the root mean square of the samples in the band that is compared."""
+    """Return the root mean square of the samples in the band."""
     power = np.square(np.abs(spectrum)).sum() / len(spectrum)
     return float(np.sqrt(2 * power / (_FRAME * np.dot(_WINDOW, _WINDOW))))
