@@ -35,9 +35,10 @@ def likeness(near: bytes, far: bytes) -> float:
     """Return how much of the near end the far end explains: 0 to 1.
 
     *far* holds what was played around the time of *near*, up to 500 ms before and more, at any distance. Per frequency,
-    the best linear echo path of 80 ms from far to near is fitted; the result is the share of energy that it explains. Measured with rooms
-    of 0.15 to 0.5 s at 40 to 250 ms: an echo has 0.7 to 1 (400 ms or longer), a user as loud as the echo 0.2 to 0.5, a
-    user 6 dB louder under 0.25. Returns 0 for less than :data:`LEAST_MS` and for silence. Takes 3 ms for 0.8 s.
+    the best linear echo path of 80 ms from far to near is fitted; the result is the share of energy that it explains.
+    Measured with rooms of 0.15 to 0.5 s at 40 to 250 ms: an echo has 0.7 to 1 (400 ms or longer), a user as loud as the
+    echo 0.2 to 0.5, a user 6 dB louder under 0.25. Returns 0 for less than :data:`LEAST_MS` and for silence. Takes 3 ms
+    for 0.8 s.
     """
     user, played = _samples(near), _samples(far)
     if len(user) * 1000 < LEAST_MS * RATE_HZ or len(played) < len(user):

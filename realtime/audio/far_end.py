@@ -81,7 +81,7 @@ class FarEnd:
         return self._played
 
     def newest(self, ms: int) -> bytes:
-        """Return the audio of the last `ms` that were played, and of the next :data:`LEAD_MS` that were sent."""
+        """Return the last `ms` of played audio, and the next :data:`LEAD_MS`."""
         played = self.played_samples()
         return self._between(played - ms * self.rate_hz // 1000, played + LEAD_MS * self.rate_hz // 1000)
 
