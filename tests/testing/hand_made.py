@@ -203,6 +203,7 @@ def any_event() -> st.SearchStrategy[s.ServerEvent]:
         st.builds(s.AgentResponseToolUseDoneEvent, tool_use=use, **where),
         st.builds(s.AgentResponseToolResultEvent, tool_result=result),
         st.builds(s.ServerAudioFlushEvent, reason=st.sampled_from(["speech_started", "hasty_turn", "text"])),
+        st.builds(s.ServerPlaybackEvent, item_id=NAMES, played_ms=POSITIONS),
         st.builds(s.AgentErrorEvent, error_type=TEXTS, code=TEXTS, message=TEXTS),
         st.builds(s.ServerSessionEndedEvent, session_id=NAMES),
     )

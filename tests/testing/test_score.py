@@ -1,10 +1,13 @@
 """The scoreboard: hand-made calls with known answers, the control arms, and stored calls."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from realtime.event import server as s
 from realtime.testing.cases.stored import record_of
@@ -15,11 +18,11 @@ from realtime.testing.replay import replay
 from realtime.testing.report import write_report
 from realtime.testing.score.board import Score, table
 from realtime.testing.score.eva import CURVE_WITH_TOOL, curve
-from realtime.testing.score.labels import Label, LabelClass, labels_in, read_labels
+from realtime.testing.score.labels import CLASSES, Label, LabelClass, labels_in, read_labels
 from realtime.testing.score.numbers import NOT_MEASURABLE, Rate, Times
 from realtime.testing.score.published import TAU_VOICE, published
 from realtime.testing.score.scene import scene_of
-from tests.testing.hand_made import Hand
+from tests.testing.hand_made import NAMES, POSITIONS, Hand, any_record
 
 CALLS = Path(__file__).resolve().parents[2] / "fixtures" / "calls"
 CHANGING: tuple[LabelClass, ...] = ("backchannel", "tic", "side", "noise")
@@ -252,6 +255,15 @@ def test_stop_response_duck_and_flush_are_timed_from_the_interruption() -> None:
     assert (found.duck.values_ms, found.flush.values_ms) == ((90,), (300,))
 
 
+def test_decisions_are_counted_by_reason() -> None:
+    call = sound_over_a_reply("backchannel", stops_ms=None)
+    for state, reason in (("possible", ""), ("dismissed", "backchannel"), ("confirmed", "words")):
+        call.put(5_300, s.AgentInterruptionEvent(state=state, reason=reason))
+    score = Score.together([call.score(), call.score()])
+    assert score.overlaps.decisions == {"confirmed: words": 2, "dismissed: backchannel": 2}
+    assert "confirmed: words 2, dismissed: backchannel 2" in str(score)
+
+
 def test_a_stop_without_a_sound_is_a_self_interruption() -> None:
     call = Heard()
     question(call)
@@ -389,3 +401,23 @@ def test_a_report_of_a_labelled_call_shows_its_score(tmp_path: Path) -> None:
     assert "S_BC backchannels ignored   1.000 (1/1" in page
     assert "pine-voice-preview" in page
     assert '"listening":null' in write_report([call.record()], tmp_path / "plain.html").read_text("utf-8")
+
+
+def any_label() -> st.SearchStrategy[Label]:
+    def made(name: str, kind: LabelClass, on_ms: int, length_ms: int) -> Label:
+        return Label(name, kind, on_ms, on_ms + length_ms)
+
+    return st.builds(made, NAMES, st.sampled_from(CLASSES), POSITIONS, st.integers(1, 2_000))
+
+
+@given(any_record(), st.none() | st.lists(any_label(), max_size=6))
+def test_any_call_has_a_score_and_no_rate_leaves_its_range(record: CallRecord, labels: list[Label] | None) -> None:
+    score = Score.of(record, labels)
+    assert str(score) == str(Score.of(record, labels))
+    assert score.eva.score is None or 0 <= score.eva.score <= 1
+    for part in (score.tau_voice, score.tau_voice_fine, score.overlaps, score.turn_ends):
+        for value in (getattr(part, field.name) for field in fields(part)):
+            if isinstance(value, Rate) and value.total:
+                assert 0 <= value.hits <= value.total
+            if isinstance(value, Times):
+                assert all(ms >= 0 for ms in value.values_ms or ())

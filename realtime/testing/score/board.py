@@ -133,10 +133,8 @@ def board(score: Score) -> str:
         *_rows(score.overlaps, OVERLAPS),
         _row("per minute of agent speech", NOT_MEASURABLE if per_minute is None else f"{per_minute:.2f}"),
         *(_row("behaviour", NOT_MEASURABLE) for _ in [0] if behaviour is None),
-        *(
-            _row(f"after {kind}", ", ".join(f"{what} {count}" for what, count in found.items()))
-            for kind, found in (behaviour or {}).items()
-        ),
+        *(_row(f"after {kind}", _counts(found.items())) for kind, found in (behaviour or {}).items()),
+        _row("decisions", _counts(score.overlaps.decisions.items()) or "none"),
         "",
         "Ends of turns",
         *_rows(score.turn_ends, TURN_ENDS),
@@ -166,6 +164,10 @@ def table(rows: Sequence[tuple[str, Score]]) -> str:
 def _rows(part: TauVoice | Overlaps | TurnEnds, names: dict[str, str]) -> list[str]:
     values = {one.name: getattr(part, one.name) for one in fields(part)}
     return [_row(name, _shown(values[field])) for field, name in names.items()]
+
+
+def _counts(found: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{what} {count}" for what, count in found)
 
 
 def _shown(value: Rate | Times | float | None) -> str:

@@ -23,7 +23,10 @@ SOON_MS = 2_000.0
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """Sounds of the user's side over replies. All but dead air needs labels."""
+    """Sounds of the user's side over replies.
+
+    All but dead air and decisions needs labels.
+    """
 
     stop_latency: Times
     """How long the agent talks into an interruption: the length of their overlap."""
@@ -47,11 +50,14 @@ class Overlaps:
     """The same per minute of agent speech."""
     dead_air: Times
     """Silences of more than 2 s that the user waited through."""
+    decisions: dict[str, int]
+    """How often the server decided what, about voices over replies."""
 
 
 def overlaps(scenes: Sequence[Scene]) -> Overlaps:
     """Measure these calls together."""
     dead_air = Times(tuple(ms for scene in scenes for ms in dead_air_ms(scene)))
+    decisions = dict(sorted(Counter(one for scene in scenes for one in scene.decisions).items()))
     labelled = [scene for scene in scenes if scene.labels is not None]
     if not labelled:
         no_times, no_rate = Times(), Rate()
@@ -67,6 +73,7 @@ def overlaps(scenes: Sequence[Scene]) -> Overlaps:
             self_interruptions=no_rate,
             self_interruptions_per_minute=None,
             dead_air=dead_air,
+            decisions=decisions,
         )
     interruptions = [
         (scene, one) for scene in labelled for one in scene.turns if scene.reply_over(one.on_ms) is not None
@@ -99,6 +106,7 @@ def overlaps(scenes: Sequence[Scene]) -> Overlaps:
         self_interruptions=Rate.of(of_itself),
         self_interruptions_per_minute=sum(of_itself) / (speech_ms / 60_000) if speech_ms else None,
         dead_air=dead_air,
+        decisions=decisions,
     )
 
 

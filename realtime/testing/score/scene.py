@@ -83,6 +83,8 @@ class Scene:
     """When a voice stopped a reply, at the server."""
     ducks_ms: tuple[float, ...]
     """When a reply was made quieter."""
+    decisions: tuple[str, ...]
+    """What the server decided about voices over replies, such as `dismissed: backchannel`."""
     tools_ms: tuple[float, ...]
     """When tools were called."""
     duration_ms: float
@@ -132,6 +134,9 @@ def scene_of(record: CallRecord, labels: Iterable[Label] | None = None) -> Scene
         ends_ms=tuple(one.ts_ms for one in record.events(s.AgentInputDoneEvent)),
         flushes_ms=tuple(one.flush_ms for one in flushes),
         ducks_ms=tuple(one.ts_ms for one in record.events(s.ServerAudioGainEvent) if one.gain_db < 0),
+        decisions=tuple(
+            f"{one.state}: {one.reason}" for one in record.events(s.AgentInterruptionEvent) if one.state != "possible"
+        ),
         tools_ms=tuple(one.asked_ms for one in reading.tool_calls),
         duration_ms=float(record.duration_ms),
         estimated=any(one.estimated for one in record.events(s.ServerPlaybackEvent)),
