@@ -1,7 +1,7 @@
 """Plain words: replaced words and stilted phrases stay out (docs/glossary.md); docstrings begin briefly.
 
-Old words remain in CHANGELOG.md, which is not checked, in `ALLOWED` names on the wire, and with another meaning (the
-option `--front`, "in front of").
+Old words remain in CHANGELOG.md, which is not checked, in `ALLOWED` names on the wire, and with another meaning ("in
+front of").
 """
 
 import ast
@@ -27,7 +27,7 @@ INSTEAD = {
 IN_PROSE = {**INSTEAD, "whoever": "who, or name the person", "null": "None"}
 ALLOWED: dict[str, tuple[str, ...]] = {}
 """Pieces of lines that may hold an old word, by path: names on the wire."""
-_OTHER_MEANING = re.compile(r"--front\b|\bin front\b|\bin mind\b|\bmembers? of (?:the|a) union\b")
+_OTHER_MEANING = re.compile(r"\bin front\b|\bin mind\b|\bmembers? of (?:the|a) union\b")
 STILTED = re.compile(r"\b(?:somebody|nobody|whoever|(?:is|are) told|gone on with)\b", re.I)
 """What docstrings, comments and docs do not say: they name who does what."""
 MOST_FIRST_WORDS = 12

@@ -1,4 +1,4 @@
-"""The turn machine: who is speaking, and what to do when that changes. A table without I/O; time is an argument.
+"""The turn machine: who is speaking, and what to do when that changes. A core without I/O; time is an argument.
 
 `TRANSITIONS` and `ONLY_FOR` hold everything that moves the state of a turn; `tools/draw_lifecycle.py` draws the diagram
 in `docs/lifecycle.md` from them. Code decides only what a table cannot express: whether there is a reply to interrupt
@@ -43,7 +43,11 @@ class Signal(StrEnum):
     """The client wants a response now. One that is on its way and unplayed is that response."""
     CANCEL = "cancel"
     CLEAR = "clear"
-    """The client discards what the user has said of an open turn: there is no turn."""
+    """The client discards what the user has said of an open turn.
+
+    It leads to THINKING, for a response requested meanwhile; the controller then signals RESPONSE_DONE, which leads
+    back to LISTENING where none is on its way.
+    """
     RESPONSE_CREATED = "response_created"
     RESPONSE_AUDIO = "response_audio"
     RESPONSE_DONE = "response_done"
