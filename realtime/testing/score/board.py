@@ -114,7 +114,6 @@ def board(score: Score) -> str:
     head = f"{counted(len(calls), 'call')}, {counted(sum(labels), 'label')}"
     if any(one.estimated for one in calls):
         head += "; a client did not report playback: its times are estimated"
-    behaviour = score.overlaps.behaviour
     per_minute = score.overlaps.self_interruptions_per_minute
     lines = [
         head,
@@ -132,8 +131,7 @@ def board(score: Score) -> str:
         "Sounds over a reply",
         *_rows(score.overlaps, OVERLAPS),
         _row("per minute of agent speech", NOT_MEASURABLE if per_minute is None else f"{per_minute:.2f}"),
-        *(_row("behaviour", NOT_MEASURABLE) for _ in [0] if behaviour is None),
-        *(_row(f"after {kind}", _counts(found.items())) for kind, found in (behaviour or {}).items()),
+        *_behaviour_rows(score.overlaps),
         _row("decisions", _counts(score.overlaps.decisions.items()) or "none"),
         "",
         "Ends of turns",
@@ -164,6 +162,12 @@ def table(rows: Sequence[tuple[str, Score]]) -> str:
 def _rows(part: TauVoice | Overlaps | TurnEnds, names: dict[str, str]) -> list[str]:
     values = {one.name: getattr(part, one.name) for one in fields(part)}
     return [_row(name, _shown(values[field])) for field, name in names.items()]
+
+
+def _behaviour_rows(part: Overlaps) -> list[str]:
+    if part.behaviour is None:
+        return [_row("behaviour", NOT_MEASURABLE)]
+    return [_row(f"after {kind}", _counts(found.items())) for kind, found in part.behaviour.items()]
 
 
 def _counts(found: Iterable[tuple[str, int]]) -> str:
