@@ -23,6 +23,7 @@ from realtime.agent.reply_items import ReplyItems
 from realtime.agent.responses import RESPONSE_REFUSED, Responses
 from realtime.agent.tools import ToolRunner
 from realtime.agent.user_turns import UserTurns
+from realtime.audio.echo_canceller import EchoCanceller
 from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from realtime.errors import ClientError, RealtimeError
 from realtime.event import client as c
@@ -100,11 +101,21 @@ class Controller:
             provider_responds=interruption != "selective",
         )
         transcribes = authority == "provider" and config.input_audio_transcription is not False
+        self._remove_echo(config.audio is not None and config.audio.echo_cancellation == "server")
         self.interruptions.configure(detection, interruption, transcribes=transcribes)
+
+    def _remove_echo(self, wanted: bool) -> None:
+        if not wanted:
+            self.input.clean = None
+        elif self.input.clean is None:
+            self._ears.keep_played_audio()
+            self.input.clean = EchoCanceller(self._ears.far_end).clean
 
     def detect_with(self, detector: Detector | None) -> None:
         """Let this detector decide about turns, or none. Only before the first audio."""
+        clean = self.input.clean
         self.input = AudioInput(self._profile.input_rate_hz, detector)
+        self.input.clean = clean
 
     def audio_stopped(self) -> None:
         """The client has sent no audio for a while: no silence will come that ends its turn."""

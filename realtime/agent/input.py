@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
@@ -83,6 +83,8 @@ class AudioInput:
         self._open = detector is None
         self._discards = False
         self._holds = False
+        self.clean: Callable[[bytes, int], bytes] | None = None
+        """Removes the echo from audio of a rate in Hz; None: the audio is taken as it is."""
         self.uncommitted_ms = 0.0
         """Audio sent to the model since the last commit."""
         self.skipped_ms = 0
@@ -122,6 +124,8 @@ class AudioInput:
         self.received_samples += n_samples
         length_ms = n_samples * 1000 / rate_hz
         self._position_ms += length_ms
+        if self.clean is not None:
+            pcm = self.clean(pcm, rate_hz)
         for_model = self._resampler.push(pcm) if self._resampler is not None else pcm
         if self._detector is None:
             self.uncommitted_ms += length_ms

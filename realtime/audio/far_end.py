@@ -15,6 +15,10 @@ KEPT_MS = 3_000
 """Played audio that is kept."""
 LIMIT_BYTES = 4_000_000
 """The most audio kept for a listener that does not acknowledge: 83 s at 24 kHz."""
+AHEAD_MS = 80
+"""Lead of `FarEnd.follow` over the reported position: it must not be behind the echo."""
+JUMP_MS = 150
+"""A reported position this far from the followed one is right: the client ran dry, or began again."""
 _LOOK_EVERY = 8
 """Chunks between two checks of what is no longer needed."""
 
@@ -31,7 +35,19 @@ class _Chunk(NamedTuple):
 class FarEnd:
     """What one listener plays. `clock` has the played positions, in time of `now`; audio is at `rate_hz`."""
 
-    __slots__ = ("_chunks", "_clock", "_end", "_look_at", "_now", "_played", "_size_bytes", "rate_hz")
+    __slots__ = (
+        "_chunks",
+        "_clock",
+        "_cursor",
+        "_end",
+        "_look_at",
+        "_moves",
+        "_now",
+        "_played",
+        "_reported",
+        "_size_bytes",
+        "rate_hz",
+    )
 
     def __init__(self, clock: PlaybackClock, now: Callable[[], float], rate_hz: int) -> None:
         self._clock = clock
@@ -42,6 +58,9 @@ class FarEnd:
         self._played = 0
         self._look_at = _LOOK_EVERY
         self._size_bytes = 0
+        self._cursor = 0
+        self._moves = False
+        self._reported = 0
 
     def sent(self, item_id: str, start: int, pcm: bytes) -> None:
         """Take audio that is sent to the client; it begins at sample `start` of its item."""
@@ -62,6 +81,7 @@ class FarEnd:
             self._size_bytes -= len(last.pcm) - len(kept)
             self._chunks[-1] = last._replace(pcm=kept)
         self._end = played
+        self._moves = False
 
     def played_samples(self) -> int:
         """Return how much was played of everything sent, in samples."""
@@ -84,6 +104,26 @@ class FarEnd:
         """Return the last `ms` of played audio, and the next :data:`LEAD_MS`."""
         played = self.played_samples()
         return self._between(played - ms * self.rate_hz // 1000, played + LEAD_MS * self.rate_hz // 1000)
+
+    def follow(self, n_samples: int) -> bytes:
+        """Return what is played during the next `n_samples` of a microphone; silence where nothing is.
+
+        It goes on by that many samples per call, so that late reports do not tear it.
+        """
+        reported = self.played_samples()
+        is_new, self._reported = reported > self._reported, reported
+        goal = min(self._end, reported + AHEAD_MS * self.rate_hz // 1000)
+        off = goal - self._cursor - n_samples
+        jump = JUMP_MS * self.rate_hz // 1000
+        if is_new and (not self._moves or abs(off) > jump):
+            self._moves, self._cursor = True, max(0, goal - n_samples)
+        elif off < -2 * jump:
+            self._moves = False  # The client plays nothing more.
+        if not self._moves:
+            return bytes(n_samples * SAMPLE_BYTES)
+        start, self._cursor = self._cursor, min(self._end, self._cursor + n_samples)
+        self._moves = self._cursor < self._end
+        return self._between(start, self._cursor).ljust(n_samples * SAMPLE_BYTES, b"\0")
 
     def _between(self, start: int, end: int) -> bytes:
         parts = []

@@ -61,6 +61,18 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return self.interruption or "immediate"
 
 
+class AudioSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The client's microphone.
+
+    `echo_cancellation` says where the agent's voice is removed from it: in the `client` (default; a page asks its
+    browser for it), in the `server`, for clients that send a raw microphone, or nowhere (`off`). `cancels_echo` is the
+    client's report of what its microphone really does, such as `echoCancellation` of `getSettings()` in a browser.
+    """
+
+    echo_cancellation: Literal["client", "server", "off"] | None = None
+    cancels_echo: bool | None = None
+
+
 class ToolDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as a model sees it. `parameters` is a JSON Schema object."""
 
@@ -98,6 +110,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     audio_frames: Literal["json", "binary"] | None = None
     input_audio_format: AudioFormat | None = None
     output_audio_format: AudioFormat | None = None
+    audio: AudioSettings | None = None
     temperature: float | None = None
     max_output_tokens: MaxTokens | None = None
     extra: dict[str, Any] | None = None
@@ -125,8 +138,14 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def merged(self, change: SessionConfig) -> SessionConfig:
         """Return these settings, with those that `change` sets replaced."""
-        said = {name: value for name in self.__struct_fields__ if (value := getattr(change, name)) is not None}
+        said = _set_in(change)
+        if self.audio is not None and change.audio is not None:
+            said["audio"] = msgspec.structs.replace(self.audio, **_set_in(change.audio))
         return msgspec.structs.replace(self, **said)
+
+
+def _set_in(settings: msgspec.Struct) -> dict[str, Any]:
+    return {name: value for name in settings.__struct_fields__ if (value := getattr(settings, name)) is not None}
 
 
 def _is_deeper_than(limit: int, value: Any) -> bool:

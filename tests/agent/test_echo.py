@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 from realtime.agent.run import AgentRun
+from realtime.audio.echo_canceller import is_installed
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.audio.resample import resampled
+from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
-from realtime.event.config import SessionConfig, TurnDetection
+from realtime.event.config import AudioSettings, SessionConfig, TurnDetection
 from tests.agent.fakes import NO_DETECTOR, Call, FakeDetector, call
-from tests.audio.rooms import RATE_HZ, Samples, agent_speech, echo_of, noise, pcm, voiced
+from tests.audio.rooms import RATE_HZ, Samples, agent_speech, echo_of, level_db, noise, pcm, voiced
 
 pytestmark = pytest.mark.virtual_time
 
@@ -72,6 +74,29 @@ async def test_a_user_who_talks_over_the_echo_interrupts() -> None:
     microphone[2 * RATE_HZ : 2 * RATE_HZ + len(voice)] += voice
     decided = await talk(microphone, STARTED)
     assert decided == [("possible", ""), ("dismissed", "echo"), ("confirmed", "speech")]
+
+
+@pytest.mark.skipif(not is_installed(), reason="the extra echo is not installed")
+async def test_the_model_gets_a_microphone_without_the_echo() -> None:
+    config = SessionConfig(audio=AudioSettings(echo_cancellation="server"))
+    async with call(config=config) as made:
+        made.receive(c.ClientTextAppendEvent(text="Where can I eat?"))
+        say(made, agent_speech(SECONDS))
+        microphone = echo(SECONDS)
+        await hear(made, microphone)
+        newest = made.link.heard_bytes()[-2 * RATE_HZ :]
+        assert level_db(pcm(microphone)[-2 * RATE_HZ :]) - level_db(newest) > 15
+        made.receive(c.ClientSessionUpdateEvent(config={"audio": {"echo_cancellation": "off"}}))
+        made.receive(c.ClientAudioAppendEvent(audio=pcm(microphone[:320]), format=AudioFormat.pcm16(RATE_HZ)))
+        assert made.link.heard_bytes().endswith(pcm(microphone[:320]))
+
+
+@pytest.mark.skipif(is_installed(), reason="the extra echo is installed")
+async def test_a_server_without_the_extra_refuses_to_remove_echoes() -> None:
+    async with call() as made:
+        with pytest.raises(ClientError) as refused:
+            made.agent.configure(SessionConfig(audio=AudioSettings(echo_cancellation="server")))
+        assert refused.value.code == "echo_unavailable"
 
 
 async def test_a_user_without_an_echo_interrupts() -> None:

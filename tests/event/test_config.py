@@ -92,3 +92,16 @@ def test_more_tools_than_a_model_can_choose_among_are_refused() -> None:
         SessionConfig.from_dict({"tools": tools})
     with pytest.raises(ValueError, match=r"^513 tools, at most 512 are taken$"):
         ResponseOverrides(tools=tuple(tools))
+
+
+def test_the_audio_settings_are_merged_one_by_one() -> None:
+    config = SessionConfig.from_dict({"audio": {"echo_cancellation": "server"}})
+    merged = config.merged(SessionConfig.from_dict({"audio": {"cancels_echo": False}}))
+    assert merged.audio is not None
+    assert (merged.audio.echo_cancellation, merged.audio.cancels_echo) == ("server", False)
+    assert config.merged(SessionConfig()).audio == config.audio
+
+
+def test_an_unknown_place_of_echo_cancellation_is_refused() -> None:
+    with pytest.raises(ValueError, match="echo_cancellation"):
+        SessionConfig.from_dict({"audio": {"echo_cancellation": "moon"}})

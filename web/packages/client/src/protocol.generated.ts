@@ -177,6 +177,18 @@ export interface AudioFormatInput {
 }
 
 /**
+ * The client's microphone.
+ *
+ * `echo_cancellation` says where the agent's voice is removed from it: in the `client` (default; a page asks its
+ * browser for it), in the `server`, for clients that send a raw microphone, or nowhere (`off`). `cancels_echo` is the
+ * client's report of what its microphone really does, such as `echoCancellation` of `getSettings()` in a browser.
+ */
+export interface AudioSettings {
+  echo_cancellation?: "client" | "off" | "server" | null;
+  cancels_echo?: boolean | null;
+}
+
+/**
  * Settings of a call. For a missing one the agent's own value holds.
  *
  * `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
@@ -205,6 +217,7 @@ export interface SessionConfig {
   audio_frames?: "binary" | "json" | null;
   input_audio_format?: AudioFormatInput | null;
   output_audio_format?: AudioFormatInput | null;
+  audio?: AudioSettings | null;
   temperature?: number | null;
   max_output_tokens?: number | "inf" | null;
   extra?: Record<string, unknown> | null;
