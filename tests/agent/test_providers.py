@@ -21,9 +21,8 @@ from realtime.event.config import SessionConfig, TurnDetection
 from realtime.runtime import Runtime
 from tests.agent.fakes import ListSink, listener_into
 from tests.agent.test_dropped_socket import Log, hear_all, said
-from tests.model.providers import FAKES, Fake
+from tests.model.providers import DASHSCOPE, FAKES, GEMINI, OPENAI, Fake
 
-OPENAI, GEMINI, DASHSCOPE = FAKES
 PUSH_TO_TALK = SessionConfig(turn_detection=TurnDetection(authority="client"))
 REFUSED = {
     ("item deleted", GEMINI.name): ["unsupported_item_delete"],
@@ -32,7 +31,9 @@ REFUSED = {
 }
 TONE_HZ = 440
 SECOND = b"\x01\x02" * 24_000
+IN_TABLE: tuple[Fake, ...] = (OPENAI, GEMINI, DASHSCOPE)
 each = pytest.mark.parametrize("fake", FAKES, ids=lambda fake: fake.name)
+each_in_table = pytest.mark.parametrize("fake", IN_TABLE, ids=lambda fake: fake.name)
 
 
 @asynccontextmanager
@@ -59,13 +60,8 @@ async def turn_over(fake: Fake, service: Any) -> bytes:
     """Waits until the service was told that the user's turn is over. Returns all audio it got."""
     session = await service.session()
 
-    def is_over() -> bool:
-        if fake is GEMINI:
-            return any("activityEnd" in said for said in session.sent("realtimeInput"))
-        return bool(session.sent("input_audio_buffer.commit"))
-
     async with asyncio.timeout(10), session._arrived:
-        await session._arrived.wait_for(is_over)
+        await session._arrived.wait_for(lambda: fake.commits(session))
     return fake.sent_audio(session)
 
 
@@ -74,7 +70,7 @@ async def turn_over(fake: Fake, service: Any) -> bytes:
 async def test_audio_of_any_browser_rate_comes_at_the_model_s_rate(fake: Fake, browser_hz: int) -> None:
     """RTM-22: audio of any browser rate is resampled to the model's input rate: as long as before, the same tone, and
     no edge where the chunks meet."""
-    model_hz = {"openai": 24_000, "gemini": 16_000, "dashscope": 16_000}[fake.name]
+    model_hz = fake.input_hz
     wave = np.sin(2 * np.pi * TONE_HZ * np.arange(browser_hz) / browser_hz)
     pcm = (wave * 20_000).astype("<i2").tobytes()
     async with call(fake) as (session, _, service):
@@ -115,15 +111,13 @@ async def test_an_answer_broken_off_by_a_dropped_socket_goes_on(fake: Fake) -> N
     async with call(fake) as (session, log, service):
         session.receive(c.ClientTextAppendEvent(text="Count."))
         first = await service.session()
-        asked = "clientContent" if fake is GEMINI else "response.create"
-        await first.until(asked)
+        await first.until(fake.asks)
         await fake.begin(first, "one two three four five six", SECOND)
         await log.until(lambda: log.of(s.AgentResponseAudioDeltaEvent) != [])
         first.drop()
         await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
         second = await service.session(2)
-        # Gemini gets the conversation as a turn of its own before the request.
-        await second.until(asked, 2 if fake is GEMINI else 1)
+        await second.until(fake.asks, 1 + fake.asks_to_restore)
         heard = session.conversation.items()[1].text
         frames = str(second.frames)
         assert 0 < len(heard) < len("one two three four five six")
@@ -147,13 +141,8 @@ async def test_a_turn_whose_commit_was_under_way_is_said_again_and_answered(fake
         await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
         second = await service.session(2)
 
-        def is_asked() -> bool:
-            if fake is GEMINI:
-                return any("activityEnd" in said for said in second.sent("realtimeInput"))
-            return bool(second.sent("input_audio_buffer.commit") and second.sent("response.create"))
-
         async with asyncio.timeout(10), second._arrived:
-            await second._arrived.wait_for(is_asked)
+            await second._arrived.wait_for(lambda: fake.has_asked_turn(second))
         assert fake.sent_audio(second) == before
         await fake.speak(second, "I heard you", SECOND)
         await log.until(lambda: log.of(s.AgentResponseDoneEvent) != [])
@@ -218,12 +207,12 @@ def names(fake: Fake, frames: list[Any]) -> list[str]:
     return kinds
 
 
-@each
+@each_in_table
 @pytest.mark.parametrize("row", TABLE)
 async def test_each_client_event_becomes_the_provider_s_message(fake: Fake, row: str) -> None:
     """RTA-12: client event to provider message, per provider."""
     events, expected = TABLE[row]
-    wanted = expected[FAKES.index(fake)]
+    wanted = expected[IN_TABLE.index(fake)]
     async with call(fake) as (session, log, service):
         for event in events:
             session.receive(event)
@@ -236,7 +225,7 @@ async def test_each_client_event_becomes_the_provider_s_message(fake: Fake, row:
         assert [error.code for error in log.of(s.AgentErrorEvent)] == refused
 
 
-@each
+@each_in_table
 async def test_a_picture_reaches_a_model_that_can_see(fake: Fake) -> None:
     """CEV-10: the image reaches Gemini and DashScope; OpenAI's documented model refuses it (see RTM-09)."""
     options: dict[str, Any] = {"model_name": "gpt-4o-realtime-preview"} if fake is OPENAI else {}
@@ -261,7 +250,7 @@ async def test_the_same_client_code_talks_to_each_provider(fake: Fake) -> None:
         await log.until(lambda: len(log.of(s.AgentResponseDoneEvent)) == 1)
         hear_all(session)
         session.receive(c.ClientTextAppendEvent(text="Tell me more."))
-        await provider.until("clientContent" if fake is GEMINI else ASKED, 1 if fake is GEMINI else 2)
+        await provider.until(fake.asks, 2 if fake.asks_for_turns else 1)
         await fake.begin(provider, "Well, once upon a time", SECOND)
         await log.until(lambda: len({event.item_id for event in log.of(s.AgentResponseAudioDeltaEvent)}) == 2)
         session.receive(c.ClientResponseCancelEvent())

@@ -12,10 +12,13 @@ from typing import Any, TypeVar
 import pybase64
 
 from realtime.event import Item, ModelEvent
-from realtime.model.base import Connection, RealtimeModel, Settings
+from realtime.model.base import Codec, Connection, RealtimeModel, Settings
+from realtime.model.gemini.codec import GeminiCodec
 from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
+from realtime.model.openai_family.dashscope_codec import DashScopeCodec
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
+from realtime.model.openai_family.openai_codec import OpenAICodec
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
 from tests.model.dashscope_emulator import QwenEmulator
@@ -29,11 +32,52 @@ COUNT = itertools.count(1)
 E = TypeVar("E")
 
 
+class Nowhere:
+    """A service that is only named."""
+
+    base_url = "http://127.0.0.1:9/v1"
+
+
 class Fake(ABC):
     """One provider: its service, our model for it, and what its service says for one meaning."""
 
     name: str
     key_variable: str
+    input_hz = 16_000
+    has_tools = True
+    asks = "response.create"
+    """The frame that asks for a response."""
+    asks_after_result = asks
+    """The frame that does so once a tool has returned."""
+    asks_for_turns = True
+    """Whether a committed turn is followed by `asks`."""
+    asks_to_restore = 0
+    """How many `asks` restore a conversation on a new link."""
+    redials_for_settings = False
+
+    @abstractmethod
+    def codec(self) -> Codec:
+        """A codec for a connection that nobody dials."""
+
+    @abstractmethod
+    def unknown_frame(self, thought: str) -> str:
+        """A frame of a type with `telepathy` in its name, which no codec knows."""
+
+    @abstractmethod
+    def commits(self, session: Any) -> bool:
+        """Whether the service knows that the user's turn is over."""
+
+    @abstractmethod
+    async def refuse_key(self, session: Any) -> None:
+        """A refusal of the key in the open session."""
+
+    @abstractmethod
+    async def late_audio(self, session: Any) -> None:
+        """Audio, or an interruption, of a response that does not run."""
+
+    def has_asked_turn(self, session: Any) -> bool:
+        """Whether the service was asked for the response to a committed turn."""
+        return self.commits(session) and (not self.asks_for_turns or bool(session.sent(self.asks)))
 
     @abstractmethod
     def service(self) -> Any:
@@ -62,6 +106,28 @@ class Fake(ABC):
 
 class OpenAIFake(Fake):
     name, key_variable = "openai", "OPENAI_API_KEY"
+    input_hz = 24_000
+    audio_type = "response.output_audio.delta"
+    refused_code = "invalid_api_key"
+
+    def codec(self) -> Codec:
+        return OpenAICodec(self.model(Nowhere()).profile, url="ws://x", api_key=KEY)
+
+    def unknown_frame(self, thought: str) -> str:
+        return f'{{"type":"response.telepathy","telepathy":{{"thought":"{thought}"}}}}'
+
+    def commits(self, session: Any) -> bool:
+        return bool(session.sent("input_audio_buffer.commit"))
+
+    async def refuse_key(self, session: Any) -> None:
+        message = f"Incorrect API key provided: {KEY}"
+        error = {"type": "invalid_request_error", "code": self.refused_code, "message": message}
+        await session.send("error", error=error)
+        await session.close(3000, "invalid_request_error.invalid_api_key")
+
+    async def late_audio(self, session: Any) -> None:
+        late = {"response_id": "resp_9", "item_id": "item_9", "output_index": 0, "content_index": 0}
+        await session.send(self.audio_type, **late, delta="AAAA")
 
     def service(self) -> Emulator:
         return Emulator()
@@ -90,6 +156,12 @@ class OpenAIFake(Fake):
 
 class DashScopeFake(OpenAIFake):
     name, key_variable = "dashscope", "DASHSCOPE_API_KEY"
+    input_hz = 16_000
+    audio_type = "response.audio.delta"
+    refused_code = "InvalidApiKey"
+
+    def codec(self) -> Codec:
+        return DashScopeCodec(self.model(Nowhere()).profile, url="ws://x", api_key=KEY)
 
     def service(self) -> Emulator:
         return QwenEmulator()
@@ -107,6 +179,26 @@ class DashScopeFake(OpenAIFake):
 
 class GeminiFake(Fake):
     name, key_variable = "gemini", "GEMINI_API_KEY"
+    asks = "clientContent"
+    asks_after_result = "toolResponse"
+    asks_for_turns = False
+    asks_to_restore = 1
+    redials_for_settings = True
+
+    def codec(self) -> Codec:
+        return GeminiCodec(self.model(Nowhere()).profile, url="ws://x", api_key=KEY, new_id=str)
+
+    def unknown_frame(self, thought: str) -> str:
+        return f'{{"telepathy":{{"thought":"{thought}"}}}}'
+
+    def commits(self, session: Any) -> bool:
+        return any("activityEnd" in said for said in session.sent("realtimeInput"))
+
+    async def refuse_key(self, session: Any) -> None:
+        await session.close(1008, "API key not valid. Please pass a valid API key.")
+
+    async def late_audio(self, session: Any) -> None:
+        await session.content(interrupted=True)
 
     def service(self) -> GeminiEmulator:
         return GeminiEmulator()
@@ -129,7 +221,9 @@ class GeminiFake(Fake):
         return bytes(session.audio)
 
 
-FAKES: tuple[Fake, ...] = (OpenAIFake(), GeminiFake(), DashScopeFake())
+OPENAI, GEMINI, DASHSCOPE = OpenAIFake(), GeminiFake(), DashScopeFake()
+FAKES: tuple[Fake, ...] = (OPENAI, GEMINI, DASHSCOPE)
+WITH_TOOLS = tuple(fake for fake in FAKES if fake.has_tools)
 
 
 class Talk:

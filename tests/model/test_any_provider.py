@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,12 +16,10 @@ from realtime.model.base import (
     AudioAppend,
     AudioClear,
     AudioCommit,
-    Codec,
     ItemCreate,
     ItemDelete,
     ItemRetrieve,
     ItemTruncate,
-    RealtimeModel,
     ResponseCancel,
     ResponseCreate,
     SessionUpdate,
@@ -28,7 +27,7 @@ from realtime.model.base import (
     ToolResult,
 )
 from tests.model.grammar import check_grammar
-from tests.model.providers import FAKES, KEY, Fake, Talk, talk
+from tests.model.providers import FAKES, KEY, WITH_TOOLS, Fake, Talk, talk
 
 PCM = b"\x01\x02" * 12_000
 TOOL = ToolDeclaration(name="get_time", description="The time.", parameters={"type": "object", "properties": {}})
@@ -42,7 +41,7 @@ def text(item_id: str, words: str) -> Item:
 async def asked(made: Talk, count: int) -> Any:
     """The service, once it was asked for an answer so many times."""
     session = await made.session()
-    await session.until("clientContent" if made.fake.name == "gemini" else "response.create", count)
+    await session.until(made.fake.asks, count)
     return session
 
 
@@ -99,7 +98,7 @@ async def script(fake: Fake) -> list[ModelEvent]:
         await made.until(ModelEvents.ModelResponseDoneEvent, 2)
         made.connection.send(ToolResult(ToolResultBlock(id="call_1", name="get_time", output="nine")))
         made.connection.send(ResponseCreate())
-        await session.until("toolResponse" if fake.name == "gemini" else "response.create", 1)
+        await session.until(fake.asks_after_result, 1)
         await fake.speak(session, "It is nine", PCM)
         await made.until(ModelEvents.ModelResponseDoneEvent, 3)
     check_grammar(made.events, output_rate_hz=24_000)
@@ -108,7 +107,7 @@ async def script(fake: Fake) -> list[ModelEvent]:
 
 async def test_one_script_gives_the_same_events_whoever_the_provider_is() -> None:
     """RTM-01: the same script against three fakes gives the same ModelEvents."""
-    first, *others = [told(await script(fake)) for fake in FAKES]
+    first, *others = [told(await script(fake)) for fake in WITH_TOOLS]
     for other in others:
         assert sorted(other, key=str) == sorted(first, key=str)
         assert _order(other) == _order(first)
@@ -133,8 +132,8 @@ async def test_every_message_can_be_sent_and_the_session_stands(fake: Fake) -> N
         (created,) = made.all(ModelEvents.ModelSessionCreatedEvent)
         assert made.events[0] is created, "connect returns once the session stands"
         made.connection.send(SessionUpdate(Settings(instructions="be kind")))
-        if fake.name == "gemini":
-            await made.until(ModelEvents.ModelReconnectedEvent)  # which is how it takes new settings
+        if fake.redials_for_settings:
+            await made.until(ModelEvents.ModelReconnectedEvent)
         for message in (
             AudioAppend(b"\0\0" * 1_600),
             AudioCommit(),
@@ -150,7 +149,7 @@ async def test_every_message_can_be_sent_and_the_session_stands(fake: Fake) -> N
         ):
             made.connection.send(message)
         session = await made.session(len(made.service.sessions))
-        await session.until("clientContent" if fake.name == "gemini" else "response.create")
+        await session.until(fake.asks)
         await fake.speak(session, "Here I am", PCM)
         await made.until(ModelEvents.ModelResponseDoneEvent)
         assert made.all(ModelEvents.ModelSessionEndedEvent) == []
@@ -169,25 +168,11 @@ async def test_a_frame_is_parsed_to_one_several_or_no_events(fake: Fake) -> None
     async with talk(fake, tap=lambda way, frame, ts_ms: seen.append(frame) if way == "received" else None) as made:
         await fake.speak(await made.session(), "Here I am", PCM)
         await made.until(ModelEvents.ModelResponseDoneEvent)
-    codec: Codec = codec_of(made.model)
+    codec = fake.codec()
     codec.opening(Settings(), ())
     numbers = {len(codec.decode(frame)) for frame in (*seen, "{", '{"type":"never heard of"}')}
     assert {0, 1} <= numbers
     assert max(numbers) > 1 or fake.name == "openai"
-
-
-def codec_of(model: RealtimeModel) -> Codec:
-    from realtime.model.gemini.codec import GeminiCodec
-    from realtime.model.openai_family.dashscope_codec import DashScopeCodec
-    from realtime.model.openai_family.openai_codec import OpenAICodec
-
-    match model.profile.provider:
-        case "openai":
-            return OpenAICodec(model.profile, url="ws://x", api_key=KEY)
-        case "gemini":
-            return GeminiCodec(model.profile, url="ws://x", api_key=KEY, new_id=str)
-        case _:
-            return DashScopeCodec(model.profile, url="ws://x", api_key=KEY)
 
 
 @each
@@ -201,15 +186,15 @@ async def test_a_model_says_of_itself_what_it_takes_and_where_it_dials(fake: Fak
             model.profile.input_rate_hz,
             model.profile.output_rate_hz,
         )
-        assert model.input_sample_rate == {"openai": 24_000, "gemini": 16_000, "dashscope": 16_000}[fake.name]
+        assert model.input_sample_rate == fake.input_hz
         headers = model.websocket_headers
         assert KEY in " ".join(headers.values())
         assert KEY not in repr(model)
         assert model.websocket_url is not None
         assert model.websocket_url.startswith("ws://127.0.0.1:")
     async with fake.service() as other:
-        path = model.websocket_url.split("/", 3)[3]
-        model.websocket_url = f"ws{other.base_url.split('/v1')[0].removeprefix('http')}/{path}"
+        host = urlsplit(other.base_url).netloc
+        model.websocket_url = urlsplit(model.websocket_url)._replace(netloc=host).geturl()
         from realtime.runtime import Runtime
 
         connection = await model.connect(

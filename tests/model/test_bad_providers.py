@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -12,7 +11,7 @@ from realtime.event import ModelEvents
 from realtime.model.base import ResponseCreate
 from realtime.model.link_limits import WireLimits
 from tests.model.grammar import check_grammar
-from tests.model.providers import FAKES, KEY, Fake, Talk, talk
+from tests.model.providers import FAKES, GEMINI, KEY, WITH_TOOLS, Fake, Talk, talk
 
 PCM = b"\x01\x02" * 12_000
 SECRET = "my mother's maiden name"
@@ -61,9 +60,7 @@ async def test_unknown_events_are_logged_by_type_and_size_and_cost_nothing(
     fake: Fake, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "realtime")
-    frame = f'{{"type":"response.telepathy","telepathy":{{"thought":"{SECRET}"}}}}'
-    if fake.name == "gemini":
-        frame = f'{{"telepathy":{{"thought":"{SECRET}"}}}}'
+    frame = fake.unknown_frame(SECRET)
     async with talk(fake) as made:
         await (await made.session()).socket.send(frame)
         await answers(made)
@@ -118,7 +115,7 @@ async def test_a_provider_that_owes_an_answer_and_is_silent_is_dialled_again(fak
         await answers(made, 2)
 
 
-@each
+@pytest.mark.parametrize("fake", WITH_TOOLS, ids=lambda fake: fake.name)
 async def test_two_calls_with_one_id_keep_their_order_and_break_nothing(fake: Fake) -> None:
     async with talk(fake) as made:
         session = await made.session()
@@ -126,30 +123,21 @@ async def test_two_calls_with_one_id_keep_their_order_and_break_nothing(fake: Fa
         await made.until(ModelEvents.ModelResponseToolUseDoneEvent, 2)
         calls = [event.tool_use for event in made.all(ModelEvents.ModelResponseToolUseDoneEvent)]
         assert [(call.id, call.name) for call in calls] == [("call_1", "get_time")] * 2
-        if fake.name != "gemini":
+        if fake is not GEMINI:
             await made.until(ModelEvents.ModelResponseDoneEvent, 2)
 
 
 @each
 async def test_audio_of_a_response_that_never_began_or_is_over_breaks_nothing(fake: Fake) -> None:
-    late: dict[str, Any] = {"response_id": "resp_9", "item_id": "item_9", "output_index": 0, "content_index": 0}
     async with talk(fake) as made:
         session = await made.session()
         await fake.speak(session, "First.", PCM)
         await made.until(ModelEvents.ModelResponseDoneEvent)
-        if fake.name == "gemini":
-            await session.content(interrupted=True)
-        else:
-            kind = "response.audio.delta" if fake.name == "dashscope" else "response.output_audio.delta"
-            await session.send(kind, **late, delta="AAAA")
+        await fake.late_audio(session)
         await session.socket.send("{")
-        if fake.name == "gemini":
-            await made.fake.speak(session, "Second.", PCM)
-            await made.until(ModelEvents.ModelResponseDoneEvent, 2)
+        await answers(made)
+        if fake is GEMINI:
             check_grammar(made.events, output_rate_hz=24_000)
-        else:
-            await session.send("input_audio_buffer.cleared")
-            await made.until(ModelEvents.ModelInputClearedEvent)
         assert made.all(ModelEvents.ModelErrorEvent) == []
 
 
@@ -193,13 +181,7 @@ async def test_a_wrong_key_is_one_sentence_that_names_the_variable(
 async def test_a_key_that_is_refused_after_the_upgrade_names_the_variable_too(fake: Fake) -> None:
     async with talk(fake) as made:
         session = await made.session()
-        if fake.name == "gemini":
-            await session.close(1008, "API key not valid. Please pass a valid API key.")
-        else:
-            code = "InvalidApiKey" if fake.name == "dashscope" else "invalid_api_key"
-            error = {"type": "invalid_request_error", "code": code, "message": f"Incorrect API key provided: {KEY}"}
-            await session.send("error", error=error)
-            await session.close(3000, "invalid_request_error.invalid_api_key")
+        await fake.refuse_key(session)
         await made.until(ModelEvents.ModelSessionEndedEvent)
         (error_event,) = made.all(ModelEvents.ModelErrorEvent)
         assert error_event.code == "invalid_api_key"

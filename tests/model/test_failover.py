@@ -35,10 +35,9 @@ from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.runtime import Runtime
 from tests.model.emulator import Emulator
 from tests.model.grammar import check_grammar
-from tests.model.providers import FAKES, Fake
+from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
 
 QUICK = WireLimits(first_delay_s=0.01, max_delay_s=0.02, attempts=2, open_timeout_s=5.0, session_timeout_s=5.0)
-OPENAI, GEMINI, DASHSCOPE = FAKES
 PCM = b"\x01\x02" * 12_000
 A = Profile(provider="a", model="a-1", input_rate_hz=24_000, output_rate_hz=24_000, voices=("ann",))
 B = Profile(

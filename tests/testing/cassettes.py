@@ -19,7 +19,7 @@ from realtime.message import ToolResultBlock
 from realtime.model.base import AudioAppend, ItemCreate, RealtimeModel, ResponseCreate, Settings, ToolResult
 from realtime.runtime import Runtime
 from realtime.testing.cassettes.record import RecordingModel
-from tests.model.providers import FAKES, Fake, Talk
+from tests.model.providers import GEMINI, WITH_TOOLS, Fake, Talk
 
 HANDLE = "resume-7f3a9c51d2"
 """What Gemini hands out: whoever has it has the conversation."""
@@ -66,18 +66,17 @@ async def client(
 
 async def service(fake: Fake, listening: Any) -> None:
     """The other side of `client`."""
-    is_gemini = fake.name == "gemini"
     session = await listening.session()
-    if is_gemini:
+    if fake is GEMINI:
         await session.hand_out(HANDLE)
-    await session.until("clientContent" if is_gemini else "response.create")
+    await session.until(fake.asks)
     await fake.speak(session, "One moment please", ANSWER)
     await fake.call_tool(session, "call_1")
-    await session.until("toolResponse" if is_gemini else "response.create", 1 if is_gemini else 2)
+    await session.until(fake.asks_after_result, 2 if fake.asks_after_result == fake.asks else 1)
     await fake.speak(session, "It is nine", ANSWER)
     session.drop()
     session = await listening.session(2)
-    await session.until("clientContent" if is_gemini else "response.create")
+    await session.until(fake.asks)
     await fake.speak(session, "I am here", ANSWER)
 
 
@@ -118,7 +117,7 @@ def timeless(events: list[ModelEvent]) -> list[ModelEvent]:
 
 def main(folder: Path) -> None:
     """Record the fixtures anew: one cassette per provider."""
-    for fake in FAKES:
+    for fake in WITH_TOOLS:
         asyncio.run(record(fake, folder / fake.name))
 
 

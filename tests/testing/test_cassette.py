@@ -24,21 +24,26 @@ from realtime.testing.cassettes.format import read_cassette
 from realtime.testing.cassettes.record import CassetteRecorder, RecordingModel
 from realtime.testing.cassettes.replay import CassetteDrift, RecordedModel, recorded_model
 from realtime.testing.errors import CaseError
-from tests.model.providers import FAKES, KEY, LIMITS, Fake, Talk
+from tests.model.providers import KEY, LIMITS, OPENAI, WITH_TOOLS, Fake, Talk
 from tests.testing.cassettes import HANDLE, SETTINGS, SPEECH_MS, client, record, run, text, timeless, tone
 
-each = pytest.mark.parametrize("fake", FAKES, ids=lambda fake: fake.name)
-OPENAI = FAKES[0]
+each = pytest.mark.parametrize("fake", WITH_TOOLS, ids=lambda fake: fake.name)
 
 
 @pytest.fixture(scope="module")
 def cassettes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Any]]:
     """For each provider the folder of a recorded session, and what the model reported."""
-    made = {}
-    for fake in FAKES:
-        folder = tmp_path_factory.mktemp(fake.name) / "cassette"
-        made[fake.name] = folder, asyncio.run(record(fake, folder))
-    return made
+
+    class Recorded(dict[str, tuple[Path, Any]]):
+        """Records a provider's session when a test asks for it."""
+
+        def __missing__(self, name: str) -> tuple[Path, Any]:
+            (fake,) = [fake for fake in WITH_TOOLS if fake.name == name]
+            folder = tmp_path_factory.mktemp(name) / "cassette"
+            self[name] = folder, asyncio.run(record(fake, folder))
+            return self[name]
+
+    return Recorded()
 
 
 def replay(fake: Fake, model: RecordedModel, **options: Any) -> list[Any]:
@@ -86,7 +91,7 @@ def test_no_key_and_no_handle_stands_in_the_folder(fake: Fake, tmp_path: Path, m
 def test_speech_is_kept_as_flac_beside_readable_lines(fake: Fake, cassettes: Any) -> None:
     folder, _ = cassettes[fake.name]
     assert sorted(path.name for path in folder.iterdir()) == ["cassette.jsonl", "received.flac", "sent.flac"]
-    rate_hz = 24_000 if fake.name == "openai" else 16_000
+    rate_hz = fake.input_hz
     sent, sent_hz = soundfile.read(folder / "sent.flac", dtype="int16")
     assert (sent_hz, sent.astype("<i2").tobytes()) == (rate_hz, tone(rate_hz, SPEECH_MS))
     received, received_hz = soundfile.read(folder / "received.flac", dtype="int16")

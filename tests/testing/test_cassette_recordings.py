@@ -17,7 +17,7 @@ from realtime.testing.cassettes.format import VERSION, FrameLine, Header, Rates,
 from realtime.testing.cassettes.record import CassetteRecorder
 from realtime.testing.cassettes.replay import recorded_model
 from tests.model.grammar import check_grammar
-from tests.model.providers import FAKES, Fake, Talk
+from tests.model.providers import FAKES, WITH_TOOLS, Fake, Talk
 from tests.testing.cassettes import ANSWER, SPEECH_MS, client, run
 
 SESSIONS = ("text_in_audio_out_turn", "tool_call_round", "message_history_seeding")
@@ -28,7 +28,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("fake", FAKES, ids=lambda fake: fake.name)
+@pytest.mark.parametrize("fake", WITH_TOOLS, ids=lambda fake: fake.name)
 def test_a_cassette_of_ours_replays_strictly(fake: Fake, fixtures_dir: Path) -> None:
     folder = fixtures_dir / "cassettes" / fake.name
     model = recorded_model(folder)

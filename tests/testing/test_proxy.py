@@ -24,10 +24,10 @@ from realtime.testing.cassettes.format import read_cassette
 from realtime.testing.cassettes.proxy import record_proxy
 from realtime.testing.cassettes.replay import recorded_model
 from tests.model.emulator import Emulator
-from tests.model.providers import FAKES, KEY, Fake, Talk
+from tests.model.providers import KEY, OPENAI, WITH_TOOLS, Fake, Talk
 from tests.testing.cassettes import ANSWER, client, run, service
 
-each = pytest.mark.parametrize("fake", FAKES, ids=lambda fake: fake.name)
+each = pytest.mark.parametrize("fake", WITH_TOOLS, ids=lambda fake: fake.name)
 ONE_LINK = WireLimits(attempts=0)
 THEIRS = "sk-of-the-client-0123456789"
 
@@ -108,7 +108,7 @@ async def first_link(made: Talk) -> None:
 
 
 async def test_the_official_sdk_talks_through_the_proxy(tmp_path: Path) -> None:
-    fake = FAKES[0]
+    fake = OPENAI
     async with Emulator() as listening, proxy(fake, listening, tmp_path) as url:
         sdk = AsyncOpenAI(api_key=THEIRS, websocket_base_url=f"{url.replace('http', 'ws')}/v1")
         async with sdk.realtime.connect(model="gpt-realtime") as connection:
@@ -128,7 +128,7 @@ async def test_the_official_sdk_talks_through_the_proxy(tmp_path: Path) -> None:
 
 
 async def test_how_either_side_ends_is_passed_on_and_recorded(tmp_path: Path) -> None:
-    fake = FAKES[0]
+    fake = OPENAI
     async with Emulator() as listening, proxy(fake, listening, tmp_path) as url:
         address = f"{address_at(url)}&api_key={THEIRS}"
         async with connect(address) as socket:
@@ -147,7 +147,7 @@ async def test_how_either_side_ends_is_passed_on_and_recorded(tmp_path: Path) ->
 
 
 async def test_a_provider_that_refuses_is_recorded_and_told(tmp_path: Path) -> None:
-    fake = FAKES[0]
+    fake = OPENAI
     async with Emulator() as listening:
         listening.refuse = (HTTPStatus.UNAUTHORIZED, {})
         async with proxy(fake, listening, tmp_path) as url, connect(address_at(url)) as socket:
@@ -159,7 +159,7 @@ async def test_a_provider_that_refuses_is_recorded_and_told(tmp_path: Path) -> N
 
 
 async def test_pages_of_other_sites_are_refused(tmp_path: Path) -> None:
-    fake = FAKES[0]
+    fake = OPENAI
     async with Emulator() as listening, proxy(fake, listening, tmp_path) as url:
         address = address_at(url)
         with pytest.raises(InvalidStatus) as refused:
@@ -177,7 +177,7 @@ async def test_without_a_key_it_does_not_begin(tmp_path: Path, monkeypatch: pyte
 
 
 async def test_binary_and_broken_frames_are_kept_as_they_came(tmp_path: Path) -> None:
-    fake = FAKES[0]
+    fake = OPENAI
     said: list[str | bytes] = [
         "{broken",
         b"\xff\x00\xfe",
@@ -203,7 +203,7 @@ async def test_binary_and_broken_frames_are_kept_as_they_came(tmp_path: Path) ->
 
 
 async def test_g711_is_kept_as_it_came(tmp_path: Path) -> None:
-    fake, law = FAKES[0], bytes(range(256))
+    fake, law = OPENAI, bytes(range(256))
     formats = {"input": {"format": {"type": "audio/pcmu"}}, "output": {"format": {"type": "audio/pcmu"}}}
     append = {"type": "input_audio_buffer.append", "audio": pybase64.b64encode_as_string(law)}
     async with (
