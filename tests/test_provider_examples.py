@@ -1,4 +1,4 @@
-"""The example of each provider runs as it is printed, in its own process, against our front of that protocol."""
+"""The example of each provider runs as it is printed, in its own process, against our endpoint of that protocol."""
 
 from __future__ import annotations
 

@@ -18,14 +18,17 @@ from realtime.audio.far_end import FarEnd
 from realtime.audio.playback import AHEAD_MS, EstimatedPlayback, PlaybackClock
 from realtime.audio.resample import Resampler
 from realtime.audio.unplayed import Chunk, UnplayedAudio
-from realtime.call.pacer import MAX_AUDIO_BYTES, MIXED_AHEAD_MS, Pacer
+from realtime.call.pacer import MIXED_AHEAD_MS, Pacer
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat
 from realtime.runtime import Runtime
 
 logger = logging.getLogger(__name__)
 
+MAX_AUDIO_BYTES = 4_000_000
+"""Speech that may wait for a client that does not read: 83 s at 24 kHz."""
 MAX_CONTROL_EVENTS = 10_000
+"""Events that may wait for such a client, speech included."""
 
 Frame = Any
 """What a sink takes: text or bytes for a socket, events for a queue."""

@@ -13,8 +13,6 @@ from realtime.audio.mix import FRAME_MS, MEETS_MS, Mixer
 from realtime.audio.playback import PlayoutBuffer
 from realtime.event import server as s
 
-MAX_AUDIO_BYTES = 4_000_000
-"""Speech that may wait for a client that does not read: 83 s at 24 kHz."""
 MAX_PACED_BYTES = 30_000_000
 """Speech that may wait for its time: 10 min at 24 kHz. A model may say a long answer in one burst."""
 MIXED_AHEAD_MS = 120

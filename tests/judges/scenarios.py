@@ -1,7 +1,7 @@
 """What every foreign client goes through, whichever protocol it speaks and whichever model is behind: one table.
 
 A client is seen through `Judged`, which says what a program that uses its SDK does and learns. A scenario never names
-an SDK, a protocol or a model, so one table serves each pair of a front and a model.
+an SDK, a protocol or a model, so one table serves each pair of an endpoint and a model.
 """
 
 from __future__ import annotations

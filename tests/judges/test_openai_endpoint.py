@@ -41,7 +41,7 @@ async def test_a_foreign_client_holds_a_conversation_with_the_scripted_model(sce
 
 
 class TestLocalModel:
-    """The embedded model behind the front; its executor lives as long as the process."""
+    """The embedded model behind the endpoint; its executor lives as long as the process."""
 
     @pytest.fixture
     def no_leaks(self) -> None:
