@@ -83,7 +83,7 @@ class Controller:
         self.user_turns = UserTurns(context, self._replay)
         self._items = ClientItems(context, self.user_turns)
         self._reply_items = ReplyItems(context)
-        self.interruptions = Interruptions(context, self._reply_items, self._newest_audio, recognise)
+        self.interruptions = Interruptions(context, self._reply_items, recognise)
         self.responses = Responses(context, tools, self.ledger, self._reply_items)
 
     def configure(self, config: SessionConfig, authority: TurnAuthority, interruption: InterruptionMode) -> None:
@@ -216,6 +216,7 @@ class Controller:
                     piece_id = self._runtime.new_id("item")
                     if self.interruptions.begin(piece_id, one.start_ms, one.start_ms):
                         self.input.hold(True)
+                        self._weigh()
                         continue
                     self._speech_started(piece_id, one.start_ms)
                     self._say_audio(self.input.open_gate())
@@ -236,7 +237,7 @@ class Controller:
 
     def _weigh(self) -> None:
         """Act on what a voice over the reply turns out to mean."""
-        match self.interruptions.weigh(self.input.position_ms, self._weigh):
+        match self.interruptions.weigh(self.input.position_ms, self._newest_audio, self._weigh):
             case Verdict.CONFIRM:
                 self._take_floor(self.interruptions.take())
             case Verdict.DISMISS:
@@ -445,9 +446,11 @@ class Controller:
             self.user_turns.remember(stretch.turn, event.item_id)
             return
         start_ms = event.audio_start_ms + self.input.skipped_ms
-        if not self.interruptions.begin(event.item_id, start_ms, event.audio_start_ms):
-            self._speech_started(event.item_id, start_ms)
-            self._replay.started(self.user_turns.turn_of(event.item_id), event.item_id, event.audio_start_ms)
+        if self.interruptions.begin(event.item_id, start_ms, event.audio_start_ms):
+            self._weigh()
+            return
+        self._speech_started(event.item_id, start_ms)
+        self._replay.started(self.user_turns.turn_of(event.item_id), event.item_id, event.audio_start_ms)
 
     def _tell_end(self, end_ms: int) -> None:
         turn = self.user_turns.current
@@ -455,7 +458,7 @@ class Controller:
         self._emit(s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=end_ms, **self._context.who))
 
     def _speech_stopped(self, end_ms: int) -> None:
-        self.interruptions.learn(self.input.position_ms - self._speech_start_ms)
+        self.interruptions.learn(self.input.position_ms - self._speech_start_ms, self._newest_audio)
         self._tell_end(end_ms)
         self._signal(Signal.SPEECH_STOPPED)
 
@@ -466,10 +469,10 @@ class Controller:
         self._drop_voice("link_lost")
         messages = self._replay.replay()
         self.user_turns.commits = self._replay.commits
-        by_itself = self.turn.responder == "provider" and self._auto_response and self.turn.creates
+        responds = self.turn.authority == "provider" and self._auto_response and self.turn.creates
         self._lose_responses(
-            owed=by_itself and self.turn.state is State.THINKING,
-            n_coming=self._replay.n_whole if by_itself else 0,
+            owed=responds and self.turn.provider_responds and self.turn.state is State.THINKING,
+            n_coming=self._replay.n_whole if responds else 0,
         )
         for message in messages:
             self._send(message)
@@ -519,9 +522,13 @@ class Controller:
                 | m.ModelInputTranscriptionFailedEvent()
             ) if self.interruptions.is_dismissed(event.item_id):
                 self._forget_piece(event)
-            case m.ModelInputDoneEvent():
-                if self.turn.authority == "provider" and self._replay.stopped(event.item_id, event.audio_end_ms):
+            case m.ModelInputDoneEvent() if self.turn.authority == "provider":
+                if self._replay.stopped(event.item_id, event.audio_end_ms):
                     self._speech_stopped(event.audio_end_ms + self.input.skipped_ms)
+                elif not self.turn.provider_responds:
+                    self.responses.turn_repeated()
+            case m.ModelInputDoneEvent():
+                pass
             case m.ModelInputCommittedEvent():
                 if self.turn.authority == "provider":
                     # Otherwise the server said where it ends, and the next one may have begun.

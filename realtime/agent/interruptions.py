@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from realtime.agent.context import Context
-from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice
+from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice, silent_ms
 from realtime.agent.reply_items import ReplyItems
 from realtime.event import model as m
 from realtime.event import server as s
@@ -27,6 +27,8 @@ InputEvent = (
     | m.ModelInputTranscriptionDoneEvent
     | m.ModelInputTranscriptionFailedEvent
 )
+Clip = Callable[[int], bytes]
+"""Returns the newest audio of the user: this many ms at the model's rate."""
 MARGIN_MS = 250
 """Audio before the onset that recognition gets: weak first consonants."""
 LEVEL_MS = 1_500
@@ -39,18 +41,12 @@ TURN_LEVEL_MS = 3_000
 
 
 class Interruptions:
-    """Decides about voices over replies. The controller asks, and acts on a confirmed one.
+    """Decides about voices over replies. The controller asks, and acts on a confirmed one."""
 
-    `clip` returns the newest audio of the user, this many ms at the model's rate.
-    """
-
-    def __init__(
-        self, context: Context, items: ReplyItems, clip: Callable[[int], bytes], recognise: Recognise | None
-    ) -> None:
+    def __init__(self, context: Context, items: ReplyItems, recognise: Recognise | None) -> None:
         self._context = context
         self._ears = context.ears
         self._items = items
-        self._clip = clip
         self._rate_hz = context.profile.input_rate_hz
         self._recognise = recognise
         self._usual = UsualVoice()
@@ -141,7 +137,7 @@ class Interruptions:
         self._weighed_ms = position_ms
         return True
 
-    def weigh(self, position_ms: int, weigh_later: Callable[[], None]) -> Verdict:
+    def weigh(self, position_ms: int, clip: Clip, weigh_later: Callable[[], None]) -> Verdict:
         """Judge the current voice; `weigh_later` is called once when more of its words are known.
 
         CONFIRM: call `take` and act. DISMISS: call `drop`. HOLD: it is undecided, or dismissed and not over.
@@ -152,19 +148,20 @@ class Interruptions:
         if settings is None:
             return self._confirm(overlap, "settings", position_ms)
         if overlap.look_is_due(position_ms) and self._recognise is not None:
-            self._look(self._recognise, overlap, position_ms, weigh_later)
+            self._look(self._recognise, overlap, position_ms, clip, weigh_later)
             if self.current is not overlap:
                 return Verdict.HOLD
         far_end = self._ears.far_end()
         if far_end is not None:
-            overlap.measure_echo(position_ms, self._clip, far_end, self._rate_hz)
-        level_ms = min(LEVEL_MS, position_ms - overlap.start_ms)
+            overlap.measure_echo(position_ms, clip, far_end, self._rate_hz)
+        newest = clip(min(LEVEL_MS, position_ms - overlap.start_ms))
         transcript_expected = self.transcribes and not overlap.has_transcript
         played = self._played(overlap)
         judgement = overlap.judge(
             settings,
             position_ms,
-            relative_db=self._usual.relative_db(self._clip(level_ms), self._rate_hz),
+            silent_ms=silent_ms(newest, self._rate_hz),
+            relative_db=self._usual.relative_db(newest, self._rate_hz),
             played=tokens_of(played),
             is_answer_expected=played.rstrip().endswith(("?", "？")),
             transcript_expected=transcript_expected,
@@ -197,11 +194,13 @@ class Interruptions:
         self._dismissed = [*self._dismissed, overlap.piece_id][-KEPT_DISMISSED:]
         return overlap
 
-    def learn(self, length_ms: int) -> None:
+    def learn(self, length_ms: int, clip: Clip) -> None:
         """The newest audio, of this length, is a turn of the user."""
-        self._usual.learn(self._clip(min(length_ms, TURN_LEVEL_MS)), self._rate_hz)
+        self._usual.learn(clip(min(length_ms, TURN_LEVEL_MS)), self._rate_hz)
 
-    def _look(self, recognise: Recognise, overlap: Overlap, position_ms: int, weigh_later: Callable[[], None]) -> None:
+    def _look(
+        self, recognise: Recognise, overlap: Overlap, position_ms: int, clip: Clip, weigh_later: Callable[[], None]
+    ) -> None:
         covers_ms = overlap.look(position_ms)
         length_ms = min(position_ms - overlap.start_ms + MARGIN_MS, LONGEST_LOOK_MS)
 
@@ -210,7 +209,7 @@ class Interruptions:
             if self.current is overlap:
                 weigh_later()
 
-        recognise(self._clip(length_ms), self._rate_hz, understood)
+        recognise(clip(length_ms), self._rate_hz, understood)
 
     def _confirm(self, overlap: Overlap, reason: str, position_ms: int) -> Verdict:
         self._tell("confirmed", reason, position_ms)

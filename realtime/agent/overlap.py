@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from realtime.audio import echo
 from realtime.audio.far_end import FarEnd
@@ -38,18 +39,37 @@ TRANSCRIPT_WAIT_MS = 3_000
 _FRAME_MS = 20
 _LEVEL_SHARE = 0.9
 """The share of frames below the level of a voice."""
+_CONTRAST_DB = 12.0
+"""A voice is this much louder than the silence behind it."""
 _LEARN = 0.3
 
 
 def level_db(pcm: bytes, rate_hz: int) -> float | None:
     """Return the level of a voice in dB below full scale; None for less than 40 ms of sound."""
+    level = np.sort(_levels_db(pcm, rate_hz))
+    return float(level[int(len(level) * _LEVEL_SHARE)]) if len(level) >= 2 else None
+
+
+def silent_ms(pcm: bytes, rate_hz: int) -> int:
+    """Return how long the end of a clip is silent; 0 where that cannot be told."""
+    level = _levels_db(pcm, rate_hz)
+    if len(level) < 2:
+        return 0
+    ranked = np.sort(level)
+    floor_db, loud_db = ranked[len(ranked) // 10], ranked[int(len(ranked) * _LEVEL_SHARE)]
+    if loud_db - floor_db < _CONTRAST_DB:
+        return 0
+    last = int(np.flatnonzero(level >= (floor_db + loud_db) / 2)[-1])
+    return (len(level) - 1 - last) * _FRAME_MS
+
+
+def _levels_db(pcm: bytes, rate_hz: int) -> npt.NDArray[np.float32]:
+    """Return the level of each frame, in dB below full scale."""
     length = rate_hz * _FRAME_MS // 1000
     samples = np.frombuffer(pcm, "<i2", len(pcm) // 2).astype(np.float32)
     frames = samples[: len(samples) // length * length].reshape(-1, length)
-    if len(frames) < 2:
-        return None
-    power = np.sort(np.einsum("ij,ij->i", frames, frames) / length)
-    return float(10 * np.log10(power[int(len(power) * _LEVEL_SHARE)] / 32768.0**2 + 1e-12))
+    power = np.einsum("ij,ij->i", frames, frames) / length
+    return np.asarray(10 * np.log10(power / 32768.0**2 + 1e-12), np.float32)
 
 
 class UsualVoice:
@@ -157,6 +177,7 @@ class Overlap:
         settings: Interruption,
         position_ms: int,
         *,
+        silent_ms: int,
         relative_db: float | None,
         played: Sequence[str],
         is_answer_expected: bool,
@@ -166,7 +187,7 @@ class Overlap:
         ended = self.end_ms is not None
         return settings.judge(
             Evidence(
-                voiced_ms=self.voiced_ms(position_ms),
+                voiced_ms=self.voiced_ms(position_ms) - (0 if ended else silent_ms),
                 ended=ended,
                 words=self.words,
                 words_expected=self.words_expected or (ended and transcript_expected),

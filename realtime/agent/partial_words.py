@@ -12,6 +12,11 @@ CONTEXT = "Mm-hmm. Uh-huh. Hmm. Yeah. Mm. Okay. Stop."
 """Makes Whisper write hums as hums: without it "mm-hmm" becomes "Mama." or "I make him"."""
 
 
+def no_words(pcm: bytes, rate_hz: int, then: Callable[[str | None], None]) -> None:
+    """Recognise nothing: the same with and without a loaded recogniser."""
+    then(None)
+
+
 def recognise_words(
     pcm: bytes, rate_hz: int, then: Callable[[str | None], None], *, engine: SpeechEngine | None = None
 ) -> None:

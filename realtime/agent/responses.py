@@ -293,6 +293,11 @@ class Responses:
             self._say_go_on()
             self.request(self._ledger.overrides)
 
+    def turn_repeated(self) -> None:
+        """The model, back after a lost link, has heard a turn again."""
+        if self._ledger.turn_repeated():
+            self.request(self._ledger.overrides)
+
     def _say_go_on(self) -> None:
         if self._items.is_known:
             words = ContentPart(type="text", text=GO_ON)

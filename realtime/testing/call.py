@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from fastapi import FastAPI
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.partial_words import no_words
 from realtime.call.limits import Limits
 from realtime.call.session import Session
 from realtime.event.config import SessionConfig
@@ -264,7 +265,7 @@ class _Stage:
 
     async def _made(self, user: str, config: SessionConfig, call_id: str) -> RealtimeAgent:
         if self.agent is None:
-            made = RealtimeAgent(AGENT, "", self._model_for(AGENT, None))
+            made = RealtimeAgent(AGENT, "", self._model_for(AGENT, None), recognise=no_words)
         else:
             agent = await make_agent_of(self.agent, user=user, config=config, call_id=call_id)
             if not isinstance(agent, RealtimeAgent):

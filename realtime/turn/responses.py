@@ -340,6 +340,11 @@ class Ledger:
         self._is_owed = False
         return True
 
+    def turn_repeated(self) -> bool:
+        """A model that answers when asked has heard a turn again. True: the owed response is to be requested now."""
+        self._n_coming = max(0, self._n_coming - 1)
+        return self.restore_link()
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _settle_unwanted(self, now: float) -> Request | None:

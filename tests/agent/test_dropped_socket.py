@@ -19,7 +19,7 @@ from realtime.call.session import Session as CallSession
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
-from realtime.event.config import SessionConfig
+from realtime.event.config import InterruptionMode, SessionConfig, TurnDetection
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
@@ -54,6 +54,13 @@ class Service(Session):
         self._input = bytearray()
         self._heard_until = 0
         self._answered = 0
+        self._creates = True
+        self._words_owed: list[tuple[str, Json]] = []
+
+    async def update(self, frame: Json) -> None:
+        detection = frame["session"].get("audio", {}).get("input", {}).get("turn_detection") or {}
+        self._creates = detection.get("create_response", True)
+        await super().update(frame)
 
     async def send(self, kind: str, **fields: Any) -> None:
         if kind not in ("session.created", "session.updated"):
@@ -80,6 +87,7 @@ class Service(Session):
                     await self._listen()
                 case "response.create":
                     await self._answer()
+                    await self._say(self._words_owed)
 
     async def _listen(self) -> None:
         """Voice is everything but zeros; a turn is over after enough silence."""
@@ -95,16 +103,24 @@ class Service(Session):
         item_id = f"item_u{self.number}_{self._count}"
         if not self.words_late:
             await self.hear(item_id, start_ms=start_ms, end_ms=end_ms, transcript=words)
-            await self._answer()
+            if self._creates:
+                await self._answer()
             return
         frames: list[tuple[str, Json]] = []
         plain, self.send = self.send, lambda kind, **fields: _keep(frames, kind, fields)  # type: ignore[method-assign]
         await self.hear(item_id, start_ms=start_ms, end_ms=end_ms, transcript=words)
         self.send = plain  # type: ignore[method-assign]
-        for kind, fields in frames[:5]:
-            await self.send(kind, **fields)
-        await self._answer()
-        for kind, fields in frames[5:]:
+        self._words_owed = frames[5:]
+        await self._say(frames[:5])
+        if self._creates:
+            await self._answer()
+        if self._creates or self.number > 1:
+            # What was answered before the drop is not asked for again.
+            await self._say(self._words_owed)
+
+    async def _say(self, frames: list[tuple[str, Json]]) -> None:
+        while frames:
+            kind, fields = frames.pop(0)
             await self.send(kind, **fields)
 
     async def _answer(self) -> None:
@@ -180,7 +196,9 @@ class Log:
 
 
 @asynccontextmanager
-async def talk(provider: Emulator, limits: WireLimits = LIMITS) -> AsyncIterator[tuple[CallSession, Log]]:
+async def talk(
+    provider: Emulator, limits: WireLimits = LIMITS, interruption: InterruptionMode | None = None
+) -> AsyncIterator[tuple[CallSession, Log]]:
     model = OpenAIRealtimeModel(api_key="sk-test", base_url=provider.base_url, limits=limits)
     runtime = Runtime()
     session = CallSession(
@@ -190,7 +208,7 @@ async def talk(provider: Emulator, limits: WireLimits = LIMITS) -> AsyncIterator
     session.attach(view)
     log = Log()
     session.log.subscribe(log.note)
-    await session.start(SessionConfig())
+    await session.start(SessionConfig(turn_detection=TurnDetection(interruption=interruption)))
     try:
         yield session, log
     finally:
@@ -287,9 +305,16 @@ async def test_a_provider_that_drops_again_and_again_is_left_in_the_end() -> Non
 
 @pytest.mark.parametrize("words_late", [False, True], ids=["words first", "words last"])
 @pytest.mark.parametrize("drop_after", range(FRAMES))
-async def test_a_socket_dropped_at_any_frame_costs_no_word_and_doubles_none(drop_after: int, words_late: bool) -> None:
-    """RTA-25: the fake server kills the socket; it is told, dialled again, and the conversation goes on as if not."""
-    async with DroppingEmulator(drop_after, words_late=words_late) as provider, talk(provider) as (session, log):
+@pytest.mark.parametrize("interruption", ["selective", "immediate"])
+async def test_a_socket_dropped_at_any_frame_costs_no_word_and_doubles_none(
+    drop_after: int, words_late: bool, interruption: InterruptionMode
+) -> None:
+    """RTA-25: the fake server kills the socket; it is told, dialled again, and the conversation goes on as if not.
+
+    Where interruptions are immediate, the service creates the responses by itself.
+    """
+    emulator = DroppingEmulator(drop_after, words_late=words_late)
+    async with emulator as provider, talk(provider, interruption=interruption) as (session, log):
         ask(session)
         await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
         await log.until(lambda: said(session) == [("user", QUESTION), ("assistant", ANSWER)])

@@ -22,7 +22,7 @@ from tests.agent.fakes import NO_DETECTOR, PROFILE, WORDS, Call, FakeDetector, c
 pytestmark = pytest.mark.virtual_time
 
 LONG = " ".join(f"word{number}" for number in range(60))
-SERVER = SessionConfig(turn_detection=TurnDetection(authority="server"))
+SERVER = SessionConfig(turn_detection=TurnDetection(authority="server", interruption="immediate"))
 CUTS = (s.ServerAudioFlushEvent, s.AgentItemTruncatedEvent, s.AgentItemDeletedEvent)
 
 

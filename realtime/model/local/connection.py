@@ -88,6 +88,10 @@ class LocalConnection:
         self._recognition = Recognition(engine, parts.recognizer, self._understood)
         self._active: Response | None = None
         self._responses: set[Response] = set()
+        self._turn_is_ending = False
+        """Whether the end of a turn is being reported: its item comes next."""
+        self._asked_at_end: list[ResponseCreate] = []
+        """Requests that wait for that item."""
         self._turn_waits = False
         """Whether a turn ended during a response that speech does not stop; its own response follows that one."""
         self._complained = False
@@ -145,6 +149,8 @@ class LocalConnection:
                 # Not reported: the sender of the result has an item for it.
                 item = Item(id=self._runtime.new_id("item"), type="tool_result", tool_result=result)
                 add_item(self._conversation, item)
+            case ResponseCreate() if self._turn_is_ending:
+                self._asked_at_end.append(message)
             case ResponseCreate(overrides=overrides):
                 self._create_response(overrides or ResponseOverrides(), to_speech=self._speech_is_open)
             case ResponseCancel(response_id=response_id):
@@ -251,8 +257,13 @@ class LocalConnection:
                 self._recognition.drop_guess()
             case Ended(end_ms=end_ms, at_ms=at_ms, pcm=clip):
                 self._turn_ended_ms = at_ms
+                self._turn_is_ending = True
                 self._on_event(m.ModelInputDoneEvent(item_id=self._turn_item_id, audio_end_ms=end_ms))
                 self._take_turn(clip)
+                self._turn_is_ending = False
+                asked, self._asked_at_end = self._asked_at_end, []
+                for message in asked:
+                    self.send(message)
                 if self._wants("create_response"):
                     self._respond_to_turn()
             case _:

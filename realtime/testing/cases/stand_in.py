@@ -58,6 +58,8 @@ from realtime.testing.errors import CaseError
 MS_PER_LETTER = 60
 """Pace of an answer whose length is not given."""
 
+_PROFILE = msgspec.structs.replace(PROFILE, leaves_responses=True)
+
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="do"):
     pass
@@ -158,7 +160,7 @@ class StandInModel(RealtimeModel):
 
     def __init__(self, stand_in: StandIn, folder: Path, file: str = "case.json") -> None:
         self.stand_in = stand_in
-        self._profile = MANUAL_PROFILE if stand_in.turns == "none" else PROFILE
+        self._profile = MANUAL_PROFILE if stand_in.turns == "none" else _PROFILE
         self._heard = deque(stand_in.hears)
         self._began_s: float | None = None
         self._sounds = {said: _sound(said, self._profile.output_rate_hz, folder) for said in _sayings(stand_in)}

@@ -41,7 +41,7 @@ class FakeRecognizer:
         self.texts = list(texts or ["hello there"])
         self.clips_ms: list[int] = []
 
-    def transcribe(self, pcm16_16k: bytes) -> Transcript:
+    def transcribe(self, pcm16_16k: bytes, context: str = "") -> Transcript:
         self.clips_ms.append(len(pcm16_16k) // 32)
         text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
         if text == "!":

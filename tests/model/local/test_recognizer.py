@@ -33,7 +33,7 @@ class TableDecoder:
         self.windows_s: list[int] = []
         self.limits: list[int] = []
 
-    def decode(self, features: Floats, max_tokens: int) -> Decoded:
+    def decode(self, features: Floats, max_tokens: int, context: str = "") -> Decoded:
         self.windows_s.append(features.shape[2] // 100)
         self.limits.append(max_tokens)
         return self.results.pop(0)
