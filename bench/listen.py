@@ -37,11 +37,11 @@ HEADER = ("arm", "stimuli", "R_Y", "L_Y median, p90", "S_BC", "S_VT", "S_ND", "S
 HOW = (
     "Stimuli of fixtures/audio/listening over replies of 9 s, 0.3 to 6 s after their first sound, in calls of five in "
     "virtual time. Each differs by seed in gain (4 dB), pace (10 %) and channel: clean, telephone (mu-law, 8 kHz) or "
-    "noise (15 dB); eight of ten side remarks come from elsewhere (10 dB quieter, 0.3 s of reverberation, another "
-    "voice). Counted as by tau-voice, in ticks of 10 ms of what was played; a stimulus that asks for nothing counts as "
-    "ignored only if the reply plays to its end, an interruption only if it is answered. Held out: wordings and voices "
-    "that no setting was chosen by. Recognition is looked up by hash of sound and context; each run gives the same "
-    "numbers. Control arms: no voice stops a reply, or each one does."
+    "noise (15 dB); eight of ten side remarks come from elsewhere (another voice, always 10 dB quieter, 0.3 s of "
+    "reverberation). Counted as by tau-voice, in ticks of 10 ms of what was played; a stimulus that asks for nothing "
+    "counts as ignored only if the reply plays to its end, an interruption only if it is answered. Held out: wordings "
+    "and voices that no setting was chosen by. Recognition is looked up by hash of sound and context; each run gives "
+    "the same numbers. Control arms: no voice stops a reply, or each one does."
 )
 
 

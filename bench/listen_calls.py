@@ -36,8 +36,8 @@ REPLY = (
 SHORT_REPLY = "All right, as you wish."
 REPLY_MS = 11_000
 """No less than the long reply lasts."""
-ANSWER_MS = 6_000
-"""Time for a reply to an interruption."""
+ANSWER_MS = 3_000
+"""Time for the short reply."""
 PLACES_MS = (300, 2_000, 4_000, 6_000)
 JITTER_MS = 100
 LEAD_MS = 400
@@ -125,8 +125,8 @@ def script_of(stimuli: Sequence[Varied], *, model: ModelName) -> _Script:
         script.asks.add(len(script.steps) + 1)
         place = int.from_bytes(hashlib.sha256(f"place {one.number}".encode()).digest()[:4], "big")
         after_ms = PLACES_MS[place % len(PLACES_MS)] + place // 7 % (2 * JITTER_MS) - JITTER_MS
-        is_answered = one.stimulus.kind == "interruption" and model == "embedded"
-        rest_ms = ANSWER_MS if is_answered else REPLY_MS - after_ms if model == "embedded" else REPLY_MS + ANSWER_MS
+        # The scripted model answers at length whatever stopped it.
+        rest_ms = REPLY_MS + ANSWER_MS - after_ms if model == "embedded" else 2 * REPLY_MS
         script.steps += [
             Speak(pcm=question_pcm(asked.voice), text=asked.text),
             BargeIn(speech=sound, after_ms=after_ms, timeout_ms=10_000),

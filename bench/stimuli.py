@@ -28,6 +28,7 @@ GAIN_DB = 4.0
 PACE = 0.1
 SNR_DB = 15.0
 FAR_DB = -10.0
+"""Level of a voice from elsewhere; its gain does not vary, since 4 dB more would make it a near voice."""
 REVERBERATION_S = 0.3
 FAR_SHARE = 0.8
 """Side remarks that come from elsewhere; the others are spoken by the user, or as near."""
@@ -139,8 +140,8 @@ def _varied(stimulus: Stimulus, number: int) -> Varied:
         voices.remove(voice)
     if is_other or not voice:
         voice = str(chance.choice(voices))
-    gain_db, pace = chance.uniform(-GAIN_DB, GAIN_DB), chance.uniform(1 - PACE, 1 + PACE)
-    return Varied(stimulus, channel, number, float(gain_db), float(pace), voice)
+    gain_db = 0.0 if is_other else float(chance.uniform(-GAIN_DB, GAIN_DB))
+    return Varied(stimulus, channel, number, gain_db, float(chance.uniform(1 - PACE, 1 + PACE)), voice)
 
 
 def _chance(name: str, number: int) -> np.random.Generator:
