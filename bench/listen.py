@@ -35,7 +35,7 @@ WORKERS = 2
 FREQUENT = 10
 HEADER = ("arm", "stimuli", "R_Y", "L_Y median, p90", "S_BC", "S_VT", "S_ND", "S_ND far", "noises", "false ends")
 HOW = (
-    "Stimuli of fixtures/audio/listening over replies of 9 s, 0.3 to 6 s after their first sound, in calls of five in "
+    "Stimuli of fixtures/audio/listening over replies of 10 s, 0.3 to 6 s after their first sound, in calls of five in "
     "virtual time. Each differs by seed in gain (4 dB), pace (10 %) and channel: clean, telephone (mu-law, 8 kHz) or "
     "noise (15 dB); eight of ten side remarks come from elsewhere (another voice, always 10 dB quieter, 0.3 s of "
     "reverberation). Counted as by tau-voice, in ticks of 10 ms of what was played; a stimulus that asks for nothing "

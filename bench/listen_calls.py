@@ -113,24 +113,24 @@ def grouped(stimuli: Sequence[Varied]) -> list[tuple[Varied, ...]]:
 def script_of(stimuli: Sequence[Varied], *, model: ModelName) -> _Script:
     """Return a user who asks, and is overheard during the reply, once for each stimulus."""
     script = _Script()
+    # The scripted model answers at length whatever it hears.
+    answer_ms = ANSWER_MS if model == "embedded" else 2 * REPLY_MS
     for one in stimuli:
         script.steps.append(Silence(LEAD_MS))
         sound = Speak(pcm=one.pcm(), text=one.stimulus.text or None)
         if one.stimulus.kind == "hold":
             script.spoken.append(one)
-            script.steps += [sound, Silence(ANSWER_MS)]
+            script.steps += [sound, Silence(answer_ms)]
             continue
         asked = question(one.user_voice)
         script.spoken += [None, one]
         script.asks.add(len(script.steps) + 1)
         place = int.from_bytes(hashlib.sha256(f"place {one.number}".encode()).digest()[:4], "big")
         after_ms = PLACES_MS[place % len(PLACES_MS)] + place // 7 % (2 * JITTER_MS) - JITTER_MS
-        # The scripted model answers at length whatever stopped it.
-        rest_ms = REPLY_MS + ANSWER_MS - after_ms if model == "embedded" else 2 * REPLY_MS
         script.steps += [
             Speak(pcm=question_pcm(asked.voice), text=asked.text),
             BargeIn(speech=sound, after_ms=after_ms, timeout_ms=10_000),
-            Silence(rest_ms),
+            Silence(REPLY_MS - after_ms + answer_ms),
         ]
     return script
 
