@@ -216,7 +216,8 @@ class AgentRun:
             if silence_ms != silence_ms_of(settled.detection):
                 controller.input.wait_for(silence_ms)
         controller.configure(settings.config, settings.authority, settings.interruption)
-        connection.send(SessionUpdate(settings.for_model(self.name)))
+        if change != SessionConfig(audio=change.audio):  # the microphone is no matter of the model
+            connection.send(SessionUpdate(settings.for_model(self.name)))
         if change.tools:
             self._tell_what_is_left_out()
         return settings.config

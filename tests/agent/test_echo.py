@@ -15,6 +15,7 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import AudioSettings, SessionConfig, TurnDetection
+from realtime.model import base
 from tests.agent.fakes import NO_DETECTOR, Call, FakeDetector, call
 from tests.audio.rooms import RATE_HZ, Samples, agent_speech, echo_of, level_db, noise, pcm, voiced
 
@@ -104,3 +105,12 @@ async def test_a_user_without_an_echo_interrupts() -> None:
     voice = np.resize(voiced("barge_in.wav"), 2 * RATE_HZ)
     microphone[RATE_HZ : RATE_HZ + len(voice)] += voice
     assert await talk(microphone, STARTED) == [("possible", ""), ("confirmed", "speech")]
+
+
+async def test_a_report_about_the_microphone_does_not_reach_the_model() -> None:
+    async with call() as made:
+        made.receive(c.ClientSessionUpdateEvent(config={"audio": {"cancels_echo": False}}))
+        assert made.link.got(base.SessionUpdate) == []
+        made.receive(c.ClientSessionUpdateEvent(config={"audio": {"cancels_echo": True}, "voice": None}))
+        assert made.link.got(base.SessionUpdate) == []
+        assert len(made.of(s.ServerSessionUpdatedEvent)) == 2

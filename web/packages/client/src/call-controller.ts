@@ -68,6 +68,7 @@ export interface CallParts<State> extends Pick<CallOptions<State>, "projection" 
   output: VoiceOutput;
   voices: LiveVoices | undefined;
   captureUrl: string;
+  cancelEcho?: boolean;
 }
 
 export class CallController<State> extends Emitter<CallControllerEvents> {
@@ -77,6 +78,7 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
   readonly voices: VoicesOutput | undefined;
   readonly #projection: Projection<State>;
   readonly #captureUrl: string;
+  readonly #cancelEcho: boolean;
   readonly #rewind: Rewind<State>;
   #state: State;
   #attempt = 0;
@@ -104,16 +106,19 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
           input_audio_format: { type: "audio/pcm", rate: INPUT_RATE_HZ },
           output_audio_format: { type: "audio/pcm", rate: OUTPUT_RATE_HZ },
         });
-    return new CallController({ ...options, client, output, voices, captureUrl: worklets.capture });
+    // A microphone whose echo the server removes has to come as it is.
+    const cancelEcho = (settings?.audio?.echo_cancellation ?? "client") === "client";
+    return new CallController({ ...options, client, output, voices, captureUrl: worklets.capture, cancelEcho });
   }
 
-  constructor({ client, output, voices, captureUrl, projection, state, silent }: CallParts<State>) {
+  constructor({ client, output, voices, captureUrl, cancelEcho, projection, state, silent }: CallParts<State>) {
     super();
     this.client = client;
     this.output = output;
     this.voices = voices?.output;
     this.#projection = projection;
     this.#captureUrl = captureUrl;
+    this.#cancelEcho = cancelEcho ?? true;
     this.#rewind = new Rewind(projection.empty);
     this.#state = state ?? projection.empty;
     this.#silent = silent ?? false;
@@ -198,9 +203,10 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
   async #startMicrophone(): Promise<void> {
     await this.#settled;
     if (this.#microphone || this.#isOver) return;
-    const microphone = await Microphone.create(this.#captureUrl, INPUT_RATE_HZ);
+    const microphone = await Microphone.create(this.#captureUrl, INPUT_RATE_HZ, this.#cancelEcho);
     if (this.#isOver) return microphone.close();
     this.#microphone = microphone;
+    this.#reportEchoCancellation(microphone.cancelsEcho);
     microphone.on("frame", ({ pcm, rms }) => {
       this.#microphoneSamples += pcm.length;
       this.client.sendAudio(pcm);
@@ -211,6 +217,12 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
       this.emit("microphoneLost", undefined);
     });
     this.#changed();
+  }
+
+  /** What a browser is asked for and what it does differ: the server knows which clients may hear themselves. */
+  #reportEchoCancellation(cancelsEcho: boolean | null): void {
+    if (cancelsEcho === null) return;
+    this.client.send({ type: "client_session_update", config: { audio: { cancels_echo: cancelsEcho } } });
   }
 
   /** Sends a typed turn, as soon as the other side is ready. */

@@ -9,7 +9,7 @@ import { retryDelayMs } from "./backoff.ts";
 import { Emitter } from "./emitter.ts";
 import { type AudioFrame, decodeAudioFrame } from "./frames.ts";
 import { Line } from "./line.ts";
-import { type AgentErrorEvent, type ClientEvent, type ServerEvent, isServerEvent } from "./protocol.generated.ts";
+import { type AgentErrorEvent, type AudioSettings, type ClientEvent, type ServerEvent, isServerEvent } from "./protocol.generated.ts";
 import { type Played, type Outgoing, ReplayBuffer } from "./replay-buffer.ts";
 
 const KEEP_SPEECH_S = 10;
@@ -88,6 +88,7 @@ export interface SessionSettings {
   model_provider?: string;
   /** Consent to keep the sound of the call. */
   recording?: boolean;
+  audio?: AudioSettings;
   output_modalities?: ("text" | "audio")[];
   /** Rates in Hz. */
   input_audio_format: { type: "audio/pcm"; rate: number };

@@ -30,13 +30,13 @@ export class Microphone extends Emitter<MicrophoneEvents> {
   readonly #node: AudioWorkletNode;
 
   /** Asks for the microphone. Throws MicrophoneError and releases everything then. */
-  static async create(workletUrl: string, rateHz: number): Promise<Microphone> {
+  static async create(workletUrl: string, rateHz: number, cancelEcho = true): Promise<Microphone> {
     if (!window.isSecureContext || !navigator.mediaDevices) throw new MicrophoneError("insecure");
     const open: { context?: AudioContext; stream?: MediaStream } = {};
     try {
       // Everything slow comes before the microphone opens, so that no first word is lost.
       open.context = await loadContext(new AudioContext({ sampleRate: rateHz }), workletUrl);
-      open.stream = await openStream();
+      open.stream = await openStream(cancelEcho);
       let source: MediaStreamAudioSourceNode;
       try {
         source = open.context.createMediaStreamSource(open.stream);
@@ -72,6 +72,13 @@ export class Microphone extends Emitter<MicrophoneEvents> {
     for (const track of stream.getAudioTracks()) track.onended = () => this.emit("lost", undefined);
   }
 
+  /** Whether the browser really removes the agent's voice; null where it does not say. */
+  get cancelsEcho(): boolean | null {
+    const setting: unknown = this.#stream.getAudioTracks()[0]?.getSettings().echoCancellation;
+    // Newer browsers name what they remove ("all", "remote-only").
+    return setting === undefined ? null : setting !== false;
+  }
+
   get muted(): boolean {
     return this.#stream.getAudioTracks().every((track) => !track.enabled);
   }
@@ -93,10 +100,10 @@ export class Microphone extends Emitter<MicrophoneEvents> {
   }
 }
 
-async function openStream(): Promise<MediaStream> {
+async function openStream(cancelEcho: boolean): Promise<MediaStream> {
   try {
     return await navigator.mediaDevices.getUserMedia({
-      audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true },
+      audio: { channelCount: 1, echoCancellation: cancelEcho, noiseSuppression: true, autoGainControl: true },
     });
   } catch (error) {
     throw new MicrophoneError(problemOf(error), error);

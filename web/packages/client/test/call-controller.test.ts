@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { CallController, type LocalSignal, type Projection } from "../src/call-controller.ts";
 import { RealtimeClient } from "../src/client.ts";
+import { Microphone } from "../src/microphone.ts";
 import type { ServerEvent } from "../src/protocol.generated.ts";
 import { SilentOutput } from "../src/voice-output.ts";
 import { event } from "../../../test/events.ts";
@@ -129,4 +130,20 @@ test("a microphone that is asked for after the end is not opened", async () => {
   FakeSocket.last.lose(1000);
   await call.startMicrophone();
   expect(call.hasMicrophone).toBe(false);
+});
+
+test.each([
+  [true, [{ audio: { cancels_echo: true } }]],
+  [false, [{ audio: { cancels_echo: false } }]],
+  [null, []],
+])("the server is told whether the browser cancels echoes: %s", async (cancelsEcho, reports) => {
+  const microphone = { cancelsEcho, on: () => undefined, close: () => Promise.resolve() } as unknown as Microphone;
+  const create = vi.spyOn(Microphone, "create").mockResolvedValue(microphone);
+  const { call } = opened();
+  FakeSocket.last.say(event("agent_ready", { seq: 1 }));
+  const send = vi.spyOn(call.client, "send");
+  await call.startMicrophone();
+  expect(create.mock.calls[0]?.[2]).toBe(true);
+  expect(send.mock.calls.map(([sent]) => (sent as { config?: unknown }).config)).toEqual(reports);
+  create.mockRestore();
 });
