@@ -1,0 +1,116 @@
+"""Decide how long a silence may be before the turn is over. Pure; time is counted in the speaker's audio.
+
+In each pause evidence arrives: how complete the voice sounds, the words so far. `Endpointing.wait_ms` weighs what is
+known at the time: without evidence it is the configured silence, so this is never worse than a timer. How the constants
+were fitted, and the curve of cut turns against latency: `python -m bench endpointing`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from realtime.event.config import Expectation
+from realtime.turn.words_so_far import Tail, tail_of
+
+CAP_MS = 2_000
+"""The longest wait, unless a longer silence is configured."""
+FLOOR_MS = 300
+"""The shortest wait, unless a shorter silence is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How evidence changes the wait: factors of the configured silence."""
+
+    hanging: float = 2.0
+    """The words cannot end here."""
+    digits: float = 1.6
+    """The words end inside a dictated number."""
+    incomplete: float = 3.0
+    """The voice sounds unfinished for certain; falls to 1 at `likely`."""
+    likely: float = 0.5
+    """The completeness from which the voice counts as finished."""
+    short_answer: float = 0.6
+    """A whole answer of one or two words that also sounds finished."""
+    certain: float = 0.9
+    """The completeness at which a voice counts as finished for certain."""
+    dictated: float = 3.0
+    """Digits or letters are expected: speakers group them and pause between the groups."""
+    own_pauses: float = 1.2
+    """Times this speaker's long pauses."""
+    own_limit: float = 1.6
+    """The most that the speaker's own pauses lengthen the silence."""
+
+
+FITTED = Weights()
+_PAUSES_KEPT = 20
+_PAUSES_NEEDED = 2
+_LONG_PAUSE = 0.9
+_SHORT_VOICE_MS = 800
+"""A voice that lasts no longer may be a "yes" or "no" whose words are unknown."""
+
+
+class Endpointing:
+    """How long to wait in the pauses of one speaker."""
+
+    def __init__(self, silence_ms: int, expect: Expectation | None = None, weights: Weights = FITTED) -> None:
+        self._weights = weights
+        self._pauses_ms: deque[int] = deque(maxlen=_PAUSES_KEPT)
+        self.configure(silence_ms, expect)
+        self.completeness: float | None = None
+        """Probability that the voice before this pause is a whole turn; None: unknown."""
+        self._tail: Tail | None = None
+
+    def configure(self, silence_ms: int, expect: Expectation | None) -> None:
+        """Take new settings: the silence that ends a turn without evidence, and the answer that is expected."""
+        self._silence_ms = silence_ms
+        self._expect = expect
+
+    def begin_pause(self) -> None:
+        """Forget the evidence about the pause before."""
+        self.completeness = self._tail = None
+
+    def take_words(self, words: str) -> None:
+        """Take the words of the turn so far."""
+        self._tail = tail_of(words)
+
+    def learn(self, pause_ms: int) -> None:
+        """Take the length of a pause after which the speaker went on."""
+        self._pauses_ms.append(pause_ms)
+
+    def wait_ms(self, voiced_ms: int) -> int:
+        """Return the silence that ends a turn of this length, given what is known of the current pause."""
+        silence_ms = self._silence_ms
+        wait_ms = self._base_ms() * self._audio_factor() * self._words_factor(voiced_ms)
+        return round(min(max(wait_ms, min(FLOOR_MS, silence_ms)), max(CAP_MS, silence_ms)))
+
+    def _base_ms(self) -> float:
+        weights, pauses_ms = self._weights, sorted(self._pauses_ms)
+        if len(pauses_ms) < _PAUSES_NEEDED:
+            return self._silence_ms
+        long_ms = pauses_ms[int(len(pauses_ms) * _LONG_PAUSE)]
+        return max(self._silence_ms, min(weights.own_pauses * long_ms, weights.own_limit * self._silence_ms))
+
+    def _audio_factor(self) -> float:
+        weights, completeness = self._weights, self.completeness
+        if completeness is None or completeness >= weights.likely:
+            return 1.0
+        return weights.incomplete - (weights.incomplete - 1.0) * completeness / weights.likely
+
+    def _words_factor(self, voiced_ms: int) -> float:
+        weights, tail, expect = self._weights, self._tail, self._expect
+        is_certain = self.completeness is not None and self.completeness >= weights.certain
+        if expect in ("digits", "spelling"):
+            return weights.dictated
+        if expect == "yes_no" and (tail == "short_answer" or (tail is None and voiced_ms <= _SHORT_VOICE_MS)):
+            return weights.short_answer
+        match tail:
+            case "hanging":
+                return weights.hanging
+            case "digits":
+                return weights.digits
+            case "short_answer" if is_certain:
+                return weights.short_answer
+            case _:
+                return 1.0
