@@ -9,6 +9,7 @@ from realtime.agent.input import Detector
 from realtime.audio.endpoint import SILENCE_MS, Endpoint, EndpointConfig
 from realtime.errors import UsageError
 from realtime.event.config import TurnDetection
+from realtime.turn.endpointing import Endpointing
 
 VAD_UNAVAILABLE = "vad_unavailable"
 """Error code where the voice detector is not installed."""
@@ -32,8 +33,8 @@ def silero_detector(wanted: TurnDetection) -> Detector:
     """Make the server's detector. Raises UsageError where its parts are not installed."""
     from realtime.audio.vad import VadUnavailable, shared_silero
 
-    config = EndpointConfig(keep_audio=False, silence_ms=silence_ms_of(wanted))
+    config = EndpointConfig(keep_audio=False, silence_ms=silence_ms_of(wanted), expect=wanted.expect)
     try:
-        return Endpoint(shared_silero().stream(), config)
+        return Endpoint(shared_silero().stream(), config, Endpointing(config.silence_ms, config.expect))
     except VadUnavailable as error:
         raise UsageError(str(error), code=VAD_UNAVAILABLE) from error

@@ -10,6 +10,7 @@ from realtime.audio.pcm import PcmCarry
 from realtime.audio.resample import Resampler
 from realtime.errors import ClientError
 from realtime.event import client as c
+from realtime.event.config import Expectation
 
 DETECTOR_RATE_HZ = 16_000
 MAX_GAP_MS = 10_000
@@ -61,8 +62,8 @@ class Detector(Protocol):
         """End the open turn: no more audio comes for now."""
         ...
 
-    def wait_for(self, silence_ms: int) -> None:
-        """End turns after this much silence from now on; at least 1 ms."""
+    def wait_for(self, silence_ms: int, expect: Expectation | None = None) -> None:
+        """End turns after this much silence (at least 1 ms) from now on; `expect` is the kind of answer."""
         ...
 
 
@@ -168,10 +169,10 @@ class AudioInput:
             case SpeechResumed():
                 return found
 
-    def wait_for(self, silence_ms: int) -> None:
-        """End turns after this much silence from now on."""
+    def wait_for(self, silence_ms: int, expect: Expectation | None = None) -> None:
+        """See `Detector.wait_for`."""
         if self._detector is not None:
-            self._detector.wait_for(silence_ms)
+            self._detector.wait_for(silence_ms, expect)
 
     def end_turn(self) -> None:
         """End the turn without the detector: a voice that goes on begins a new one."""

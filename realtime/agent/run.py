@@ -212,9 +212,10 @@ class AgentRun:
                 settings.config = settled
                 raise ClientError(error.message, code=error.code) from error
         elif detects:
-            silence_ms = silence_ms_of(settings.config.detection)
-            if silence_ms != silence_ms_of(settled.detection):
-                controller.input.wait_for(silence_ms)
+            wanted, before = settings.config.detection, settled.detection
+            silence_ms = silence_ms_of(wanted)
+            if (silence_ms, wanted.expect) != (silence_ms_of(before), before.expect):
+                controller.input.wait_for(silence_ms, wanted.expect)
         controller.configure(settings.config, settings.authority, settings.interruption)
         if change != SessionConfig(audio=change.audio):  # the microphone is no matter of the model
             connection.send(SessionUpdate(settings.for_model(self.name)))

@@ -1,4 +1,6 @@
-"""Endpointing: find the start and end of speech and of turns, by hysteresis over voice activity and a silence timer.
+"""Find the start and end of speech and of turns, by hysteresis over voice activity and the silence behind it.
+
+How long a silence ends a turn is one number, or the decision of a `Patience`.
 
 Positions are ms of audio pushed since the endpoint was made: start of voice without padding, end of voice without the
 silence behind it. Time is counted in audio, not by a clock: a client that stops sending stops the timer, too.
@@ -7,16 +9,19 @@ silence behind it. Time is counted in audio, not by a clock: a client that stops
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from realtime.audio.vad import FRAME_BYTES, FRAME_MS, RATE_HZ, Vad
+from realtime.event.config import Expectation
 
 SILENCE_MS = 500
 _RECENT_FRAMES = 1024 // FRAME_MS
 _HOP_MS = 10
+_HASTY_MS = 800
+"""A voice this soon after a turn's end continues that turn: its speaker has only paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,9 @@ class EndpointConfig:
     min_speech_ms: int = 64
     """Consecutive frames over `threshold` before voice begins: a click lasts for one."""
     silence_ms: int = SILENCE_MS
-    """Silence after which the turn is over."""
+    """Silence after which the turn is over; with a `Patience`, where nothing else is known."""
+    expect: Expectation | None = None
+    """The kind of answer that a `Patience` waits for."""
     speculative_ms: int = 200
     """Silence after which speculative recognition may start."""
     pre_roll_ms: int = 300
@@ -85,6 +92,22 @@ class TurnEnded:
     pcm: bytes = field(repr=False)
 
 
+class Patience(Protocol):
+    """How long a silence may be before the turn of one speaker is over."""
+
+    def configure(self, silence_ms: int, expect: Expectation | None) -> None:
+        """Take new settings."""
+
+    def begin_pause(self) -> None:
+        """A pause has begun: evidence about the one before does not count."""
+
+    def wait_ms(self, voiced_ms: int) -> int:
+        """Return the silence that ends a turn of this length, given what is known now."""
+
+    def learn(self, pause_ms: int) -> None:
+        """The speaker has gone on after a pause of this length."""
+
+
 EndpointEvent: TypeAlias = SpeechStarted | SpeechPaused | SpeechResumed | TurnEnded
 
 
@@ -94,10 +117,11 @@ class Endpoint:
     Events per turn: SpeechStarted, any SpeechPaused and SpeechResumed, TurnEnded.
     """
 
-    def __init__(self, vad: Vad, config: EndpointConfig | None = None) -> None:
+    def __init__(self, vad: Vad, config: EndpointConfig | None = None, patience: Patience | None = None) -> None:
         config = config or EndpointConfig()
         self._vad = vad
         self._config = config
+        self._patience = patience
         self._min_run = -(-config.min_speech_ms // FRAME_MS)
         self._unsure_run = max(self._min_run, -(-config.unsure_ms // FRAME_MS))
         self._pre_roll_frames = -(-config.pre_roll_ms // FRAME_MS)
@@ -115,6 +139,8 @@ class Endpoint:
         self._run_sure = False
         self._start_ms = 0
         self._end_ms = 0
+        self._decided_ms: int | None = None
+        """Where the previous turn was found to be over."""
 
     @property
     def in_turn(self) -> bool:
@@ -157,9 +183,11 @@ class Endpoint:
             self._vad.reset()
         return events
 
-    def wait_for(self, silence_ms: int) -> None:
-        """Set the silence that ends a turn. Raises ValueError unless it is positive."""
-        self._config = replace(self._config, silence_ms=silence_ms)
+    def wait_for(self, silence_ms: int, expect: Expectation | None = None) -> None:
+        """Set the silence that ends a turn, and the expected answer. Raises ValueError unless it is positive."""
+        self._config = replace(self._config, silence_ms=silence_ms, expect=expect)
+        if self._patience is not None:
+            self._patience.configure(silence_ms, expect)
 
     def _judge(self, frame: bytes, probability: float, events: list[EndpointEvent]) -> None:
         config = self._config
@@ -171,6 +199,8 @@ class Endpoint:
             if probability < config.stop_threshold:
                 self._voiced = False
                 self._end_ms = max(self._start_ms, now_ms - _silence_ms(self._recent))
+                if self._patience is not None:
+                    self._patience.begin_pause()
         elif probability < config.threshold:
             self._run = 0
             self._run_sure = False
@@ -188,21 +218,30 @@ class Endpoint:
         elif not self._run:
             # A voice of the last few ms is not detected yet.
             silence_ms = now_ms - config.onset_lag_ms - self._end_ms
-            if silence_ms >= config.silence_ms:
+            if silence_ms >= self._wait_ms():
                 self._turn_ended(events)
             elif silence_ms >= config.speculative_ms and not self._paused:
                 self._paused = True
                 self._paused_pcm = b"".join(self._utterance)
                 events.append(SpeechPaused(self._end_ms, self._paused_pcm))
 
+    def _wait_ms(self) -> int:
+        if self._patience is None:
+            return self._config.silence_ms
+        return self._patience.wait_ms(self._end_ms - self._start_ms)
+
     def _voice_began(self, now_ms: int, events: list[EndpointEvent]) -> None:
+        began_ms = now_ms - self._run * FRAME_MS - self._config.onset_lag_ms
+        is_cut = self._decided_ms is not None and began_ms - self._decided_ms <= _HASTY_MS
+        if self._patience is not None and (self._in_turn or is_cut):
+            self._patience.learn(began_ms - self._end_ms)
         if self._in_turn:
             if self._paused:
                 events.append(SpeechResumed())
         else:
             self._in_turn = True
             # Never before the end of the previous turn, nor before the beginning.
-            self._start_ms = max(self._end_ms, now_ms - self._run * FRAME_MS - self._config.onset_lag_ms)
+            self._start_ms = max(self._end_ms, began_ms)
             if self._config.keep_audio:
                 self._utterance = list(self._recent)[-(self._run + self._pre_roll_frames) :]
             events.append(SpeechStarted(self._start_ms))
@@ -215,11 +254,13 @@ class Endpoint:
         pcm = self._paused_pcm if self._paused else b"".join(self._utterance)
         events.append(TurnEnded(self._start_ms, self._end_ms, pcm))
         self._forget_turn()
+        self._decided_ms = self._position_ms
 
     def _forget_turn(self) -> None:
         self._in_turn = False
         self._voiced = False
         self._paused = False
+        self._decided_ms = None
         self._run = 0
         self._run_sure = False
         self._utterance = []

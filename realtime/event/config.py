@@ -10,6 +10,8 @@ from realtime.event.base import AudioFormat, MaxTokens, Modality, check_tool_cou
 from realtime.event.decode import explain
 
 TurnAuthority = Literal["provider", "server", "client"]
+Expectation = Literal["digits", "spelling", "yes_no"]
+"""The kind of answer that the agent has asked for."""
 InterruptionMode = Literal["selective", "immediate", "off"]
 
 MAX_DEPTH = 64
@@ -24,6 +26,9 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     `type`: the provider's detector, e.g. `server_vad` or `semantic_vad`. `threshold` 0..1; the two times in ms.
     `create_response` false: the end of speech requests no response (`client_response_create` does).
     `interrupt_response` false: speech does not stop a response. Default: true.
+
+    `expect` is the kind of answer that the agent has asked for: the server's and the embedded model's detector wait
+    longer in dictated `digits` and `spelling`, and less after a short answer to a `yes_no` question.
 
     `interruption` says what a voice over a reply does: `immediate` (default) stops the reply at its onset, `selective`
     once the voice shows that it takes the floor: backchannels, coughs and distant voices pass; `off` never stops it, as
@@ -41,6 +46,7 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     eagerness: Literal["low", "medium", "high", "auto"] | None = None
     create_response: bool | None = None
     interrupt_response: bool | None = None
+    expect: Expectation | None = None
     interruption: InterruptionMode | None = None
     min_speech_ms: int | None = None
     min_words: int | None = None

@@ -19,7 +19,7 @@ from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ
-from realtime.event.config import SessionConfig, TurnDetection
+from realtime.event.config import Expectation, SessionConfig, TurnDetection
 from realtime.room.rate import Rate
 from realtime.room.utterance import UTTERANCE_HZ, Utterance
 from realtime.state.restore import ConversationReader
@@ -103,6 +103,7 @@ class Microphone:
         self._by_button = True
         """Whether the client begins and ends turns, and no detector does."""
         self._silence_ms = 0
+        self._expect: Expectation | None = None
         self._input = AudioInput(UTTERANCE_HZ, None)
         self._carry = PcmCarry()
         self._turn = bytearray()
@@ -131,9 +132,9 @@ class Microphone:
                     code="unsupported_turn_detection",
                 )
             self._input = AudioInput(UTTERANCE_HZ, None if by_button else self._make_detector(detection))
-        elif silence_ms != self._silence_ms:
-            self._input.wait_for(silence_ms)
-        self._by_button, self._silence_ms = by_button, silence_ms
+        elif (silence_ms, detection.expect) != (self._silence_ms, self._expect):
+            self._input.wait_for(silence_ms, detection.expect)
+        self._by_button, self._silence_ms, self._expect = by_button, silence_ms, detection.expect
 
     def hear(self, event: c.ClientAudioAppendEvent) -> None:
         """Take audio. Raises ClientError for a rate that is not supported, or a negative offset."""

@@ -22,7 +22,7 @@ from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
-from realtime.event.config import SessionConfig
+from realtime.event.config import Expectation, SessionConfig
 from realtime.model import base
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
@@ -189,7 +189,7 @@ class FakeDetector:
     def reset(self) -> None:
         self.resets += 1
 
-    def wait_for(self, silence_ms: int) -> None:
+    def wait_for(self, silence_ms: int, expect: Expectation | None = None) -> None:
         self.silence_ms = silence_ms
 
     def finish(self) -> list[EndpointEvent]:

@@ -15,6 +15,7 @@ from realtime.audio.endpoint import (
     TurnEnded,
 )
 from realtime.audio.vad import FRAME_BYTES, FRAME_MS
+from realtime.event.config import Expectation
 
 VOICE, QUIET, MAYBE = 0.97, 0.02, 0.7
 LAG_MS = EndpointConfig().onset_lag_ms
@@ -244,3 +245,49 @@ def test_events_come_in_order_whatever_the_sound(script: list[float]) -> None:
 def test_contradicting_settings_are_refused(settings: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="have to"):
         EndpointConfig(**settings)  # type: ignore[arg-type]  # one table for int and float fields
+
+
+class FixedPatience:
+    """Waits as long as it was made to; notes what it was asked."""
+
+    def __init__(self, wait_ms: int) -> None:
+        self.waits_ms = wait_ms
+        self.pauses = 0
+        self.learned_ms: list[int] = []
+        self.settings: list[tuple[int, Expectation | None]] = []
+
+    def configure(self, silence_ms: int, expect: Expectation | None) -> None:
+        self.settings.append((silence_ms, expect))
+
+    def begin_pause(self) -> None:
+        self.pauses += 1
+
+    def wait_ms(self, voiced_ms: int) -> int:
+        return self.waits_ms
+
+    def learn(self, pause_ms: int) -> None:
+        self.learned_ms.append(pause_ms)
+
+
+def test_patience_decides_how_long_a_silence_may_be() -> None:
+    script = [VOICE] * 20 + [QUIET] * 25 + [VOICE] * 20 + [QUIET] * 60
+    assert kinds(run(script)).count("TurnEnded") == 2
+    patience = FixedPatience(1_500)
+    events = Endpoint(ScriptedVad(script), None, patience).push(sound(script))
+    assert kinds(events) == ["SpeechStarted", "SpeechPaused", "SpeechResumed", "SpeechPaused", "TurnEnded"]
+    assert patience.pauses == 2
+
+
+@pytest.mark.parametrize("wait_ms", [500, 1_500])
+def test_patience_learns_pauses_within_a_turn_and_those_that_cut_it(wait_ms: int) -> None:
+    script = [VOICE] * 20 + [QUIET] * 25 + [VOICE] * 20 + [QUIET] * 80 + [VOICE] * 20
+    patience = FixedPatience(wait_ms)
+    Endpoint(ScriptedVad(script), None, patience).push(sound(script))
+    [pause_ms] = patience.learned_ms
+    assert abs(pause_ms - 25 * FRAME_MS) <= 3 * FRAME_MS
+
+
+def test_patience_takes_new_settings() -> None:
+    patience = FixedPatience(500)
+    Endpoint(ScriptedVad([]), None, patience).wait_for(700, "digits")
+    assert patience.settings == [(700, "digits")]

@@ -251,8 +251,8 @@ class LocalConnection:
         match heard:
             case Started():
                 self._turn_started(heard)
-            case Paused(pcm=clip):
-                self._recognition.guess(clip)
+            case Paused(pcm=clip, number=number):
+                self._recognition.guess(clip, lambda words: self._take_words(number, words))
             case Resumed():
                 self._recognition.drop_guess()
             case Ended(end_ms=end_ms, at_ms=at_ms, pcm=clip):
@@ -268,6 +268,10 @@ class LocalConnection:
                     self._respond_to_turn()
             case _:
                 assert_never(heard)
+
+    def _take_words(self, pause: int, words: str) -> None:
+        if self._ears is not None:
+            self._ears.take_words(pause, words)
 
     def _is_unplayed(self, now_s: float) -> bool:
         """Whether the response before cannot have been played whole."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from realtime.audio.endpoint import (
+    SILENCE_MS,
     Endpoint,
     EndpointConfig,
     EndpointEvent,
@@ -17,6 +18,7 @@ from realtime.audio.endpoint import (
 from realtime.audio.pcm import bytes_of, ms_of
 from realtime.audio.vad import Vad
 from realtime.event.config import TurnDetection
+from realtime.turn.endpointing import Endpointing
 
 RATE_HZ = 16_000
 
@@ -47,6 +49,8 @@ class Paused:
     """The turn may be over: `pcm` (16 kHz) can be recognised in advance."""
 
     pcm: bytes = field(repr=False)
+    number: int = 0
+    """Counts the pauses of the session, for `Ears.take_words`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ def endpoint_config(detection: TurnDetection | None) -> EndpointConfig:
         stop_threshold=min(default.stop_threshold, threshold),
         sure_threshold=max(default.sure_threshold, threshold),
         silence_ms=silence_ms,
+        expect=wanted.expect,
         # Recognition takes 0.1 to 0.2 s: with a short timer it has to begin sooner.
         speculative_ms=min(default.speculative_ms, silence_ms // 2),
         keep_audio=False,
@@ -92,6 +97,9 @@ class Ears:
     def __init__(self, vad: Vad) -> None:
         self._vad = vad
         self._endpoint: Endpoint | None = None
+        self._endpointing = Endpointing(SILENCE_MS)
+        self._pauses = 0
+        self._paused = False
         self._endpoint_origin_ms = 0
         self._received_bytes = 0
         self._kept = bytearray()
@@ -128,7 +136,12 @@ class Ears:
             return
         self._next = None
         self._vad.reset()
-        self._endpoint = None if config is None else Endpoint(self._vad, config)
+        self._paused = False
+        if config is None:
+            self._endpoint = None
+        else:
+            self._endpointing.configure(config.silence_ms, config.expect)
+            self._endpoint = Endpoint(self._vad, config, self._endpointing)
         self._endpoint_origin_ms = self.position_ms
         self._start_ms = None
 
@@ -148,6 +161,11 @@ class Ears:
             self._take_up_settings()
             self._trim()
         return heard
+
+    def take_words(self, number: int, words: str) -> None:
+        """Take the words of the clip of a `Paused`; does nothing once that pause is over."""
+        if self._paused and number == self._pauses:
+            self._endpointing.take_words(words)
 
     def commit(self) -> bytes | None:
         """End the turn at the client's request; returns its audio, None if shorter than 0.1 s."""
@@ -194,10 +212,14 @@ class Ears:
                 self._start_ms = origin_ms + event.start_ms
                 return Started(self._start_ms, self.position_ms)
             case SpeechPaused():
-                return Paused(self._clip(self._start_ms or 0, origin_ms + event.end_ms))
+                self._pauses += 1
+                self._paused = True
+                return Paused(self._clip(self._start_ms or 0, origin_ms + event.end_ms), self._pauses)
             case SpeechResumed():
+                self._paused = False
                 return Resumed()
             case TurnEnded():
+                self._paused = False
                 self._start_ms = None
                 end_ms = origin_ms + event.end_ms
                 clip = self._clip(origin_ms + event.start_ms, end_ms)

@@ -33,9 +33,11 @@ class Recognition:
         """The recognitions that items wait for."""
         return [*self._waiting.values()]
 
-    def guess(self, clip: bytes) -> None:
-        """Recognise a clip in advance: the turn may be over."""
-        self._guess = self._start(clip)
+    def guess(self, clip: bytes, then: Callable[[str], None]) -> None:
+        """Recognise a clip in advance: the turn may be over. `then` gets its words, unless that fails or is dropped."""
+        self._guess = guess = self._start(clip)
+        if guess is not None:
+            guess.add_done_callback(lambda done: _pass_words(done, then))
 
     def drop_guess(self) -> None:
         """Cancel the recognition in advance: the turn continues."""
@@ -82,3 +84,8 @@ class Recognition:
     def _finish(self, item_id: str, heard: asyncio.Future[Transcript]) -> None:
         self._waiting.pop(item_id, None)
         self._on_words(item_id, heard)
+
+
+def _pass_words(done: asyncio.Future[Transcript], then: Callable[[str], None]) -> None:
+    if not done.cancelled() and done.exception() is None:
+        then(done.result().text)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from realtime.audio.endpoint import EndpointEvent, SpeechStarted, TurnEnded
 from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.event.config import Expectation
 from realtime.model.base import (
     AudioAppend,
     AudioClear,
@@ -177,7 +178,7 @@ class LoudnessDetector:
         self._speaking = False
         self._loud_ms = self._quiet_ms = 0.0
 
-    def wait_for(self, silence_ms: int) -> None:
+    def wait_for(self, silence_ms: int, expect: Expectation | None = None) -> None:
         """See `Detector`."""
         self._ends_ms = silence_ms
 

@@ -163,3 +163,32 @@ def test_memory_is_bounded_whether_somebody_speaks_or_not() -> None:
     assert len(quiet._kept) <= 2 * RATE_HZ * 2
     assert len(endless._kept) <= 62 * RATE_HZ * 2
     assert len(unheard._kept) <= 120 * RATE_HZ * 2
+
+
+def paused_in(listener: Ears, pcm: bytes) -> Paused:
+    [paused] = [event for event in hear(listener, pcm) if isinstance(event, Paused)]
+    return paused
+
+
+def test_words_that_cannot_end_a_turn_lengthen_its_pause() -> None:
+    listener = ears()
+    paused = paused_in(listener, silence(500) + speech(800) + silence(300))
+    listener.take_words(paused.number, "I would like a table for two and")
+    assert hear(listener, silence(500)) == []
+    assert [type(event) for event in hear(listener, silence(500))] == [Ended]
+
+
+def test_words_of_an_earlier_pause_do_not_count() -> None:
+    listener = ears()
+    earlier = paused_in(listener, silence(500) + speech(800) + silence(300))
+    paused_in(listener, speech(500) + silence(300))
+    listener.take_words(earlier.number, "I would like a table for two and")
+    assert [type(event) for event in hear(listener, silence(400))] == [Ended]
+    listener.take_words(earlier.number + 1, "I would like a table for two and")
+    assert [type(event) for event in hear(listener, speech(800) + silence(700))] == [Started, Paused, Ended]
+
+
+def test_dictated_digits_get_longer_pauses() -> None:
+    digits = speech(600) + silence(1_200) + speech(600) + silence(1_800)
+    assert [type(event) for event in hear(ears(), digits)].count(Ended) == 2
+    assert [type(event) for event in hear(ears(TurnDetection(expect="digits")), digits)].count(Ended) == 1

@@ -133,6 +133,9 @@ export interface Item {
  * `create_response` false: the end of speech requests no response (`client_response_create` does).
  * `interrupt_response` false: speech does not stop a response. Default: true.
  *
+ * `expect` is the kind of answer that the agent has asked for: the server's and the embedded model's detector wait
+ * longer in dictated `digits` and `spelling`, and less after a short answer to a `yes_no` question.
+ *
  * `interruption` says what a voice over a reply does: `immediate` (default) stops the reply at its onset, `selective`
  * once the voice shows that it takes the floor: backchannels, coughs and distant voices pass; `off` never stops it, as
  * `interrupt_response` false. With `selective`: `min_speech_ms` is the length from which a voice whose words are
@@ -149,6 +152,7 @@ export interface TurnDetection {
   eagerness?: "auto" | "high" | "low" | "medium" | null;
   create_response?: boolean | null;
   interrupt_response?: boolean | null;
+  expect?: "digits" | "spelling" | "yes_no" | null;
   interruption?: "immediate" | "off" | "selective" | null;
   min_speech_ms?: number | null;
   min_words?: number | null;

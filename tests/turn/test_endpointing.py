@@ -1,0 +1,139 @@
+"""The end of a turn as a decision: what each piece of evidence does to the wait."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.event.config import Expectation
+from realtime.turn.endpointing import CAP_MS, FITTED, FLOOR_MS, Endpointing
+from realtime.turn.words_so_far import Tail, tail_of
+
+SILENCE_MS = 500
+VOICED_MS = 1_500
+
+
+def waits(
+    words: str | None = None,
+    completeness: float | None = None,
+    expect: Expectation | None = None,
+    voiced_ms: int = VOICED_MS,
+) -> int:
+    endpointing = Endpointing(SILENCE_MS, expect)
+    endpointing.begin_pause()
+    endpointing.completeness = completeness
+    if words is not None:
+        endpointing.take_words(words)
+    return endpointing.wait_ms(voiced_ms)
+
+
+@pytest.mark.parametrize(
+    ("words", "tail"),
+    [
+        ("I would like a table for two and", "hanging"),
+        ("I would like a table for two and.", "hanging"),
+        ("Could you book it for, um", "hanging"),
+        ("Well,", "hanging"),
+        ("My name is", "hanging"),
+        ("I was thinking...", "hanging"),
+        ("What is it for?", "closed"),
+        ("Yes, it is.", "open"),
+        ("My number is 041", "digits"),
+        ("zero four one", "digits"),
+        ("It is 44 207.", "digits"),
+        ("Set a timer for 5.", "open"),
+        ("What is twelve times seven.", "open"),
+        ("Yes, please.", "short_answer"),
+        ("No.", "short_answer"),
+        ("That's right.", "open"),
+        ("Stop!", "closed"),
+        ("Turn on the living room lamp.", "open"),
+        ("", "open"),
+        ("日本", "open"),
+    ],
+)
+def test_the_last_words_show_whether_more_has_to_come(words: str, tail: Tail) -> None:
+    assert tail_of(words) == tail
+
+
+def test_without_evidence_it_is_the_timer() -> None:
+    assert waits() == SILENCE_MS
+    assert waits("Turn on the lamp.") == SILENCE_MS
+
+
+def test_words_that_cannot_end_a_turn_lengthen_the_wait() -> None:
+    assert waits("I would like a") == SILENCE_MS * FITTED.hanging
+    assert waits("My number is 041") == SILENCE_MS * FITTED.digits
+
+
+def test_a_voice_that_sounds_unfinished_lengthens_the_wait() -> None:
+    assert waits(completeness=1.0) == waits(completeness=FITTED.likely) == SILENCE_MS
+    assert waits(completeness=0.0) == SILENCE_MS * FITTED.incomplete
+    assert SILENCE_MS < waits(completeness=0.2) < waits(completeness=0.1)
+
+
+def test_only_words_and_voice_together_shorten_the_wait() -> None:
+    assert waits("Yes.") == waits(completeness=0.99) == SILENCE_MS
+    assert waits("Yes.", completeness=0.5) == SILENCE_MS
+    assert waits("Yes.", completeness=0.99) == SILENCE_MS * FITTED.short_answer
+
+
+def test_an_expected_answer_sets_the_wait() -> None:
+    assert waits(expect="digits") == waits(expect="spelling") == SILENCE_MS * FITTED.dictated
+    assert waits("Yes.", expect="yes_no") == SILENCE_MS * FITTED.short_answer
+    assert waits(expect="yes_no", voiced_ms=500) == SILENCE_MS * FITTED.short_answer
+    assert waits(expect="yes_no") == SILENCE_MS
+    assert waits("Yes, and", expect="yes_no") == SILENCE_MS * FITTED.hanging
+
+
+def test_evidence_counts_for_its_own_pause() -> None:
+    endpointing = Endpointing(SILENCE_MS)
+    endpointing.take_words("I would like a")
+    endpointing.completeness = 0.0
+    endpointing.begin_pause()
+    assert endpointing.wait_ms(VOICED_MS) == SILENCE_MS
+
+
+def test_a_speaker_with_long_pauses_gets_longer_ones_up_to_a_limit() -> None:
+    endpointing = Endpointing(SILENCE_MS)
+    endpointing.learn(550)
+    assert endpointing.wait_ms(VOICED_MS) == SILENCE_MS, "one pause is no habit"
+    endpointing.learn(550)
+    assert endpointing.wait_ms(VOICED_MS) == round(550 * FITTED.own_pauses)
+    for _ in range(3):
+        endpointing.learn(1_500)
+    assert endpointing.wait_ms(VOICED_MS) == round(SILENCE_MS * FITTED.own_limit)
+    for _ in range(20):
+        endpointing.learn(100)
+    assert endpointing.wait_ms(VOICED_MS) == SILENCE_MS
+
+
+def test_new_settings_keep_what_was_learned() -> None:
+    endpointing = Endpointing(SILENCE_MS)
+    for _ in range(2):
+        endpointing.learn(700)
+    endpointing.configure(600, None)
+    assert endpointing.wait_ms(VOICED_MS) == round(700 * FITTED.own_pauses)
+
+
+@given(
+    st.integers(1, 5_000),
+    st.none() | st.floats(0, 1),
+    st.none() | st.text(max_size=40) | st.sampled_from(["yes", "and", "12345", "no thanks"]),
+    st.sampled_from([None, "digits", "spelling", "yes_no"]),
+    st.lists(st.integers(1, 5_000), max_size=30),
+)
+def test_the_wait_stays_within_its_bounds(
+    silence_ms: int,
+    completeness: float | None,
+    words: str | None,
+    expect: Expectation | None,
+    pauses_ms: list[int],
+) -> None:
+    endpointing = Endpointing(silence_ms, expect)
+    for pause_ms in pauses_ms:
+        endpointing.learn(pause_ms)
+    endpointing.begin_pause()
+    endpointing.completeness = completeness
+    if words is not None:
+        endpointing.take_words(words)
+    assert min(FLOOR_MS, silence_ms) <= endpointing.wait_ms(VOICED_MS) <= max(CAP_MS, silence_ms)
