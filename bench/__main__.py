@@ -1,8 +1,8 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`, `listen`; default: all of them but `resume`, which takes half an hour, and
-`listen`.
+`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`; default: all of them but `resume`, which takes half
+an hour, and the two that measure decisions: `listen` and `endpointing`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-ONLY_BY_NAME = {"resume", "listen"}
+ONLY_BY_NAME = {"endpointing", "listen", "resume"}
 
 
 def main() -> None:
     """Run the requested measurements; exit code 1 where a limit was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the server costs.")
-    parser.add_argument("what", nargs="*", metavar="WHAT", help="what to measure (default: all but resume and listen)")
+    parser.add_argument("what", nargs="*", metavar="WHAT", help="default: all but resume, listen and endpointing")
     parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk, stores)")
     parser.add_argument("--seconds", type=float, default=8.0, help="length of a window (talk, stores)")
     parser.add_argument("--sessions", type=int, nargs="+", default=[100, 200], help="talking sessions (talk)")
@@ -105,6 +105,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_local(quick=quick)
 
+    def endpointing() -> Awaitable[Section]:
+        from bench.endpointing import DEFAULT_MS, measure_endpointing
+
+        return measure_endpointing((DEFAULT_MS,)) if quick else measure_endpointing()
+
     def fold() -> Awaitable[Section]:
         from bench.fold import measure_fold
 
@@ -150,6 +155,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "barge-in": barge_in,
         "codecs": codecs,
         "local": local,
+        "endpointing": endpointing,
         "fold": fold,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,

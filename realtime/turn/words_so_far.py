@@ -18,20 +18,153 @@ _MANY_DIGITS = 3
 """A number of fewer digits is a quantity: "five seconds"."""
 
 _HANGING = frozenset(
-    """a an the my your his our their and or but because if when while although unless until than of from into
-    i we they i'm we're they're i've i'd i'll you're let's um uh er erm very
-    every each some between maybe perhaps including""".split()
+    [
+        "a",
+        "an",
+        "the",
+        "my",
+        "your",
+        "his",
+        "our",
+        "their",
+        "and",
+        "or",
+        "but",
+        "because",
+        "if",
+        "when",
+        "while",
+        "although",
+        "unless",
+        "until",
+        "than",
+        "of",
+        "from",
+        "into",
+        "i",
+        "we",
+        "they",
+        "i'm",
+        "we're",
+        "they're",
+        "i've",
+        "i'd",
+        "i'll",
+        "you're",
+        "let's",
+        "um",
+        "uh",
+        "er",
+        "erm",
+        "very",
+        "every",
+        "each",
+        "some",
+        "between",
+        "maybe",
+        "perhaps",
+        "including",
+    ]
 )
-_AFTER_NAME = frozenset("is are was were with for to at by about in".split())
+_AFTER_NAME = frozenset(["is", "are", "was", "were", "with", "for", "to", "at", "by", "about", "in"])
 """Words that hang unless a question or a pronoun before them closes the sentence: "What is it for?", "yes, it is"."""
-_CLOSING = frozenset("it he she they we i you that this there who what where how look looking go".split())
-_FILLERS = frozenset("um uh er erm hmm".split())
-_ANSWERS = frozenset(
-    """yes no yeah yep nope yup sure okay ok right correct wrong exactly absolutely never maybe definitely certainly
-    please thanks thank you of course not course that's that is fine good great stop cancel""".split()
+_CLOSING = frozenset(
+    [
+        "it",
+        "he",
+        "she",
+        "they",
+        "we",
+        "i",
+        "you",
+        "that",
+        "this",
+        "there",
+        "who",
+        "what",
+        "where",
+        "how",
+        "look",
+        "looking",
+        "go",
+    ]
 )
-_ANSWER_HEADS = frozenset("yes no yeah yep nope yup sure okay ok right correct wrong exactly absolutely never".split())
-_NUMBERS = frozenset("zero oh one two three four five six seven eight nine double triple hundred".split())
+_FILLERS = frozenset(["um", "uh", "er", "erm", "hmm"])
+_ANSWERS = frozenset(
+    [
+        "yes",
+        "no",
+        "yeah",
+        "yep",
+        "nope",
+        "yup",
+        "sure",
+        "okay",
+        "ok",
+        "right",
+        "correct",
+        "wrong",
+        "exactly",
+        "absolutely",
+        "never",
+        "maybe",
+        "definitely",
+        "certainly",
+        "please",
+        "thanks",
+        "thank",
+        "you",
+        "of",
+        "course",
+        "not",
+        "course",
+        "that's",
+        "that",
+        "is",
+        "fine",
+        "good",
+        "great",
+        "stop",
+        "cancel",
+    ]
+)
+_ANSWER_HEADS = frozenset(
+    [
+        "yes",
+        "no",
+        "yeah",
+        "yep",
+        "nope",
+        "yup",
+        "sure",
+        "okay",
+        "ok",
+        "right",
+        "correct",
+        "wrong",
+        "exactly",
+        "absolutely",
+        "never",
+    ]
+)
+_NUMBERS = frozenset(
+    [
+        "zero",
+        "oh",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "double",
+        "triple",
+        "hundred",
+    ]
+)
 
 
 def tail_of(words: str) -> Tail:

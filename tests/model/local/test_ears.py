@@ -185,7 +185,7 @@ def test_words_of_an_earlier_pause_do_not_count() -> None:
     listener.take_words(earlier.number, "I would like a table for two and")
     assert [type(event) for event in hear(listener, silence(400))] == [Ended]
     listener.take_words(earlier.number + 1, "I would like a table for two and")
-    assert [type(event) for event in hear(listener, speech(800) + silence(700))] == [Started, Paused, Ended]
+    assert [type(event) for event in hear(listener, speech(800) + silence(900))] == [Started, Paused, Ended]
 
 
 def test_dictated_digits_get_longer_pauses() -> None:
