@@ -23,9 +23,9 @@ FLOOR_MS = 300
 class Weights:
     """How evidence changes the wait: factors of the configured silence."""
 
-    hanging: float = 2.0
+    hanging: float = 4.0
     """The words cannot end here."""
-    digits: float = 1.6
+    digits: float = 2.0
     """The words end inside a dictated number."""
     incomplete: float = 3.0
     """The voice sounds unfinished for certain; falls to 1 at `likely`."""
@@ -37,15 +37,15 @@ class Weights:
     """The completeness at which a voice counts as finished for certain."""
     dictated: float = 3.0
     """Digits or letters are expected: speakers group them and pause between the groups."""
-    own_pauses: float = 1.2
+    own_pauses: float = 1.1
     """Times this speaker's long pauses."""
-    own_limit: float = 1.6
+    own_limit: float = 1.4
     """The most that the speaker's own pauses lengthen the silence."""
 
 
 FITTED = Weights()
 _PAUSES_KEPT = 20
-_PAUSES_NEEDED = 2
+_PAUSES_NEEDED = 3
 _LONG_PAUSE = 0.9
 _SHORT_VOICE_MS = 800
 """A voice that lasts no longer may be a "yes" or "no" whose words are unknown."""

@@ -9,162 +9,36 @@ import re
 from typing import Literal
 
 Tail = Literal["hanging", "digits", "short_answer", "closed", "open"]
-"""`hanging`: a word or mark that nothing ends with; `digits`: inside a dictated number; `short_answer`: an answer that
-is whole with one or two words; `closed`: a question or exclamation; `open`: anything else."""
+"""`hanging`: a word or mark that nothing ends with; `digits`: inside a dictated number or a spelled name;
+`short_answer`: an answer that is whole with one or two words; `closed`: a question or exclamation; `open`: the rest."""
 
 _TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+(?:[-.:]\d+)*")
 _FEW_WORDS = 3
 _MANY_DIGITS = 3
-"""A number of fewer digits is a quantity: "five seconds"."""
+"""A single number of fewer digits is a quantity: "five seconds"."""
+_MANY_NUMBERS = 2
 
-_HANGING = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "my",
-        "your",
-        "his",
-        "our",
-        "their",
-        "and",
-        "or",
-        "but",
-        "because",
-        "if",
-        "when",
-        "while",
-        "although",
-        "unless",
-        "until",
-        "than",
-        "of",
-        "from",
-        "into",
-        "i",
-        "we",
-        "they",
-        "i'm",
-        "we're",
-        "they're",
-        "i've",
-        "i'd",
-        "i'll",
-        "you're",
-        "let's",
-        "um",
-        "uh",
-        "er",
-        "erm",
-        "very",
-        "every",
-        "each",
-        "some",
-        "between",
-        "maybe",
-        "perhaps",
-        "including",
-    ]
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_FILLERS = _words("um uh er erm hmm")
+_HANGING = _FILLERS | _words(
+    "a an the my your his our their and or but because if when while although unless until than whether of from into"
+    " i we they i'm we're they're i've i'd i'll you're let's very every each some between maybe perhaps including"
 )
-_AFTER_NAME = frozenset(["is", "are", "was", "were", "with", "for", "to", "at", "by", "about", "in"])
-"""Words that hang unless a question or a pronoun before them closes the sentence: "What is it for?", "yes, it is"."""
-_CLOSING = frozenset(
-    [
-        "it",
-        "he",
-        "she",
-        "they",
-        "we",
-        "i",
-        "you",
-        "that",
-        "this",
-        "there",
-        "who",
-        "what",
-        "where",
-        "how",
-        "look",
-        "looking",
-        "go",
-    ]
+_HANGING_UNLESS_CLOSED = _words("is are was were with for to at by about in")
+"""Words that hang unless the word before closes the sentence: "yes, it is"."""
+_CLOSING = _words("it he she they we i you that this there who what where how look looking go")
+_CONDITION = _words("if when after before while unless although")
+"""A few words behind one of these are half a sentence."""
+_CONDITION_WORDS = 5
+_ANSWER_HEADS = _words("yes no yeah yep nope yup sure okay ok right correct wrong exactly absolutely never")
+_ANSWERS = _ANSWER_HEADS | _words(
+    "maybe definitely certainly please thanks thank you of course not that's that is fine good great"
 )
-_FILLERS = frozenset(["um", "uh", "er", "erm", "hmm"])
-_ANSWERS = frozenset(
-    [
-        "yes",
-        "no",
-        "yeah",
-        "yep",
-        "nope",
-        "yup",
-        "sure",
-        "okay",
-        "ok",
-        "right",
-        "correct",
-        "wrong",
-        "exactly",
-        "absolutely",
-        "never",
-        "maybe",
-        "definitely",
-        "certainly",
-        "please",
-        "thanks",
-        "thank",
-        "you",
-        "of",
-        "course",
-        "not",
-        "course",
-        "that's",
-        "that",
-        "is",
-        "fine",
-        "good",
-        "great",
-        "stop",
-        "cancel",
-    ]
-)
-_ANSWER_HEADS = frozenset(
-    [
-        "yes",
-        "no",
-        "yeah",
-        "yep",
-        "nope",
-        "yup",
-        "sure",
-        "okay",
-        "ok",
-        "right",
-        "correct",
-        "wrong",
-        "exactly",
-        "absolutely",
-        "never",
-    ]
-)
-_NUMBERS = frozenset(
-    [
-        "zero",
-        "oh",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "double",
-        "triple",
-        "hundred",
-    ]
-)
+_NUMBERS = _words("zero oh one two three four five six seven eight nine double triple")
 
 
 def tail_of(words: str) -> Tail:
@@ -178,25 +52,23 @@ def tail_of(words: str) -> Tail:
         return "hanging"
     if text.endswith(("?", "!")):
         return "closed"
-    if _digits_at_end(tokens) >= _MANY_DIGITS:
+    if _is_dictated(tokens):
         return "digits"
-    if last in _HANGING:
+    if last in _HANGING or (tokens[0] in _CONDITION and len(tokens) <= _CONDITION_WORDS):
         return "hanging"
-    if last in _AFTER_NAME and (len(tokens) < 2 or tokens[-2] not in _CLOSING):
+    if last in _HANGING_UNLESS_CLOSED and (len(tokens) < 2 or tokens[-2] not in _CLOSING):
         return "hanging"
     if len(tokens) <= _FEW_WORDS and tokens[0] in _ANSWER_HEADS and all(token in _ANSWERS for token in tokens):
         return "short_answer"
     return "open"
 
 
-def _digits_at_end(tokens: list[str]) -> int:
-    """Count the digits of the numbers that `tokens` ends with."""
-    count = 0
+def _is_dictated(tokens: list[str]) -> bool:
+    """Return whether `tokens` ends with several numbers or letters, or one long number that is no time of day."""
+    numbers = digits = 0
     for token in reversed(tokens):
-        if token in _NUMBERS:
-            count += 1
-        elif token[0].isdigit():
-            count += sum(one.isdigit() for one in token)
-        else:
+        if ":" in token or not (token in _NUMBERS or token[0].isdigit() or len(token) == 1):
             break
-    return count
+        numbers += 1
+        digits += sum(one.isdigit() for one in token)
+    return numbers >= _MANY_NUMBERS or digits >= _MANY_DIGITS

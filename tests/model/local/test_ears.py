@@ -174,7 +174,7 @@ def test_words_that_cannot_end_a_turn_lengthen_its_pause() -> None:
     listener = ears()
     paused = paused_in(listener, silence(500) + speech(800) + silence(300))
     listener.take_words(paused.number, "I would like a table for two and")
-    assert hear(listener, silence(500)) == []
+    assert hear(listener, silence(1_500)) == []
     assert [type(event) for event in hear(listener, silence(500))] == [Ended]
 
 
