@@ -20,8 +20,6 @@ from realtime.event.config import Expectation
 SILENCE_MS = 500
 _RECENT_FRAMES = 1024 // FRAME_MS
 _HOP_MS = 10
-_HASTY_MS = 800
-"""A voice this soon after a turn's end continues that turn: its speaker has only paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +102,6 @@ class Patience(Protocol):
     def wait_ms(self, voiced_ms: int) -> int:
         """Return the silence that ends a turn of this length, given what is known now."""
 
-    def learn(self, pause_ms: int) -> None:
-        """The speaker has gone on after a pause of this length."""
-
 
 EndpointEvent: TypeAlias = SpeechStarted | SpeechPaused | SpeechResumed | TurnEnded
 
@@ -139,8 +134,6 @@ class Endpoint:
         self._run_sure = False
         self._start_ms = 0
         self._end_ms = 0
-        self._decided_ms: int | None = None
-        """Where the previous turn was found to be over."""
 
     @property
     def in_turn(self) -> bool:
@@ -231,17 +224,13 @@ class Endpoint:
         return self._patience.wait_ms(self._end_ms - self._start_ms)
 
     def _voice_began(self, now_ms: int, events: list[EndpointEvent]) -> None:
-        began_ms = now_ms - self._run * FRAME_MS - self._config.onset_lag_ms
-        is_cut = self._decided_ms is not None and began_ms - self._decided_ms <= _HASTY_MS
-        if self._patience is not None and (self._in_turn or is_cut):
-            self._patience.learn(began_ms - self._end_ms)
         if self._in_turn:
             if self._paused:
                 events.append(SpeechResumed())
         else:
             self._in_turn = True
             # Never before the end of the previous turn, nor before the beginning.
-            self._start_ms = max(self._end_ms, began_ms)
+            self._start_ms = max(self._end_ms, now_ms - self._run * FRAME_MS - self._config.onset_lag_ms)
             if self._config.keep_audio:
                 self._utterance = list(self._recent)[-(self._run + self._pre_roll_frames) :]
             events.append(SpeechStarted(self._start_ms))
@@ -254,13 +243,11 @@ class Endpoint:
         pcm = self._paused_pcm if self._paused else b"".join(self._utterance)
         events.append(TurnEnded(self._start_ms, self._end_ms, pcm))
         self._forget_turn()
-        self._decided_ms = self._position_ms
 
     def _forget_turn(self) -> None:
         self._in_turn = False
         self._voiced = False
         self._paused = False
-        self._decided_ms = None
         self._run = 0
         self._run_sure = False
         self._utterance = []

@@ -1,13 +1,12 @@
 """Decide how long a silence may be before the turn is over. Pure; time is counted in the speaker's audio.
 
 In each pause evidence arrives: how complete the voice sounds, the words so far. `Endpointing.wait_ms` weighs what is
-known at the time: without evidence it is the configured silence, so this is never worse than a timer. How the constants
-were fitted, and the curve of cut turns against latency: `python -m bench endpointing`.
+known at the time; without evidence it is the configured silence. The curve of cut turns against latency, beside the
+plain timer: `python -m bench endpointing`.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
 from realtime.event.config import Expectation
@@ -37,16 +36,9 @@ class Weights:
     """The completeness at which a voice counts as finished for certain."""
     dictated: float = 3.0
     """Digits or letters are expected: speakers group them and pause between the groups."""
-    own_pauses: float = 1.1
-    """Times this speaker's long pauses."""
-    own_limit: float = 1.4
-    """The most that the speaker's own pauses lengthen the silence."""
 
 
 FITTED = Weights()
-_PAUSES_KEPT = 20
-_PAUSES_NEEDED = 3
-_LONG_PAUSE = 0.9
 _SHORT_VOICE_MS = 800
 """A voice that lasts no longer may be a "yes" or "no" whose words are unknown."""
 
@@ -56,7 +48,6 @@ class Endpointing:
 
     def __init__(self, silence_ms: int, expect: Expectation | None = None, weights: Weights = FITTED) -> None:
         self._weights = weights
-        self._pauses_ms: deque[int] = deque(maxlen=_PAUSES_KEPT)
         self.configure(silence_ms, expect)
         self.completeness: float | None = None
         """Probability that the voice before this pause is a whole turn; None: unknown."""
@@ -75,22 +66,11 @@ class Endpointing:
         """Take the words of the turn so far."""
         self._tail = tail_of(words)
 
-    def learn(self, pause_ms: int) -> None:
-        """Take the length of a pause after which the speaker went on."""
-        self._pauses_ms.append(pause_ms)
-
     def wait_ms(self, voiced_ms: int) -> int:
         """Return the silence that ends a turn of this length, given what is known of the current pause."""
         silence_ms = self._silence_ms
-        wait_ms = self._base_ms() * self._audio_factor() * self._words_factor(voiced_ms)
+        wait_ms = silence_ms * self._audio_factor() * self._words_factor(voiced_ms)
         return round(min(max(wait_ms, min(FLOOR_MS, silence_ms)), max(CAP_MS, silence_ms)))
-
-    def _base_ms(self) -> float:
-        weights, pauses_ms = self._weights, sorted(self._pauses_ms)
-        if len(pauses_ms) < _PAUSES_NEEDED:
-            return self._silence_ms
-        long_ms = pauses_ms[int(len(pauses_ms) * _LONG_PAUSE)]
-        return max(self._silence_ms, min(weights.own_pauses * long_ms, weights.own_limit * self._silence_ms))
 
     def _audio_factor(self) -> float:
         weights, completeness = self._weights, self.completeness

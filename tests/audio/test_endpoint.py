@@ -253,7 +253,6 @@ class FixedPatience:
     def __init__(self, wait_ms: int) -> None:
         self.waits_ms = wait_ms
         self.pauses = 0
-        self.learned_ms: list[int] = []
         self.settings: list[tuple[int, Expectation | None]] = []
 
     def configure(self, silence_ms: int, expect: Expectation | None) -> None:
@@ -265,9 +264,6 @@ class FixedPatience:
     def wait_ms(self, voiced_ms: int) -> int:
         return self.waits_ms
 
-    def learn(self, pause_ms: int) -> None:
-        self.learned_ms.append(pause_ms)
-
 
 def test_patience_decides_how_long_a_silence_may_be() -> None:
     script = [VOICE] * 20 + [QUIET] * 25 + [VOICE] * 20 + [QUIET] * 60
@@ -276,15 +272,6 @@ def test_patience_decides_how_long_a_silence_may_be() -> None:
     events = Endpoint(ScriptedVad(script), None, patience).push(sound(script))
     assert kinds(events) == ["SpeechStarted", "SpeechPaused", "SpeechResumed", "SpeechPaused", "TurnEnded"]
     assert patience.pauses == 2
-
-
-@pytest.mark.parametrize("wait_ms", [500, 1_500])
-def test_patience_learns_pauses_within_a_turn_and_those_that_cut_it(wait_ms: int) -> None:
-    script = [VOICE] * 20 + [QUIET] * 25 + [VOICE] * 20 + [QUIET] * 80 + [VOICE] * 20
-    patience = FixedPatience(wait_ms)
-    Endpoint(ScriptedVad(script), None, patience).push(sound(script))
-    [pause_ms] = patience.learned_ms
-    assert abs(pause_ms - 25 * FRAME_MS) <= 3 * FRAME_MS
 
 
 def test_patience_takes_new_settings() -> None:
