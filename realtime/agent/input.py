@@ -63,7 +63,7 @@ class Detector(Protocol):
         ...
 
     def wait_for(self, silence_ms: int, expect: Expectation | None = None) -> None:
-        """End turns after this much silence (at least 1 ms) from now on; `expect` is the kind of answer."""
+        """Set the silence that ends turns; at least 1 ms. `expect` is the kind of answer."""
         ...
 
 
