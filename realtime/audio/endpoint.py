@@ -1,6 +1,6 @@
-"""Find the start and end of speech and of turns, by hysteresis over voice activity and the silence behind it.
+"""Find the start and end of speech and of turns.
 
-How long a silence ends a turn is one number, or the decision of a `Patience`.
+Speech begins and ends by hysteresis over voice activity, turns end after a silence. How long a silence ends a turn is one number, or the decision of a `Patience`.
 
 Positions are ms of audio pushed since the endpoint was made: start of voice without padding, end of voice without the
 silence behind it. Time is counted in audio, not by a clock: a client that stops sending stops the timer, too.
@@ -91,7 +91,7 @@ class TurnEnded:
 
 
 class Patience(Protocol):
-    """How long a silence may be before the turn of one speaker is over."""
+    """Decides how long a silence ends the turn of one speaker."""
 
     def configure(self, silence_ms: int, expect: Expectation | None) -> None:
         """Take new settings."""
@@ -100,7 +100,7 @@ class Patience(Protocol):
         """A pause has begun: evidence about the one before does not count."""
 
     def wait_ms(self, voiced_ms: int) -> int:
-        """Return the silence that ends a turn of this length, given what is known now."""
+        """Return the silence that ends a turn of this length."""
 
 
 EndpointEvent: TypeAlias = SpeechStarted | SpeechPaused | SpeechResumed | TurnEnded

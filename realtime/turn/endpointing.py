@@ -40,7 +40,7 @@ class Weights:
 
 FITTED = Weights()
 _SHORT_VOICE_MS = 800
-"""A voice that lasts no longer may be a "yes" or "no" whose words are unknown."""
+"""A voice no longer than this may be a "yes" or "no"."""
 
 
 class Endpointing:
@@ -67,7 +67,7 @@ class Endpointing:
         self._tail = tail_of(words)
 
     def wait_ms(self, voiced_ms: int) -> int:
-        """Return the silence that ends a turn of this length, given what is known of the current pause."""
+        """Return the silence that ends a turn of this length."""
         silence_ms = self._silence_ms
         wait_ms = silence_ms * self._audio_factor() * self._words_factor(voiced_ms)
         return round(min(max(wait_ms, min(FLOOR_MS, silence_ms)), max(CAP_MS, silence_ms)))

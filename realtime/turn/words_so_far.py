@@ -64,7 +64,10 @@ def tail_of(words: str) -> Tail:
 
 
 def _is_dictated(tokens: list[str]) -> bool:
-    """Return whether `tokens` ends with several numbers or letters, or one long number that is no time of day."""
+    """Return whether `tokens` ends with several numbers or letters.
+
+    One long number counts, too, unless it is a time of day.
+    """
     numbers = digits = 0
     for token in reversed(tokens):
         if ":" in token or not (token in _NUMBERS or token[0].isdigit() or len(token) == 1):
