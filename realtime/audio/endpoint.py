@@ -1,6 +1,7 @@
 """Find the start and end of speech and of turns.
 
-Speech begins and ends by hysteresis over voice activity, turns end after a silence. How long a silence ends a turn is one number, or the decision of a `Patience`.
+Speech begins and ends by hysteresis over voice activity, turns end after a silence. How long a silence ends a turn is
+one number, or the decision of a `Patience`.
 
 Positions are ms of audio pushed since the endpoint was made: start of voice without padding, end of voice without the
 silence behind it. Time is counted in audio, not by a clock: a client that stops sending stops the timer, too.
