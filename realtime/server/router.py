@@ -10,12 +10,12 @@ from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
 from fastapi.responses import JSONResponse
 
 from realtime.errors import ClientError
-from realtime.model.services import SERVICES
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.history import Cases, history_router
 from realtime.server.make_agent import MakeAgent
+from realtime.server.models import PAGE_PROVIDERS
 from realtime.server.models import page_providers as providers_with_key
 from realtime.server.recordings import Recordings
 from realtime.server.retention import Retention, Rules
@@ -104,7 +104,7 @@ def voice_router(
     @router.get("/api/check-models")
     @router.get("/model_availability")
     async def check_models(request: Request) -> Response:
-        return gate.http_refusal(request) or JSONResponse({name: name in offered for name in SERVICES})
+        return gate.http_refusal(request) or JSONResponse({name: name in offered for name in PAGE_PROVIDERS})
 
     router.include_router(history_router(calls, gate, settings, cases))
     if rooms is not None:

@@ -133,7 +133,7 @@ def by_name(models: Models) -> dict[str, Json]:
 
 def test_every_provider_is_offered_and_what_it_lacks_is_named() -> None:
     offered = by_name(Models(environment={"OPENAI_API_KEY": "sk-4711", "GOOGLE_GEMINI_BASE_URL": "http://u:4712@x"}))
-    assert [*offered] == ["openai", "local", "gemini", "dashscope"]
+    assert [*offered] == [*dict.fromkeys(("openai", "local", *SERVICES))]
     openai, local, gemini = offered["openai"], offered["local"], offered["gemini"]
     assert (openai["ready"], openai["missing"]) == (True, None)
     assert (openai["heard_by"], openai["may_cost"]) == ("OpenAI", True)
@@ -151,7 +151,7 @@ def test_what_the_routes_name_is_offered_once() -> None:
     routes = {"a": "openai:gpt-realtime-2.1", "b": "openai:gpt-realtime-mini", "c": "scripted"}
     offered = by_name(Models(routes, environment=KEYS))
     routed = ["openai:gpt-realtime-2.1", "openai:gpt-realtime-mini", "scripted"]
-    assert [*offered] == ["local", *routed, "gemini", "dashscope"]
+    assert [*offered] == ["local", *routed, *(name for name in SERVICES if name != "openai")]
 
 
 @pytest.mark.parametrize(("url", "cost"), [("http://127.0.0.1:11434/v1", False), ("https://chat.example/v1", True)])
