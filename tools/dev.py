@@ -28,7 +28,7 @@ PROBE = "import sys, ensurepip, venv; print('%d.%d.%d' % sys.version_info[:3])"
 PROBE_VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
 
 # What a part adds to the project, as extras of pyproject.toml. `core` also carries the build backend.
-PARTS = {"core": "", "test": "[openai,gemini,dashscope,test]", "speech": "[local]"}
+PARTS = {"core": "", "test": "[openai,gemini,dashscope,test]", "speech": "[local,echo]"}
 
 SIZES = {"core": "220 MB", "test": "750 MB", "speech": "320 MB"}
 
