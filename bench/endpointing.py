@@ -20,6 +20,7 @@ from bench.process import ROOT
 from bench.report import Check, Section
 from realtime.audio.endpoint import Endpoint, EndpointConfig, TurnEnded
 from realtime.audio.files import read_pcm16
+from realtime.audio.pcm import ms_of
 from realtime.audio.vad import shared_silero
 from realtime.event.config import TurnDetection
 from realtime.model.local.ears import RATE_HZ, Ears, Ended, Paused, endpoint_config
@@ -117,7 +118,7 @@ def _replay_with_timer(turn: Turn, silence_ms: int) -> Outcome:
     for start in range(0, len(turn.pcm), CHUNK_BYTES):
         for event in endpoint.push(turn.pcm[start : start + CHUNK_BYTES]):
             if isinstance(event, TurnEnded):
-                ends.append((event.end_ms, endpoint.position_ms))
+                ends.append((event.end_ms, ms_of(start + CHUNK_BYTES, RATE_HZ)))
     return _outcome(turn, ends)
 
 
