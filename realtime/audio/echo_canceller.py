@@ -31,7 +31,8 @@ class EchoCanceller:
     def __init__(self, far_end: Callable[[], FarEnd | None]) -> None:
         if not is_installed():
             raise UsageError(
-                "this server cannot remove echoes: pip install 'realtime-voice-agent[echo]'", code=ECHO_UNAVAILABLE
+                "this server cannot remove echoes: pip install '.[echo]' in the folder of this project",
+                code=ECHO_UNAVAILABLE,
             )
         from pywebrtc_audio import EchoCanceller as Webrtc
 

@@ -333,13 +333,18 @@ def test_a_call_that_fails_names_the_script_that_was_used_up(suite: pytest.Pytes
 
 
 LIVE = AGENT + dedent("""
+    import msgspec
     from realtime.errors import UsageError
+    from realtime.model.scripted import PROFILE
 
     class LiveModel(ScriptedModel):
         dial, tap = None, None
 
+        def __init__(self):
+            super().__init__(echo_bot(), profile=msgspec.structs.replace(PROFILE, provider="openai"))
+
     def live_agent():
-        model = LiveModel(echo_bot())
+        model = LiveModel()
         model.dial = lambda *_: None
         return RealtimeAgent("Friday", "", model)
 """)
@@ -393,7 +398,7 @@ def test_recording_anew_in_a_call_that_fails_keeps_the_cassette_and_says_so(suit
                 return await super().connect(**known)
 
         def heard_agent():
-            model = HeardModel(echo_bot())
+            model = HeardModel()
             model.dial = lambda *_: None
             return RealtimeAgent("Friday", "", model)
     """)
