@@ -37,9 +37,10 @@ TOOLS = {
     "chromium": (("chromium", "chromium-browser", "google-chrome", "chrome"), "chromium", "the browser tests"),
     "espeak-ng": (("espeak-ng",), "espeak-ng", "the tests of the last-resort voice"),
 }
-# Which tests run where (docs/checks.md). Browser tests need a process of their own: the event loop of Playwright
-# and those of the asyncio tests cannot share one.
+# Which tests run where (docs/checks.md). Browser tests need processes of their own: the event loop of Playwright
+# and those of the asyncio tests cannot share one. Two, because a page mostly waits for sound to be played.
 WEB_TESTS = "tests/web"
+WEB_WORDS = (WEB_TESTS, "-n", "2", "--dist", "loadfile")
 # What `make check` leaves out, as patterns of pytest's --ignore-glob.
 NOT_IN_CHECK = (
     # Browsers and benches
@@ -69,7 +70,7 @@ NOT_IN_CHECK = (
     "tests/testing/test_export_again.py",
 )
 CORES = os.cpu_count() or 1
-CHECK_WORDS = ("-n", str(min(8, CORES)), "--dist", "worksteal", *(f"--ignore-glob={path}" for path in NOT_IN_CHECK))
+CHECK_WORDS = ("-n", str(min(8, CORES * 3 // 2)), "--dist", "worksteal", *(f"--ignore-glob={path}" for path in NOT_IN_CHECK))
 # Two workers a core: many of these tests wait for a process or for time to pass.
 TEST_WORDS = ("-n", str(min(8, CORES * 2)), "--dist", "worksteal", f"--ignore={WEB_TESTS}")
 # How much the other tests give way to the browsers, which play sound in real time.
@@ -356,7 +357,7 @@ def web_checks() -> list[Check]:
 
 
 def browser_checks() -> list[Check]:
-    return [Check("browser tests", pytest(WEB_TESTS))]
+    return [Check("browser tests", pytest(*WEB_WORDS))]
 
 
 def hand_over(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> int:
