@@ -70,7 +70,13 @@ NOT_IN_CHECK = (
     "tests/testing/test_export_again.py",
 )
 CORES = os.cpu_count() or 1
-CHECK_WORDS = ("-n", str(min(8, CORES * 3 // 2)), "--dist", "worksteal", *(f"--ignore-glob={path}" for path in NOT_IN_CHECK))
+CHECK_WORDS = (
+    "-n",
+    str(min(8, CORES * 3 // 2)),
+    "--dist",
+    "worksteal",
+    *(f"--ignore-glob={path}" for path in NOT_IN_CHECK),
+)
 # Two workers a core: many of these tests wait for a process or for time to pass.
 TEST_WORDS = ("-n", str(min(8, CORES * 2)), "--dist", "worksteal", f"--ignore={WEB_TESTS}")
 # How much the other tests give way to the browsers, which play sound in real time.
