@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
+from bench.listen_provider import EmulatedService, ProviderName
 from bench.listen_words import RememberingRecognizer, RememberingVoice
 from bench.process import ROOT
 from bench.stimuli import Varied, question
 from realtime.agent import RealtimeAgent
-from realtime.agent.partial_words import recognise_words
-from realtime.event.config import InterruptionMode
+from realtime.agent.partial_words import no_words, recognise_words
+from realtime.event.config import InterruptionMode, TurnAuthority
 from realtime.event.server import AgentInterruptionEvent
 from realtime.model.base import RealtimeModel
 from realtime.model.local import LocalRealtimeModel
@@ -27,7 +30,7 @@ from realtime.testing.record import CallRecord, Spoken
 from realtime.testing.score.labels import Label
 from realtime.testing.score.scene import Scene, scene_of
 
-ModelName = Literal["embedded", "scripted"]
+ModelName = Literal["embedded", "scripted"] | ProviderName
 
 REPLY = (
     "The mountains in October are a quiet place. The nights are cold and the days are still warm, and most of the huts "
@@ -62,6 +65,8 @@ class Outcome:
     reason: str
     words: str
     """What was recognised last while it was undecided."""
+    level_db: float
+    """Relative to the recorded level of voices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,7 @@ def script_of(stimuli: Sequence[Varied], *, model: ModelName) -> _Script:
     """Return a user who asks, and is overheard during the reply, once for each stimulus."""
     script = _Script()
     # The scripted model answers at length whatever it hears.
-    answer_ms = ANSWER_MS if model == "embedded" else 2 * REPLY_MS
+    answer_ms = 2 * REPLY_MS if model == "scripted" else ANSWER_MS
     for one in stimuli:
         script.steps.append(Silence(LEAD_MS))
         sound = Speak(pcm=one.pcm(), text=one.stimulus.text or None)
@@ -140,22 +145,22 @@ def question_pcm(voice: str) -> bytes:
     return Varied(question(voice), "clean", 0, 0.0, 1.0, voice).pcm()
 
 
-def hear(stimuli: Sequence[Varied], engine: SpeechEngine, *, model: ModelName, mode: InterruptionMode) -> Heard:
+def hear(
+    stimuli: Sequence[Varied],
+    engine: SpeechEngine,
+    *,
+    model: ModelName,
+    mode: InterruptionMode,
+    authority: TurnAuthority | None = None,
+) -> Heard:
     """Play one call."""
     script = script_of(stimuli, model=model)
     mind = _Mind()
-    looked: list[tuple[float, str]] = []
     loop = VirtualLoop()
+    looked: list[tuple[float, str]] = []
 
-    def recognise(pcm: bytes, rate_hz: int, then: Callable[[str | None], None]) -> None:
-        def understood(words: str | None) -> None:
-            looked.append((loop.time() * 1000, words or ""))
-            then(words)
-
-        recognise_words(pcm, rate_hz, understood, engine=engine)
-
-    def make() -> RealtimeAgent:
-        return RealtimeAgent("Friday", "", _model(model, mind, engine), recognise=recognise)
+    def on_words(words: str | None) -> None:
+        looked.append((loop.time() * 1000, words or ""))
 
     def on_step(number: int, ms: float) -> None:
         if number in script.asks:
@@ -163,13 +168,24 @@ def hear(stimuli: Sequence[Varied], engine: SpeechEngine, *, model: ModelName, m
         elif number - 1 not in script.asks:
             mind.at_length = False
 
+    async def played() -> CallRecord:
+        async with AsyncExitStack() as stack:
+            agent: Callable[[], RealtimeAgent]
+            if model in ("embedded", "scripted"):
+                recognise = partial(_recognise, engine, on_words)
+                agent = partial(RealtimeAgent, "Friday", "", _model(model, mind, engine), recognise=recognise)
+            else:
+                service = EmulatedService(model, LocalRealtimeModel(language_model=mind, engine=engine), on_words)
+                await stack.enter_async_context(service.running())
+                agent = partial(RealtimeAgent, "Friday", "", service.provider_model(), recognise=no_words)
+            detection = {"interruption": mode, "authority": authority}
+            config: dict[str, Any] = {"turn_detection": detection, "input_audio_transcription": True}
+            return await play(script.steps, agent=agent, model="own", config=config, frames=False, on_step=on_step)
+
     loop.declare_cost(RememberingRecognizer.transcribe, LOCAL_COSTS["Recognizer.transcribe"])
     loop.declare_cost(RememberingVoice.synthesize, LOCAL_COSTS["HibariVoice.synthesize"])
-    config = {"turn_detection": {"interruption": mode}, "input_audio_transcription": True}
     try:
-        record = loop.run_until_complete(
-            play(script.steps, agent=make, model="own", config=config, frames=False, on_step=on_step)
-        )
+        record = loop.run_until_complete(played())
     except RunFailure as failure:
         if failure.record is None:
             raise
@@ -179,7 +195,21 @@ def hear(stimuli: Sequence[Varied], engine: SpeechEngine, *, model: ModelName, m
     return _heard(script, record, looked)
 
 
-def _model(name: ModelName, mind: _Mind, engine: SpeechEngine) -> RealtimeModel:
+def _recognise(
+    engine: SpeechEngine,
+    on_words: Callable[[str | None], None],
+    pcm: bytes,
+    rate_hz: int,
+    then: Callable[[str | None], None],
+) -> None:
+    def understood(words: str | None) -> None:
+        on_words(words)
+        then(words)
+
+    recognise_words(pcm, rate_hz, understood, engine=engine)
+
+
+def _model(name: Literal["embedded", "scripted"], mind: _Mind, engine: SpeechEngine) -> RealtimeModel:
     if name == "embedded":
         return LocalRealtimeModel(language_model=mind, engine=engine)
     return StandIn(turns="none", hears=(Hear("Go on."),) * 100, otherwise=Say(REPLY, ms=REPLY_MS - 2_000)).model(ROOT)
@@ -208,6 +238,7 @@ def _heard(script: _Script, record: CallRecord, looked: Sequence[tuple[float, st
                     state=about[-1].state if about else "",
                     reason=about[-1].reason if about else "",
                     words=words[-1] if words else "",
+                    level_db=one.level_db,
                 )
             )
     unplaced = sum(one is not None for one in script.spoken[len(record.spoken) :])

@@ -18,16 +18,16 @@ BUSY_S = 60.0
 
 
 class RememberingRecognizer:
-    """A recogniser that keeps its transcripts in a file, by the hash of sound and context.
+    """A recogniser that keeps its transcripts in a file, by the hash of sound and context."""
 
-    The first `checked` transcripts found there are recognised again.
-    """
-
-    def __init__(self, recognizer: Transcriber, file: Path, *, checked: int = 0) -> None:
+    def __init__(self, recognizer: Transcriber, file: Path) -> None:
         self._recognizer = recognizer
         self._file = file
-        self._to_check = checked
-        self._checked = self._different = 0
+        self._to_check = 0
+        self.checked = 0
+        """Kept transcripts that were recognised again, as `check_next` asked."""
+        self.different = 0
+        """How many of them came out otherwise."""
         file.parent.mkdir(parents=True, exist_ok=True)
         with closing(self._open()) as known, known:
             known.execute("CREATE TABLE IF NOT EXISTS heard (key TEXT PRIMARY KEY, text TEXT, prob REAL, ms INTEGER)")
@@ -46,17 +46,15 @@ class RememberingRecognizer:
             known.execute("INSERT OR REPLACE INTO heard VALUES (?, ?, ?, ?)", values)
             return heard
 
-    def take_counts(self) -> tuple[int, int]:
-        """Return how many transcripts were checked and how many came out otherwise, since the last time."""
-        counts = self._checked, self._different
-        self._to_check -= self._checked
-        self._checked = self._different = 0
-        return counts
+    def check_next(self, count: int) -> None:
+        """Recognise the next `count` kept transcripts again; count from 0."""
+        self._to_check = count
+        self.checked = self.different = 0
 
     def _check(self, found: Transcript, pcm: bytes, context: str) -> None:
-        if self._checked < self._to_check:
-            self._checked += 1
-            self._different += self._recognizer.transcribe(pcm, context).text != found.text
+        if self.checked < self._to_check:
+            self.checked += 1
+            self.different += self._recognizer.transcribe(pcm, context).text != found.text
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self._file, timeout=BUSY_S)
@@ -78,7 +76,7 @@ class RememberingVoice:
         self._voice.warm_up()
 
 
-def remembering_engine(file: Path, *, checked: int = 0) -> SpeechEngine:
+def remembering_engine(file: Path) -> SpeechEngine:
     """Return the embedded speech parts, with recognition kept in `file`."""
 
     def load(progress: Progress) -> SpeechParts:
@@ -87,7 +85,7 @@ def remembering_engine(file: Path, *, checked: int = 0) -> SpeechEngine:
             return parts
         return replace(
             parts,
-            recognizer=RememberingRecognizer(parts.recognizer, file, checked=checked),
+            recognizer=RememberingRecognizer(parts.recognizer, file),
             voices={name: RememberingVoice(voice) for name, voice in parts.voices.items()},
         )
 

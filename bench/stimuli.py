@@ -90,6 +90,11 @@ class Varied:
         """The silences inside."""
         return [(from_ms / self.pace, to_ms / self.pace) for from_ms, to_ms in self.stimulus.pauses_ms]
 
+    @property
+    def level_db(self) -> float:
+        """Its level in dB, relative to a voice as recorded."""
+        return self.stimulus.level_db + self.gain_db + (FAR_DB if self.far else 0.0)
+
     def pcm(self) -> bytes:
         """Return its sound."""
         chance = _chance("noise", self.number)

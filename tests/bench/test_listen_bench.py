@@ -2,16 +2,19 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from bench.listen import ARMS, measure_listen, wrong_decisions
 from bench.listen_calls import Outcome, grouped, hear, script_of
+from bench.listen_provider import ProviderName
 from bench.listen_words import RememberingRecognizer, remembering_engine
 from bench.stimuli import SHARES, Channel, Varied, drawn, manifest
 from realtime.model.local.recognizer import Transcript
 from realtime.testing.client.steps import BargeIn
+from realtime.testing.score.board import Score
 
 
 class Listed:
@@ -36,6 +39,7 @@ def outcome(kind: str, state: str, words: str = "") -> Outcome:
         state=state,
         reason="words",
         words=words,
+        level_db=0.0,
     )
 
 
@@ -90,15 +94,18 @@ def test_all_but_holds_sound_over_a_reply() -> None:
 
 def test_transcripts_are_kept_by_sound_and_context_and_checked(tmp_path: Path) -> None:
     own = Listed()
-    kept = RememberingRecognizer(own, tmp_path / "words", checked=1)
+    kept = RememberingRecognizer(own, tmp_path / "words")
     first = kept.transcribe(b"\0\0")
     assert kept.transcribe(b"\0\0", "Stop.") != first
     assert own.calls == 2
     assert RememberingRecognizer(own, tmp_path / "words").transcribe(b"\0\0") == first
     assert own.calls == 2
+    kept.check_next(1)
     assert [kept.transcribe(b"\0\0") for _ in range(2)] == [first, first]
-    assert kept.take_counts() == (1, 1)
-    assert kept.take_counts() == (0, 0)
+    assert (kept.checked, kept.different) == (1, 1)
+    kept.check_next(0)
+    assert kept.transcribe(b"\0\0") == first
+    assert (kept.checked, kept.different) == (0, 0)
 
 
 def test_wrong_decisions_are_counted_with_their_words() -> None:
@@ -116,6 +123,26 @@ def test_a_call_is_the_same_with_kept_words(tmp_path: Path) -> None:
     assert fresh == kept
     assert not fresh.unplaced
     assert len(fresh.outcomes) == 2
+
+
+@pytest.mark.parametrize("provider", get_args(ProviderName))
+def test_a_provider_is_heard_through_its_own_protocol(provider: ProviderName, tmp_path: Path) -> None:
+    engine = remembering_engine(tmp_path / "words")
+    call = [one for one in drawn(12) if one.stimulus.kind in ("interruption", "tic")][:2]
+    fresh, again = (hear(call, engine, model=provider, mode="selective") for _ in range(2))
+    assert fresh == again
+    assert not fresh.unplaced
+    assert len(Score((fresh.scene,)).tau_voice_fine.response_latency.values_ms or ()) >= 2
+    states = {outcome.kind: outcome.state for outcome in fresh.outcomes}
+    assert states["interruption"] == "confirmed"
+
+
+def test_gemini_stops_by_itself_with_its_own_detector(tmp_path: Path) -> None:
+    engine = remembering_engine(tmp_path / "words")
+    call = [one for one in drawn(12) if one.stimulus.kind == "interruption"][:1]
+    heard = hear(call, engine, model="gemini", mode="selective", authority="provider")
+    assert [(outcome.state, outcome.reason) for outcome in heard.outcomes] == [("", "")]
+    assert Score((heard.scene,)).tau_voice_fine.yield_rate.value == 1.0
 
 
 async def test_twelve_stimuli_give_a_table(tmp_path: Path) -> None:
