@@ -101,9 +101,10 @@ class FarEnd:
         return self._played
 
     def newest(self, ms: int) -> bytes:
-        """Return the last `ms` of played audio, and the next :data:`LEAD_MS`."""
+        """Return the last `ms` of played audio and the next :data:`LEAD_MS`; silence precedes the first item."""
         played = self.played_samples()
-        return self._between(played - ms * self.rate_hz // 1000, played + LEAD_MS * self.rate_hz // 1000)
+        start = played - ms * self.rate_hz // 1000
+        return bytes(max(0, -start) * SAMPLE_BYTES) + self._between(start, played + LEAD_MS * self.rate_hz // 1000)
 
     def follow(self, n_samples: int) -> bytes:
         """Return what is played during the next `n_samples` of a microphone; silence where nothing is.

@@ -41,6 +41,13 @@ def test_it_gives_the_newest_played_audio_and_a_little_of_what_comes() -> None:
     assert values(played.far.newest(200)) == list(range(300, 500 + LEAD_MS))
 
 
+def test_silence_precedes_the_first_item() -> None:
+    played = Played()
+    played.send("item_1", 1_000)
+    played.now = 0.05
+    assert values(played.far.newest(200)) == [0] * 150 + list(range(50 + LEAD_MS))
+
+
 def test_items_are_played_one_after_the_other() -> None:
     played = Played(acknowledges=True)
     played.send("item_1", 300)
