@@ -19,7 +19,7 @@ MIN_COMMIT_MS = 100
 
 
 @dataclass(slots=True, eq=False)
-class Stretch:
+class SpeechPiece:
     """Audio that is one piece of a user's turn; None for what is unknown yet. Without an `end` it goes on."""
 
     start: int
@@ -38,7 +38,7 @@ class Stretch:
 class ReplayBuffer:
     """Audio that was sent and not understood, with the turns in it.
 
-    A stretch is settled when its words are known (or known to be lost), and everything before it with it.
+    A piece is settled when its words are known (or known to be lost), and everything before it with it.
     """
 
     def __init__(self, rate_hz: int) -> None:
@@ -47,20 +47,20 @@ class ReplayBuffer:
         self._most_bytes = int(self._bytes_per_ms * KEPT_MS)
         self._chunks: list[bytes] = []
         self._start = self._end = 0
-        self._stretches: list[Stretch] = []
-        self._replayed: list[Stretch] = []
+        self._pieces: list[SpeechPiece] = []
+        self._replayed: list[SpeechPiece] = []
         self._lost_at = 0
 
     def add(self, pcm: bytes, *, waits_for_speech: bool) -> None:
         """Keep audio that was sent; little of it before a voice that the model reports (`waits_for_speech`)."""
         self._chunks.append(pcm)
         self._end += len(pcm)
-        quiet = waits_for_speech and not self._stretches
+        quiet = waits_for_speech and not self._pieces
         bound = self._quiet_bytes if quiet else self._most_bytes
         while self._end - self._start > bound and len(self._chunks) > 1:
             self._start += len(self._chunks.pop(0))
-        while self._stretches and (end := self._stretches[0].end) is not None and end <= self._start:
-            del self._stretches[0]
+        while self._pieces and (end := self._pieces[0].end) is not None and end <= self._start:
+            del self._pieces[0]
 
     def latest(self, ms: int) -> bytes:
         """Return the newest audio that is kept, at most this much."""
@@ -77,35 +77,35 @@ class ReplayBuffer:
 
     def started(self, turn: UserTurn, piece_id: str, start_ms: int) -> None:
         """The model's detector hears a voice begin."""
-        self._stretches.append(Stretch(self._at(start_ms), turn=turn, piece_id=piece_id))
+        self._pieces.append(SpeechPiece(self._at(start_ms), turn=turn, piece_id=piece_id))
 
     def stopped(self, piece_id: str, end_ms: int) -> bool:
         """The model's detector hears a voice end. False: that was known, and the voice was only replayed."""
-        for stretch in self._stretches:
-            if stretch.piece_id == piece_id:
-                if stretch.end is not None:
+        for piece in self._pieces:
+            if piece.piece_id == piece_id:
+                if piece.end is not None:
                     return False
-                stretch.end = self._at(end_ms)
+                piece.end = self._at(end_ms)
         return True
 
-    def end_piece(self, turn: UserTurn | None = None, *, committed: bool) -> Stretch:
+    def end_piece(self, turn: UserTurn | None = None, *, committed: bool) -> SpeechPiece:
         """End a piece here, `committed` or not reported by the model; without a turn, the model names it later."""
-        stretch = Stretch(self._start, self._end, turn=turn, committed=committed)
-        self._stretches.append(stretch)
-        return stretch
+        piece = SpeechPiece(self._start, self._end, turn=turn, committed=committed)
+        self._pieces.append(piece)
+        return piece
 
     def settle(self, piece_id: str) -> None:
         """Drop a piece whose words are known, and everything before it."""
-        for place, stretch in enumerate(self._stretches):
-            if stretch.piece_id == piece_id:
-                del self._stretches[: place + 1]
-                self._drop_until(self._end if stretch.end is None else stretch.end)
+        for place, piece in enumerate(self._pieces):
+            if piece.piece_id == piece_id:
+                del self._pieces[: place + 1]
+                self._drop_until(self._end if piece.end is None else piece.end)
                 return
 
     def clear(self) -> None:
         """Drop what is not committed: the model has to forget it."""
-        self._stretches = self.commits
-        until = (self._stretches[-1].end or 0) if self._stretches else self._start
+        self._pieces = self.commits
+        until = (self._pieces[-1].end or 0) if self._pieces else self._start
         kept: list[bytes] = []
         position = self._start
         for chunk in self._chunks:
@@ -116,8 +116,8 @@ class ReplayBuffer:
         self._chunks = kept
         moved = self._end - sum(map(len, kept)) - self._start
         self._start += moved
-        for stretch in self._stretches:
-            stretch.start, stretch.end = stretch.start + moved, (stretch.end or 0) + moved
+        for piece in self._pieces:
+            piece.start, piece.end = piece.start + moved, (piece.end or 0) + moved
 
     # -- after a lost link -----------------------------------------------------------------------------------------
 
@@ -128,13 +128,13 @@ class ReplayBuffer:
         others as the model reports them.
         """
         self._lost_at = self._end
-        while self._stretches and self._is_torn(self._stretches[0]):
-            self._drop_until(self._stretches.pop(0).end or 0)
-        for stretch in self._stretches:
-            stretch.piece_id = None
-            if stretch.turn is not None:
-                stretch.turn.starts_over()
-        self._replayed = [one for one in self._stretches if not one.committed and one.turn is not None]
+        while self._pieces and self._is_torn(self._pieces[0]):
+            self._drop_until(self._pieces.pop(0).end or 0)
+        for piece in self._pieces:
+            piece.piece_id = None
+            if piece.turn is not None:
+                piece.turn.starts_over()
+        self._replayed = [one for one in self._pieces if not one.committed and one.turn is not None]
         messages: list[AudioAppend | AudioCommit] = []
         ends = self.commits
         position = since = self._start
@@ -142,18 +142,18 @@ class ReplayBuffer:
             messages.append(AudioAppend(chunk, again=True))
             position += len(chunk)
             while ends and (ends[0].end or 0) <= position:
-                stretch = ends.pop(0)
+                piece = ends.pop(0)
                 if position - since >= MIN_COMMIT_MS * self._bytes_per_ms:
                     messages.append(AudioCommit())
                     since = position
                 else:
-                    self._stretches.remove(stretch)
+                    self._pieces.remove(piece)
         return messages
 
     @property
-    def commits(self) -> list[Stretch]:
-        """Stretches that the server ended and whose words are unknown, in order."""
-        return [one for one in self._stretches if one.committed]
+    def commits(self) -> list[SpeechPiece]:
+        """Pieces that the server ended and whose words are unknown, in order."""
+        return [one for one in self._pieces if one.committed]
 
     @property
     def n_whole(self) -> int:
@@ -161,21 +161,21 @@ class ReplayBuffer:
 
         A model that answers turns by itself will answer each.
         """
-        return sum(stretch.end is not None for stretch in self._replayed)
+        return sum(piece.end is not None for piece in self._replayed)
 
-    def taken_up(self, piece_id: str, start_ms: int | None = None) -> Stretch | None:
-        """Return the replayed stretch that the model hears as this piece; None if the piece is new."""
+    def taken_up(self, piece_id: str, start_ms: int | None = None) -> SpeechPiece | None:
+        """Return the replayed piece that the model reports under this id; None for a new one."""
         while self._replayed:
-            stretch = self._replayed.pop(0)
-            end = self._lost_at if stretch.end is None else stretch.end
+            piece = self._replayed.pop(0)
+            end = self._lost_at if piece.end is None else piece.end
             if start_ms is None or self._at(start_ms) <= end:
-                stretch.piece_id = piece_id
-                return stretch
+                piece.piece_id = piece_id
+                return piece
         return None
 
-    def _is_torn(self, stretch: Stretch) -> bool:
+    def _is_torn(self, piece: SpeechPiece) -> bool:
         """Whether the model ended it and its beginning is not kept: it would hear something else."""
-        return not stretch.committed and stretch.end is not None and stretch.start < self._start
+        return not piece.committed and piece.end is not None and piece.start < self._start
 
     def _at(self, ms: int) -> int:
         return int(ms * self._bytes_per_ms) & ~1

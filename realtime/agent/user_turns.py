@@ -7,7 +7,7 @@ from typing import assert_never
 import msgspec
 
 from realtime.agent.context import Context
-from realtime.agent.replay_buffer import ReplayBuffer, Stretch
+from realtime.agent.replay_buffer import ReplayBuffer, SpeechPiece
 from realtime.agent.user_turn import UserTurn
 from realtime.event import model as m
 from realtime.event import server as s
@@ -30,7 +30,7 @@ class UserTurns:
         self._replay = replay
         self._by_piece: dict[str, UserTurn] = {}
         self.current: UserTurn | None = None
-        self.commits: list[Stretch] = []
+        self.commits: list[SpeechPiece] = []
         """What we ended and the model has not named yet, in order."""
         self.user_name: str | None = None
         """Name of the user, on every item of theirs."""
@@ -59,13 +59,13 @@ class UserTurns:
         turn = self._by_piece.get(piece_id)
         if turn is None:
             if self.commits:
-                stretch = self.commits.pop(0)
+                piece = self.commits.pop(0)
             else:
-                stretch = self._replay.taken_up(piece_id) or self._replay.end_piece(committed=False)
-            if stretch.turn is None:
-                stretch.turn = self.current = UserTurn(piece_id)
-            turn, stretch.piece_id = stretch.turn, piece_id
-            turn.label, turn.end_ms = stretch.label, stretch.end_ms
+                piece = self._replay.taken_up(piece_id) or self._replay.end_piece(committed=False)
+            if piece.turn is None:
+                piece.turn = self.current = UserTurn(piece_id)
+            turn, piece.piece_id = piece.turn, piece_id
+            turn.label, turn.end_ms = piece.label, piece.end_ms
             self.remember(turn, piece_id)
         return turn
 

@@ -327,14 +327,14 @@ class Listener:
         code, reason = 1013, "the client does not read what it is sent"
         if self.resumable:
             # It may be in a tunnel: what it has not heard is kept as for a lost socket.
-            self.part()
+            self.suspend()
             self._sink.close(code, reason)
         else:
             self.close(code, reason)
 
     # -- coming back -----------------------------------------------------------------------------------------------
 
-    def part(self) -> None:
+    def suspend(self) -> None:
         """The socket is gone, and the client may come back. Its speech is kept; the log has everything else."""
         self.away = True
         for event in self._waiting:
@@ -355,7 +355,7 @@ class Listener:
         it has not heard. The earlier one is good for nothing afterwards."""
         if earlier is not None:
             if not earlier.away:
-                earlier.part()
+                earlier.suspend()
             self.clock, self.far_end = earlier.clock, earlier.far_end
             self._resampler, self._model_rate_hz = earlier._resampler, earlier._model_rate_hz
             self._unplayed, earlier._unplayed = earlier._unplayed, None

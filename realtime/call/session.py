@@ -164,7 +164,7 @@ class Session:
             listener.release()
             return
         if (not for_good or listener.by_handle) and self._waits_for(listener):
-            listener.part()
+            listener.suspend()
             self._lose_answers(listener)
             if self.is_deserted:
                 self._timers.after("grace", self.limits.grace_s, lambda: self.end_soon("listener_gone"))
@@ -239,7 +239,7 @@ class Session:
         was_away = before is not None and before.away
         if before is not None and before.by_handle:
             if not was_away:
-                before.part()
+                before.suspend()
             self._lose_answers(before)
         known_seq = self.known_seq(token, last_seq)
         ts_ms = self.log.now_ms()

@@ -189,7 +189,7 @@ class Admission:
         if self.load.is_unlimited:
             return None
         loop = asyncio.get_running_loop()
-        before = self._running() - 1  # its own place is already taken
+        before = self._running() - 1  # its own slot is already taken
         if before >= ALWAYS_ADMITTED and not self._is_sampling:
             self._is_sampling = True
             self._sample(loop, loop.time())

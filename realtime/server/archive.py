@@ -23,7 +23,7 @@ from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.quota import Quota
 from realtime.state.restore import LastPlayed, Restored, ends_of_grace, restore
 from realtime.state.spill import SLOW, Spill
-from realtime.state.store import CallInfo, Place, Store, is_call_id
+from realtime.state.store import CallInfo, PageCursor, Store, is_call_id
 
 T = TypeVar("T")
 
@@ -221,7 +221,12 @@ class Archive:
         return await self._ask(self._store.call, call_id)
 
     async def calls(
-        self, owner: str | None, *, after: Place | None = None, limit: int | None = None, oldest_first: bool = False
+        self,
+        owner: str | None,
+        *,
+        after: PageCursor | None = None,
+        limit: int | None = None,
+        oldest_first: bool = False,
     ) -> list[CallInfo]:
         """Return the calls of `owner` (None: of all), newest or oldest first, as `Store.calls`. Raises ClientError."""
         await self._flush()

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class CallSlot:
     """Capacity reserved for one call before the call exists. `leave` is idempotent."""
 
     calls: Calls
@@ -33,7 +33,7 @@ class Place:
     has_left: bool = False
 
     def fill(self, session: Session) -> None:
-        """Assign the call to this place."""
+        """Assign the call to this slot."""
         self.session = session
         session.address = self.address
         session.on_ended.append(lambda _: self.leave())
@@ -43,7 +43,7 @@ class Place:
             follow(session)
 
     def leave(self) -> None:
-        """Release the place: the call has ended, or was never created."""
+        """Release the slot: the call has ended, or was never created."""
         if self.has_left:
             return
         self.has_left = True
@@ -86,7 +86,7 @@ class Calls:
         self._reviving: set[str] = set()
         self._forgetting: set[str] = set()
         self._openings: set[asyncio.Task[None]] = set()
-        self._places: Counter[str] = Counter()
+        self._slots: Counter[str] = Counter()
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -98,15 +98,15 @@ class Calls:
     @property
     def running(self) -> int:
         """Number of calls, including those being created."""
-        return self._places.total()
+        return self._slots.total()
 
-    def take_place(self, address: str) -> Place:
-        """Reserve a place for one more call of this address. Raises ClientError where there is none."""
+    def take_slot(self, address: str) -> CallSlot:
+        """Reserve a slot for one more call of this address. Raises ClientError where there is none."""
         if self.draining:
             raise ClientError("the server is about to stop and takes no new calls", code="draining", retryable=True)
         # Calls without a client do not prevent a new one.
         deserted = [one for one in self.sessions.values() if one.address == address and one.is_deserted]
-        if self._places[address] - len(deserted) >= self._max_per_address:
+        if self._slots[address] - len(deserted) >= self._max_per_address:
             raise ClientError(
                 f"there are {self._max_per_address} calls from this address already: end one first",
                 code="too_many_calls",
@@ -114,12 +114,12 @@ class Calls:
             )
         if self.running >= self._max_total:
             raise ClientError("the server is full: try again later", code="server_full", retryable=True)
-        if self._places[address] >= self._max_per_address:
+        if self._slots[address] >= self._max_per_address:
             # The one that waits longest ends: a client that opens and drops calls could else hold any number of them.
             deserted[0].end_soon("listener_gone")
-        self._places[address] += 1
+        self._slots[address] += 1
         self._empty.clear()
-        return Place(self, address)
+        return CallSlot(self, address)
 
     async def forget(self, call_id: str) -> tuple[str, ...]:
         """Delete the call: its recording, then its log. Return the names of the parts that remain.
@@ -170,11 +170,11 @@ class Calls:
             self._reviving.discard(call_id)
 
     def give_back(self, address: str) -> None:
-        """See `Place.leave`."""
-        self._places[address] -= 1
-        if not self._places[address]:
-            del self._places[address]
-        if not self._places:
+        """See `CallSlot.leave`."""
+        self._slots[address] -= 1
+        if not self._slots[address]:
+            del self._slots[address]
+        if not self._slots:
             self._empty.set()
 
     async def drain(self, wait_s: float) -> None:

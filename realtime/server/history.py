@@ -28,7 +28,7 @@ from realtime.server.gate import Gate
 from realtime.server.settings import ServerSettings
 from realtime.state.log import AudioRun, Entry, last_seq_of
 from realtime.state.replies import ReplyProjection, messages
-from realtime.state.store import CallInfo, Place
+from realtime.state.store import CallInfo, PageCursor
 from realtime.state.store import page as page_of
 
 P = ParamSpec("P")
@@ -110,7 +110,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         # One more than requested tells whether there is a next page.
         found = await shelf.calls(user, (created_at, call_id) if after is not None else None, limit + 1)
         page = found[:limit]
-        following = "~".join(page[-1].place) if len(found) > limit else None
+        following = "~".join(page[-1].cursor) if len(found) > limit else None
         return JSONResponse({"calls": [shelf.told(info) for info in page], "next": following})
 
     @router.get("/{call_id}")
@@ -219,7 +219,7 @@ class _Shelf:
         kept = {key: value for key, value in told.items() if key not in _HIDDEN}
         return {**kept, "live": self.live(info.call_id) is not None, "case": self.case}
 
-    async def calls(self, owner: str, after: Place | None, limit: int) -> list[CallInfo]:
+    async def calls(self, owner: str, after: PageCursor | None, limit: int) -> list[CallInfo]:
         archive = self.server_calls.archive
         if archive is not None:
             return await archive.calls(owner, after=after, limit=limit)

@@ -11,7 +11,7 @@ from realtime.errors import ClientError
 from realtime.runtime import iso
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
-from realtime.state.store import CallInfo, Place
+from realtime.state.store import CallInfo, PageCursor
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Retention:
             self._is_warned = True
             logger.warning("the calls take %.1f GB: --keep-days and --keep-gb delete the oldest", total / 1e9)
         deleted = 0
-        after: Place | None = None
+        after: PageCursor | None = None
         while rules.keep_s is not None or rules.keep_bytes is not None:
             page = await self._archive.calls(None, after=after, limit=AT_ONCE, oldest_first=True)
             for info in page:
@@ -101,7 +101,7 @@ class Retention:
                             total, deleted = total - n_bytes, deleted + 1
             if len(page) < AT_ONCE:
                 break
-            after = page[-1].place
+            after = page[-1].cursor
         if deleted:
             logger.warning("calls that --keep-days and --keep-gb deleted: %d", deleted)
         return deleted

@@ -23,7 +23,7 @@ from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime
 from realtime.server.agentscope_compat import pair_of
 from realtime.server.archive import events_after, no_such_token
-from realtime.server.calls import Calls, Place
+from realtime.server.calls import Calls, CallSlot
 from realtime.server.make_agent import MakeAgent, make_agent_of
 from realtime.server.read_ahead import ReadAhead
 from realtime.server.settings import ServerSettings
@@ -117,17 +117,17 @@ class SocketCalls:
         is gone.
         """
         self.forget()
-        place = self.client.calls.take_place(self.client.address)
-        if not await self._is_let_in(place, returns=resume is not None):
+        slot = self.client.calls.take_slot(self.client.address)
+        if not await self._is_let_in(slot, returns=resume is not None):
             return
 
         async def open_it() -> None:
-            participant = await self._participant_for(call_id, config, place)
+            participant = await self._participant_for(call_id, config, slot)
             if participant is None:
                 return
             session = make(participant)
             session.config = config
-            place.fill(session)
+            slot.fill(session)
             if self.client.calls.archive is not None:
                 self.client.calls.archive.keep(session, info)
             self._take_on(session, listener)
@@ -151,17 +151,17 @@ class SocketCalls:
                 opening.cancel()
                 await asyncio.wait([opening])
             if self.session is None:
-                place.leave()
+                slot.leave()
         if not outlived and not opening.cancelled():
             opening.result()
 
-    async def _is_let_in(self, place: Place, *, returns: bool) -> bool:
+    async def _is_let_in(self, slot: CallSlot, *, returns: bool) -> bool:
         """Wait until the call may begin; returns False where its client has left meanwhile.
 
-        Raises Overloaded where the server has no place for it.
+        Raises Overloaded where the server has no capacity for it.
         """
         try:
-            waiting = self.client.calls.admission.enter(place, returns=returns)
+            waiting = self.client.calls.admission.enter(slot, returns=returns)
             if waiting is None:
                 return True
             await self.ahead.read_while(waiting)
@@ -169,10 +169,10 @@ class SocketCalls:
                 waiting.result()
                 return True
         except BaseException:
-            place.leave()
+            slot.leave()
             raise
         waiting.cancel()
-        place.leave()
+        slot.leave()
         return False
 
     def _is_outlived(self, listener: Listener) -> bool:
@@ -181,7 +181,7 @@ class SocketCalls:
         left = last.get("type") == "websocket.disconnect" and last.get("code") == NORMAL_CLOSURE
         return self.session is not None and not left and self.session.outlives(listener)
 
-    async def _participant_for(self, call_id: str, config: SessionConfig, place: Place) -> Participant | None:
+    async def _participant_for(self, call_id: str, config: SessionConfig, slot: CallSlot) -> Participant | None:
         """Make the participant of a call; None and an error event if that fails. The log has the details."""
 
         async def make(settings: SessionConfig) -> RealtimeAgent | HumanParticipant:
@@ -192,7 +192,7 @@ class SocketCalls:
             made = await (make(config) if pair is None else pair_of(pair, config, make, self.runtime))
             return made.run() if isinstance(made, RealtimeAgent) else made
         except Exception as error:
-            place.leave()
+            slot.leave()
             _note(f"could not make the agent of {call_id}", error)
             await self.tell(error_event(public_error(error)))
             await self.tell(s.ServerSessionEndedEvent(session_id=self.client.session_id, reason="agent_failed"))

@@ -27,7 +27,7 @@ from realtime.state.log import Entry
 from realtime.state.store import (
     CallInfo,
     Change,
-    Place,
+    PageCursor,
     decode_entry,
     encode_info,
     error_of,
@@ -135,7 +135,7 @@ class JsonFileStore:
         self,
         owner: str | None = None,
         *,
-        after: Place | None = None,
+        after: PageCursor | None = None,
         limit: int | None = None,
         oldest_first: bool = False,
     ) -> list[CallInfo]:
@@ -258,8 +258,8 @@ class _Constant(msgspec.Struct, frozen=True, gc=False):
     created_at: str = ""
 
     @property
-    def place(self) -> Place:
-        """See `CallInfo.place`."""
+    def cursor(self) -> PageCursor:
+        """See `CallInfo.cursor`."""
         return self.created_at, self.call_id
 
 

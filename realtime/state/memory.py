@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from realtime.state.log import Entry, last_seq_of
-from realtime.state.store import CallInfo, Change, Place, page
+from realtime.state.store import CallInfo, Change, PageCursor, page
 
 DEFAULT_MAX_ENTRIES = 250_000
 """About 50 MB, or seven hours of talk."""
@@ -65,7 +65,7 @@ class MemoryStore:
         self,
         owner: str | None = None,
         *,
-        after: Place | None = None,
+        after: PageCursor | None = None,
         limit: int | None = None,
         oldest_first: bool = False,
     ) -> list[CallInfo]:

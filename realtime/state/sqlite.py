@@ -17,7 +17,7 @@ import msgspec
 
 from realtime.errors import StoreError
 from realtime.state.log import Entry, last_seq_of
-from realtime.state.store import CallInfo, Change, Place, decode_entry, encode_info, error_of, merged
+from realtime.state.store import CallInfo, Change, PageCursor, decode_entry, encode_info, error_of, merged
 
 T = TypeVar("T")
 
@@ -187,7 +187,7 @@ class SqliteStore:
         self,
         owner: str | None = None,
         *,
-        after: Place | None = None,
+        after: PageCursor | None = None,
         limit: int | None = None,
         oldest_first: bool = False,
     ) -> list[CallInfo]:

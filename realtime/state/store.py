@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
-Place = tuple[str, str]
+PageCursor = tuple[str, str]
 """`created_at` and `call_id` of a call: the order of lists of calls, or its reverse."""
 
 
@@ -66,7 +66,7 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"not a call id: {self.call_id[:140]!r}")
 
     @property
-    def place(self) -> Place:
+    def cursor(self) -> PageCursor:
         """The place of the call in lists of calls."""
         return self.created_at, self.call_id
 
@@ -124,7 +124,7 @@ class Store(Protocol):
         self,
         owner: str | None = None,
         *,
-        after: Place | None = None,
+        after: PageCursor | None = None,
         limit: int | None = None,
         oldest_first: bool = False,
     ) -> list[CallInfo]:
@@ -220,24 +220,24 @@ def merged(entries: Iterable[Entry]) -> list[Entry]:
     return [by_seq[seq] for seq in sorted(by_seq)]
 
 
-class _HasPlace(Protocol):
+class _HasCursor(Protocol):
     @property
-    def place(self) -> Place: ...
+    def cursor(self) -> PageCursor: ...
 
 
-OneT = TypeVar("OneT", bound=_HasPlace)
+OneT = TypeVar("OneT", bound=_HasCursor)
 
 
-def page(infos: Iterable[OneT], after: Place | None, limit: int | None, *, oldest_first: bool) -> list[OneT]:
+def page(infos: Iterable[OneT], after: PageCursor | None, limit: int | None, *, oldest_first: bool) -> list[OneT]:
     """Select and sort the calls of a page: see `Store.calls`."""
     if after is not None:
-        infos = (one for one in infos if (one.place > after if oldest_first else one.place < after))
+        infos = (one for one in infos if (one.cursor > after if oldest_first else one.cursor < after))
     if limit is None:
-        return sorted(infos, key=_place_of, reverse=not oldest_first)
-    return (heapq.nsmallest if oldest_first else heapq.nlargest)(limit, infos, key=_place_of)
+        return sorted(infos, key=_cursor_of, reverse=not oldest_first)
+    return (heapq.nsmallest if oldest_first else heapq.nlargest)(limit, infos, key=_cursor_of)
 
 
-_place_of = operator.attrgetter("place")
+_cursor_of = operator.attrgetter("cursor")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 

@@ -26,7 +26,7 @@ from realtime.event.server import (
 )
 from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun, Entry, last_seq_of
-from realtime.state.store import CallInfo, Change, Place, Store
+from realtime.state.store import CallInfo, Change, PageCursor, Store
 
 TEXTS = (
     "",
@@ -159,15 +159,15 @@ def _check_pages(store: Store, oldest_first: list[str]) -> None:
     """Check a list's pages in both directions, and all owners' list."""
     for backwards in (False, True):
         ids: list[str] = []
-        after: Place | None = None
+        after: PageCursor | None = None
         while found := store.calls("check_bert", after=after, limit=2, oldest_first=backwards):
             ids += [info.call_id for info in found]
-            after = found[-1].place
+            after = found[-1].cursor
         _expect("the calls of an owner, in pages of two", ids, oldest_first if backwards else oldest_first[::-1])
-    every = [info.place for info in store.calls(oldest_first=True)]
+    every = [info.cursor for info in store.calls(oldest_first=True)]
     _expect("the calls of all owners, the oldest first", every, sorted(every))
     _expect("whether the calls of an owner are among them", set(oldest_first) <= {place[1] for place in every}, True)
-    _expect("the first of them", [info.place for info in store.calls(limit=1, oldest_first=True)], every[:1])
+    _expect("the first of them", [info.cursor for info in store.calls(limit=1, oldest_first=True)], every[:1])
     _expect("none of them", store.calls(limit=0), [])
 
 

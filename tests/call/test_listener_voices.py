@@ -178,7 +178,7 @@ async def test_a_voice_that_fills_the_socket_goes_out_whole() -> None:
 async def test_a_client_that_is_away_or_gone_is_not_kept_a_voice(lanes: bool) -> None:
     sink = ListSink()
     view = listener(sink, lanes=lanes)
-    view.part()
+    view.suspend()
     view.deliver_voice(said(noise(1)))
     assert view.voices_dropped == 1
     view.release()
@@ -191,7 +191,7 @@ async def test_a_client_that_comes_back_is_told_of_the_lane_again_and_where_it_g
     config = SessionConfig(audio_frames="binary")
     before = NativeDialect().listener(ListSink(), runtime(), config)
     before.deliver_voice(said(noise(1)))
-    before.part()
+    before.suspend()
     sink = ListSink()
     after = NativeDialect().listener(sink, runtime(), config)
     after.take_over(before, [])

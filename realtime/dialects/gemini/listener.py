@@ -71,10 +71,10 @@ class GeminiListener(Listener):
         """See `Listener`."""
         return self.by_handle
 
-    def part(self) -> None:
+    def suspend(self) -> None:
         """See `Listener`."""
         self._stop()
-        super().part()
+        super().suspend()
 
     def take_over(self, earlier: Listener | None, missed: Sequence[s.ServerEvent]) -> None:
         """See `Listener`. Speech that was running is lost, as at the service: the client gets nothing of what it

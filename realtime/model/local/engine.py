@@ -104,8 +104,8 @@ class SpeechEngine:
         self._load = load
         self._loading = threading.Lock()
         self._parts: SpeechParts | None = None
-        self._ears = _Lane("recognition")
-        self._mouth = _Lane("synthesis")
+        self._ears = _Worker("recognition")
+        self._mouth = _Worker("synthesis")
 
     @property
     def parts(self) -> SpeechParts | None:
@@ -148,7 +148,7 @@ class SpeechEngine:
         self._mouth.close()
 
 
-class _Lane:
+class _Worker:
     """One worker thread with a bounded queue."""
 
     def __init__(self, name: str) -> None:
