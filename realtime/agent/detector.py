@@ -31,9 +31,13 @@ def load_silero() -> None:
 
 def silero_detector(wanted: TurnDetection) -> Detector:
     """Make the server's detector. Raises UsageError where its parts are not installed."""
+    return detector_with(EndpointConfig(keep_audio=False, silence_ms=silence_ms_of(wanted), expect=wanted.expect))
+
+
+def detector_with(config: EndpointConfig) -> Detector:
+    """Make a detector with these settings. Raises UsageError where its parts are not installed."""
     from realtime.audio.vad import VadUnavailable, shared_silero
 
-    config = EndpointConfig(keep_audio=False, silence_ms=silence_ms_of(wanted), expect=wanted.expect)
     try:
         return Endpoint(shared_silero().stream(), config, Endpointing(config.silence_ms, config.expect))
     except VadUnavailable as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
@@ -53,3 +54,16 @@ def calls_of(url: str | None) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def recorded_in(recordings: Path | None, call_id: str) -> Path | None:
+    """Return the folder of recordings. Raises UsageError where it has none of this call."""
+    from realtime.testing.cases.stored import is_recorded
+
+    if recordings is not None and not is_recorded(recordings, call_id):
+        raise UsageError(
+            f"there is no recording of the call {call_id[:140]!r} in {recordings}: name the folder that "
+            "`serve --recordings` wrote, or leave --recordings out to do without sound",
+            code="no_recording",
+        )
+    return recordings

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from realtime.commands.common import PROVIDERS, calls_of, kit_errors, known_provider
+from realtime.commands.common import PROVIDERS, calls_of, kit_errors, known_provider, recorded_in
 from realtime.errors import UsageError
 from realtime.server.plan import load_make_agent
 from realtime.state.store import is_call_id
@@ -80,7 +80,7 @@ def export(
     from realtime.testing.cases.export import export_call
 
     with kit_errors(), calls_of(store) as calls:
-        export_call(calls, call_id, folder, recordings=_recorded(recordings, call_id))
+        export_call(calls, call_id, folder, recordings=recorded_in(recordings, call_id))
     typer.echo(read_case(folder).about)
     typer.echo(f"{folder}: read case.json, correct what is expected there, and write the test:")
     name = re.sub(r"\W", "_", folder.name)
@@ -119,7 +119,7 @@ def report(
             raise UsageError(f"there is no folder {source}, and it is not the id of a call either", code="no_folder")
         else:
             with calls_of(store) as calls:
-                record = record_of(calls, source, recordings=_recorded(recordings, source))
+                record = record_of(calls, source, recordings=recorded_in(recordings, source))
         write_report([record if failure is None else RunOutcome(record, failure)], to)
     typer.echo(str(to))
     if failure is not None:
@@ -134,19 +134,6 @@ def _is_played(path: Path) -> bool:
     if not path.is_dir():
         return path.exists()
     return (path / CASE_FILE).is_file() or not any((path / name).is_file() for name in (*LOG_FILES, RECORDING_FILE))
-
-
-def _recorded(recordings: Path | None, call_id: str) -> Path | None:
-    """Return the folder of recordings. Raises UsageError where it has none of this call."""
-    from realtime.testing.cases.stored import is_recorded
-
-    if recordings is not None and not is_recorded(recordings, call_id):
-        raise UsageError(
-            f"there is no recording of the call {call_id[:140]!r} in {recordings}: name the folder that "
-            "`serve --recordings` wrote, or leave --recordings out to do without sound",
-            code="no_recording",
-        )
-    return recordings
 
 
 def import_cassette(

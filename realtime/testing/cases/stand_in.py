@@ -18,7 +18,7 @@ from typing import Annotated, Literal, assert_never
 
 import msgspec
 
-from realtime.agent.detector import silero_detector
+from realtime.agent.detector import detector_with
 from realtime.agent.input import Detector
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.audio.files import read_pcm16
@@ -38,6 +38,7 @@ from realtime.model.base import (
     ResponseCreate,
     Settings,
 )
+from realtime.model.local.ears import endpoint_config
 from realtime.model.script import (
     CallTools,
     Hangup,
@@ -218,7 +219,7 @@ class StandInModel(RealtimeModel):
         """Make a connection's detector with its settings; None where it has none or does not decide."""
         if self.stand_in.turns != "detector" or turn_detection == "none":
             return None
-        return silero_detector(turn_detection if isinstance(turn_detection, TurnDetection) else TurnDetection())
+        return detector_with(endpoint_config(turn_detection if isinstance(turn_detection, TurnDetection) else None))
 
     def next_answer(self) -> Iterator[Step]:
         """Return the steps of the next answer."""
