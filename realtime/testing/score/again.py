@@ -1,4 +1,4 @@
-"""Decides a call again with other settings of turn detection, up to the first difference.
+"""Decides a call again with other settings of turn detection.
 
 The user's recorded audio is played to a server twice in virtual time: with the settings of the call, and with those
 asked for. From the first decision that differs on, the user would have heard another call, so nothing behind it counts.
@@ -39,7 +39,7 @@ NAMES = {"silence_ms": "silence_duration_ms"} | {
 }
 """What can be set, with its field of `TurnDetection`: what the server and the stand-in of a case decide by."""
 LATE_MS = 200
-"""A replay whose decisions fall this much earlier or later than in the log still repeats the call."""
+"""How far a faithful replay's decisions may be from the log's."""
 
 
 class Decision(NamedTuple):
@@ -55,10 +55,11 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first decision that differs between two runs, and what stands for it in the other run, if anything."""
+    """The first decision that differs between two runs of a call."""
 
     first: Decision
     other: Decision | None
+    """The next event of the same type in the other run; None: there is none."""
     is_new: bool
     """Whether `first` was decided with the new settings only."""
 
@@ -74,8 +75,10 @@ class Again:
     divergence: Divergence | None
     """None: all decisions are the same."""
     unfaithful: Divergence | None
-    """Where the replay with the settings of the call leaves its log, before that; None if it does not, or there is
-    no log."""
+    """Where the call's own settings leave its log before that.
+
+    None: they do not, or there is no log.
+    """
 
     def __str__(self) -> str:
         told = "decided the same to its end" if self.divergence is None else f"the same until {self.divergence}"
@@ -101,9 +104,9 @@ def settings_in(words: Iterable[str]) -> dict[str, Any]:
 
 
 def decide_folder_again(folder: Path, changes: dict[str, Any]) -> Iterator[tuple[str, Again]]:
-    """Yield the name of the case in a folder, else of each case in it, with what `changes` do to it.
+    """Yield each case of a folder by name, with what `changes` do.
 
-    See `decide_again`.
+    The folder is a case or holds cases. See `decide_again`.
     """
     inside = sorted(file.parent for file in folder.glob(f"*/{CASE_FILE}"))
     for one in [folder] if (folder / CASE_FILE).is_file() or not inside else inside:
@@ -119,9 +122,9 @@ def decide_stored_again(store: Store, call_id: str, changes: dict[str, Any], *, 
 
 
 def decide_again(folder: Path, changes: dict[str, Any]) -> Again:
-    """Play the case in a folder with and without `changes`, fields of `TurnDetection`.
+    """Play the case in a folder with and without `changes`.
 
-    Pinned turns are found anew in the audio. Raises CaseError and RunFailure where the case cannot be played.
+    These are fields of `TurnDetection`. Pinned turns are found anew in the audio. Raises CaseError and RunFailure where the case cannot be played.
     """
     case = _unpinned(read_case(folder))
     before = _decisions(case, folder)
