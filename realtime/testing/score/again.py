@@ -124,7 +124,9 @@ def decide_stored_again(store: Store, call_id: str, changes: dict[str, Any], *, 
 def decide_again(folder: Path, changes: dict[str, Any]) -> Again:
     """Play the case in a folder with and without `changes`.
 
-    These are fields of `TurnDetection`. Pinned turns are found anew in the audio. Raises CaseError and RunFailure where the case cannot be played.
+    These are fields of `TurnDetection`. Pinned turns are found anew in the audio.
+
+    Raises CaseError and RunFailure where the case cannot be played.
     """
     case = _unpinned(read_case(folder))
     before = _decisions(case, folder)
