@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from realtime.message import Msg as Msg
     from realtime.message import SystemMsg as SystemMsg
     from realtime.message import UserMsg as UserMsg
-    from realtime.model.choose import open_model as open_model
     from realtime.model.failover import failover as failover
     from realtime.model.gemini.model import GeminiRealtimeModel as GeminiRealtimeModel
     from realtime.model.local.model import LocalRealtimeModel as LocalRealtimeModel
+    from realtime.model.open import open_model as open_model
     from realtime.model.openai_family.dashscope import DashScopeRealtimeModel as DashScopeRealtimeModel
     from realtime.model.openai_family.openai import OpenAIRealtimeModel as OpenAIRealtimeModel
     from realtime.model.scripted import ScriptedModel as ScriptedModel
@@ -57,7 +57,7 @@ _WHERE = {
     "UserMsg": "realtime.message",
     "create_app": "realtime.server.app",
     "failover": "realtime.model.failover",
-    "open_model": "realtime.model.choose",
+    "open_model": "realtime.model.open",
     "voice_router": "realtime.server.router",
 }
 

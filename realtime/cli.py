@@ -23,10 +23,10 @@ from realtime.model.services import SERVICES
 from realtime.server import plan as planning
 from realtime.server import runner
 from realtime.server.admission import DEFAULT_MAX_BUSY
+from realtime.server.calls_api import Cases
 from realtime.server.doctor import examine, try_keys
 from realtime.server.endpoints import ENDPOINTS, endpoints_for
 from realtime.server.gate import LOOPBACK_HOSTS
-from realtime.server.history import Cases
 from realtime.server.plan import Plan, app_of, reload_folder, set_up_logging
 from realtime.server.retention import DAY_S, MUCH_BYTES
 from realtime.server.settings import ServerSettings

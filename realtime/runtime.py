@@ -1,4 +1,4 @@
-"""Time, ids and chance, injected: no other module reads a clock or makes ids."""
+"""Time, ids and chance of calls, as arguments."""
 
 from __future__ import annotations
 

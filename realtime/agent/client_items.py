@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from realtime.agent.context import Context
+from realtime.agent.context import AgentContext
 from realtime.agent.item_sound import at_rate
 from realtime.agent.user_turn import UserTurn
 from realtime.agent.user_turns import UserTurns
@@ -19,7 +19,7 @@ MAX_ITEMS = 10_000
 class ClientItems:
     """Checks each change; then makes it here, at the model and for listeners."""
 
-    def __init__(self, context: Context, turns: UserTurns) -> None:
+    def __init__(self, context: AgentContext, turns: UserTurns) -> None:
         self._context = context
         self._conversation = context.conversation
         self._turns = turns

@@ -11,7 +11,7 @@ from realtime.event.base import Item
 from realtime.model import base
 
 
-class Context:
+class AgentContext:
     """One agent between its call and its model; keeps the conversation in step with what it reports."""
 
     def __init__(self, host: Host, connection: base.Connection, agent_id: str, agent_name: str) -> None:

@@ -14,7 +14,7 @@ from typing import assert_never
 import msgspec
 
 from realtime.agent.client_items import ClientItems
-from realtime.agent.context import Context
+from realtime.agent.context import AgentContext
 from realtime.agent.input import AudioInput, Detector, LongAppendPiece
 from realtime.agent.interruptions import Interruptions
 from realtime.agent.overlap import Overlap, Recognise
@@ -55,7 +55,7 @@ class Controller:
 
     def __init__(
         self,
-        context: Context,
+        context: AgentContext,
         tools: ToolRunner,
         *,
         authority: TurnAuthority,

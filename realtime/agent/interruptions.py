@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from realtime.agent.context import Context
+from realtime.agent.context import AgentContext
 from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice, silent_ms
 from realtime.agent.reply_items import ReplyItems
 from realtime.event import model as m
@@ -43,7 +43,7 @@ TURN_LEVEL_MS = 3_000
 class Interruptions:
     """Decides about voices over replies. The controller asks, and acts on a confirmed one."""
 
-    def __init__(self, context: Context, items: ReplyItems, recognise: Recognise | None) -> None:
+    def __init__(self, context: AgentContext, items: ReplyItems, recognise: Recognise | None) -> None:
         self._context = context
         self._ears = context.ears
         self._items = items

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from realtime.agent.context import Context
+from realtime.agent.context import AgentContext
 from realtime.model import base
 from realtime.state.truncation import Truncation, portion_played
 
@@ -10,7 +10,7 @@ from realtime.state.truncation import Truncation, portion_played
 class ReplyItems:
     """Items that reply to the last turn; cuts and withdraws them here, at the model and for every listener."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: AgentContext) -> None:
         self._context = context
         self._ears = context.ears
         self._conversation = context.conversation

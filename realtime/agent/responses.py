@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from realtime.agent.context import Context
+from realtime.agent.context import AgentContext
 from realtime.agent.open_responses import OpenResponse, Part, ThinkingEvent
 from realtime.agent.reply_items import ReplyItems
 from realtime.agent.tools import ToolRunner
@@ -70,7 +70,7 @@ class _OpenCut:
 class Responses:
     """Follows the model's responses."""
 
-    def __init__(self, context: Context, tools: ToolRunner, ledger: Ledger, items: ReplyItems) -> None:
+    def __init__(self, context: AgentContext, tools: ToolRunner, ledger: Ledger, items: ReplyItems) -> None:
         self._context = context
         self._runtime = context.runtime
         self._emit = context.emit

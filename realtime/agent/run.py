@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
-from realtime.agent.context import Context
+from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.detector import VAD_UNAVAILABLE, load_silero, silence_ms_of, silero_detector
 from realtime.agent.settings import AgentSpec, RunSettings
@@ -114,7 +114,7 @@ class AgentRun:
                 self._connection = connection
                 try:
                     detector = detector or settings.new_detector()
-                    context = Context(host, connection, self.agent_id or "", self.name)
+                    context = AgentContext(host, connection, self.agent_id or "", self.name)
                     self._controller = controller = Controller(
                         context,
                         tools,

@@ -6,7 +6,7 @@ from typing import assert_never
 
 import msgspec
 
-from realtime.agent.context import Context
+from realtime.agent.context import AgentContext
 from realtime.agent.replay_buffer import ReplayBuffer, SpeechPiece
 from realtime.agent.user_turn import UserTurn
 from realtime.event import model as m
@@ -24,7 +24,7 @@ TranscriptionEvent = (
 class UserTurns:
     """Follows what the model reports of the user's speech."""
 
-    def __init__(self, context: Context, replay: ReplayBuffer) -> None:
+    def __init__(self, context: AgentContext, replay: ReplayBuffer) -> None:
         self._context = context
         self._conversation = context.conversation
         self._replay = replay

@@ -13,7 +13,7 @@ LEAD_MS = 150
 """How far the played position may be behind the truth: acknowledgements come every 100 ms, estimates err to "later"."""
 KEPT_MS = 3_000
 """Played audio that is kept."""
-LIMIT_BYTES = 4_000_000
+MAX_FAR_END_BYTES = 4_000_000
 """The most audio kept for a listener that does not acknowledge: 83 s at 24 kHz."""
 AHEAD_MS = 80
 """Lead of `FarEnd.follow` over the reported position: it must not be behind the echo."""
@@ -139,7 +139,7 @@ class FarEnd:
         oldest = self.played_samples() - KEPT_MS * self.rate_hz // 1000
         chunks = self._chunks
         while chunks and (
-            chunks[0].at + len(chunks[0].pcm) // SAMPLE_BYTES <= oldest or self._size_bytes > LIMIT_BYTES
+            chunks[0].at + len(chunks[0].pcm) // SAMPLE_BYTES <= oldest or self._size_bytes > MAX_FAR_END_BYTES
         ):
             self._size_bytes -= len(chunks.popleft().pcm)
         self._look_at = len(chunks) + _LOOK_EVERY

@@ -20,9 +20,6 @@ from realtime.audio.pcm import SAMPLE_BYTES, bytes_of, ms_of
 KEPT_ITEMS = 32
 """Items that a clock remembers; for older ones it returns 0."""
 
-PLAYOUT_LIMIT_BYTES = 4_000_000
-"""The most audio that waits for one listener: 83 s at 24 kHz."""
-
 AHEAD_MS = 350
 """How far ahead of real time a paced listener is fed: enough for a slow network, and little to flush."""
 
@@ -297,7 +294,7 @@ class PlayoutBuffer:
 
     __slots__ = ("_byte_s", "_chunks", "_head_offset", "_limit_bytes", "_rate_hz", "ahead_until", "size_bytes")
 
-    def __init__(self, rate_hz: int, limit_bytes: int = PLAYOUT_LIMIT_BYTES) -> None:
+    def __init__(self, rate_hz: int, limit_bytes: int) -> None:
         self._rate_hz = rate_hz
         self._byte_s = 1 / (SAMPLE_BYTES * rate_hz)
         self._limit_bytes = limit_bytes

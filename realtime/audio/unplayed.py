@@ -11,8 +11,8 @@ from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.playback import PlaybackClock
 from realtime.event.server import AgentResponseAudioDeltaEvent
 
-LIMIT_BYTES = 4_000_000
-"""The limit for clients that never acknowledge: the newest 83 s at 24 kHz."""
+MAX_UNPLAYED_BYTES = 4_000_000
+"""For clients that never acknowledge: the newest 83 s at 24 kHz."""
 _LOOK_EVERY = 4
 """Chunks between two checks of the played position: fewer cost time, more cost memory."""
 
@@ -32,7 +32,7 @@ class UnplayedAudio:
 
     __slots__ = ("_chunks", "_clock", "_limit_bytes", "_look_at", "_now", "size_bytes")
 
-    def __init__(self, clock: PlaybackClock, now: Callable[[], float], limit_bytes: int = LIMIT_BYTES) -> None:
+    def __init__(self, clock: PlaybackClock, now: Callable[[], float], limit_bytes: int = MAX_UNPLAYED_BYTES) -> None:
         self._clock = clock
         self._now = now
         self._limit_bytes = limit_bytes

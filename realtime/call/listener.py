@@ -25,7 +25,7 @@ from realtime.runtime import Runtime
 
 logger = logging.getLogger(__name__)
 
-MAX_AUDIO_BYTES = 4_000_000
+MAX_WAITING_AUDIO_BYTES = 4_000_000
 """Speech that may wait for a client that does not read: 83 s at 24 kHz."""
 MAX_CONTROL_EVENTS = 10_000
 """Events that may wait for such a client, speech included."""
@@ -259,7 +259,7 @@ class Listener:
         self._waiting.append(event)
         if type(event) is s.AgentResponseAudioDeltaEvent:
             self._waiting_audio_bytes += len(event.delta)
-        if self._waiting_audio_bytes > MAX_AUDIO_BYTES or len(self._waiting) > self._max_waiting:
+        if self._waiting_audio_bytes > MAX_WAITING_AUDIO_BYTES or len(self._waiting) > self._max_waiting:
             self._overflow()
 
     def _count(self, event: s.AgentResponseAudioDeltaEvent) -> int | None:

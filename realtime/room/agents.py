@@ -14,7 +14,7 @@ from realtime.errors import ClientError, RealtimeError
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.room.agent_participant import AgentParticipant, Hub, Listens
-from realtime.room.context import Context
+from realtime.room.context import RoomContext
 from realtime.room.floor import Participant, Said
 from realtime.room.floor_keeper import FloorKeeper
 from realtime.room.people import People, joined
@@ -36,7 +36,7 @@ class Agents:
     `hub` is what they talk to; `on_back` is called when one is connected again; `listens` is by an agent's name.
     """
 
-    context: Context
+    context: RoomContext
     people: People
     hub: Hub
     floor: FloorKeeper

@@ -20,7 +20,7 @@ from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.room.agent_participant import Listens
 from realtime.room.consent import ConsentBy
-from realtime.room.context import Context
+from realtime.room.context import RoomContext
 from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, broadcast, folded
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
@@ -64,7 +64,7 @@ class ChatRoom:
         self.name = name
         self._make_detector = make_detector or silero_detector
         self._max_humans = max_humans
-        self._context = Context(name)
+        self._context = RoomContext(name)
         people = self._people = People(agents)
         self.agent_participants = people.agents
         """The agents that are there, in order; empty before the room has begun."""

@@ -12,7 +12,7 @@ from realtime.runtime import Runtime
 
 
 @dataclass(slots=True, eq=False)
-class Context:
+class RoomContext:
     """The world of one room. `runtime` is that of the first human who comes, from when the room `has_begun`."""
 
     room_name: str

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from realtime.event import server as s
 from realtime.room.agent_participant import AgentParticipant
-from realtime.room.context import Context
+from realtime.room.context import RoomContext
 from realtime.room.floor import FloorState, Policy, Said, named_by, with_turn
 from realtime.room.people import People
 
@@ -26,7 +26,7 @@ MAX_FAILURES = 2
 class FloorKeeper:
     """Knows who has the floor; gives it to the policy's choice with `give`."""
 
-    context: Context
+    context: RoomContext
     people: People
     policy: Policy
     max_agent_turns: int

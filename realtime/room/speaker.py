@@ -11,7 +11,7 @@ from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
 from realtime.room.agent_participant import AgentParticipant
-from realtime.room.context import Context
+from realtime.room.context import RoomContext
 from realtime.room.floor_keeper import FloorKeeper
 from realtime.room.hearing import Hearing
 from realtime.room.human_participant import HumanParticipant
@@ -39,7 +39,7 @@ class Conclude(Protocol):
 class Speaker:
     """The agent that speaks in a room. Its turn ends in a call of `conclude`."""
 
-    context: Context
+    context: RoomContext
     people: People
     floor: FloorKeeper
     conclude: Conclude

@@ -12,7 +12,7 @@ from typing import Any
 
 from realtime.event import server as s
 from realtime.room.agent_participant import AgentParticipant
-from realtime.room.context import Context
+from realtime.room.context import RoomContext
 from realtime.room.people import People
 from realtime.room.utterance import Utterance
 
@@ -48,7 +48,7 @@ class Transcription:
     `on_slow` when the talk waits for the words of a turn no longer.
     """
 
-    context: Context
+    context: RoomContext
     people: People
     on_known: Callable[[Utterance, bool], None]
     on_slow: Callable[[], None]

@@ -12,7 +12,7 @@ from realtime.event.base import ContentPart, Item
 from realtime.room.agent_participant import AgentParticipant, Listens
 from realtime.room.agents import Agents
 from realtime.room.consent import Consent, ConsentBy
-from realtime.room.context import Context
+from realtime.room.context import RoomContext
 from realtime.room.floor import Kind, Policy, Said
 from realtime.room.floor_keeper import FloorKeeper
 from realtime.room.human_participant import HumanParticipant
@@ -33,7 +33,7 @@ class RoomTurns:
 
     def __init__(
         self,
-        context: Context,
+        context: RoomContext,
         people: People,
         *,
         policy: Policy,

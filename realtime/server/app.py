@@ -14,10 +14,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
+from realtime.server.calls_api import Cases
 from realtime.server.connections import Connections, highest_descriptor
 from realtime.server.endpoints import endpoint_routers
 from realtime.server.gate import COOKIE, Gate
-from realtime.server.history import Cases
 from realtime.server.make_agent import MakeAgent
 from realtime.server.rooms import Rooms
 from realtime.server.router import voice_router

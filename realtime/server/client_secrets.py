@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from realtime.dialects.openai_family.client import Json, Refusal
+from realtime.dialects.openai_family.client import EventRefusal, Json
 from realtime.dialects.openai_family.openai import DEFAULT_MODEL
 from realtime.dialects.openai_family.openai_client import Session, read_as
 from realtime.dialects.openai_family.openai_settings import default_session, merged
@@ -62,7 +62,7 @@ class ClientSecrets:
     def issue(self, body: bytes, runtime: Runtime) -> Json:
         """Issue a secret for a JSON `body`: `value`, `expires_at` (epoch seconds), and the whole `session`.
 
-        Raises Refusal where the request is invalid or too many secrets are still valid.
+        Raises EventRefusal where the request is invalid or too many secrets are still valid.
         """
         asked = read_as(SecretRequest, body or b"{}")
         now = runtime.wall_now()
@@ -71,7 +71,9 @@ class ClientSecrets:
             session = merged(session, asked.session) | {"model": asked.session.model or DEFAULT_MODEL}
         self._forget_expired(now)
         if len(self._secrets) >= self._max_secrets or self._n_bytes + len(body) > self._max_bytes:
-            raise Refusal("Too many client secrets are valid at once: try again later.", code="rate_limit_exceeded")
+            raise EventRefusal(
+                "Too many client secrets are valid at once: try again later.", code="rate_limit_exceeded"
+            )
         value = PREFIX + runtime.new_id("key").removeprefix("key_")
         expires_at = math.floor(now) + (asked.expires_after or ExpiresAfter()).seconds
         self._secrets[_hash(value)] = Secret(asked.session, expires_at, len(body))

@@ -13,7 +13,7 @@ NOTICE_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ConnectionRefusal:
     """Why a connection is refused: an HTTP status, a sentence, and the condition for the log."""
 
     status: int
@@ -21,8 +21,10 @@ class Refusal:
     condition: str
 
 
-TOO_MANY = Refusal(429, "this address has too many open connections: close some first", "connections of one address")
-NO_DESCRIPTOR = Refusal(503, "the server has too many open files: try again later", "open files")
+TOO_MANY = ConnectionRefusal(
+    429, "this address has too many open connections: close some first", "connections of one address"
+)
+NO_DESCRIPTOR = ConnectionRefusal(503, "the server has too many open files: try again later", "open files")
 
 
 class Connections:
@@ -43,7 +45,7 @@ class Connections:
     def __len__(self) -> int:
         return len(self._addresses)
 
-    def enter(self, connection: Hashable, address: str) -> Refusal | None:
+    def enter(self, connection: Hashable, address: str) -> ConnectionRefusal | None:
         """Count a connection of this address, unless it is refused.
 
         A proxy sends requests of several clients over one connection, one after the other: it counts for the latest.
@@ -55,7 +57,7 @@ class Connections:
         self._addresses[connection] = address
         return None
 
-    def lacks_files(self, descriptor: int) -> Refusal | None:
+    def lacks_files(self, descriptor: int) -> ConnectionRefusal | None:
         """Refuse a new socket whose descriptor shows that few files are left; None: accept it."""
         return NO_DESCRIPTOR if self._max_descriptor is not None and descriptor > self._max_descriptor else None
 

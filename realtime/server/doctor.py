@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from realtime.errors import ProviderError
 from realtime.model.base import Settings
-from realtime.model.choose import open_model
 from realtime.model.local.chat import API_KEY as CHAT_KEY
 from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
 from realtime.model.local.chat import MODEL as CHAT_MODEL
 from realtime.model.local.weights import WHISPER_FOLDER, speech_status
+from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service
 from realtime.runtime import Runtime
 from realtime.server.app import page_folder

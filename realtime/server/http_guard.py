@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from realtime.server.connections import Connections, Refusal, counted_address, last_forwarded
+from realtime.server.connections import ConnectionRefusal, Connections, counted_address, last_forwarded
 from realtime.server.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -36,15 +36,15 @@ All four limits are below those of the parsers behind, so that a parser never re
 """
 LINGER_S = 1.0
 """Seconds that a refused client has to read its response."""
-LONG_LINE = Refusal(414, "the address of the request is too long", "oversized requests")
-LARGE_HEAD = Refusal(431, "the headers of the request are too large", "oversized requests")
-UNREADABLE = Refusal(400, "this is no HTTP request", "requests that cannot be read")
-AHEAD = Refusal(431, "too much was sent before the answer to an earlier request", "oversized requests")
-TOO_SLOW = Refusal(408, "the request did not arrive in time", "requests that did not arrive in time")
+LONG_LINE = ConnectionRefusal(414, "the address of the request is too long", "oversized requests")
+LARGE_HEAD = ConnectionRefusal(431, "the headers of the request are too large", "oversized requests")
+UNREADABLE = ConnectionRefusal(400, "this is no HTTP request", "requests that cannot be read")
+AHEAD = ConnectionRefusal(431, "too much was sent before the answer to an earlier request", "oversized requests")
+TOO_SLOW = ConnectionRefusal(408, "the request did not arrive in time", "requests that did not arrive in time")
 _UNLIMITED = Connections(sys.maxsize)
 
 
-def too_large(head: bytes | bytearray) -> Refusal | None:
+def too_large(head: bytes | bytearray) -> ConnectionRefusal | None:
     """Return why the head received so far is refused; None: it is not."""
     lines = bytes(head).split(b"\r\n")
     if len(lines[0]) > MAX_REQUEST_LINE_BYTES:
@@ -54,7 +54,7 @@ def too_large(head: bytes | bytearray) -> Refusal | None:
     return None
 
 
-def answer(transport: asyncio.Transport, refusal: Refusal) -> None:
+def answer(transport: asyncio.Transport, refusal: ConnectionRefusal) -> None:
     """Send a status and a sentence, then end the response."""
     body = f"{refusal.why}\n".encode()
     head = f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}\r\ncontent-type: text/plain\r\n"
@@ -64,7 +64,7 @@ def answer(transport: asyncio.Transport, refusal: Refusal) -> None:
         transport.write_eof()
 
 
-def note(connections: Connections, refusal: Refusal, now_s: float) -> None:
+def note(connections: Connections, refusal: ConnectionRefusal, now_s: float) -> None:
     """Log a condition, at most one line for many occurrences."""
     times = connections.notice(refusal.condition, now_s)
     if times:
@@ -205,7 +205,7 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._refuse(refusal)
         return refusal is None
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, refusal: ConnectionRefusal) -> None:
         self._is_refused = True
         self._stop_timer()
         note(self._connections, refusal, self.loop.time())

@@ -13,8 +13,8 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
-from realtime.model.choose import open_model
 from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
+from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service, default_model
 from realtime.server.runner import is_loopback
 

@@ -9,7 +9,7 @@ import logging
 from fastapi import APIRouter, Request, Response, WebSocket
 from fastapi.responses import JSONResponse
 
-from realtime.dialects.openai_family.client import Refusal
+from realtime.dialects.openai_family.client import EventRefusal
 from realtime.dialects.openai_family.openai import BETA_REFUSED, DEFAULT_MODEL, SUBPROTOCOL, OpenAIDialect
 from realtime.event.server import error_event
 from realtime.server.client_secrets import PREFIX as SECRET_PREFIX
@@ -45,14 +45,14 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
     async def client_secrets(request: Request) -> Response:
         refusal = gate.wrong_origin(request)
         if refusal is not None:
-            return _http_error(Refusal(refusal, code="wrong_origin"))
+            return _http_error(EventRefusal(refusal, code="wrong_origin"))
         try:
             if not gate.shows_token(request):
                 raise _wrong_key()
             body = await _body(request, body_bytes)
             made = secrets.issue(body, calls.make_runtime(asyncio.get_running_loop()))
             return JSONResponse(made, headers={"cache-control": "no-store"})
-        except Refusal as error:
+        except EventRefusal as error:
             return _http_error(error)
 
     @router.websocket(PATH)
@@ -96,24 +96,24 @@ def _client_secret(websocket: WebSocket) -> str | None:
     return next((key for key in shown if key.startswith(SECRET_PREFIX)), None)
 
 
-def _wrong_key() -> Refusal:
-    return Refusal(
+def _wrong_key() -> EventRefusal:
+    return EventRefusal(
         "Incorrect API key provided: give this server's token, or a client secret that is still valid.",
         code="invalid_api_key",
     )
 
 
-def _impossible(websocket: WebSocket) -> Refusal | None:
+def _impossible(websocket: WebSocket) -> EventRefusal | None:
     """Return why this socket cannot have a session, whatever its key; None: it can."""
     if "realtime=v1" in websocket.headers.get("openai-beta", ""):
-        return Refusal(
+        return EventRefusal(
             "The beta protocol is not served: leave the header OpenAI-Beta out, and use the GA events.",
             code=BETA_REFUSED,
         )
     if "call_id" in websocket.query_params:
-        return Refusal("Calls over WebRTC and SIP are not served here: give a model.", code="invalid_value")
+        return EventRefusal("Calls over WebRTC and SIP are not served here: give a model.", code="invalid_value")
     if websocket.query_params.get("intent", "realtime") != "realtime":
-        return Refusal("Transcription sessions are not served here.", code="invalid_value")
+        return EventRefusal("Transcription sessions are not served here.", code="invalid_value")
     return None
 
 
@@ -122,10 +122,10 @@ async def _body(request: Request, max_bytes: int) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > max_bytes:
-            raise Refusal(f"The request is larger than {max_bytes} bytes.", code="request_too_large")
+            raise EventRefusal(f"The request is larger than {max_bytes} bytes.", code="request_too_large")
     return body
 
 
-def _http_error(error: Refusal) -> Response:
+def _http_error(error: EventRefusal) -> Response:
     told = {"message": error.message, "type": "invalid_request_error", "param": error.param, "code": error.code}
     return JSONResponse({"error": told}, HTTP_STATUS.get(error.code, 400))

@@ -22,16 +22,16 @@ from realtime.demo.room import NAME as DEMO
 from realtime.demo.room import VOICES, demo_agent, demo_room
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
-from realtime.model.choose import open_model
 from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.keyless.conversationalist import SET_A_KEY, Conversationalist
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.local.weights import WHISPER_FOLDER
+from realtime.model.open import open_model
 from realtime.model.services import SERVICES
 from realtime.room import ChatRoom
 from realtime.server.app import create_app
 from realtime.server.builtin import House
-from realtime.server.history import Cases
+from realtime.server.calls_api import Cases
 from realtime.server.make_agent import AGENT_PARAMETERS, MakeAgent
 from realtime.server.models import Models, page_providers
 from realtime.server.rooms import Rooms

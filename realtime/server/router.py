@@ -12,8 +12,8 @@ from fastapi.responses import JSONResponse
 from realtime.errors import ClientError
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
+from realtime.server.calls_api import Cases, calls_router
 from realtime.server.gate import Gate
-from realtime.server.history import Cases, history_router
 from realtime.server.make_agent import MakeAgent
 from realtime.server.models import PAGE_PROVIDERS
 from realtime.server.models import page_providers as providers_with_key
@@ -46,7 +46,7 @@ def voice_router(
 ) -> VoiceRouter:
     """Return a router with the WebSocket `{prefix}/ws/{user_id}/{session_id}` and the calls over HTTP.
 
-    It also serves the calls (`realtime.server.history`) and what AgentScope 1.x pages request before they connect:
+    It also serves the calls (`realtime.server.calls_api`) and what AgentScope 1.x pages request before they connect:
     `{prefix}/api/check-models` and `{prefix}/model_availability`.
 
     `make_agent` makes the agent of each call (see `MakeAgent`). `dependencies` run before the socket is accepted; one
@@ -79,6 +79,7 @@ def voice_router(
         yield
         if retention is not None:
             await retention.stop()
+        # `realtime serve` has drained before (`Server.shutdown` in runner.py); other servers do it here.
         await calls.drain(settings.drain_s)
         if archive is not None:
             await archive.close()
@@ -106,7 +107,7 @@ def voice_router(
     async def check_models(request: Request) -> Response:
         return gate.http_refusal(request) or JSONResponse({name: name in offered for name in PAGE_PROVIDERS})
 
-    router.include_router(history_router(calls, gate, settings, cases))
+    router.include_router(calls_router(calls, gate, settings, cases))
     if rooms is not None:
         router.include_router(rooms_router(rooms, gate=gate, calls=calls, settings=settings, page_providers=offered))
     return router

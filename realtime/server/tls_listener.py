@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from realtime.server.connections import Connections, Refusal, counted_address
+from realtime.server.connections import ConnectionRefusal, Connections, counted_address
 from realtime.server.http_guard import GuardedHttp, note
 from realtime.server.settings import ServerSettings
 
@@ -63,7 +63,7 @@ class TlsListener:
             self._handshakes.add(handshake)
             handshake.add_done_callback(self._handshakes.discard)
 
-    def _refusal(self, connection: socket.socket, host: str) -> Refusal | None:
+    def _refusal(self, connection: socket.socket, host: str) -> ConnectionRefusal | None:
         refusal = self.connections.lacks_files(connection.fileno())
         if refusal is None and not self.settings.trust_forwarded:  # else the peer is the proxy
             refusal = self.connections.enter(connection, counted_address(host))

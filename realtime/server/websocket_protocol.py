@@ -17,7 +17,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 from websockets.protocol import State
 
-from realtime.server.connections import Refusal
+from realtime.server.connections import ConnectionRefusal
 from realtime.server.http_guard import answer, connections_of, note
 from realtime.server.settings import LONGEST_MESSAGE_BYTES
 from realtime.server.sink import EXTENSION
@@ -34,7 +34,7 @@ MAX_UNREAD_MESSAGES = 16
 """Unread messages in the application's queue beyond which the socket pauses."""
 LAST_LOOK_S = 1.0
 """Seconds to look for life in a client that seems dead."""
-NO_HANDSHAKE = Refusal(400, "this is no WebSocket handshake", "requests that cannot be read")
+NO_HANDSHAKE = ConnectionRefusal(400, "this is no WebSocket handshake", "requests that cannot be read")
 NEEDED = (
     *("close_sent", "config", "conn", "curr_msg_data_type", "frames", "handle_connect", "handshake_initiated"),
     *("handle_close", "handle_cont", "handle_parser_exception", "handle_ping", "keepalive_timeout"),

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
-from realtime.model.choose import open_model
 from realtime.model.local.keyless.skills import make_skills
+from realtime.model.open import open_model
 from realtime.runtime import Runtime
 from realtime.server.builtin import HouseAgent
 from realtime.server.make_agent import MakeAgent

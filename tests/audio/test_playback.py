@@ -19,6 +19,7 @@ from realtime.audio.playback import (
 from tests.volumes import volume
 
 RATE_HZ = 24_000
+LIMIT_BYTES = 4_000_000
 
 MODES: list[Callable[[int], PlaybackClock]] = [AcknowledgedPlayback, EstimatedPlayback, WallClockPlayback]
 
@@ -276,7 +277,7 @@ def joined(chunks: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
 @settings(deadline=None)
 @given(pushes)
 def test_paced_audio_arrives_whole_and_never_too_early(sizes: list[tuple[str, int]]) -> None:
-    buffer = PlayoutBuffer(RATE_HZ)
+    buffer = PlayoutBuffer(RATE_HZ, LIMIT_BYTES)
     chunks = numbered(sizes)
     assert all(buffer.push(item, pcm) for item, pcm in chunks)
     got: list[tuple[str, bytes]] = []
@@ -296,7 +297,7 @@ def test_paced_audio_arrives_whole_and_never_too_early(sizes: list[tuple[str, in
 
 
 def test_chunks_are_neither_tiny_nor_large_while_there_is_more() -> None:
-    buffer = PlayoutBuffer(RATE_HZ)
+    buffer = PlayoutBuffer(RATE_HZ, LIMIT_BYTES)
     for _ in range(100):
         buffer.push("a", bytes(audio(10)))
     assert [len(pcm) for _, pcm in buffer.pop_due(0.0)] == [audio(100), audio(100), audio(100), audio(50)]
@@ -305,7 +306,7 @@ def test_chunks_are_neither_tiny_nor_large_while_there_is_more() -> None:
 
 
 def test_an_idle_listener_gets_the_next_audio_at_once() -> None:
-    buffer = PlayoutBuffer(RATE_HZ)
+    buffer = PlayoutBuffer(RATE_HZ, LIMIT_BYTES)
     buffer.push("a", bytes(audio(20)))
     assert buffer.pop_due(0.0) == [("a", bytes(audio(20)))]
     assert buffer.next_due() is None
@@ -314,7 +315,7 @@ def test_an_idle_listener_gets_the_next_audio_at_once() -> None:
 
 
 def test_unpaced_audio_leaves_as_it_came() -> None:
-    buffer = PlayoutBuffer(RATE_HZ)
+    buffer = PlayoutBuffer(RATE_HZ, LIMIT_BYTES)
     chunks = numbered([("a", 100), ("b", 5), ("b", 7000)])
     for item, pcm in chunks:
         buffer.push(item, pcm)
@@ -322,7 +323,7 @@ def test_unpaced_audio_leaves_as_it_came() -> None:
 
 
 def test_paced_and_unpaced_reading_lose_nothing_between_them() -> None:
-    buffer = PlayoutBuffer(RATE_HZ)
+    buffer = PlayoutBuffer(RATE_HZ, LIMIT_BYTES)
     pcm = bytes(range(256)) * 200
     buffer.push("a", pcm)
     taken = b"".join(chunk for _, chunk in buffer.pop_due(0.0))
@@ -333,7 +334,7 @@ def test_paced_and_unpaced_reading_lose_nothing_between_them() -> None:
 
 
 def test_a_full_buffer_refuses_and_keeps_what_it_has() -> None:
-    buffer = PlayoutBuffer(RATE_HZ)
+    buffer = PlayoutBuffer(RATE_HZ, LIMIT_BYTES)
     assert buffer.push("a", bytes(4_000_000))
     assert not buffer.push("a", bytes(2))
     assert buffer.waiting_ms() == 83_333
@@ -341,7 +342,7 @@ def test_a_full_buffer_refuses_and_keeps_what_it_has() -> None:
 
 
 def test_clearing_tells_what_was_dropped_and_frees_the_way() -> None:
-    buffer = PlayoutBuffer(RATE_HZ)
+    buffer = PlayoutBuffer(RATE_HZ, LIMIT_BYTES)
     buffer.push("a", bytes(audio(5000)))
     buffer.pop_due(0.0)
     assert buffer.clear() == audio(5000) - audio(350)

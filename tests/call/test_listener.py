@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.audio.resample import Resampler
-from realtime.call.listener import MAX_AUDIO_BYTES, MAX_CONTROL_EVENTS, EventDialect, Listener, queue_listener
+from realtime.call.listener import MAX_CONTROL_EVENTS, MAX_WAITING_AUDIO_BYTES, EventDialect, Listener, queue_listener
 from realtime.call.pacer import MAX_PACED_BYTES
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
@@ -180,7 +180,7 @@ async def test_a_client_that_does_not_read_speech_is_closed_alone() -> None:
     stalled, reading = GateSink(), ListSink()
     listeners = [listener_into(sink, runtime()) for sink in (stalled, reading)]
     second = audio(speech(1_000, 24_000))
-    for _ in range(MAX_AUDIO_BYTES // len(second.delta) + 2):
+    for _ in range(MAX_WAITING_AUDIO_BYTES // len(second.delta) + 2):
         for listener in listeners:
             listener.deliver(second)
 
@@ -190,7 +190,7 @@ async def test_a_client_that_does_not_read_speech_is_closed_alone() -> None:
     assert listeners[0].frames_dropped > 0
     assert listeners[0].unplayed_ms(now()) <= 1_000
     assert not listeners[1].closed
-    assert len(reading.frames) == MAX_AUDIO_BYTES // len(second.delta) + 2
+    assert len(reading.frames) == MAX_WAITING_AUDIO_BYTES // len(second.delta) + 2
 
 
 async def test_a_client_that_does_not_read_events_is_closed() -> None:

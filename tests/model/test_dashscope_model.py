@@ -28,7 +28,7 @@ from realtime.model.base import (
     ToolResult,
     refusal,
 )
-from realtime.model.choose import open_model
+from realtime.model.open import open_model
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel, profile_of
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime

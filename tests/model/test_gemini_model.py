@@ -24,8 +24,8 @@ from realtime.model.base import (
     Settings,
     ToolResult,
 )
-from realtime.model.choose import open_model
 from realtime.model.gemini.model import GeminiRealtimeModel, profile_of
+from realtime.model.open import open_model
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
 from tests.model.gemini_emulator import PATIENCE_S, GeminiEmulator, GeminiSession

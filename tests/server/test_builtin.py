@@ -6,9 +6,9 @@ import pytest
 
 from realtime.errors import UsageError
 from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate, ToolResult
-from realtime.model.choose import open_model
 from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts
 from realtime.model.local.model import LocalRealtimeModel
+from realtime.model.open import open_model
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak
 from realtime.server.builtin import House, HouseAgent
 from realtime.server.models import Models

@@ -13,7 +13,7 @@ from openai.types.realtime import ClientSecretCreateResponse
 from websockets.asyncio.client import connect
 
 from realtime.agent import RealtimeAgent
-from realtime.dialects.openai_family.client import Refusal
+from realtime.dialects.openai_family.client import EventRefusal
 from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.runtime import Runtime
 from realtime.server.client_secrets import ClientSecrets
@@ -110,7 +110,7 @@ async def test_asking_needs_the_token_itself() -> None:
     ],
 )
 def test_a_request_that_cannot_be_met_is_refused_by_name(body: bytes, code: str, param: str | None) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(EventRefusal) as refused:
         ClientSecrets().issue(body, Runtime.deterministic(lambda: 0.0))
     assert (refused.value.code, refused.value.param) == (code, param)
 
@@ -131,7 +131,7 @@ def test_no_request_breaks_it(body: dict[str, object]) -> None:
     secrets = ClientSecrets()
     try:
         made = secrets.issue(msgspec.json.encode(body), Runtime.deterministic(lambda: 0.0))
-    except Refusal:
+    except EventRefusal:
         return
     ClientSecretCreateResponse.model_validate(made)
     assert secrets.find(made["value"], 0.0) is not None
@@ -155,7 +155,7 @@ def test_a_secret_expires_and_makes_room() -> None:
     first, second = secrets.issue(body, runtime), secrets.issue(b"", runtime)
     assert first["expires_at"] == int(runtime.wall_now()) + 10
     assert second["expires_at"] == int(runtime.wall_now()) + 600
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(EventRefusal) as refused:
         secrets.issue(b"", runtime)
     assert refused.value.code == "rate_limit_exceeded"
     found = secrets.find(first["value"], runtime.wall_now())
@@ -173,5 +173,5 @@ def test_the_settings_of_all_secrets_together_are_bounded() -> None:
     secrets = ClientSecrets(max_bytes=100)
     body = msgspec.json.encode({"session": {"type": "realtime", "instructions": "x" * 20}})
     secrets.issue(body, runtime)
-    with pytest.raises(Refusal):
+    with pytest.raises(EventRefusal):
         secrets.issue(body, runtime)

@@ -16,7 +16,7 @@ import soundfile
 from realtime.errors import ProviderError, UsageError
 from realtime.event import ModelEvents
 from realtime.model.base import Address, AudioAppend, ItemCreate, ResponseCreate
-from realtime.model.choose import open_model
+from realtime.model.open import open_model
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Link, Receiver, WireLimits, dial_websocket
 from realtime.testing import clock

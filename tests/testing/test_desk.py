@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from realtime.server.app import create_app
-from realtime.server.history import Cases
+from realtime.server.calls_api import Cases
 from realtime.server.settings import ServerSettings
 from realtime.testing.cases.case import read_case
 from realtime.testing.cases.desk import CaseDesk

@@ -34,7 +34,7 @@ _PREFIX = {
 }
 
 
-class Refusal(ClientError):
+class MessageRefusal(ClientError):
     """A frame that this protocol refuses: it has no error frames, the session ends with `close_code` and a reason."""
 
     def __init__(self, message: str, *, close_code: int = INVALID) -> None:
@@ -47,9 +47,9 @@ def reason(close_code: int, message: str) -> str:
     return f"{_PREFIX[close_code]} {message}".encode()[:123].decode(errors="ignore")
 
 
-def unsupported(what: str) -> Refusal:
+def unsupported(what: str) -> MessageRefusal:
     """The refusal of what the service has and this server does not."""
-    return Refusal(f"{what} is not served here.", close_code=UNSUPPORTED)
+    return MessageRefusal(f"{what} is not served here.", close_code=UNSUPPORTED)
 
 
 class _Read(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -271,7 +271,7 @@ _OPAQUE = frozenset({"response", "parameters", "parametersJsonSchema", "response
 def read_speech(frame: Frame) -> tuple[bytes, AudioFormat] | None:
     """Return the speech in a speech-only frame, the usual kind; `None` for others.
 
-    Raises Refusal where it is no pcm or no base64.
+    Raises MessageRefusal where it is no pcm or no base64.
     """
     try:
         said = _speech.decode(frame)
@@ -285,19 +285,19 @@ def read_speech(frame: Frame) -> tuple[bytes, AudioFormat] | None:
 
 
 def read(frame: Frame) -> ClientMessage:
-    """The one message in the frame, typed. Raises Refusal."""
+    """The one message in the frame, typed. Raises MessageRefusal."""
     try:
         loose = msgspec.json.decode(frame)
         if not isinstance(loose, dict):
-            raise Refusal("A frame is one JSON object.")
+            raise MessageRefusal("A frame is one JSON object.")
         message = msgspec.convert(_camel(loose), _Message, strict=False)
     except msgspec.ValidationError as error:
-        raise Refusal(f"{error}.") from error
+        raise MessageRefusal(f"{error}.") from error
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise Refusal("The frame is not JSON that can be read.") from error
+        raise MessageRefusal("The frame is not JSON that can be read.") from error
     given = [one for name in message.__struct_fields__ if (one := getattr(message, name)) is not None]
     if len(given) != 1:
-        raise Refusal(f"A frame holds exactly one message, this one {len(given)}.")
+        raise MessageRefusal(f"A frame holds exactly one message, this one {len(given)}.")
     found: ClientMessage = given[0]
     if len(frame) > MAX_TEXT_CHARS:
         _check_length(found, len(frame))
@@ -315,7 +315,7 @@ def _check_length(read: ClientMessage, n_chars: int) -> None:
         pictures = sum(len(part.inline_data.data) for part in parts if part.inline_data is not None)
     refusal = too_long(n_chars, sound_chars=sound, picture_chars=pictures)
     if refusal is not None:
-        raise Refusal(f"{refusal}.")
+        raise MessageRefusal(f"{refusal}.")
 
 
 def _camel(value: Any) -> Any:
@@ -337,7 +337,7 @@ def camel_case(name: str) -> str:
 
 
 def read_base64(text: str) -> bytes:
-    """Decode either alphabet, padded or not: the SDK sends the URL-safe one. Raises Refusal."""
+    """Decode either alphabet, padded or not: the SDK sends the URL-safe one. Raises MessageRefusal."""
     try:
         return pybase64.b64decode(text, validate=True)
     except ValueError:
@@ -345,13 +345,13 @@ def read_base64(text: str) -> bytes:
     try:
         return pybase64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
     except ValueError as error:
-        raise Refusal("Base64 decoding failed.") from error
+        raise MessageRefusal("Base64 decoding failed.") from error
 
 
 def format_of(mime_type: str) -> AudioFormat:
-    """The format that `audio/pcm;rate=16000` names. Raises Refusal for other audio and for an impossible rate."""
+    """The format that `audio/pcm;rate=16000` names. Raises MessageRefusal for others and impossible rates."""
     if len(mime_type) > MAX_MIME_TYPE_CHARS:
-        raise Refusal(f"Audio is audio/pcm;rate=16000, not {mime_type[:32]!r}.")
+        raise MessageRefusal(f"Audio is audio/pcm;rate=16000, not {mime_type[:32]!r}.")
     return _format_of(mime_type)
 
 
@@ -360,12 +360,12 @@ def _format_of(mime_type: str) -> AudioFormat:
     kind, *parameters = [part.strip().lower() for part in mime_type.split(";")]
     rate_hz = DEFAULT_RATE_HZ
     if kind not in ("audio/pcm", "audio/l16"):
-        raise Refusal(f"Audio is audio/pcm;rate=16000, not {mime_type[:32]!r}.")
+        raise MessageRefusal(f"Audio is audio/pcm;rate=16000, not {mime_type[:32]!r}.")
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "rate":
             if not value.strip().isdecimal() or int(value) not in SAMPLE_RATES_HZ:
-                raise Refusal(f"The rate of audio/pcm is not {value[:16]!r}, but one of {SAMPLE_RATES_HZ}.")
+                raise MessageRefusal(f"The rate of audio/pcm is not {value[:16]!r}, but one of {SAMPLE_RATES_HZ}.")
             rate_hz = int(value)
     return AudioFormat.pcm16(rate_hz)
 
@@ -374,7 +374,7 @@ def _format_of(mime_type: str) -> AudioFormat:
 
 
 def parts_of(content: Content) -> tuple[ContentPart, ...]:
-    """The parts of the turn, without thoughts. Raises Refusal for a part that an item cannot hold."""
+    """The parts of the turn, without thoughts. Raises MessageRefusal for a part that an item cannot hold."""
     return tuple(_part(part) for part in content.parts if not part.thought)
 
 
@@ -387,7 +387,7 @@ def _part(part: Part) -> ContentPart:
 
 
 def image(blob: Blob) -> ContentPart:
-    """An image. Raises Refusal for other media."""
+    """An image. Raises MessageRefusal for other media."""
     if not blob.mime_type.startswith("image/"):
         raise unsupported(f"{blob.mime_type[:32] or 'Media without a type'} in this place")
     return ContentPart(type="image", image=read_base64(blob.data), media_type=blob.mime_type)

@@ -116,7 +116,7 @@ class GeminiDialect:
         if isinstance(read, w.Setup):
             return self._begin(read)
         if self._setup is None:
-            raise w.Refusal("The first message of a session is setup.")
+            raise w.MessageRefusal("The first message of a session is setup.")
         match read:
             case w.RealtimeInput():
                 return self._realtime(read)
@@ -132,7 +132,7 @@ class GeminiDialect:
     def _begin(self, setup: w.Setup) -> list[c.ClientEvent]:
         """Begin a session, or resume the handle's with these settings; keeps its model."""
         if self._setup is not None:
-            raise w.Refusal("A session has one setup.")
+            raise w.MessageRefusal("A session has one setup.")
         config = settings.config_of(setup)
         self._setup = setup
         self._turns = Turns(tells_words=setup.output_audio_transcription is not None)
@@ -168,7 +168,7 @@ class GeminiDialect:
 
     def _realtime(self, read: w.RealtimeInput) -> list[c.ClientEvent]:
         if not self._manual and (read.activity_start is not None or read.activity_end is not None):
-            raise w.Refusal("Activity is marked only where automaticActivityDetection is disabled.")
+            raise w.MessageRefusal("Activity is marked only where automaticActivityDetection is disabled.")
         blobs = [*read.media_chunks, *(blob for blob in (read.audio, read.video) if blob is not None)]
         media = [_medium(blob) for blob in blobs]
         events: list[c.ClientEvent] = []
@@ -241,7 +241,7 @@ class GeminiDialect:
         """Results of calls. Those of withdrawn calls are dropped; those of a series wait for its last."""
         for one in responses:
             if one.id not in self._calls and one.id not in self._settled:
-                raise w.Refusal(f"There is no function call {(one.id or '')[:40]!r}.")
+                raise w.MessageRefusal(f"There is no function call {(one.id or '')[:40]!r}.")
             if one.parts:
                 raise w.unsupported("Media in a function response")
         events: list[c.ClientEvent] = []
@@ -386,7 +386,7 @@ class GeminiDialect:
 
 
 def _medium(blob: w.Blob) -> c.ClientAudioAppendEvent | c.ClientImageAppendEvent:
-    """Speech, or an image. Raises Refusal for other media."""
+    """Speech, or an image. Raises MessageRefusal for other media."""
     if blob.mime_type.startswith("audio/"):
         return c.ClientAudioAppendEvent(audio=w.read_base64(blob.data), format=w.format_of(blob.mime_type))
     part = w.image(blob)

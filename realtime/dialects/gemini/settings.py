@@ -7,12 +7,12 @@ from typing import Any, Literal
 import msgspec
 
 from realtime.dialects.gemini import client as w
-from realtime.dialects.gemini.client import Json, Refusal, unsupported
+from realtime.dialects.gemini.client import Json, MessageRefusal, unsupported
 from realtime.event.base import check_tool_count
 
 
 def config_of(setup: w.Setup) -> Json:
-    """The setup as the call knows it. Raises Refusal for what is not served."""
+    """The setup as the call knows it. Raises MessageRefusal for what is not served."""
     generation = setup.generation_config
     if setup.avatar_config is not None:
         raise unsupported("avatarConfig")
@@ -56,7 +56,7 @@ def _voice(speech: w.SpeechConfig | None) -> str | None:
 def turn_detection(config: w.RealtimeInputConfig) -> Json | Literal["none"]:
     """The detection of turns; empty keeps the call's own. The two sensitivities become a threshold.
 
-    Raises Refusal for turns that the client marks and that shall not interrupt: the end of a turn always does.
+    Raises MessageRefusal for turns that the client marks and that shall not interrupt: the end of a turn always does.
     """
     wanted, interrupts = config.automatic_activity_detection, config.activity_handling != "NO_INTERRUPTION"
     if wanted.disabled:
@@ -84,11 +84,11 @@ def _level(said: str | None, prefix: str) -> w.Sensitivity:
         case "HIGH":
             return "HIGH"
         case _:
-            raise Refusal(f"There is no sensitivity {(said or '')[:40]!r}.")
+            raise MessageRefusal(f"There is no sensitivity {(said or '')[:40]!r}.")
 
 
 def declarations(tools: list[Json]) -> list[Json]:
-    """The functions of all tools, as the call knows them. Raises Refusal for tools that run at the provider."""
+    """The functions of all tools, as the call knows them. Raises MessageRefusal for tools that run at the provider."""
     made: list[Json] = []
     for tool in tools:
         for kind in tool:
@@ -100,12 +100,12 @@ def declarations(tools: list[Json]) -> list[Json]:
                 check_tool_count(len(made) + len(declared))
             given = msgspec.convert(declared, list[w.Declaration], strict=False)
         except ValueError as error:
-            raise Refusal(f"{error}.") from error
+            raise MessageRefusal(f"{error}.") from error
         for one in given:
             try:
                 schema = one.parameters_json_schema or json_schema(one.parameters or {})
             except RecursionError as error:
-                raise Refusal("A schema is nested too deeply.") from error
+                raise MessageRefusal("A schema is nested too deeply.") from error
             made.append({"name": one.name, "description": one.description, "parameters": schema})
     return made
 
@@ -117,7 +117,7 @@ _SCHEMA_DROPPED = frozenset({"nullable", "example", "propertyOrdering", "type"})
 def json_schema(schema: Json) -> Json:
     """The service's own kind of schema as JSON Schema: types in lower case, `nullable` as a second type.
 
-    Raises Refusal for what is no schema.
+    Raises MessageRefusal for what is no schema.
     """
     said = {w.camel_case(key): value for key, value in schema.items() if value is not None}
     made: Json = {}
@@ -145,5 +145,5 @@ def json_schema(schema: Json) -> Json:
 
 def _below(schema: Any) -> Json:
     if not isinstance(schema, dict):
-        raise Refusal("A schema is an object.")
+        raise MessageRefusal("A schema is an object.")
     return json_schema(schema)

@@ -18,7 +18,7 @@ from realtime.event.base import MAX_ITEM_ID_CHARS
 Json = dict[str, Any]
 
 
-class Refusal(ClientError):
+class EventRefusal(ClientError):
     """A frame that this protocol refuses. `param` is the path of the wrong key."""
 
     def __init__(self, message: str, *, code: str, param: str | None = None, event_id: str | None = None) -> None:
@@ -26,13 +26,13 @@ class Refusal(ClientError):
         self.param = param
 
 
-def invalid(message: str, param: str | None = None, *, event_id: str | None = None) -> Refusal:
+def invalid(message: str, param: str | None = None, *, event_id: str | None = None) -> EventRefusal:
     """The refusal of a value, with the code of both services."""
-    return Refusal(message, code="invalid_value", param=param, event_id=event_id)
+    return EventRefusal(message, code="invalid_value", param=param, event_id=event_id)
 
 
 def bytes_of(data: str, param: str, message: str | None = None) -> bytes:
-    """The bytes of base64 text. Raises Refusal if it is not base64."""
+    """The bytes of base64 text. Raises EventRefusal if it is not base64."""
     try:
         return pybase64.b64decode(data, validate=True)
     except ValueError as error:
@@ -40,10 +40,10 @@ def bytes_of(data: str, param: str, message: str | None = None) -> bytes:
 
 
 def check_id(item_id: str | None) -> None:
-    """Raises Refusal for an id that is too long to keep."""
+    """Raises EventRefusal for an id that is too long to keep."""
     if item_id is not None and len(item_id) > MAX_ITEM_ID_CHARS:
         message = f"An item's id has at most {MAX_ITEM_ID_CHARS} characters."
-        raise Refusal(message, code="string_above_max_length", param="item.id")
+        raise EventRefusal(message, code="string_above_max_length", param="item.id")
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -94,7 +94,7 @@ class Reader(Generic[F]):
         *,
         malformed: str,
         too_long: str,
-        refusal_of: Callable[[str, str, str, str | None], Refusal],
+        refusal_of: Callable[[str, str, str, str | None], EventRefusal],
         media_chars: Callable[[F], tuple[int, int]],
     ) -> None:
         self._decoder: msgspec.json.Decoder[F] = msgspec.json.Decoder(kinds)
@@ -104,30 +104,30 @@ class Reader(Generic[F]):
         self._media_chars = media_chars
 
     def read(self, frame: str | bytes) -> F:
-        """The frame, typed. Raises Refusal with the path of the key that is wrong."""
+        """The frame, typed. Raises EventRefusal with the path of the key that is wrong."""
         if isinstance(frame, bytes):
-            raise Refusal("Binary frames are not understood: send JSON text.", code=self._malformed)
+            raise EventRefusal("Binary frames are not understood: send JSON text.", code=self._malformed)
         try:
             read = self._decoder.decode(frame)
         except msgspec.ValidationError as error:
             raise self._explained(frame, error) from error
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
-            raise Refusal("The event is not valid JSON.", code=self._malformed) from error
+            raise EventRefusal("The event is not valid JSON.", code=self._malformed) from error
         if len(frame) > MAX_TEXT_CHARS:
             sound_chars, picture_chars = self._media_chars(read)
             refusal = too_long(len(frame), sound_chars=sound_chars, picture_chars=picture_chars)
             if refusal is not None:
-                raise Refusal(refusal, code=self._too_long, event_id=read.event_id)
+                raise EventRefusal(refusal, code=self._too_long, event_id=read.event_id)
         return read
 
-    def _explained(self, frame: str, error: msgspec.ValidationError) -> Refusal:
+    def _explained(self, frame: str, error: msgspec.ValidationError) -> EventRefusal:
         try:
             loose = msgspec.json.decode(frame, type=_Loose)
         except (msgspec.DecodeError, RecursionError):
-            return Refusal("An event is a JSON object with a `type`.", code=self._malformed)
+            return EventRefusal("An event is a JSON object with a `type`.", code=self._malformed)
         event_id = loose.event_id if isinstance(loose.event_id, str) else None
         if not isinstance(loose.type, str):
-            return Refusal("The event has no `type`.", code=self._malformed, param="type", event_id=event_id)
+            return EventRefusal("The event has no `type`.", code=self._malformed, param="type", event_id=event_id)
         return self._refusal_of(*split_path(str(error)), loose.type, event_id)
 
 

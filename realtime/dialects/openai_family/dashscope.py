@@ -12,7 +12,7 @@ from realtime.call.listener import Listener, Sink
 from realtime.dialects.base import Frame, encode_fields
 from realtime.dialects.openai_family import client
 from realtime.dialects.openai_family import dashscope_client as w
-from realtime.dialects.openai_family.client import Json, Refusal, bytes_of, invalid
+from realtime.dialects.openai_family.client import EventRefusal, Json, bytes_of, invalid
 from realtime.dialects.openai_family.dashscope_input import DashScopeInput
 from realtime.dialects.openai_family.dashscope_listener import DashScopeListener
 from realtime.dialects.openai_family.dashscope_server import DashScopeReplies, wire_item
@@ -111,7 +111,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
                 return c.ClientAudioClearEvent(event_id=label)
             case w.ImageAppend(image=data):
                 if not self._heard_audio:
-                    raise Refusal("Error append image before append audio.", code="image_before_audio")
+                    raise EventRefusal("Error append image before append audio.", code="image_before_audio")
                 image = bytes_of(data, "image")
                 return c.ClientImageAppendEvent(image=image, format=ImageFormat(type="image/jpeg"), event_id=label)
             case w.ItemCreate(item=item, previous_item_id=previous):
@@ -124,7 +124,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
                 return self._respond(wanted, label)
             case w.ResponseCancel():
                 if self._running is None and not self._awaiting:
-                    raise Refusal(w.SENTENCES[w.NONE_ACTIVE], code=w.NONE_ACTIVE)
+                    raise EventRefusal(w.SENTENCES[w.NONE_ACTIVE], code=w.NONE_ACTIVE)
                 return c.ClientResponseCancelEvent(event_id=label)
             case _:
                 assert_never(read)
@@ -155,7 +155,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
             call_id = wire.call_id or ""
             told = self._result(call_id, wire.output or "", wire.id, label)
             if told is None:
-                raise Refusal(f"Unknown function call id: {call_id[:64]}", code="unknown_tool_call")
+                raise EventRefusal(f"Unknown function call id: {call_id[:64]}", code="unknown_tool_call")
             return told
         if previous is not None and previous != "root" and previous not in self._items:
             raise invalid(f"The previous item with id '{previous}' does not exist.", "previous_item_id")
@@ -163,14 +163,14 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
         self._asked.add(("create", item.id))
         return c.ClientItemCreateEvent(item=item, previous_item_id=previous, event_id=label)
 
-    def _unknown_item(self, item_id: str, verb: str) -> Refusal:
+    def _unknown_item(self, item_id: str, verb: str) -> EventRefusal:
         return invalid(f"The item with id '{item_id[:64]}' does not exist.", "item_id")
 
     def _respond(self, wanted: w.Response | None, label: str | None) -> c.ClientEvent:
         if self._running is not None:
-            raise Refusal(w.SENTENCES[w.ACTIVE], code=w.ACTIVE)
+            raise EventRefusal(w.SENTENCES[w.ACTIVE], code=w.ACTIVE)
         if self._detects and self._input.speaking:
-            raise Refusal("Cannot create response while user is speaking.", code="bad_response_create")
+            raise EventRefusal("Cannot create response while user is speaking.", code="bad_response_create")
         overrides = w.overrides_of(wanted, self._session["tool_choice"])
         self._settle()
         self._awaiting = True

@@ -15,12 +15,12 @@ from realtime.dialects.openai_family.client import (
     BufferAppend,
     BufferClear,
     BufferCommit,
+    EventRefusal,
     Frame,
     ItemDelete,
     ItemRetrieve,
     Json,
     Reader,
-    Refusal,
     invalid,
 )
 from realtime.event.base import ContentPart, Item, ResponseOverrides
@@ -217,12 +217,12 @@ ClientFrame = (
 )
 
 
-def unknown_event(kind: str, event_id: str | None = None) -> Refusal:
+def unknown_event(kind: str, event_id: str | None = None) -> EventRefusal:
     """The error for an event that a client may not send."""
     return invalid(f"Invalid event type: {kind[:64]!r}.", "type", event_id=event_id)
 
 
-def _refusal_of(text: str, path: str, kind: str, event_id: str | None) -> Refusal:
+def _refusal_of(text: str, path: str, kind: str, event_id: str | None) -> EventRefusal:
     if path == "type":
         return unknown_event(kind, event_id)
     return invalid(f"Invalid '{path or 'event'}': {text}.", path or None, event_id=event_id)
@@ -262,7 +262,7 @@ def default_session(model: str) -> Json:
 
 
 def merged(session: Json, change: Session) -> Json:
-    """The effective session object after the change; `session` stays as it is. Raises Refusal."""
+    """The effective session object after the change; `session` stays as it is. Raises EventRefusal."""
     _check(change)
     said: Json = msgspec.to_builtins(change)
     defaults = default_session(session["model"])
@@ -297,7 +297,7 @@ def output_rate_hz(session: Json) -> int:
 
 
 def check_modalities(wanted: list[str] | UnsetType | None, param: str) -> None:
-    """Raises Refusal unless it is text, or text and audio."""
+    """Raises EventRefusal unless it is text, or text and audio."""
     if isinstance(wanted, list) and (len(wanted) > 2 or {*wanted} not in ({"text"}, {"text", "audio"})):
         raise invalid(f"Invalid modalities: {wanted}.", param)
 
@@ -393,7 +393,7 @@ def _known_detection(said: Json, effective: Json) -> Json:
 
 
 def message_of(wire: WireItem, item_id: str) -> Item:
-    """The message. Raises Refusal."""
+    """The message. Raises EventRefusal."""
     if wire.type != "message":
         raise invalid(f"Items of type {wire.type[:64]!r} are not served here.", "item.type")
     if wire.role is None:
@@ -411,7 +411,7 @@ def _part(part: Content, param: str) -> ContentPart:
 
 
 def overrides_of(wanted: Response | None, tool_choice: str) -> ResponseOverrides | None:
-    """The overrides of one response, `None` without any. `tool_choice` is the session's. Raises Refusal."""
+    """The overrides of one response, `None` without any. `tool_choice` is the session's. Raises EventRefusal."""
     wanted = wanted or Response()
     check_modalities(wanted.modalities, "response.modalities")
     overrides = ResponseOverrides(

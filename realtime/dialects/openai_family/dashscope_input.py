@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from realtime.dialects.base import keep
-from realtime.dialects.openai_family.client import Refusal, invalid
+from realtime.dialects.openai_family.client import EventRefusal, invalid
 from realtime.dialects.openai_family.dashscope_server import spoken_item
 from realtime.dialects.openai_family.input import Input, Words
 from realtime.dialects.openai_family.replies import MakeFrame
@@ -23,7 +23,7 @@ class DashScopeInput(Input):
         self._words: dict[str, str] = {}
         self._early_words: dict[str, str | None] = {}
 
-    def _too_short(self, buffered_ms: float) -> Refusal:
+    def _too_short(self, buffered_ms: float) -> EventRefusal:
         return invalid(
             "Error committing input audio buffer: buffer too small. At least 100ms of audio that is not committed "
             "yet is needed."

@@ -11,7 +11,7 @@ from realtime.agent.responses import RESPONSE_REFUSED
 from realtime.audio.playback import KEPT_ITEMS
 from realtime.dialects.base import Frame, keep
 from realtime.dialects.openai_family import client
-from realtime.dialects.openai_family.client import Json, Reader, Refusal
+from realtime.dialects.openai_family.client import EventRefusal, Json, Reader
 from realtime.dialects.openai_family.input import Input
 from realtime.dialects.openai_family.openai_listener import FollowingListener
 from realtime.dialects.openai_family.replies import Replies, Running
@@ -72,7 +72,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
         """See `ClientDialect`. A frame that is refused changes nothing, so it may be decoded again."""
         try:
             return self._meaning(self._reader.read(frame))
-        except Refusal as refusal:
+        except EventRefusal as refusal:
             # Errors travel as events of the call, which have no field for the parameter.
             self._params = (refusal.message, refusal.param)
             raise
@@ -80,11 +80,11 @@ class FamilyDialect(ABC, Generic[F, R, L]):
     def _meaning(self, read: F) -> c.ClientEvent | s.ServerEvent:
         try:
             return self._event(read, read.event_id)
-        except Refusal as refusal:
+        except EventRefusal as refusal:
             refusal.client_event_id = read.event_id
             raise
         except RecursionError:
-            raise Refusal("The event is nested too deeply.", code="invalid_event") from None
+            raise EventRefusal("The event is nested too deeply.", code="invalid_event") from None
 
     def _param(self, event: s.AgentErrorEvent) -> str | None:
         """The parameter of the refusal that the event tells; once."""
@@ -112,7 +112,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
         return c.ClientItemDeleteEvent(item_id=item_id, event_id=label)
 
     def _known(self, item_id: str, verb: str) -> Item:
-        """The item; raises Refusal for an unknown one. `verb` is the stem of what the client wants to do with it."""
+        """Return the item; raises EventRefusal for an unknown one. `verb` is the stem of what the client asks for."""
         item = self._items.get(item_id)
         if item is None:
             raise self._unknown_item(item_id, verb)
@@ -289,10 +289,10 @@ class FamilyDialect(ABC, Generic[F, R, L]):
 
     @abstractmethod
     def _event(self, read: F, label: str | None) -> c.ClientEvent | s.ServerEvent:
-        """What the frame means. Raises Refusal."""
+        """What the frame means. Raises EventRefusal."""
 
     @abstractmethod
-    def _unknown_item(self, item_id: str, verb: str) -> Refusal: ...
+    def _unknown_item(self, item_id: str, verb: str) -> EventRefusal: ...
 
     @property
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from realtime.dialects.openai_family.client import Refusal
+from realtime.dialects.openai_family.client import EventRefusal
 from realtime.dialects.openai_family.replies import MakeFrame
 from realtime.event import server as s
 
@@ -24,7 +24,7 @@ class Input(ABC):
         """Whether the detector hears a voice."""
 
     def commit(self, *, detects: bool) -> None:
-        """End the turn. Raises Refusal if it is too short or a detector has ended it."""
+        """End the turn. Raises EventRefusal if it is too short or a detector has ended it."""
         buffered_ms = 0.0 if detects and not self.speaking else round(self.buffered_ms, 3)
         if buffered_ms < MIN_COMMIT_MS:
             raise self._too_short(buffered_ms)
@@ -74,7 +74,7 @@ class Input(ABC):
                 return []
 
     @abstractmethod
-    def _too_short(self, buffered_ms: float) -> Refusal: ...
+    def _too_short(self, buffered_ms: float) -> EventRefusal: ...
 
     @abstractmethod
     def _committed(self, item_id: str) -> list[str]: ...

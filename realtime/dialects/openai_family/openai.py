@@ -13,7 +13,7 @@ from realtime.dialects.base import Frame, encode_fields
 from realtime.dialects.openai_family import client, g711
 from realtime.dialects.openai_family import openai_client as w
 from realtime.dialects.openai_family import openai_settings as settings
-from realtime.dialects.openai_family.client import Json, Refusal, bytes_of, invalid
+from realtime.dialects.openai_family.client import EventRefusal, Json, bytes_of, invalid
 from realtime.dialects.openai_family.dialect import FamilyDialect
 from realtime.dialects.openai_family.openai_input import PCM_FORMAT, OpenAIInput
 from realtime.dialects.openai_family.openai_listener import FollowingListener
@@ -102,7 +102,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
                 self._input.clear()
                 return c.ClientAudioClearEvent(event_id=label)
             case w.OutputBufferClear():
-                raise Refusal(
+                raise EventRefusal(
                     "output_audio_buffer.clear is for WebRTC and SIP: send conversation.item.truncate.",
                     code="invalid_event",
                     param="type",
@@ -126,7 +126,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         session = settings.merged(self._session, change)
         output = session["audio"]["output"]
         if self._spoke and output["voice"] != self._session["audio"]["output"]["voice"]:
-            raise Refusal(
+            raise EventRefusal(
                 "Cannot update a conversation's voice if assistant audio is present.",
                 code="cannot_update_voice",
                 param="session.audio.output.voice",
@@ -143,7 +143,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         client.check_id(wire.id)
         call_id = self._call_id(wire.call_id or "")
         if wire.id is not None and wire.id in self._items:
-            raise Refusal(
+            raise EventRefusal(
                 f"Error adding item: an item with id '{wire.id}' already exists.",
                 code="item_create_duplicate_item_id",
                 param="item.id",
@@ -152,7 +152,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
             if (told := self._result(call_id, wire.output or "", wire.id, label)) is not None:
                 return told
             if call_id not in self._settled_calls:
-                raise Refusal(
+                raise EventRefusal(
                     f"Tool call ID '{call_id[:64]}' not found in conversation.",
                     code="invalid_tool_call_id",
                 )
@@ -181,7 +181,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
             if 0 < sent_ms < read.audio_end_ms:
                 message = f"Audio content of {sent_ms}ms is already shorter than {read.audio_end_ms}ms"
                 raise invalid(message, "audio_end_ms")
-        except Refusal:
+        except EventRefusal:
             self._asked.discard(("truncate", read.item_id))
             raise
         return c.ClientItemTruncateEvent(
@@ -200,7 +200,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         out_of_band = wanted is not None and wanted.conversation == "none"
         running = self._running
         if not out_of_band and running is not None and (self._open_calls or not running.client_calls):
-            raise Refusal(
+            raise EventRefusal(
                 f"Conversation already has an active response in progress: {running.id}. Wait until the response is "
                 "finished before creating a new one.",
                 code="conversation_already_has_active_response",
@@ -224,15 +224,15 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         if response_id in self._beside:
             return c.ClientResponseCancelEvent(response_id=response_id, event_id=label)
         if running is None and not self._awaiting:
-            raise Refusal("Cancellation failed: no active response found", code="response_cancel_not_active")
+            raise EventRefusal("Cancellation failed: no active response found", code="response_cancel_not_active")
         if response_id is not None and (running is None or running.id != response_id):
-            raise Refusal(
+            raise EventRefusal(
                 "Cancellation failed: no active response found", code="response_cancel_not_active", param="response_id"
             )
         return c.ClientResponseCancelEvent(event_id=label)
 
-    def _unknown_item(self, item_id: str, verb: str) -> Refusal:
-        return Refusal(
+    def _unknown_item(self, item_id: str, verb: str) -> EventRefusal:
+        return EventRefusal(
             f"Error {verb}ing item: the item with id '{item_id}' does not exist.",
             code=f"item_{verb}e_invalid_item_id",
             param="item_id",

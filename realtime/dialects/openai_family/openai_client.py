@@ -17,11 +17,11 @@ from realtime.dialects.openai_family.client import (
     BufferAppend,
     BufferClear,
     BufferCommit,
+    EventRefusal,
     Frame,
     ItemDelete,
     ItemRetrieve,
     Reader,
-    Refusal,
     bytes_of,
     invalid,
     split_path,
@@ -218,7 +218,7 @@ ClientFrame = (
 
 
 def read_as(kind: type[T], body: bytes) -> T:
-    """The body of a request, typed. Raises Refusal as a `Reader` does."""
+    """The body of a request, typed. Raises EventRefusal as a `Reader` does."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
@@ -234,22 +234,24 @@ def _media_chars(read: ClientFrame) -> tuple[int, int]:
     return sound, sum(len(part.image_url or "") for part in parts)
 
 
-def _refusal_of(text: str, path: str, kind: str, event_id: str | None) -> Refusal:
+def _refusal_of(text: str, path: str, kind: str, event_id: str | None) -> EventRefusal:
     if path == "type":
         message = f"Invalid value: {kind[:64]!r}. It is not an event that a client may send."
-        return Refusal(message, code="invalid_event", param="type", event_id=event_id)
+        return EventRefusal(message, code="invalid_event", param="type", event_id=event_id)
     return _wrong_value(text, path, event_id)
 
 
-def _wrong_value(text: str, path: str, event_id: str | None = None) -> Refusal:
+def _wrong_value(text: str, path: str, event_id: str | None = None) -> EventRefusal:
     code = "invalid_type" if text.startswith("Expected `") and ", got `" in text else "invalid_value"
     if named := re.match(r"Object (contains unknown|missing required) field `(.*)`", text):
         path = f"{path}.{named[2]}" if path else named[2]
         if named[1] == "contains unknown":
-            return Refusal(f"Unknown parameter: '{path}'.", code="unknown_parameter", param=path, event_id=event_id)
+            return EventRefusal(
+                f"Unknown parameter: '{path}'.", code="unknown_parameter", param=path, event_id=event_id
+            )
         message = f"Missing required parameter: '{path}'."
-        return Refusal(message, code="missing_required_parameter", param=path, event_id=event_id)
-    return Refusal(f"Invalid '{path}': {text}.", code=code, param=path or None, event_id=event_id)
+        return EventRefusal(message, code="missing_required_parameter", param=path, event_id=event_id)
+    return EventRefusal(f"Invalid '{path}': {text}.", code=code, param=path or None, event_id=event_id)
 
 
 READER: Reader[ClientFrame] = Reader(
@@ -270,7 +272,7 @@ def item_of(
     """The item of the call.
 
     `tool_name` is that of the call which a result settles, `encoding` that of sound; `None` refuses sound. Raises
-    Refusal.
+    EventRefusal.
     """
     match wire.type:
         case "message":
@@ -294,8 +296,8 @@ def item_of(
             raise invalid("An item reference belongs into the input of a response.", f"{param}.type")
 
 
-def _missing(param: str) -> Refusal:
-    return Refusal(f"Missing required parameter: '{param}'.", code="missing_required_parameter", param=param)
+def _missing(param: str) -> EventRefusal:
+    return EventRefusal(f"Missing required parameter: '{param}'.", code="missing_required_parameter", param=param)
 
 
 def _part(part: Content, param: str, encoding: str | None) -> ContentPart:
@@ -311,7 +313,7 @@ def _part(part: Content, param: str, encoding: str | None) -> ContentPart:
             return ContentPart(type="audio", transcript=part.transcript)
         return ContentPart(type="text", text=part.transcript)
     if part.type == "input_audio":
-        raise Refusal(
+        raise EventRefusal(
             "There is neither audio nor a transcript that can be taken here.",
             code="unsupported_content_type",
             param=f"{param}.type",

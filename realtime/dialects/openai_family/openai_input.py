@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from realtime.dialects.openai_family import g711
-from realtime.dialects.openai_family.client import Json, Refusal
+from realtime.dialects.openai_family.client import EventRefusal, Json
 from realtime.dialects.openai_family.input import Input, Words
 from realtime.dialects.openai_family.openai_client import RATE_HZ
 from realtime.dialects.openai_family.openai_server import OpenAIReplies
@@ -43,8 +43,8 @@ class OpenAIInput(Input):
         elif isinstance(event, s.AgentInputDoneEvent):
             self._speech_ms = event.audio_end_ms - self._speech_ms
 
-    def _too_short(self, buffered_ms: float) -> Refusal:
-        return Refusal(
+    def _too_short(self, buffered_ms: float) -> EventRefusal:
+        return EventRefusal(
             "Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer "
             f"only has {buffered_ms:.2f}ms of audio.",
             code="input_audio_buffer_commit_empty",

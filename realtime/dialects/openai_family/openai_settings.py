@@ -81,7 +81,7 @@ def default_session(model: str, expires_at: int) -> Json:
 
 
 def merged(session: Json, change: w.Session) -> Json:
-    """The effective session object after the change; `session` stays as it is. Raises Refusal."""
+    """The effective session object after the change; `session` stays as it is. Raises EventRefusal."""
     _check(change)
     said: Json = msgspec.to_builtins(change)
     audio = said.pop("audio", {})
@@ -140,13 +140,13 @@ def _check(change: w.Session) -> None:
 
 
 def check_modalities(wanted: list[w.OutputModality] | UnsetType | None, param: str) -> None:
-    """Raises Refusal unless it is audio or text, one of them."""
+    """Raises EventRefusal unless it is audio or text, one of them."""
     if isinstance(wanted, list) and len(wanted) != 1:
         raise invalid(f"Invalid modalities: {wanted}. Supported combinations are: ['text'] and ['audio'].", param)
 
 
 def check_tools(tools: list[w.Tool] | UnsetType | None, param: str) -> None:
-    """Raises Refusal for too many tools, and for tools of remote servers."""
+    """Raises EventRefusal for too many tools, and for tools of remote servers."""
     try:
         check_tool_count(len(tools or ()))
     except ValueError as error:
@@ -229,7 +229,7 @@ def overrides_of(
 ) -> ResponseOverrides:
     """The overrides of one response against the `session` object; `known` finds items that are referred to.
 
-    Raises Refusal.
+    Raises EventRefusal.
     """
     check_modalities(wanted.output_modalities, "response.output_modalities")
     check_tools(wanted.tools, "response.tools")

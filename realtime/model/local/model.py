@@ -13,17 +13,15 @@ from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts, loo
 from realtime.model.local.history import conversation_of
 from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.language_model import LanguageModel
-from realtime.model.local.voice import DEFAULT_VOICE, choose_voice
+from realtime.model.local.voice import DEFAULT_VOICE, HIBARI_VOICES, choose_voice
 from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
 from realtime.runtime import Runtime
-
-VOICES = (DEFAULT_VOICE, "heart-low")
 
 
 def profile_of(parts: SpeechParts | None, language_model: LanguageModel) -> Profile:
     """Describe what the model can do with these parts; None: a forecast before they are loaded."""
     hears = looks_installed() if parts is None else parts.hears
-    voices = VOICES if parts is None else tuple(parts.voices)
+    voices = tuple(HIBARI_VOICES) if parts is None else tuple(parts.voices)
     inputs: set[Modality] = {"text"}
     if hears:
         inputs.add("audio")

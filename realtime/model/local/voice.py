@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 SAMPLE_RATE_HZ = 24_000
 DEFAULT_VOICE = "heart"
+HIBARI_VOICES = {DEFAULT_VOICE: 1.0, "heart-low": 0.8}
+"""Voices by name, the default first: pitch and formants as a share of those of `heart`."""
 
 Floats = npt.NDArray[np.float32]
 
@@ -34,8 +36,6 @@ Floats = npt.NDArray[np.float32]
 _SEED = 7
 # hibari peaks near 0.3 of full scale; this brings it to the level of other realtime models.
 _GAIN = 1.8
-# Pitch and formants of `heart-low` as a share of those of `heart`.
-_LOW_RATIO = 0.8
 
 # hibari adds 300 ms of silence before a sentence and 450 ms after it: most of that would only delay the listener.
 _SILENCE_LEVEL = 0.006
@@ -135,7 +135,7 @@ def load_voices() -> dict[str, Voice]:
         engine = HibariEngine()
     except SpeechPartMissing:
         return _espeak_voices()
-    return {DEFAULT_VOICE: HibariVoice(engine), "heart-low": HibariVoice(engine, _LOW_RATIO)}
+    return {name: HibariVoice(engine, ratio) for name, ratio in HIBARI_VOICES.items()}
 
 
 def _espeak_voices() -> dict[str, Voice]:

@@ -16,7 +16,7 @@ from realtime.testing.errors import CaseError
 
 
 class CaseDesk:
-    """See `realtime.server.history.Cases`.
+    """See `realtime.server.calls_api.Cases`.
 
     `recordings` is the server's folder of recordings, `folder` where `save` writes cases; None: nothing is saved.
     """

@@ -17,12 +17,12 @@ from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import SessionConfig, ToolDeclaration
 from realtime.message import ToolResultBlock
 from realtime.model.base import ItemCreate, ItemTruncate, ResponseCreate, SessionUpdate, Settings, ToolResult, refusal
-from realtime.model.choose import open_model
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local import model as local_model
 from realtime.model.local.chat import ChatLanguageModel
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.passages import CODE_ALOUD
+from realtime.model.open import open_model
 from realtime.server.make_agent import make_agent_of
 from realtime.server.plan import load_make_agent
 from realtime.tool import Toolkit

@@ -2,7 +2,8 @@
  * Streaming sample rate conversion: a windowed sinc read at fractional positions, its state kept between chunks, so
  * that chunks of any size give the same samples as one long block.
  *
- * Pure; runs in the capture worklet (device rate to 16 kHz) and in the speaker (an item whose rate is not the output's).
+ * Pure; runs in the speaker (an item whose rate is not the output's), and in the capture worklet where the browser does not
+ * convert the microphone's rate itself (Firefox).
  */
 
 /** Zero crossings of the sinc on each side. 16 keep aliases of a 48 to 16 kHz conversion below -60 dB. */

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from realtime.errors import UsageError
-from realtime.model.choose import open_model
+from realtime.model.open import open_model
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import ScriptedModel
 from realtime.model.services import SERVICES, default_model
@@ -66,7 +66,7 @@ def test_a_refused_key_is_told_with_the_variable_that_holds_it_and_without_the_k
 
 def test_choosing_loads_only_what_is_chosen() -> None:
     code = (
-        "import sys; from realtime.model.choose import open_model; open_model('openai');"
+        "import sys; from realtime.model.open import open_model; open_model('openai');"
         "print([name for name in sys.modules if name in ('openai', 'onnxruntime', 'ctranslate2')"
         " or name.startswith('realtime.model.local')])"
     )

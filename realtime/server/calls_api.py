@@ -69,7 +69,7 @@ class Cases(Protocol):
         """Write the case to a folder `name` on the server; return its path."""
 
 
-def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Cases | None = None) -> APIRouter:
+def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Cases | None = None) -> APIRouter:
     """Return a router for reading, listing and deleting calls.
 
     It serves `GET /api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE) and `GET .../messages`; with
