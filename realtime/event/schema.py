@@ -164,7 +164,14 @@ const struct = (always: Record<string, Check>, maybe: Record<string, Check> = {}
   isRecord(value) &&
   Object.entries(always).every(([name, check]) => check(value[name])) &&
   Object.entries(maybe).every(([name, check]) => value[name] === undefined || check(value[name]));
+const event = (fields: Record<string, Check>): Check => struct({ ...fields, ts_ms: isInteger }, { seq: isInteger });
+const agentEvent = (fields: Record<string, Check>): Check =>
+  event({ ...fields, agent_id: isString, agent_name: isString });
 """
+
+_OF_EVENTS = frozenset({"ts_ms", "seq"})
+_OF_AGENT_EVENTS = _OF_EVENTS | {"agent_id", "agent_name"}
+"""Fields that the checks `event` and `agentEvent` add."""
 
 _IS_SERVER_EVENT = """\
 /**
@@ -214,10 +221,7 @@ class _Writer(TypeWriter):
     def _checks(self, received: Sequence[types.StructType]) -> str:
         """Return a check per received type and the server events' table."""
         helpers = "".join(f"const is{node.cls.__name__}: Check = {self._struct_check(node)};\n" for node in received)
-        # The type selects the check in this table, so a check leaves the type field out.
-        events = "".join(
-            f"  [{quoted(event.tag)}, {self._struct_check(event, tagged=False)}],\n" for event in self._server
-        )
+        events = "".join(f"  [{quoted(event.tag)}, {self._event_check(event)}],\n" for event in self._server)
         return f"{helpers}\nconst SERVER_EVENT_CHECKS = new Map<string, Check>([\n{events}]);\n"
 
     def _check(self, node: types.Type) -> str:
@@ -238,8 +242,15 @@ class _Writer(TypeWriter):
             case _:
                 return _PLAIN_CHECKS[type(node)]
 
-    def _struct_check(self, node: types.StructType, *, tagged: bool = True) -> str:
-        always = [f"{node.tag_field}: oneOf({quoted(node.tag)})"] if tagged and node.tag is not None else []
+    def _event_check(self, node: types.StructType) -> str:
+        """Return a check of the fields; the table selects it by the type."""
+        is_of_agent = {field.name for field in node.fields} >= _OF_AGENT_EVENTS
+        added = _OF_AGENT_EVENTS if is_of_agent else _OF_EVENTS
+        own = [f"{field.encode_name}: {self._check(field.type)}" for field in node.fields if field.name not in added]
+        return f"{'agentEvent' if is_of_agent else 'event'}({{ {', '.join(own)} }})"
+
+    def _struct_check(self, node: types.StructType) -> str:
+        always = [f"{node.tag_field}: oneOf({quoted(node.tag)})"] if node.tag is not None else []
         maybe: list[str] = []
         for field in node.fields:
             fields = maybe if may_be_absent(node, field, sent=False) else always

@@ -62,6 +62,14 @@ def test_no_text_becomes_markup_or_code() -> None:
     assert found == {}
 
 
+def test_the_page_has_words_for_every_reason_of_an_interruption() -> None:
+    docs = (WEB.parent / "docs" / "listening.md").read_text(encoding="utf-8")
+    rows = docs.partition("| reason | rule |")[2].partition("\n\n")[0].splitlines()[2:]
+    reasons = {reason for row in rows for reason in re.findall(r"`(\w+)`", row.split("|")[1])}
+    words = (WEB / "packages" / "page" / "src" / "interruption-words.ts").read_text(encoding="utf-8")
+    assert reasons == set(re.findall(r"^  (\w+): ", words, re.MULTILINE))
+
+
 def test_the_lock_names_hashes_and_no_registry() -> None:
     packages = json.loads((WEB / "package-lock.json").read_text())["packages"]
     del packages[""]

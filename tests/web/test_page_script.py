@@ -57,6 +57,27 @@ def test_nothing_is_read_aloud_into_the_talk_but_its_words_and_its_end(talking: 
     expect(state).to_have_attribute("aria-live", "polite")
 
 
+def test_a_reply_says_why_voices_did_not_stop_it_and_why_one_did(talking: Page, scripted: Any) -> None:
+    reply = talking.locator(".bubble.agent")
+    scripted.speak("item_1", "Once upon a time", seconds=10)
+    scripted.send("agent_interruption", item_id="item_1", state="possible", reason="")
+    scripted.send("agent_interruption", item_id="item_1", state="dismissed", reason="backchannel")
+    went_on = reply.get_by_text("Went on: only “mm-hm” or the like", exact=True)
+    expect(went_on).to_have_attribute("aria-live", "off")
+    scripted.send("agent_interruption", item_id="item_1", state="confirmed", reason="answer")
+    scripted.send("agent_item_truncated", item_id="item_1", transcript="Once upon")
+    expect(reply.locator(".mark").last).to_have_text("Interrupted here: an answer to its question")
+    expect(went_on).to_be_visible()
+
+
+def test_a_browser_that_cancels_no_echo_is_named_with_a_remedy(page: Page, static_page: str, scripted: Any) -> None:
+    page.add_init_script("MediaStreamTrack.prototype.getSettings = () => ({echoCancellation: false})")
+    page.goto(static_page)
+    page.get_by_role("button", name="Start talking").click()
+    expect(page.locator(".notice.hint")).to_contain_text("leaves the agent's voice in the microphone. With headphones")
+    assert [event["config"] for event in scripted.of("client_session_update")] == [{"audio": {"cancels_echo": False}}]
+
+
 def test_the_user_s_speech_is_shown_while_it_comes_and_settled_when_it_ends(talking: Page, scripted: Any) -> None:
     """SEV-15: user bubble live. SEV-16: user bubble final. SEV-17: speaking indicator. SEV-18: indicator off."""
     stage = talking.get_by_label("Call", exact=True)

@@ -180,6 +180,11 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     return this.#microphoneSamples;
   }
 
+  /** Whether the browser removes the agent's voice from the microphone; null without one, or where it does not say. */
+  get cancelsEcho(): boolean | null {
+    return this.#microphone?.cancelsEcho ?? null;
+  }
+
   get muted(): boolean {
     return this.#microphone?.muted ?? false;
   }

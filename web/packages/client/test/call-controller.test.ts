@@ -145,5 +145,6 @@ test.each([
   await call.startMicrophone();
   expect(create.mock.calls[0]?.[2]).toBe(true);
   expect(send.mock.calls.map(([sent]) => (sent as { config?: unknown }).config)).toEqual(reports);
+  expect(call.cancelsEcho).toBe(cancelsEcho);
   create.mockRestore();
 });

@@ -1,6 +1,6 @@
 /** The conversation as bubbles in order, folded from the events. Pure. */
 
-import type { LocalSignal, ServerEvent } from "@realtime-voice/client";
+import type { LocalSignal, ServerEvent, ServerEventOf } from "@realtime-voice/client";
 
 export interface Bubble {
   readonly id: string;
@@ -14,6 +14,10 @@ export interface Bubble {
    */
   readonly status: "live" | "done" | "cut" | "failed" | "deleted" | "asking";
   readonly responseId: string | null;
+  /** The reason why a voice stopped this reply. */
+  readonly stoppedBy?: string;
+  /** The reasons why voices did not stop it, each once. */
+  readonly ignored?: readonly string[];
 }
 
 export interface Latency {
@@ -100,6 +104,8 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSigna
     }
     case "agent_item_truncated":
       return change(bubbles, known(bubbles, event.item_id), ({ text }) => ({ text: event.transcript ?? text, status: "cut" }));
+    case "agent_interruption":
+      return bubbles.map((old) => (old.id === event.item_id ? { ...old, ...decided(old, event) } : old));
     case "agent_item_deleted":
       return change(bubbles, known(bubbles, event.item_id), () => ({ status: "deleted" }));
     default:
@@ -118,6 +124,11 @@ function agent(event: { item_id: string; agent_name: string; response_id: string
 
 function tool({ id, name, input }: { id: string; name: string; input: string }, responseId: string | null): Bubble {
   return { id: `tool:${id}`, side: "tool", name, text: input === "{}" ? "" : input, status: "live", responseId };
+}
+
+function decided({ ignored = [] }: Bubble, { state, reason }: ServerEventOf<"agent_interruption">): Partial<Bubble> {
+  if (state === "possible") return {};
+  return state === "confirmed" ? { stoppedBy: reason } : { ignored: [...new Set([...ignored, reason])] };
 }
 
 /** The id of the call that a tool's bubble shows. */

@@ -67,7 +67,7 @@ async function ensureCall(): Promise<Call> {
 }
 
 async function openCall(): Promise<Call> {
-  for (const key of ["closed", "line", "microphone", "end", "agent", "model", "voice"]) notices.remove(key);
+  for (const key of ["closed", "line", "microphone", "end", "agent", "model", "voice", "echo"]) notices.remove(key);
   inspector.clear();
   // A quick click still gets the chosen model, not the server's default.
   await shown;
@@ -139,6 +139,7 @@ async function startTalking(): Promise<void> {
   wake(current);
   try {
     await current.startMicrophone();
+    if (current.cancelsEcho === false) notices.show("echo", words.ECHO_STAYS, "hint");
   } catch (error) {
     const problem = error instanceof MicrophoneError ? error.problem : "failed";
     notices.show("microphone", words.microphoneNotice(problem));

@@ -54,6 +54,11 @@ export const MICROPHONE_LOST: Notice = {
   todo: "Plug it in again and press the button, or type.",
 };
 
+export const ECHO_STAYS: Notice = {
+  what: "The browser leaves the agent's voice in the microphone.",
+  todo: "With headphones the agent does not hear itself.",
+};
+
 export const NO_VOICE: Notice = {
   what: "The browser could not open the sound output, so the answers come as text only.",
   todo: "Check the system's sound output, then reload the page.",

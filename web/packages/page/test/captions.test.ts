@@ -93,6 +93,31 @@ describe("barge-in", () => {
   });
 });
 
+describe("a voice over a reply", () => {
+  const decided = (state: "possible" | "confirmed" | "dismissed", reason = "", item_id: string | null = "a1") =>
+    event("agent_interruption", { state, reason, item_id });
+  const reply = (...events: ServerEvent[]) => fold(says("a1", "One two"), ...events).bubbles[0];
+
+  test("leaves the reason why it stopped the reply", () => {
+    expect(reply(decided("possible"), decided("confirmed", "stop_words"), cut("a1", "One"))).toMatchObject({
+      text: "One",
+      status: "cut",
+      stoppedBy: "stop_words",
+    });
+  });
+
+  test("leaves each reason once why it did not", () => {
+    const coughs = [decided("dismissed", "no_words"), decided("dismissed", "backchannel"), decided("dismissed", "no_words")];
+    expect(reply(...coughs)?.ignored).toEqual(["no_words", "backchannel"]);
+    expect(reply(...coughs)?.stoppedBy).toBeUndefined();
+  });
+
+  test("leaves nothing while it is undecided, or over no known reply", () => {
+    expect(reply(decided("possible"))).toEqual(reply());
+    expect(reply(decided("dismissed", "echo", null), decided("dismissed", "echo", "a2"))).toEqual(reply());
+  });
+});
+
 describe("a hasty end of turn that is undone", () => {
   test("removes the reply, and the user's bubble grows on to one text", () => {
     const events = [started("u1"), written("u1", "I would like"), says("a1", "Sure"), deleted("a1"), started("u1")];

@@ -8,7 +8,7 @@ import { fetchServerInfo } from "../server-info.ts";
 import { keep, readKept } from "../storage.ts";
 import { byId, drawnOncePerFrame, setText } from "../view/elements.ts";
 import { NoticesView } from "../view/notices-view.ts";
-import { LINE_LOST, MICROPHONE_LOST, microphoneNotice } from "../words.ts";
+import { ECHO_STAYS, LINE_LOST, MICROPHONE_LOST, microphoneNotice } from "../words.ts";
 import { Hues } from "./hues.ts";
 import { type Lane, LanesView } from "./lanes-view.ts";
 import { NOBODY, type Person, makerOf, personOf } from "./people.ts";
@@ -67,7 +67,7 @@ async function enter(wanted: string, name: string, left: KeptCall | null): Promi
     room = wanted;
     keep(() => localStorage, REMEMBERED_NAME, name);
     showAddress(wanted, name);
-    for (const key of ["closed", "line", "microphone", "end", "trouble", "voice", "link"]) notices.remove(key);
+    for (const key of ["closed", "line", "microphone", "end", "trouble", "voice", "link", "echo"]) notices.remove(key);
     const url = roomUrl(document.baseURI, wanted, name);
     const options = { url, projection: ROOM, worklets: WORKLETS, openVoices: () => openVoices(VOICES_WORKLET), resume: left };
     show(await CallController.open(options), name, left !== null);
@@ -141,6 +141,7 @@ async function startMicrophone(): Promise<void> {
   notices.remove("microphone");
   try {
     await call?.startMicrophone();
+    if (call?.cancelsEcho === false) notices.show("echo", ECHO_STAYS, "hint");
   } catch (error) {
     notices.show("microphone", microphoneNotice(error instanceof MicrophoneError ? error.problem : "failed"));
   }

@@ -1,7 +1,8 @@
 /** The conversation of a room as bubbles: the author, and unplayed words struck through. */
 
+import { stoppedWords, wentOnWords } from "../interruption-words.ts";
 import { showQuestion } from "../view/confirm-card.ts";
-import { keepAtEnd, make, setText } from "../view/elements.ts";
+import { keepAtEnd, make, makeAside, setText, setTextOrHide } from "../view/elements.ts";
 import { KeyedList, type Row } from "../view/keyed-list.ts";
 import type { Hues } from "./hues.ts";
 import type { Turn } from "./talk.ts";
@@ -49,7 +50,8 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
   unheard.title = "Nobody heard this";
   words.append(heard, unheard);
   const mark = make("p", "mark");
-  root.append(who, words, mark);
+  const wentOn = makeAside();
+  root.append(who, words, wentOn, mark);
   const ask = showQuestion(root, onAnswer);
   return {
     root,
@@ -66,14 +68,14 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
       unheard.hidden = turn.unheard === "";
       // A space between played and unplayed words, where there are both.
       words.classList.toggle("both", text !== "" && turn.unheard !== "");
-      setText(mark, markOf(turn));
-      mark.hidden = mark.textContent === "";
+      setTextOrHide(wentOn, wentOnWords(turn));
+      setTextOrHide(mark, markOf(turn));
       ask(turn);
     },
   };
 }
 
-function markOf({ status, side }: Turn): string {
-  if (status === "cut" && side === "agent") return "Interrupted here";
-  return status === "failed" ? "These words could not be written down." : "";
+function markOf(turn: Turn): string {
+  if (turn.status === "cut" && turn.side === "agent") return stoppedWords(turn);
+  return turn.status === "failed" ? "These words could not be written down." : "";
 }

@@ -1,8 +1,9 @@
 /** Draws the captions as bubbles; keeps an element for each bubble and writes only what changed. */
 
 import { type Bubble, type Captions, type Latency, visibleBubbles } from "../captions.ts";
+import { stoppedWords, wentOnWords } from "../interruption-words.ts";
 import { showQuestion } from "./confirm-card.ts";
-import { keepAtEnd, make, setText } from "./elements.ts";
+import { keepAtEnd, make, makeAside, setText, setTextOrHide } from "./elements.ts";
 import { KeyedList, type Row } from "./keyed-list.ts";
 
 const WAITING = "…";
@@ -42,7 +43,8 @@ function makeRow({ side }: Caption, onAnswer: AnswerHandler): Row<Caption> {
   const who = make("h2", "who");
   const words = make("p", "words");
   const mark = make("p", "mark");
-  root.append(who, words, mark);
+  const wentOn = makeAside();
+  root.append(who, words, wentOn, mark);
   const ask = showQuestion(root, onAnswer);
   let hasLatency = false;
   return {
@@ -53,8 +55,8 @@ function makeRow({ side }: Caption, onAnswer: AnswerHandler): Row<Caption> {
       root.setAttribute("aria-busy", String(status === "live"));
       setText(who, side === "user" ? "You" : side === "tool" ? `Tool ${name}` : name || "Agent");
       setText(words, status === "asking" ? "" : text || (status === "live" ? WAITING : ""));
-      setText(mark, markOf(caption));
-      mark.hidden = mark.textContent === "";
+      setTextOrHide(wentOn, wentOnWords(caption));
+      setTextOrHide(mark, markOf(caption));
       if (latency && !hasLatency && side === "agent") {
         hasLatency = true;
         root.append(latencyBar(latency));
@@ -64,9 +66,9 @@ function makeRow({ side }: Caption, onAnswer: AnswerHandler): Row<Caption> {
   };
 }
 
-function markOf({ status }: Bubble): string {
-  if (status === "cut") return "Interrupted here";
-  return status === "failed" ? "These words could not be written down." : "";
+function markOf(bubble: Bubble): string {
+  if (bubble.status === "cut") return stoppedWords(bubble);
+  return bubble.status === "failed" ? "These words could not be written down." : "";
 }
 
 /** The stages between the end of the turn and the first sound, side by side, as wide as they are long. */

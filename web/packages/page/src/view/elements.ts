@@ -19,9 +19,22 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** A remark beside other words, which a screen reader does not announce. */
+export function makeAside(): HTMLParagraphElement {
+  const aside = make("p", "mark");
+  aside.ariaLive = "off";
+  return aside;
+}
+
 /** Writes only what changed, so that screen readers and selections are left alone. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
+}
+
+/** The same for an element that is hidden without text. */
+export function setTextOrHide(element: HTMLElement, text: string): void {
+  setText(element, text);
+  element.hidden = text === "";
 }
 
 /** A function that calls `draw` with the next frame, once for all its own calls until then. */

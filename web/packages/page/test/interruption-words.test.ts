@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import type { Bubble } from "../src/captions.ts";
+import { stoppedWords, wentOnWords } from "../src/interruption-words.ts";
+
+const REPLY: Bubble = { id: "a1", side: "agent", name: "", text: "One", status: "cut", responseId: "r1" };
+
+test("a reply that was stopped names the reason, where one is known", () => {
+  expect(stoppedWords(REPLY)).toBe("Interrupted here");
+  expect(stoppedWords({ ...REPLY, stoppedBy: "answer" })).toBe("Interrupted here: an answer to its question");
+});
+
+test("a reply that went on has a line for each reason", () => {
+  expect(wentOnWords(REPLY)).toBe("");
+  expect(wentOnWords({ ...REPLY, ignored: ["backchannel", "far_voice"] })).toBe(
+    "Went on: only “mm-hm” or the like\nWent on: the voice was far away",
+  );
+});
+
+test("a reason of a newer server is shown as it is", () => {
+  expect(wentOnWords({ ...REPLY, ignored: ["another_room"] })).toBe("Went on: another room");
+});
