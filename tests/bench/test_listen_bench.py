@@ -15,6 +15,7 @@ from bench.stimuli import SHARES, Channel, Varied, drawn, manifest
 from realtime.model.local.recognizer import Transcript
 from realtime.testing.client.steps import BargeIn
 from realtime.testing.score.board import Score
+from tests.volumes import NIGHTLY, volume
 
 
 class Listed:
@@ -112,7 +113,7 @@ def test_wrong_decisions_are_counted_with_their_words() -> None:
     right = [outcome("interruption", "confirmed"), outcome("tic", "dismissed"), outcome("tic", "")]
     wrong = [outcome("interruption", "dismissed", "Weight."), outcome("interruption", "dismissed", "Mm.")]
     assert wrong_decisions([*right, *wrong]) == [
-        "2 x interruption 'Wait.': dismissed words; clean 'Mm.', clean 'Weight.'"
+        "2 x interruption 'Wait.': dismissed words; clean 'Mm.' +0 dB, clean 'Weight.' +0 dB"
     ]
 
 
@@ -145,11 +146,24 @@ def test_gemini_stops_by_itself_with_its_own_detector(tmp_path: Path) -> None:
     assert Score((heard.scene,)).tau_voice_fine.yield_rate.value == 1.0
 
 
-async def test_twelve_stimuli_give_a_table(tmp_path: Path) -> None:
-    section = await measure_listen(12, words=tmp_path / "words", workers=1, arms=(ARMS[0], ARMS[-1]))
-    assert [row[0] for row in section.rows] == ["embedded, selective", "embedded, selective, held out", ARMS[-1].name]
+async def test_stimuli_give_a_table_and_no_goal_is_surely_missed(tmp_path: Path) -> None:
+    """Twelve stimuli in two arms by day, a hundred in all arms each night."""
+    arms = ARMS if NIGHTLY else (ARMS[0], ARMS[-1])
+    section = await measure_listen(volume(12, 100), words=tmp_path / "words", workers=volume(1, 2), arms=arms)
+    names = [arm.name for arm in arms]
+    assert [row[0] for row in section.rows] == [names[0], "embedded, selective, held out", *names[1:]]
     assert all(len(row) == len(section.header) for row in section.rows)
     never = section.rows[-1]
     assert never[2].startswith("0.00")
     assert [cell.split()[0] for cell in never[4:8]] == ["1.00"] * 4
     assert {check.what for check in section.checks} >= {"R_Y", "S_BC", "S_VT", "S_ND", "L_Y, p90"}
+    # Twelve stimuli hold two or three of a class: only the control arms are as certain as that.
+    judged = names if NIGHTLY else names[1:]
+    assert {name: section.data[name]["surely_missed"] for name in judged} == {name: [] for name in judged}
+
+
+async def test_processes_change_no_number(tmp_path: Path) -> None:
+    alone, shared = [
+        await measure_listen(12, words=tmp_path / "words", workers=workers, arms=ARMS[-1:]) for workers in (1, 2)
+    ]
+    assert (alone.rows, alone.data) == (shared.rows, shared.data)
