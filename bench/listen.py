@@ -44,9 +44,9 @@ HOW = (
     "counts as ignored only if the reply plays to its end, an interruption only if it is answered. Held out: wordings "
     "and voices that no setting was chosen by. Recognition is looked up by hash of sound and context; each run gives "
     "the same numbers. OpenAI, Gemini, DashScope: the codec of the protocol against an emulated service, 25 ms away, "
-    "that detects voices by Silero and reports the words at the end of a turn; this server has no recogniser, so words "
-    "come from the service, and Gemini leaves voices to this server's detector; with its own it stops by itself at "
-    "each voice. Control arms: no voice stops a reply, or each one does."
+    "that detects voices by Silero and reports the words at the end of a turn; this server recognises none itself, "
+    "unless the arm says so. Gemini leaves voices to this server's detector; with its own it stops by itself at each "
+    "voice. Control arms: no voice stops a reply, or each one does."
 )
 RATES: dict[str, Callable[[TauVoice], Rate]] = {
     "R_Y": lambda tau: tau.yield_rate,
@@ -70,15 +70,18 @@ class Arm:
     at_least: Mapping[str, float] = field(default_factory=dict)
     """The least of each rate, by its name in `RATES`."""
     authority: TurnAuthority | None = None
+    recognises: bool = True
+    """Whether this server recognises voices over replies itself; else their words come from the model alone."""
 
 
 ARMS = (
     Arm("embedded, selective", "embedded", "selective", at_least=GOALS),
     Arm("scripted, selective", "scripted", "selective", PROVIDER_SHARE),
-    Arm("OpenAI, selective", "openai", "selective", PROVIDER_SHARE),
-    Arm("Gemini, selective", "gemini", "selective", PROVIDER_SHARE),
-    Arm("DashScope, selective", "dashscope", "selective", PROVIDER_SHARE),
-    Arm("Gemini with its own detector", "gemini", "selective", CONTROL_SHARE, authority="provider"),
+    Arm("OpenAI", "openai", "selective", PROVIDER_SHARE, recognises=False),
+    Arm("Gemini", "gemini", "selective", PROVIDER_SHARE, recognises=False),
+    Arm("DashScope", "dashscope", "selective", PROVIDER_SHARE, recognises=False),
+    Arm("OpenAI, words from here", "openai", "selective", PROVIDER_SHARE),
+    Arm("Gemini, its own detector", "gemini", "selective", CONTROL_SHARE, authority="provider"),
     Arm("control: stops at once", "embedded", "immediate", CONTROL_SHARE, {"R_Y": 0.95}),
     Arm("control: never stops", "embedded", "off", CONTROL_SHARE, dict.fromkeys([*RATES][1:], 1.0)),
 )
@@ -165,7 +168,7 @@ def _play_call(call: tuple[Sequence[Varied], int], *, arm: Arm, file: Path) -> P
     recognizer = engine.load().recognizer
     assert isinstance(recognizer, RememberingRecognizer)
     recognizer.check_next(check)
-    heard = hear(stimuli, engine, model=arm.model, mode=arm.mode, authority=arm.authority)
+    heard = hear(stimuli, engine, model=arm.model, mode=arm.mode, authority=arm.authority, recognises=arm.recognises)
     return Played(heard, recognizer.checked, recognizer.different)
 
 

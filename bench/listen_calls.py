@@ -152,8 +152,9 @@ def hear(
     model: ModelName,
     mode: InterruptionMode,
     authority: TurnAuthority | None = None,
+    recognises: bool = True,
 ) -> Heard:
-    """Play one call."""
+    """Play one call. `recognises` says whether this server recognises voices over replies itself."""
     script = script_of(stimuli, model=model)
     mind = _Mind()
     loop = VirtualLoop()
@@ -170,14 +171,15 @@ def hear(
 
     async def played() -> CallRecord:
         async with AsyncExitStack() as stack:
-            agent: Callable[[], RealtimeAgent]
-            if model in ("embedded", "scripted"):
-                recognise = partial(_recognise, engine, on_words)
-                agent = partial(RealtimeAgent, "Friday", "", _model(model, mind, engine), recognise=recognise)
-            else:
-                service = EmulatedService(model, LocalRealtimeModel(language_model=mind, engine=engine), on_words)
+            behind: RealtimeModel = LocalRealtimeModel(language_model=mind, engine=engine)
+            if model == "scripted":
+                behind = _scripted()
+            elif model != "embedded":
+                service = EmulatedService(model, behind, on_words)
                 await stack.enter_async_context(service.running())
-                agent = partial(RealtimeAgent, "Friday", "", service.provider_model(), recognise=no_words)
+                behind = service.provider_model()
+            recognise = partial(_recognise, engine, on_words) if recognises else no_words
+            agent = partial(RealtimeAgent, "Friday", "", behind, recognise=recognise)
             detection = {"interruption": mode, "authority": authority}
             config: dict[str, Any] = {"turn_detection": detection, "input_audio_transcription": True}
             return await play(script.steps, agent=agent, model="own", config=config, frames=False, on_step=on_step)
@@ -209,9 +211,7 @@ def _recognise(
     recognise_words(pcm, rate_hz, understood, engine=engine)
 
 
-def _model(name: Literal["embedded", "scripted"], mind: _Mind, engine: SpeechEngine) -> RealtimeModel:
-    if name == "embedded":
-        return LocalRealtimeModel(language_model=mind, engine=engine)
+def _scripted() -> RealtimeModel:
     return StandIn(turns="none", hears=(Hear("Go on."),) * 100, otherwise=Say(REPLY, ms=REPLY_MS - 2_000)).model(ROOT)
 
 
