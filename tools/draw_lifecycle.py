@@ -40,6 +40,7 @@ WORDS = {
     Signal.RESPONSE_AUDIO: "its voice begins",
     Signal.RESPONSE_DONE: "the response is done",
     Signal.PLAYED_OUT: "all of it was heard",
+    Signal.MISTAKEN: "a turn that cut the reply asks for nothing",
 }
 
 

@@ -16,13 +16,14 @@ import msgspec
 from realtime.agent.client_items import ClientItems
 from realtime.agent.context import AgentContext
 from realtime.agent.input import AudioInput, Detector, LongAppendPiece
-from realtime.agent.interruptions import Interruptions
+from realtime.agent.interruptions import InputEvent, Interruptions
 from realtime.agent.overlap import Overlap, Recognise
 from realtime.agent.replay_buffer import ReplayBuffer
 from realtime.agent.reply_items import ReplyItems
 from realtime.agent.responses import RESPONSE_REFUSED, Responses
+from realtime.agent.resumption import SORRY, CutReply, Resumption
 from realtime.agent.tools import ToolRunner
-from realtime.agent.user_turns import UserTurns
+from realtime.agent.user_turns import TranscriptionEvent, UserTurns
 from realtime.audio.echo_canceller import EchoCanceller
 from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from realtime.errors import ClientError, RealtimeError
@@ -85,6 +86,7 @@ class Controller:
         self._reply_items = ReplyItems(context)
         self.interruptions = Interruptions(context, self._reply_items, recognise)
         self.responses = Responses(context, tools, self.ledger, self._reply_items)
+        self.resumption = Resumption(self._go_on)
 
     def configure(self, config: SessionConfig, authority: TurnAuthority, interruption: InterruptionMode) -> None:
         """Apply the settings of the call."""
@@ -103,6 +105,8 @@ class Controller:
         transcribes = authority == "provider" and config.input_audio_transcription is not False
         self._remove_echo(config.audio is not None and config.audio.echo_cancellation == "server")
         self.interruptions.configure(detection, interruption, transcribes=transcribes)
+        hears_words = config.input_audio_transcription is not False
+        self._reply_items.keep_speech(interruption == "selective" and hears_words)
 
     def _remove_echo(self, wanted: bool) -> None:
         if not wanted:
@@ -131,6 +135,7 @@ class Controller:
 
     def end(self, reason: str) -> None:
         """Report that the agent leaves the call, with the user's last words."""
+        self.resumption.forget()
         self.user_turns.settle_words()
         self._emit(s.AgentEndedEvent(reason=reason, **self._context.who))
 
@@ -247,6 +252,9 @@ class Controller:
 
     def _take_floor(self, overlap: Overlap) -> None:
         """The voice is the user's turn, from its onset."""
+        if self._reply_items.speech is not None:
+            is_whole = not self.ledger.responding
+            self.resumption.doubt(CutReply(overlap, self._reply_items.speech, is_whole, self.ledger.overrides))
         if self.turn.authority == "server":
             self._speech_started(overlap.piece_id, overlap.start_ms, self.input.position_ms - overlap.start_ms)
             self._say_audio(self.input.open_gate())
@@ -271,6 +279,41 @@ class Controller:
         """Take back the item that the model made of such a voice."""
         if isinstance(event, m.ModelInputCommittedEvent) and self._profile.supports_item_delete:
             self._send(base.ItemDelete(event.item_id))
+
+    def _words_known(self, event: TranscriptionEvent) -> None:
+        """The words of a turn that cut a reply may be known: it interrupts, or the reply goes on."""
+        turn, overlap = self.user_turns.current, self.resumption.overlap
+        is_growing = isinstance(event, m.ModelInputTranscriptionDeltaEvent)
+        if overlap is None or turn is None or is_growing or not turn.ends_with(event.item_id):
+            return
+        words = turn.transcript if isinstance(event, m.ModelInputTranscriptionDoneEvent) else None
+        reason = "undecided" if words is None else self.interruptions.judge_again(overlap, words)
+        if reason:
+            self._go_on(reason, event.item_id)
+        elif self.resumption.is_late:
+            self._signal(Signal.REQUEST)
+        else:
+            self.resumption.forget()
+
+    def _go_on(self, reason: str = "undecided", piece_id: str | None = None) -> None:
+        """The voice that cut the reply asks for nothing: play the rest of the reply; without a rest, ask once."""
+        self.responses.settle_cut()
+        cut, profile = self.resumption.cut, self._profile
+        if cut is None:
+            return
+        rest = cut.speech.rest(self._reply_items.played_of, profile.output_rate_hz)
+        asks = not rest and profile.says_given_words and self.resumption.may_ask
+        if not (rest or asks) or Action.RESUME not in self._signal(Signal.MISTAKEN):
+            return
+        self.interruptions.take_back(cut.overlap, reason)
+        if piece_id is not None and profile.supports_item_delete:
+            self._send(base.ItemDelete(piece_id))
+        if rest:
+            for signal in self.responses.resume(rest, is_whole=cut.is_whole, overrides=cut.overrides):
+                self._signal(signal)
+        else:
+            self.responses.request(say=SORRY)
+        self.resumption.gone_on(cut, asks=asks, late=piece_id is None)
 
     def _newest_audio(self, ms: int) -> bytes:
         """Return the newest audio of the user, at the model's rate."""
@@ -379,12 +422,17 @@ class Controller:
             unplayed_ms=self._ears.unplayed_ms(),
             news=self._items.has_news,
         )
+        self.resumption.follow(signal, actions)
         if Action.FLUSH in actions or Action.WITHDRAW in actions:
             self._interrupt(actions, "hasty_turn" if Action.WITHDRAW in actions else signal.value)
         if typed is not None:
             self._items.put(typed)
         goes_on = not self.turn.interrupts and (self.ledger.responding or self._ears.unplayed_ms() > 0)
-        if Action.FLUSH in actions or (not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions)):
+        if (
+            Action.FLUSH in actions
+            or Action.RESUME in actions
+            or (not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions))
+        ):
             self.ledger.new_turn()
             self._reply_items.clear()
         if Action.COMMIT in actions:
@@ -506,21 +554,9 @@ class Controller:
             case m.ModelInputStartedEvent():
                 if self.turn.authority == "provider":
                     self._voice_found(event)
-            case (
-                m.ModelInputDoneEvent()
-                | m.ModelInputCommittedEvent()
-                | m.ModelInputTranscriptionDeltaEvent()
-                | m.ModelInputTranscriptionDoneEvent()
-                | m.ModelInputTranscriptionFailedEvent()
-            ) if self.interruptions.current is not None and self.interruptions.holds(event):
+            case _ if isinstance(event, InputEvent) and self.interruptions.holds(event):
                 self._weigh()
-            case (
-                m.ModelInputDoneEvent()
-                | m.ModelInputCommittedEvent()
-                | m.ModelInputTranscriptionDeltaEvent()
-                | m.ModelInputTranscriptionDoneEvent()
-                | m.ModelInputTranscriptionFailedEvent()
-            ) if self.interruptions.is_dismissed(event.item_id):
+            case _ if isinstance(event, InputEvent) and self.interruptions.is_dismissed(event.item_id):
                 self._forget_piece(event)
             case m.ModelInputDoneEvent() if self.turn.authority == "provider":
                 if self._replay.stopped(event.item_id, event.audio_end_ms):
@@ -540,6 +576,7 @@ class Controller:
                 | m.ModelInputTranscriptionFailedEvent()
             ):
                 self.user_turns.transcribe(event)
+                self._words_known(event)
             case m.ModelResponseCreatedEvent():
                 self._apply(self.responses.created(event))
             case m.ModelResponseDoneEvent():
@@ -558,7 +595,7 @@ class Controller:
                 self._link_lost = False
                 self._deaf_until_ms = self.input.position_ms + CATCHING_UP_MS
                 self._context.forward(event)
-                self.responses.restore_link()
+                self.responses.continue_broken_off(self.ledger.overrides)
             case m.ModelErrorEvent():
                 if event.code == EMPTY_COMMIT and self.user_turns.commits:
                     label = self.user_turns.commits.pop(0).label

@@ -15,6 +15,7 @@ from realtime.turn.interruption import (
     DUCK_RAMP_MS,
     MIN_SPEECH_MS,
     RESTORE_RAMP_MS,
+    Evidence,
     Interruption,
     Verdict,
 )
@@ -38,6 +39,10 @@ KEPT_DISMISSED = 16
 """Dismissed pieces whose words the model may still report."""
 TURN_LEVEL_MS = 3_000
 """How much of a turn teaches how loud the user is."""
+
+
+def _is_question(played: str) -> bool:
+    return played.rstrip().endswith(("?", "？"))
 
 
 class Interruptions:
@@ -163,7 +168,7 @@ class Interruptions:
             silent_ms=silent_ms(newest, self._rate_hz),
             relative_db=self._usual.relative_db(newest, self._rate_hz),
             played=tokens_of(played),
-            is_answer_expected=played.rstrip().endswith(("?", "？")),
+            is_answer_expected=_is_question(played),
             transcript_expected=transcript_expected,
         )
         if judgement.verdict is Verdict.CONFIRM:
@@ -179,11 +184,34 @@ class Interruptions:
 
     def take(self, reason: str = "") -> Overlap:
         """Return the voice that takes the floor; there is no current one any more."""
-        if reason:
-            self._tell("confirmed", reason)
-        overlap, self.current = self.current, None
+        overlap = self.current
         assert overlap is not None
+        if reason:
+            overlap.confirmed = reason
+            self._tell("confirmed", reason)
+        self.current = None
         return overlap
+
+    def judge_again(self, overlap: Overlap, words: str) -> str:
+        """Return why a voice that took the floor asks for nothing, now that its words are known; "" if it does."""
+        if self._settings is None:
+            return ""
+        played = self._played(overlap)
+        judgement = self._settings.judge(
+            Evidence(
+                voiced_ms=0,
+                ended=True,
+                words=words,
+                played=tokens_of(played),
+                played_ms=self._settings.protect_ms,
+                is_answer_expected=_is_question(played),
+            )
+        )
+        return judgement.reason if judgement.verdict is Verdict.DISMISS else ""
+
+    def take_back(self, overlap: Overlap, reason: str) -> None:
+        """Report that a voice that took the floor asks for nothing."""
+        self._tell("dismissed", reason, overlap=overlap)
 
     def drop(self, reason: str) -> Overlap | None:
         """Return the voice that asked for nothing; what the model still reports of it does not count."""
@@ -212,6 +240,7 @@ class Interruptions:
         recognise(clip(length_ms), self._rate_hz, understood)
 
     def _confirm(self, overlap: Overlap, reason: str, position_ms: int) -> Verdict:
+        overlap.confirmed = reason
         self._tell("confirmed", reason, position_ms)
         return Verdict.CONFIRM
 
@@ -228,8 +257,15 @@ class Interruptions:
             return ""
         return self._context.conversation.played_text(overlap.item_id, self._ears.played_ms(overlap.item_id))
 
-    def _tell(self, state: s.InterruptionState, reason: str, position_ms: int | None = None) -> None:
-        overlap = self.current
+    def _tell(
+        self,
+        state: s.InterruptionState,
+        reason: str,
+        position_ms: int | None = None,
+        *,
+        overlap: Overlap | None = None,
+    ) -> None:
+        overlap = overlap or self.current
         if overlap is not None:
             voiced_ms = 0 if position_ms is None else overlap.voiced_ms(position_ms)
             self._context.emit(

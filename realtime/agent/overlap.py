@@ -109,6 +109,8 @@ class Overlap:
     """Where the voice ended; None while it lasts."""
     over: bool = False
     """The turn that it would be is over: it will not go on."""
+    confirmed: str = ""
+    """The reason why it takes the floor; empty while that is open."""
     dismissed: str = ""
     """The reason why it asked for nothing so far; empty while that is open."""
     words: str | None = None

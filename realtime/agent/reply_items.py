@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from realtime.agent.context import AgentContext
+from realtime.agent.resumption import KeptSpeech, Played
 from realtime.model import base
 from realtime.state.truncation import Truncation, portion_played
 
@@ -18,11 +19,31 @@ class ReplyItems:
         """Spoken items in order, which can be cut."""
         self.written: dict[str, None] = {}
         """Written items in order, which cannot."""
+        self.speech: KeptSpeech | None = None
+        """Their speech, for a reply that may go on after a cut; None: it is not kept."""
 
     def clear(self) -> None:
         """What the model says from now on replies to something new."""
         self.spoken.clear()
         self.written.clear()
+        self.keep_speech(self.speech is not None)
+
+    def keep_speech(self, on: bool) -> None:
+        """Keep the speech of the reply from now on, or none."""
+        self.speech = KeptSpeech() if on else None
+
+    def trim_speech(self) -> None:
+        """Drop kept speech that was played."""
+        if self.speech is not None:
+            self.speech.trim(self._ears.played_ms, self._context.profile.output_rate_hz)
+
+    def played_of(self, item_id: str) -> Played | None:
+        """How much of an item of a cut reply was played; None for all of it."""
+        if item_id not in self._conversation:
+            return Played(0, 0)
+        if not self._conversation.is_truncated(item_id):
+            return None
+        return Played(len(self._conversation.spoken_text(item_id)), self._ears.played_ms(item_id))
 
     def speak(self, item_id: str) -> None:
         """Add a spoken item."""

@@ -8,7 +8,7 @@ in the `Ledger` (`realtime.turn.responses`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -17,6 +17,7 @@ import msgspec
 from realtime.agent.context import AgentContext
 from realtime.agent.open_responses import OpenResponse, Part, ThinkingEvent
 from realtime.agent.reply_items import ReplyItems
+from realtime.agent.resumption import SpokenPart, renamed
 from realtime.agent.tools import ToolRunner
 from realtime.errors import ClientError
 from realtime.event import model as m
@@ -36,8 +37,12 @@ REFUSED = "the user refused"
 """Tells the model that the user refused a call; may continue with `: reason`."""
 LINK_LOST = "link_lost"
 """Why a response failed that was lost with its link (`realtime.model.wire`)."""
+CUT_OFF = "cut_off"
+"""Why the rest of a cut reply ends before the reply does: its model was stopped."""
+RESUMES = "resumes"
+"""The key of a response's metadata that names the cut item which it continues."""
 GO_ON = (
-    "Your last answer was broken off by a lost connection. The user has heard it as far as it stands here. "
+    "Your last answer was broken off. The user has heard it as far as it stands here. "
     "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
 )
 """The system message that precedes a request to continue a broken-off response."""
@@ -92,10 +97,10 @@ class Responses:
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
-    def request(self, overrides: ResponseOverrides | None = None) -> None:
-        """Ask the model for a response."""
+    def request(self, overrides: ResponseOverrides | None = None, *, say: str = "") -> None:
+        """Ask the model for a response; with `say`, for these words."""
         self._ledger.request(self._runtime.now(), overrides)
-        self._send(base.ResponseCreate(overrides))
+        self._send(base.ResponseCreate(overrides, say))
 
     def drop(self, response_id: str) -> None:
         """Cancel an unsolicited response; does nothing for an unknown id."""
@@ -105,6 +110,37 @@ class Responses:
     def turn_ended(self, now: float) -> None:
         """The user's turn is over: the latency of the first audio counts from here."""
         self._turn_ended_at = now
+
+    def resume(
+        self, parts: Sequence[SpokenPart], *, is_whole: bool, overrides: ResponseOverrides | None
+    ) -> Iterator[Signal]:
+        """Play the rest of a cut reply as a response of its own; yields what happens to the turn meanwhile.
+
+        Its metadata name the item that it continues. Unless it `is_whole`, the model is asked for what it had not
+        generated.
+        """
+        self._turn_ended_at = None
+        response = self._ledger.resume(self._runtime.new_id("response"), {RESUMES: parts[0].item_id})
+        opened = self._open[response.id] = OpenResponse(response)
+        self._context.forward(m.ModelResponseCreatedEvent(response_id=response.id, metadata=response.metadata))
+        yield Signal.RESPONSE_CREATED
+        for part in renamed(parts, response.id, self._runtime.new_id):
+            if not isinstance(part, m.ModelResponseAudioDeltaEvent):
+                self.part(part)
+            elif (signal := self.speak(part)) is not None:
+                yield signal
+        item_ids = opened.item_ids
+        if is_whole:
+            self.close_streams(response)
+            self.done(m.ModelResponseDoneEvent(response_id=response.id))
+        else:
+            cut_off = {"type": "incomplete", "reason": CUT_OFF}
+            self.done(m.ModelResponseDoneEvent(response_id=response.id, status="incomplete", status_details=cut_off))
+        for item_id in item_ids:
+            item = self._conversation.get(item_id)
+            if item is not None and self._context.profile.supports_truncation:
+                self._send(base.ItemCreate(item))  # a model that cannot truncate still knows the whole reply
+        self.continue_broken_off(overrides)
 
     def truncate(self, running: Response | None) -> None:
         """Cut the reply once it is known what was played; then close its streams."""
@@ -165,6 +201,10 @@ class Responses:
             if not self._conversation.add_audio(event.item_id, len(event.delta) * self._ms_per_byte):
                 # It was deleted while it was spoken.
                 return signal
+            if (kept := self._items.speech) is not None:
+                kept.parts.append(event)
+                if len(kept.parts) >= kept.look_at:
+                    self._items.trim_speech()
         self._emit(
             s.AgentResponseAudioDeltaEvent(
                 response_id=event.response_id,
@@ -193,7 +233,7 @@ class Responses:
                 part.transcript_open = True
                 if told:
                     self._items.speak(event.item_id)
-                    self._conversation.add_text(event.item_id, event.delta)
+                    self._add_words(event)
             case m.ModelResponseTextDeltaEvent():
                 part.text_open = True
                 if told:
@@ -206,7 +246,7 @@ class Responses:
             case m.ModelResponseAudioTranscriptDoneEvent():
                 part.transcript_open = False
                 if told:
-                    self._complete_words(event.item_id, event.transcript)
+                    self._complete_words(event)
                     event = msgspec.structs.replace(event, transcript=self._conversation.spoken_text(event.item_id))
             case m.ModelResponseTextDoneEvent():
                 part.text_open = False
@@ -236,7 +276,7 @@ class Responses:
             return None
         self._ledger.finish(response)
         details = event.status_details or {}
-        if event.status == "failed" and details.get("reason") == LINK_LOST and not response.cancelled:
+        if details.get("reason") in (LINK_LOST, CUT_OFF) and not response.cancelled:
             event = self._broken_off(open_response, event)
         self.close_streams(response)
         finished = event.status == "completed" and not response.cancelled
@@ -287,11 +327,11 @@ class Responses:
         if self._ledger.lose_link(self._runtime.now(), owed=owed, n_coming=n_coming) and n_coming:
             self._say_go_on()
 
-    def restore_link(self) -> None:
-        """The model is back, with its context: have it continue where the link broke off."""
+    def continue_broken_off(self, overrides: ResponseOverrides | None) -> None:
+        """Have the model, which has its context, continue the response that was broken off, if one was."""
         if self._ledger.restore_link():
             self._say_go_on()
-            self.request(self._ledger.overrides)
+            self.request(overrides)
 
     def turn_repeated(self) -> None:
         """The model, back after a lost link, has heard a turn again."""
@@ -337,11 +377,20 @@ class Responses:
             )
         return open_response.part(item_id, output_index, content_index)
 
-    def _complete_words(self, item_id: str, transcript: str) -> None:
+    def _add_words(self, event: m.ModelResponseAudioTranscriptDeltaEvent) -> None:
+        self._conversation.add_text(event.item_id, event.delta)
+        if self._items.speech is not None:
+            self._items.speech.parts.append(event)
+
+    def _complete_words(self, event: m.ModelResponseAudioTranscriptDoneEvent) -> None:
         """Add the words that a provider sends only with its done event."""
-        so_far = self._conversation.spoken_text(item_id)
-        if transcript.startswith(so_far) and len(transcript) > len(so_far):
-            self._conversation.add_text(item_id, transcript[len(so_far) :])
+        so_far = self._conversation.spoken_text(event.item_id)
+        if event.transcript.startswith(so_far) and len(event.transcript) > len(so_far):
+            self._add_words(
+                m.ModelResponseAudioTranscriptDeltaEvent(
+                    response_id=event.response_id, item_id=event.item_id, delta=event.transcript[len(so_far) :]
+                )
+            )
 
     def close_streams(self, response: Response | None) -> None:
         """Close every stream that the model left open, with its final words."""

@@ -25,6 +25,10 @@ class UserTurn:
         """Add a piece of audio to the turn."""
         self._texts.setdefault(piece_id, "")
 
+    def ends_with(self, piece_id: str) -> bool:
+        """Whether this is its last piece."""
+        return next(reversed(self._texts), None) == piece_id
+
     @property
     def is_unfinished(self) -> bool:
         """Whether words of it were reported and never completed."""

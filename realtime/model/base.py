@@ -52,6 +52,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """It makes responses outside the conversation. `ResponseOverrides.instructions` reach its codec in any case."""
     supports_item_sound: bool = True
     """A user's item may bring its own sound, besides the input audio."""
+    says_given_words: bool = False
+    """It speaks words that it is given (`ResponseCreate.say`), and says nothing to a turn without recognised words."""
     session_limit_s: int | None = None
     voices: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -136,9 +138,13 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class ResponseCreate(msgspec.Struct, frozen=True):
-    """Ask for a response; `overrides` hold for this one only."""
+    """Ask for a response; `overrides` hold for this one only.
+
+    `say`: its words, instead of the model's own (`Profile.says_given_words`).
+    """
 
     overrides: ResponseOverrides | None = None
+    say: str = ""
 
 
 class ResponseCancel(msgspec.Struct, frozen=True):

@@ -93,6 +93,7 @@ def common_profile(profiles: Sequence[Profile]) -> Profile:
         aligns_transcript=all(one.aligns_transcript for one in profiles),
         supports_response_overrides=all(one.supports_response_overrides for one in profiles),
         supports_item_sound=all(one.supports_item_sound for one in profiles),
+        says_given_words=all(one.says_given_words for one in profiles),
         session_limit_s=None,
     )
 
@@ -317,7 +318,7 @@ class _Connection:
                 message = ItemTruncate(item_id, 0)
             case ResponseCreate(overrides=overrides) if overrides is not None and overrides.voice is not None:
                 overrides = msgspec.structs.replace(overrides, voice=known_voice(overrides.voice, profile))
-                message = ResponseCreate(overrides)
+                message = msgspec.structs.replace(message, overrides=overrides)
             case _:
                 pass
         connection.send(message)

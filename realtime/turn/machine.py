@@ -53,6 +53,8 @@ class Signal(StrEnum):
     RESPONSE_DONE = "response_done"
     PLAYED_OUT = "played_out"
     """All of the reply was played."""
+    MISTAKEN = "mistaken"
+    """The turn that cut the reply asks for nothing."""
 
 
 class Action(StrEnum):
@@ -72,6 +74,8 @@ class Action(StrEnum):
     WITHDRAW = "withdraw"
     """Delete the reply, if there is one, here and at the model. The user's turn goes on: what was committed of it and
     what follows become one turn."""
+    RESUME = "resume"
+    """Play the rest of the cut reply."""
     COMMIT = "commit"
     CREATE = "create"
 
@@ -82,6 +86,8 @@ INTERRUPT = (Action.FLUSH, Action.CANCEL, Action.DROP, Action.TRUNCATE)
 That can be in any state: a response after a tool is requested long after the voice that announced it.
 """
 ANSWER = (Action.COMMIT, Action.CREATE)
+GO_ON = (Action.CANCEL, Action.DROP, Action.WITHDRAW, Action.RESUME)
+"""In place of the response to the turn, of which nothing was played."""
 
 _S, _E = State, Signal
 
@@ -93,6 +99,7 @@ TRANSITIONS: dict[tuple[State, Signal], tuple[State, tuple[Action, ...]]] = {
     (_S.LISTENING, _E.CANCEL): (_S.LISTENING, INTERRUPT),
     (_S.LISTENING, _E.RESPONSE_CREATED): (_S.THINKING, ()),
     (_S.LISTENING, _E.RESPONSE_AUDIO): (_S.AGENT_SPEAKING, ()),
+    (_S.LISTENING, _E.MISTAKEN): (_S.LISTENING, GO_ON),
     (_S.USER_SPEAKING, _E.SPEECH_STOPPED): (_S.THINKING, (*INTERRUPT, *ANSWER)),
     (_S.USER_SPEAKING, _E.COMMIT): (_S.THINKING, (*INTERRUPT, *ANSWER)),
     (_S.USER_SPEAKING, _E.TEXT): (_S.USER_SPEAKING, (*INTERRUPT, Action.CREATE)),
@@ -108,6 +115,7 @@ TRANSITIONS: dict[tuple[State, Signal], tuple[State, tuple[Action, ...]]] = {
     (_S.THINKING, _E.CANCEL): (_S.LISTENING, INTERRUPT),
     (_S.THINKING, _E.RESPONSE_AUDIO): (_S.AGENT_SPEAKING, ()),
     (_S.THINKING, _E.RESPONSE_DONE): (_S.LISTENING, ()),
+    (_S.THINKING, _E.MISTAKEN): (_S.LISTENING, GO_ON),
     (_S.AGENT_SPEAKING, _E.SPEECH_STARTED): (_S.USER_SPEAKING, INTERRUPT),
     (_S.AGENT_SPEAKING, _E.COMMIT): (_S.THINKING, (*INTERRUPT, *ANSWER)),
     (_S.AGENT_SPEAKING, _E.TEXT): (_S.THINKING, (*INTERRUPT, Action.CREATE)),
@@ -142,7 +150,15 @@ DONE_BY_DETECTOR: dict[Signal, frozenset[Action]] = {Signal.SPEECH_STOPPED: froz
 """What it does itself where it only finds the turns."""
 
 _TURN_TAKEN = frozenset(
-    {Signal.SPEECH_STARTED, Signal.COMMIT, Signal.TEXT, Signal.REQUEST, Signal.CANCEL, Signal.PLAYED_OUT}
+    {
+        Signal.SPEECH_STARTED,
+        Signal.COMMIT,
+        Signal.TEXT,
+        Signal.REQUEST,
+        Signal.CANCEL,
+        Signal.PLAYED_OUT,
+        Signal.MISTAKEN,
+    }
 )
 """After these the turn that ended last is settled: its end was not hasty."""
 

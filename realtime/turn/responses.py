@@ -45,6 +45,8 @@ REFUSED_S = 3.0
 """The same after a model error without a response."""
 FAILED_S = 1.0
 """How long after a response's failure a room asks again."""
+UNCLEAR_S = 1.2
+"""How long the words of a turn that cut a reply may stay unknown. It ended some 0.5 s ago: no silence lasts 2 s."""
 
 
 @dataclass(slots=True)
@@ -240,6 +242,12 @@ class Ledger:
         if metadata is None and request is not None:
             response.metadata = request.metadata  # not every model repeats it
         return response
+
+    def resume(self, response_id: str, metadata: dict[str, Any]) -> Response:
+        """The rest of a cut reply begins, as this response; the model has no part in it."""
+        self.active = self._responses[response_id] = Response(response_id, metadata=metadata)
+        self._last_id = self._reply_id = response_id
+        return self.active
 
     def cancel(self, response_id: str) -> bool:
         """Nothing of this response counts. False where that is known, or the id is not."""

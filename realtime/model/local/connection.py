@@ -151,8 +151,8 @@ class LocalConnection:
                 add_item(self._conversation, item)
             case ResponseCreate() if self._turn_is_ending:
                 self._asked_at_end.append(message)
-            case ResponseCreate(overrides=overrides):
-                self._create_response(overrides or ResponseOverrides(), to_speech=self._speech_is_open)
+            case ResponseCreate(overrides=overrides, say=say):
+                self._create_response(overrides or ResponseOverrides(), to_speech=self._speech_is_open, say=say)
             case ResponseCancel(response_id=response_id):
                 self._turn_waits = False
                 for response in [*self._responses]:
@@ -373,7 +373,7 @@ class LocalConnection:
 
     # -- answering -------------------------------------------------------------------------------------------------
 
-    def _create_response(self, overrides: ResponseOverrides, *, to_speech: bool = False) -> None:
+    def _create_response(self, overrides: ResponseOverrides, *, to_speech: bool = False, say: str = "") -> None:
         out_of_band = overrides.conversation == "none"
         if self._running is not None and not out_of_band:
             self._refuse(
@@ -391,6 +391,7 @@ class LocalConnection:
             settings=settings,
             overrides=overrides,
             to_speech=to_speech,
+            say=say,
             voice=self._voice_for(settings),
             engine=self._engine,
             language_model=self._language_model,

@@ -38,6 +38,7 @@ def profile_of(parts: SpeechParts | None, language_model: LanguageModel) -> Prof
         emits_speech_events=hears,
         leaves_responses=True,
         aligns_transcript=True,
+        says_given_words=True,
         voices=voices,
         languages=("en",),
     )

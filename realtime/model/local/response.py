@@ -43,7 +43,8 @@ class Response:
     """A running response. Call `announce`, then run `run` as a task; `cancel` ends it at any moment.
 
     `voice` is None for a written response. With `to_speech` it responds to a spoken turn and says nothing if no word
-    was recognised. In every case it closes each stream that it opens and emits `model_response_done` once.
+    was recognised. With `say` it speaks these words, not the language model's. In every case it closes each stream
+    that it opens and emits `model_response_done` once.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Response:
         settings: Settings,
         overrides: ResponseOverrides,
         to_speech: bool,
+        say: str = "",
         voice: Voice | None,
         engine: SpeechEngine,
         language_model: LanguageModel,
@@ -70,6 +72,7 @@ class Response:
         self._settings = settings
         self._overrides = overrides
         self._to_speech = to_speech
+        self._say = say
         self._voice = voice
         self._engine = engine
         self._language_model = language_model
@@ -133,6 +136,9 @@ class Response:
         return self._overrides.conversation == "auto"
 
     async def _say_all(self) -> None:
+        if self._say:
+            await self._speak([Passage(self._say, self._say)])
+            return
         given = self._overrides.input
         history = self._history() if given is None else [*given]
         if open_words(history):

@@ -47,6 +47,8 @@ class OpenAICodec(FamilyCodec[wire.Own]):
         """Deletions that stand for truncations: how much of the item was heard in ms, and the words of that."""
         self._written: set[str] = set()
         """Items spoken over an earlier link, which are text here."""
+        self._added: set[str] = set()
+        """Words of the agent that were added as text."""
         self._tool_names: dict[str, str] = {}
 
     def opening(self, settings: Settings, history: Sequence[Item]) -> list[Frame]:
@@ -83,6 +85,8 @@ class OpenAICodec(FamilyCodec[wire.Own]):
 
     def _create_item(self, item: Item, previous_item_id: str | None) -> list[Frame]:
         said = shapes.write_item(item, self._ids.out)
+        if item.role == "assistant":
+            self._added.add(item.id)
         return [] if said is None else [self._create(said, previous_item_id)]
 
     def _result(self, message: ToolResult) -> list[Frame]:
@@ -103,10 +107,10 @@ class OpenAICodec(FamilyCodec[wire.Own]):
 
         The service refuses more than it has produced, and repeats itself where nothing was cut; an item of which
         nothing was played is deleted (whether the service takes 0 ms is not known). An item without sound, which was
-        said over an earlier link, is written anew with the words that were played."""
+        said over an earlier link or added as text, is written anew with the words that were played."""
         item_id, end_ms = message.item_id, message.audio_end_ms
         delete = json_frame({"type": "conversation.item.delete", "item_id": self._ids.out(item_id)})
-        if item_id in self._written:
+        if item_id in self._written or item_id in self._added:
             self._cut[item_id] = end_ms, message.heard_text
             if not message.heard_text.strip():
                 return [delete]

@@ -1,0 +1,209 @@
+"""A cut reply goes on if the voice that cut it asks for nothing: what is kept of the reply, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from realtime.agent.overlap import Overlap
+from realtime.audio.pcm import bytes_of
+from realtime.call.timers import Timers
+from realtime.event import model as m
+from realtime.event.base import ResponseOverrides
+from realtime.turn.machine import Action, Signal
+from realtime.turn.responses import UNCLEAR_S
+
+KEPT_MS = 60_000
+"""The most unplayed speech kept of a reply; one with more cannot go on."""
+BACK_MS = 500
+"""A reply goes back to a silence this long before its cut at most: that is where the cut word begins."""
+SORRY = "Sorry, I did not catch that."
+"""What the agent says where nothing is left of the reply."""
+CERTAIN = frozenset({"answer", "stop_words", "commit"})
+"""Reasons of interruptions that are never taken back."""
+_SETTLING = frozenset(
+    {
+        Signal.COMMIT,
+        Signal.TEXT,
+        Signal.REQUEST,
+        Signal.CANCEL,
+        Signal.CLEAR,
+        Signal.RESPONSE_AUDIO,
+        Signal.MISTAKEN,
+    }
+)
+_QUIET_SHARE = 10**-2.0
+"""Share of the loudest frame's power below which a frame is silent: 20 dB."""
+_FRAME_MS = 20
+_LOOK_EVERY = 64
+"""Parts between two checks of what was played."""
+
+SpokenPart = m.ModelResponseAudioDeltaEvent | m.ModelResponseAudioTranscriptDeltaEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How much of an item was played: characters of its text, ms of its audio."""
+
+    chars: int
+    ms: int
+
+
+class KeptSpeech:
+    """The words and the audio of one reply as they came, except audio that was played."""
+
+    __slots__ = ("_dropped_bytes", "_is_too_long", "look_at", "parts")
+
+    def __init__(self) -> None:
+        self.parts: list[SpokenPart] = []
+        """Grows at its end as the reply comes."""
+        self.look_at = _LOOK_EVERY
+        """The number of parts at which to call `trim`."""
+        self._dropped_bytes: dict[str, int] = {}
+        self._is_too_long = False
+
+    def trim(self, played_ms: Callable[[str], int], default_rate_hz: int) -> None:
+        """Drop what was played of each item, but for the last `BACK_MS`; drop all if too much is unplayed."""
+        kept: list[SpokenPart] = []
+        size_ms = 0.0
+        ends = dict(self._dropped_bytes)
+        places_ms = {item_id: played_ms(item_id) for item_id in {part.item_id for part in self.parts}}
+        for part in self.parts:
+            if isinstance(part, m.ModelResponseAudioDeltaEvent):
+                rate_hz = part.format.rate or default_rate_hz
+                end = ends[part.item_id] = ends.get(part.item_id, 0) + len(part.delta)
+                if end <= bytes_of(max(0, places_ms[part.item_id] - BACK_MS), rate_hz):
+                    self._dropped_bytes[part.item_id] = end
+                    continue
+                size_ms += len(part.delta) * 500 / rate_hz
+            kept.append(part)
+        self._is_too_long = self._is_too_long or size_ms > KEPT_MS
+        self.parts[:] = [] if self._is_too_long else kept
+        self.look_at = len(self.parts) + _LOOK_EVERY
+
+    def rest(self, played: Callable[[str], Played | None], default_rate_hz: int) -> list[SpokenPart]:
+        """Return the unplayed parts; `played` returns None for an item that was played whole."""
+        if self._is_too_long:
+            return []
+        items = dict.fromkeys(part.item_id for part in self.parts)
+        left = {item_id: Played(place.chars, place.ms) for item_id in items if (place := played(item_id)) is not None}
+        starts = {item_id: self._start(item_id, place.ms, default_rate_hz) for item_id, place in left.items()}
+        ends = dict(self._dropped_bytes)
+        chars = dict.fromkeys(left, 0)
+        rest: list[SpokenPart] = []
+        for part in self.parts:
+            item_id = part.item_id
+            if item_id not in left:
+                continue
+            if isinstance(part, m.ModelResponseAudioDeltaEvent):
+                begin = ends.get(item_id, 0)
+                ends[item_id] = begin + len(part.delta)
+                behind = part.delta[max(0, starts[item_id] - begin) :]
+                if behind:
+                    rest.append(msgspec.structs.replace(part, delta=behind))
+                continue
+            words = part.delta[max(0, left[item_id].chars - chars[item_id]) :]
+            chars[item_id] += len(part.delta)
+            if words:
+                rest.append(msgspec.structs.replace(part, delta=words))
+        return rest
+
+    def _start(self, item_id: str, cut_ms: int, default_rate_hz: int) -> int:
+        """Return the byte of the item from which it goes on."""
+        pcm, begin, rate_hz = bytearray(), self._dropped_bytes.get(item_id, 0), default_rate_hz
+        for part in self.parts:
+            if isinstance(part, m.ModelResponseAudioDeltaEvent) and part.item_id == item_id:
+                rate_hz = part.format.rate or default_rate_hz
+                pcm += part.delta
+        cut = bytes_of(cut_ms, rate_hz)
+        before = bytes(pcm[max(0, cut - begin - bytes_of(BACK_MS, rate_hz)) : max(0, cut - begin)])
+        return cut - _since_silence(before, rate_hz)
+
+
+def _since_silence(pcm: bytes, rate_hz: int) -> int:
+    """Return how many bytes from its end the last silence of a clip begins; 0 without one."""
+    length = rate_hz * _FRAME_MS // 1000
+    samples = np.frombuffer(pcm, "<i2").astype(np.float32)
+    samples = samples[len(samples) % length :]
+    frames = samples.reshape(-1, length)
+    power = np.einsum("ij,ij->i", frames, frames)
+    quiet = np.flatnonzero(power <= power.max(initial=0.0) * _QUIET_SHARE)
+    return int(len(frames) - quiet[-1]) * length * 2 if len(quiet) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class CutReply:
+    """A reply that a voice has cut, while it is open whether the voice asked for something."""
+
+    overlap: Overlap
+    speech: KeptSpeech = field(repr=False)
+    is_whole: bool
+    """Whether all of it had been generated."""
+    overrides: ResponseOverrides | None
+
+
+class Resumption:
+    """Keeps the last cut reply until the words of the turn that cut it are known.
+
+    `overdue` is called when they have been unknown for `UNCLEAR_S` after the turn's end.
+    """
+
+    def __init__(self, overdue: Callable[[], None]) -> None:
+        self._overdue = overdue
+        self._timers = Timers()
+        self.cut: CutReply | None = None
+        self.overlap: Overlap | None = None
+        """The voice whose words are awaited."""
+        self.may_ask = True
+        """Whether to ask the user to repeat where nothing is left to play: not twice in a row."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the reply went on before the words were known: they may still ask for something."""
+        return self.cut is None and self.overlap is not None
+
+    def doubt(self, cut: CutReply) -> None:
+        """A voice cuts a reply; keep it unless that voice is certain to take the floor."""
+        self.forget()
+        if cut.overlap.confirmed not in CERTAIN:
+            self.cut, self.overlap = cut, cut.overlap
+
+    def forget(self) -> None:
+        """Drop what is kept."""
+        self._timers.close()
+        self.cut = self.overlap = None
+
+    def gone_on(self, cut: CutReply, *, asks: bool, late: bool) -> None:
+        """The reply goes on, or the agent `asks`; `late`: the words are still unknown."""
+        self.may_ask = not asks
+        self.overlap = cut.overlap if late else None
+
+    def follow(self, signal: Signal, actions: tuple[Action, ...]) -> None:
+        """Follow what happens to the turn."""
+        if signal in _SETTLING or (signal is Signal.SPEECH_STARTED and Action.WITHDRAW in actions):
+            self.forget()
+        elif signal is Signal.SPEECH_STARTED:
+            self._timers.close()
+            self.overlap = self.cut.overlap if self.cut is not None else None
+        elif signal is Signal.SPEECH_STOPPED and self.cut is None:
+            self.may_ask = True
+        elif signal is Signal.SPEECH_STOPPED:
+            self._timers.after("words", UNCLEAR_S, self._overdue)
+
+
+def renamed(parts: Iterable[SpokenPart], response_id: str, new_id: Callable[[str], str]) -> Iterator[SpokenPart]:
+    """Yield the parts as those of another response; the words of an item begin without a space."""
+    item_ids: dict[str, str] = {}
+    begun: set[str] = set()
+    for part in parts:
+        item_id = item_ids.get(part.item_id) or item_ids.setdefault(part.item_id, new_id("item"))
+        part = msgspec.structs.replace(part, response_id=response_id, item_id=item_id)
+        if isinstance(part, m.ModelResponseAudioTranscriptDeltaEvent) and item_id not in begun:
+            part = msgspec.structs.replace(part, delta=part.delta.lstrip())
+            if not part.delta:
+                continue
+            begun.add(item_id)
+        yield part
