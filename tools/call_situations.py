@@ -46,6 +46,7 @@ TWELVE = Speak(SHARED + "twelve_times_seven.wav", text="What is twelve times sev
 TIMER = Speak(SHARED + "set_timer.wav", text="Please set a timer for five seconds.")
 DATE = Speak(SHARED + "what_date.wav", text="Tell me the date of today.")
 STOP = Speak(SHARED + "barge_in.wav", text="Stop, please. That is enough.")
+MUMBLE = Speak(SHARED + "barge_in.wav", text="")
 TRIP = Speak(
     SHARED + "trip_pauses.flac",
     text="I would like to plan a trip, perhaps to the mountains, and I need to know how cold it gets at night in the "
@@ -291,6 +292,26 @@ def speech() -> list[Situation]:
             config={"turn_detection": {"authority": "server", "interruption": "selective"}},
             turns=3,
             barge_ins=1,
+        ),
+        situation(
+            "wordless_voice",
+            "A voice without recognisable words interrupts: the agent goes on where it stopped, and no word is lost.",
+            [TIME, BargeIn(MUMBLE, after_ms=1_200), HEARD],
+            [LONG, SHORT],
+            hears=["What time is it?", ""],
+            config={"turn_detection": {"interruption": "selective"}},
+            turns=2,
+            no_dead_air_ms=2_000,
+        ),
+        situation(
+            "wordless_voice_by_server",
+            "The same where the server finds the turns.",
+            [TIME, BargeIn(MUMBLE, after_ms=1_200), HEARD],
+            [LONG, SHORT],
+            hears=["What time is it?", ""],
+            config={"turn_detection": {"authority": "server", "interruption": "selective"}},
+            turns=2,
+            no_dead_air_ms=2_000,
         ),
         situation(
             "backchannel_let_on",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from realtime.agent.context import AgentContext
 from realtime.agent.item_sound import at_rate
 from realtime.agent.user_turn import UserTurn
 from realtime.agent.user_turns import UserTurns
 from realtime.errors import ClientError
+from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import MAX_ITEM_ID_CHARS, ContentPart, ImageFormat, Item
+from realtime.message import ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.state.conversation import without_pictures, without_sound
 
@@ -91,8 +95,18 @@ class ClientItems:
         if error is not None:
             raise error
 
+    def result(self, event: c.ClientToolResultEvent, is_taken: Callable[[str], bool]) -> ToolResultBlock:
+        """Return a client's result of a tool. Raises ClientError; `is_taken` tells the ids of results on their way."""
+        if event.state == ToolResultState.RUNNING:
+            raise ClientError("a tool that runs has no result yet", code="invalid_event")
+        if event.item_id is not None:
+            self._check_id(event.item_id)
+            if event.item_id in self._conversation or is_taken(event.item_id):
+                raise ClientError(f"there is an item {event.item_id!r} already", code="invalid_item")
+        return ToolResultBlock(id=event.id, name=event.name, output=event.output, state=event.state)
+
     @staticmethod
-    def check_id(item_id: str) -> None:
+    def _check_id(item_id: str) -> None:
         """Raise ClientError for an id that is too long."""
         if len(item_id) > MAX_ITEM_ID_CHARS:
             raise ClientError(f"an item's id has at most {MAX_ITEM_ID_CHARS} characters", code="invalid_item")
@@ -102,6 +116,6 @@ class ClientItems:
         self._check_room(item)
 
     def _check_room(self, item: Item) -> None:
-        self.check_id(item.id)
+        self._check_id(item.id)
         if len(self._conversation) >= MAX_ITEMS:
             raise ClientError(f"the conversation has {MAX_ITEMS} items: delete some", code="conversation_full")

@@ -23,8 +23,7 @@ from realtime.agent.reply_items import ReplyItems
 from realtime.agent.responses import RESPONSE_REFUSED, Responses
 from realtime.agent.resumption import SORRY, CutReply, Resumption
 from realtime.agent.tools import ToolRunner
-from realtime.agent.user_turns import TranscriptionEvent, UserTurns
-from realtime.audio.echo_canceller import EchoCanceller
+from realtime.agent.user_turns import UserTurns
 from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from realtime.errors import ClientError, RealtimeError
 from realtime.event import client as c
@@ -32,7 +31,7 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item, ResponseOverrides
 from realtime.event.config import InterruptionMode, SessionConfig, TurnAuthority
-from realtime.message import ToolResultBlock, ToolResultState
+from realtime.message import ToolResultBlock
 from realtime.model import base
 from realtime.model.voices import voice_here
 from realtime.turn.interruption import Verdict
@@ -103,17 +102,10 @@ class Controller:
             provider_responds=interruption != "selective",
         )
         transcribes = authority == "provider" and config.input_audio_transcription is not False
-        self._remove_echo(config.audio is not None and config.audio.echo_cancellation == "server")
+        self.input.remove_echo(self._ears, config.audio is not None and config.audio.echo_cancellation == "server")
         self.interruptions.configure(detection, interruption, transcribes=transcribes)
         hears_words = config.input_audio_transcription is not False
         self._reply_items.keep_speech(interruption == "selective" and hears_words)
-
-    def _remove_echo(self, wanted: bool) -> None:
-        if not wanted:
-            self.input.clean = None
-        elif self.input.clean is None:
-            self._ears.keep_played_audio()
-            self.input.clean = EchoCanceller(self._ears.far_end).clean
 
     def detect_with(self, detector: Detector | None) -> None:
         """Let this detector decide about turns, or none. Only before the first audio."""
@@ -272,24 +264,13 @@ class Controller:
         overlap = self.interruptions.drop(reason)
         if overlap is not None:
             self.input.hold(False)
-            for event in overlap.held:
-                self._forget_piece(event)
+            self.interruptions.forget_pieces(*overlap.held)
 
-    def _forget_piece(self, event: m.ModelEvent) -> None:
-        """Take back the item that the model made of such a voice."""
-        if isinstance(event, m.ModelInputCommittedEvent) and self._profile.supports_item_delete:
-            self._send(base.ItemDelete(event.item_id))
-
-    def _words_known(self, event: TranscriptionEvent) -> None:
-        """The words of a turn that cut a reply may be known: it interrupts, or the reply goes on."""
-        turn, overlap = self.user_turns.current, self.resumption.overlap
-        is_growing = isinstance(event, m.ModelInputTranscriptionDeltaEvent)
-        if overlap is None or turn is None or is_growing or not turn.ends_with(event.item_id):
-            return
-        words = turn.transcript if isinstance(event, m.ModelInputTranscriptionDoneEvent) else None
-        reason = "undecided" if words is None else self.interruptions.judge_again(overlap, words)
+    def _words_known(self, overlap: Overlap, words: str, piece_id: str) -> None:
+        """A turn that cut a reply has these words: it interrupts, or the reply goes on."""
+        reason = self.interruptions.judge_again(overlap, words)
         if reason:
-            self._go_on(reason, event.item_id)
+            self._go_on(reason, piece_id)
         elif self.resumption.is_late:
             self._signal(Signal.REQUEST)
         else:
@@ -305,9 +286,7 @@ class Controller:
         asks = not rest and profile.says_given_words and self.resumption.may_ask
         if not (rest or asks) or Action.RESUME not in self._signal(Signal.MISTAKEN):
             return
-        self.interruptions.take_back(cut.overlap, reason)
-        if piece_id is not None and profile.supports_item_delete:
-            self._send(base.ItemDelete(piece_id))
+        self.interruptions.take_back(cut.overlap, reason, piece_id)
         if rest:
             for signal in self.responses.resume(rest, is_whole=cut.is_whole, overrides=cut.overrides):
                 self._signal(signal)
@@ -324,7 +303,7 @@ class Controller:
     def _commit(self, label: str | None) -> None:
         in_speech = self.turn.authority == "server" and self.turn.state is State.USER_SPEAKING
         if in_speech:
-            self._tell_end(self.input.position_ms)
+            self.user_turns.tell_end(self.input.position_ms)
         self._signal(Signal.COMMIT, label=label)
         if in_speech:
             # The detector has found no end: without this it takes the next speech for the rest of this turn.
@@ -378,14 +357,7 @@ class Controller:
             self._send(base.ResponseCancel(response_id))
 
     def _answer_tool(self, event: c.ClientToolResultEvent) -> None:
-        if event.state == ToolResultState.RUNNING:
-            raise ClientError("a tool that runs has no result yet", code="invalid_event")
-        result = ToolResultBlock(id=event.id, name=event.name, output=event.output, state=event.state)
-        if event.item_id is not None:
-            self._items.check_id(event.item_id)
-            if event.item_id in self._context.conversation or self.responses.is_taken(event.item_id):
-                raise ClientError(f"there is an item {event.item_id!r} already", code="invalid_item")
-        if not self._tools.answer_tool(result):
+        if not self._tools.answer_tool(self._items.result(event, self.responses.is_taken)):
             raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
         self.responses.answered_by_client(event.id, event.item_id)
 
@@ -428,10 +400,8 @@ class Controller:
         if typed is not None:
             self._items.put(typed)
         goes_on = not self.turn.interrupts and (self.ledger.responding or self._ears.unplayed_ms() > 0)
-        if (
-            Action.FLUSH in actions
-            or Action.RESUME in actions
-            or (not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions))
+        if {Action.FLUSH, Action.RESUME} & {*actions} or (
+            not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions)
         ):
             self.ledger.new_turn()
             self._reply_items.clear()
@@ -469,12 +439,11 @@ class Controller:
             # What the change of rate holds back belongs to this turn; the next may be of another human.
             self._say_audio(rest)
         # Noted before the model hears of it: a model in this process answers at once.
-        turn = self.user_turns.current if self.turn.authority == "server" else None
-        stretch = self._replay.end_piece(turn, committed=True)
-        stretch.label = label
-        if self.turn.authority == "client":
-            stretch.end_ms = self.input.position_ms
-        self.user_turns.commits.append(stretch)
+        self.user_turns.commit(
+            self.user_turns.current if self.turn.authority == "server" else None,
+            label=label,
+            end_ms=self.input.position_ms if self.turn.authority == "client" else None,
+        )
         self._send(base.AudioCommit())
         self.input.uncommitted_ms = 0.0
 
@@ -500,14 +469,9 @@ class Controller:
         self._speech_started(event.item_id, start_ms)
         self._replay.started(self.user_turns.turn_of(event.item_id), event.item_id, event.audio_start_ms)
 
-    def _tell_end(self, end_ms: int) -> None:
-        turn = self.user_turns.current
-        item_id = turn.item_id if turn is not None else self._runtime.new_id("item")
-        self._emit(s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=end_ms, **self._context.who))
-
     def _speech_stopped(self, end_ms: int) -> None:
         self.interruptions.learn(self.input.position_ms - self._speech_start_ms, self._newest_audio)
-        self._tell_end(end_ms)
+        self.user_turns.tell_end(end_ms)
         self._signal(Signal.SPEECH_STOPPED)
 
     # -- a lost link -----------------------------------------------------------------------------------------------
@@ -557,7 +521,7 @@ class Controller:
             case _ if isinstance(event, InputEvent) and self.interruptions.holds(event):
                 self._weigh()
             case _ if isinstance(event, InputEvent) and self.interruptions.is_dismissed(event.item_id):
-                self._forget_piece(event)
+                self.interruptions.forget_pieces(event)
             case m.ModelInputDoneEvent() if self.turn.authority == "provider":
                 if self._replay.stopped(event.item_id, event.audio_end_ms):
                     self._speech_stopped(event.audio_end_ms + self.input.skipped_ms)
@@ -575,8 +539,9 @@ class Controller:
                 | m.ModelInputTranscriptionDoneEvent()
                 | m.ModelInputTranscriptionFailedEvent()
             ):
-                self.user_turns.transcribe(event)
-                self._words_known(event)
+                words = self.user_turns.transcribe(event)
+                if words is not None and self.resumption.overlap is not None:
+                    self._words_known(self.resumption.overlap, words, event.item_id)
             case m.ModelResponseCreatedEvent():
                 self._apply(self.responses.created(event))
             case m.ModelResponseDoneEvent():
@@ -597,9 +562,8 @@ class Controller:
                 self._context.forward(event)
                 self.responses.continue_broken_off(self.ledger.overrides)
             case m.ModelErrorEvent():
-                if event.code == EMPTY_COMMIT and self.user_turns.commits:
-                    label = self.user_turns.commits.pop(0).label
-                    event = msgspec.structs.replace(event, client_event_id=label or event.client_event_id)
+                if event.code == EMPTY_COMMIT and (label := self.user_turns.commit_refused()):
+                    event = msgspec.structs.replace(event, client_event_id=label)
                 self._context.forward(event)
                 if self.ledger.refuse(self._runtime.now(), named=event.code in RESPONSE_REFUSED):
                     self._signal(Signal.RESPONSE_DONE)

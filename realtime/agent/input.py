@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from realtime.audio.echo_canceller import EchoCanceller
 from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from realtime.audio.pcm import PcmCarry
 from realtime.audio.resample import Resampler
+from realtime.call.participant import Ears
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event.config import Expectation
@@ -90,6 +92,14 @@ class AudioInput:
         """Audio sent to the model since the last commit."""
         self.skipped_ms = 0
         """Time without audio, which neither the model nor the detector has seen."""
+
+    def remove_echo(self, ears: Ears, wanted: bool) -> None:
+        """Remove the echo of what is played, or leave it."""
+        if not wanted:
+            self.clean = None
+        elif self.clean is None:
+            ears.keep_played_audio()
+            self.clean = EchoCanceller(ears.far_end).clean
 
     @property
     def position_ms(self) -> int:

@@ -10,6 +10,7 @@ from realtime.agent.reply_items import ReplyItems
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, TurnDetection
+from realtime.model import base
 from realtime.turn.interruption import (
     DUCK_DB,
     DUCK_RAMP_MS,
@@ -193,7 +194,7 @@ class Interruptions:
         return overlap
 
     def judge_again(self, overlap: Overlap, words: str) -> str:
-        """Return why a voice that took the floor asks for nothing, now that its words are known; "" if it does."""
+        """Return why these words ask for nothing; "" if the voice did interrupt."""
         if self._settings is None:
             return ""
         played = self._played(overlap)
@@ -209,9 +210,11 @@ class Interruptions:
         )
         return judgement.reason if judgement.verdict is Verdict.DISMISS else ""
 
-    def take_back(self, overlap: Overlap, reason: str) -> None:
-        """Report that a voice that took the floor asks for nothing."""
+    def take_back(self, overlap: Overlap, reason: str, piece_id: str | None) -> None:
+        """A voice that took the floor asks for nothing; nor does the item that the model made of it."""
         self._tell("dismissed", reason, overlap=overlap)
+        if piece_id is not None:
+            self.forget_pieces(m.ModelInputCommittedEvent(item_id=piece_id))
 
     def drop(self, reason: str) -> Overlap | None:
         """Return the voice that asked for nothing; what the model still reports of it does not count."""
@@ -221,6 +224,12 @@ class Interruptions:
         overlap, self.current = self.current, None
         self._dismissed = [*self._dismissed, overlap.piece_id][-KEPT_DISMISSED:]
         return overlap
+
+    def forget_pieces(self, *reported: m.ModelEvent) -> None:
+        """Take back the items that the model made of such voices."""
+        for event in reported:
+            if isinstance(event, m.ModelInputCommittedEvent) and self._context.profile.supports_item_delete:
+                self._context.send(base.ItemDelete(event.item_id))
 
     def learn(self, length_ms: int, clip: Clip) -> None:
         """The newest audio, of this length, is a turn of the user."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from realtime.event import model as m
 from realtime.turn.responses import Response
 
 ThinkingEvent = m.ModelResponseThinkingDeltaEvent | m.ModelResponseThinkingDoneEvent
+PartEnd = m.ModelResponseAudioDoneEvent | m.ModelResponseAudioTranscriptDoneEvent | m.ModelResponseTextDoneEvent
 
 
 @dataclass(slots=True)
@@ -61,6 +64,25 @@ class OpenResponse:
             )
             for item_id, deltas in open_thoughts.items()
         ]
+
+    def end_parts(self, words: Callable[[str], str]) -> Iterator[PartEnd]:
+        """Yield the ends of all streams that the model left open; `words` returns the text of an item."""
+        for part in self.parts.values():
+            where: dict[str, Any] = {
+                "response_id": part.response_id,
+                "item_id": part.item_id,
+                "output_index": part.output_index,
+                "content_index": part.content_index,
+            }
+            if part.audio_open:
+                part.audio_open = False
+                yield m.ModelResponseAudioDoneEvent(**where)
+            if part.transcript_open:
+                part.transcript_open = False
+                yield m.ModelResponseAudioTranscriptDoneEvent(transcript=words(part.item_id), **where)
+            if part.text_open:
+                part.text_open = False
+                yield m.ModelResponseTextDoneEvent(text=words(part.item_id), **where)
 
     @property
     def item_ids(self) -> list[str]:

@@ -26,11 +26,13 @@ class ReplyItems:
         """What the model says from now on replies to something new."""
         self.spoken.clear()
         self.written.clear()
-        self.keep_speech(self.speech is not None)
+        if self.speech is not None:
+            self.speech = KeptSpeech()
 
     def keep_speech(self, on: bool) -> None:
         """Keep the speech of the reply from now on, or none."""
-        self.speech = KeptSpeech() if on else None
+        if on != (self.speech is not None):
+            self.speech = KeptSpeech() if on else None
 
     def trim_speech(self) -> None:
         """Drop kept speech that was played."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -40,7 +40,7 @@ LINK_LOST = "link_lost"
 CUT_OFF = "cut_off"
 """Why the rest of a cut reply ends before the reply does: its model was stopped."""
 RESUMES = "resumes"
-"""The key of a response's metadata that names the cut item which it continues."""
+"""Key in the metadata of a resumed response: the item that was cut."""
 GO_ON = (
     "Your last answer was broken off. The user has heard it as far as it stands here. "
     "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
@@ -399,27 +399,13 @@ class Responses:
             return
         for thought in open_response.end_thoughts():
             self._context.forward(thought)
-        for part in open_response.parts.values():
-            where: dict[str, Any] = {
-                "response_id": part.response_id,
-                "item_id": part.item_id,
-                "output_index": part.output_index,
-                "content_index": part.content_index,
-                **self._context.who,
-            }
-            known = part.item_id in self._conversation
-            words = self._conversation.spoken_text(part.item_id) if known else ""
-            if part.audio_open:
-                part.audio_open = False
-                if known:
-                    self._conversation.audio_complete(part.item_id)
-                self._emit(s.AgentResponseAudioDoneEvent(**where))
-            if part.transcript_open:
-                part.transcript_open = False
-                self._emit(s.AgentResponseAudioTranscriptDoneEvent(transcript=words, **where))
-            if part.text_open:
-                part.text_open = False
-                self._emit(s.AgentResponseTextDoneEvent(text=words, **where))
+        for ended in open_response.end_parts(self._words_of):
+            if isinstance(ended, m.ModelResponseAudioDoneEvent) and ended.item_id in self._conversation:
+                self._conversation.audio_complete(ended.item_id)
+            self._context.forward(ended)
+
+    def _words_of(self, item_id: str) -> str:
+        return self._conversation.spoken_text(item_id) if item_id in self._conversation else ""
 
     # -- tools -----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""A cut reply goes on if the voice that cut it asks for nothing: what is kept of the reply, and for how long."""
+"""Resume a reply that was cut by mistake: what is kept of it, and for how long."""
 
 from __future__ import annotations
 

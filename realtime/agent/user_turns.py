@@ -69,6 +69,21 @@ class UserTurns:
             self.remember(turn, piece_id)
         return turn
 
+    def tell_end(self, end_ms: int) -> None:
+        """Report where the voice of the current turn ended."""
+        item_id = self.current.item_id if self.current is not None else self._context.runtime.new_id("item")
+        self._context.emit(s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=end_ms, **self._context.who))
+
+    def commit(self, turn: UserTurn | None, *, label: str | None, end_ms: int | None) -> None:
+        """End a piece here; the model names it later. Without a turn, it is one of its own."""
+        stretch = self._replay.end_piece(turn, committed=True)
+        stretch.label, stretch.end_ms = label, end_ms
+        self.commits.append(stretch)
+
+    def commit_refused(self) -> str | None:
+        """The model takes the oldest open commit for empty; return the `event_id` of the client's."""
+        return self.commits.pop(0).label if self.commits else None
+
     def committed(self, event: m.ModelInputCommittedEvent) -> None:
         """The model has made an item of a piece."""
         turn = self.turn_of(event.item_id)
@@ -85,14 +100,18 @@ class UserTurns:
             )
         )
 
-    def transcribe(self, event: TranscriptionEvent) -> None:
-        """The model reports words of a piece, or that it has none."""
+    def transcribe(self, event: TranscriptionEvent) -> str | None:
+        """The model reports words of a piece, or that it has none.
+
+        Returns the words of the current turn once those of its last piece are settled; None before.
+        """
         turn = self.turn_of(event.item_id)
         match event:
             case m.ModelInputTranscriptionDeltaEvent():
                 delta = turn.caption(event.item_id, event.delta) if event.delta else ""
                 if delta is not None:
                     self._context.forward(msgspec.structs.replace(event, item_id=turn.item_id, delta=delta))
+                return None
             case m.ModelInputTranscriptionDoneEvent():
                 transcript = turn.say(event.item_id, event.transcript)
                 self._replay.settle(event.item_id)
@@ -102,6 +121,7 @@ class UserTurns:
                 self._context.forward(msgspec.structs.replace(event, item_id=turn.item_id))
             case _:
                 assert_never(event)
+        return turn.transcript if turn is self.current and turn.ends_with(event.item_id) else None
 
     def settle_words(self) -> None:
         """The model is gone: take the words reported so far as complete."""

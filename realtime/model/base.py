@@ -53,7 +53,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     supports_item_sound: bool = True
     """A user's item may bring its own sound, besides the input audio."""
     says_given_words: bool = False
-    """It speaks words that it is given (`ResponseCreate.say`), and says nothing to a turn without recognised words."""
+    """It speaks given words (`ResponseCreate.say`). A turn without recognised words gets no response."""
     session_limit_s: int | None = None
     voices: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()

@@ -87,7 +87,7 @@ That can be in any state: a response after a tool is requested long after the vo
 """
 ANSWER = (Action.COMMIT, Action.CREATE)
 GO_ON = (Action.CANCEL, Action.DROP, Action.WITHDRAW, Action.RESUME)
-"""In place of the response to the turn, of which nothing was played."""
+"""In place of the response to the turn."""
 
 _S, _E = State, Signal
 

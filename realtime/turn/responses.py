@@ -46,7 +46,10 @@ REFUSED_S = 3.0
 FAILED_S = 1.0
 """How long after a response's failure a room asks again."""
 UNCLEAR_S = 1.2
-"""How long the words of a turn that cut a reply may stay unknown. It ended some 0.5 s ago: no silence lasts 2 s."""
+"""How long the words of an interrupting turn may stay unknown.
+
+Its voice ended some 0.5 s before the turn: no silence lasts 2 s.
+"""
 
 
 @dataclass(slots=True)
@@ -244,7 +247,7 @@ class Ledger:
         return response
 
     def resume(self, response_id: str, metadata: dict[str, Any]) -> Response:
-        """The rest of a cut reply begins, as this response; the model has no part in it."""
+        """The rest of a cut reply begins, unrequested."""
         self.active = self._responses[response_id] = Response(response_id, metadata=metadata)
         self._last_id = self._reply_id = response_id
         return self.active

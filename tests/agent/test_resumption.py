@@ -162,7 +162,7 @@ async def test_a_failed_recognition_lets_the_reply_go_on_where_the_server_finds_
             m.ModelInputCommittedEvent(item_id="item_1"),
             m.ModelInputTranscriptionFailedEvent(item_id="item_1", code="failed", message="no words"),
         )
-        assert decisions(made)[-1] == ("dismissed", "undecided")
+        assert decisions(made)[-1] == ("dismissed", "no_words")
         assert " ".join(spoken(made)).split() == WORDS.split()
 
 
