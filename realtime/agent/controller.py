@@ -280,7 +280,7 @@ class Controller:
         """The voice that cut the reply asks for nothing: play the rest of the reply; without a rest, ask once."""
         self.responses.settle_cut()
         cut, profile = self.resumption.cut, self._profile
-        if cut is None:
+        if cut is None or self._reply_items.written:
             return
         rest = cut.speech.rest(self._reply_items.played_of, profile.output_rate_hz)
         asks = not rest and profile.says_given_words and self.resumption.may_ask

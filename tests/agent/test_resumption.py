@@ -140,6 +140,25 @@ async def test_words_that_never_come_let_the_reply_go_on_before_two_seconds_of_s
 
 
 @pytest.mark.virtual_time
+async def test_the_response_that_runs_or_has_failed_when_the_words_are_missing_is_taken_back() -> None:
+    for fails in (False, True):
+        async with by_provider(ear=FakeEar(None)) as made:
+            await reply(made)
+            await cut_by_a_voice(made)
+            response_id = made.link.begin()
+            where = {"response_id": response_id, "item_id": "pardon"}
+            made.link.say(m.ModelResponseAudioTranscriptDeltaEvent(delta="Pardon?", **where))
+            if fails:
+                made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status="failed"))
+            made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript=""))
+            cancelled = [message.response_id for message in made.link.got(base.ResponseCancel)]
+            assert cancelled == ([] if fails else [response_id])
+            assert " ".join(spoken(made)).split() == WORDS.split()
+            made.receive(c.ClientAudioCommitEvent())
+            assert len(made.of(s.ServerAudioFlushEvent)) == 1
+
+
+@pytest.mark.virtual_time
 async def test_words_that_come_late_interrupt_the_reply_again() -> None:
     async with by_provider(ear=FakeEar(None)) as made:
         await reply(made)

@@ -38,6 +38,8 @@ class Around:
     tools: bool = False
     unheard: bool = False
     heard: int = 0
+    cut: bool = False
+    """A voice has cut a reply, and its words are unknown."""
 
     @property
     def responding(self) -> bool:
@@ -65,6 +67,8 @@ def happenings(around: Around) -> Iterator[Happening]:
     if by_voice and around.speaking:
         yield Signal.SPEECH_STOPPED, replace(around, speaking=False)
         yield Signal.CLEAR, replace(around, speaking=False)
+    if around.cut and not around.speaking:
+        yield Signal.MISTAKEN, around
     for signal in (Signal.COMMIT, Signal.TEXT, Signal.REQUEST, Signal.CANCEL):
         yield signal, around
     if not around.active and (around.awaited or around.authority == "provider"):
@@ -109,8 +113,14 @@ def _outcome(what: Signal | str, around: Around, stand: Stand, late: bool) -> Ou
     turn.interrupts, turn.creates = around.interrupts, around.creates
     now = LATE_S if late else SOON_S
     actions: tuple[Action, ...] = ()
-    # After a clear the turn is told at once where nothing is awaited.
-    for signal in (what, Signal.RESPONSE_DONE) if what is Signal.CLEAR else (what,):
+    # After a clear the turn is told at once where nothing is awaited; the rest of a cut reply begins at once.
+    followed = {
+        Signal.CLEAR: (Signal.RESPONSE_DONE,),
+        Signal.MISTAKEN: (Signal.RESPONSE_CREATED, Signal.RESPONSE_AUDIO),
+    }
+    for signal in (what, *(followed.get(what, ()))):
+        if signal is Signal.RESPONSE_CREATED and what is Signal.MISTAKEN and Action.RESUME not in actions:
+            break
         actions += turn.receive(
             signal,
             now,
@@ -139,6 +149,12 @@ def _after(signal: Signal, around: Around, actions: list[Action]) -> Around:
         around = replace(around, unheard=False)
     if Action.DROP in actions:
         around = replace(around, awaited=False, active=False, tools=False)
+    if signal is Signal.SPEECH_STARTED:
+        around = replace(around, cut=around.cut or Action.TRUNCATE in actions)
+    elif signal not in (Signal.SPEECH_STOPPED, Signal.RESPONSE_CREATED, Signal.RESPONSE_DONE, Signal.PLAYED_OUT):
+        around = replace(around, cut=False)
+    if Action.RESUME in actions:
+        around = replace(around, unheard=True, heard=0)
     goes_on = not around.interrupts and (around.responding or around.unheard)
     if Action.FLUSH in actions or (not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions)):
         around = replace(around, heard=0)
