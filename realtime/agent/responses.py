@@ -114,9 +114,9 @@ class Responses:
     def resume(
         self, parts: Sequence[SpokenPart], *, is_whole: bool, overrides: ResponseOverrides | None
     ) -> Iterator[Signal]:
-        """Play the rest of a cut reply as a response of its own; yields what happens to the turn meanwhile.
+        """Play the rest of a cut reply as another response.
 
-        Its metadata name the item that it continues. Unless it `is_whole`, the model is asked for what it had not
+        Yields what happens to the turn meanwhile. Its metadata name the item that it continues. Unless it `is_whole`, the model is asked for what it had not
         generated.
         """
         self._turn_ended_at = None

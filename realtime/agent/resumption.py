@@ -19,7 +19,7 @@ from realtime.turn.responses import UNCLEAR_S
 KEPT_MS = 60_000
 """The most unplayed speech kept of a reply; one with more cannot go on."""
 BACK_MS = 500
-"""A reply goes back to a silence this long before its cut at most: that is where the cut word begins."""
+"""How far a reply goes back to a silence: the cut word begins there."""
 SORRY = "Sorry, I did not catch that."
 """What the agent says where nothing is left of the reply."""
 CERTAIN = frozenset({"answer", "stop_words", "commit"})

@@ -15,7 +15,7 @@ from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.server.settings import ServerSettings
 from realtime.tool import Toolkit
 from tests.server.harness import serving
-from tests.server.test_history import TEXT, events_of
+from tests.server.test_calls_api import TEXT, events_of
 
 PAID: list[int] = []
 
