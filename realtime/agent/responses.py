@@ -116,8 +116,8 @@ class Responses:
     ) -> Iterator[Signal]:
         """Play the rest of a cut reply as another response.
 
-        Yields what happens to the turn meanwhile. Its metadata name the item that it continues. Unless it `is_whole`, the model is asked for what it had not
-        generated.
+        Yields what happens to the turn meanwhile. The response's metadata name the item that it continues. Unless it
+        `is_whole`, the model is asked for what it had not generated.
         """
         self._turn_ended_at = None
         response = self._ledger.resume(self._runtime.new_id("response"), {RESUMES: parts[0].item_id})
@@ -328,7 +328,7 @@ class Responses:
             self._say_go_on()
 
     def continue_broken_off(self, overrides: ResponseOverrides | None) -> None:
-        """Have the model, which has its context, continue the response that was broken off, if one was."""
+        """Have the model continue a response that was broken off, if one was."""
         if self._ledger.restore_link():
             self._say_go_on()
             self.request(overrides)

@@ -53,7 +53,7 @@ class Played:
 
 
 class KeptSpeech:
-    """The words and the audio of one reply as they came, except audio that was played."""
+    """One reply's words and unplayed audio, in the order of their arrival."""
 
     __slots__ = ("_dropped_bytes", "_is_too_long", "look_at", "parts")
 
