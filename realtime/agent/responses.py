@@ -328,7 +328,7 @@ class Responses:
             self._say_go_on()
 
     def continue_broken_off(self, overrides: ResponseOverrides | None) -> None:
-        """Have the model continue a response that was broken off, if one was."""
+        """Have the model continue a broken-off response, if there is one."""
         if self._ledger.restore_link():
             self._say_go_on()
             self.request(overrides)

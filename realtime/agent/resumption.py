@@ -124,7 +124,7 @@ class KeptSpeech:
 
 
 def _since_silence(pcm: bytes, rate_hz: int) -> int:
-    """Return how many bytes from its end the last silence of a clip begins; 0 without one."""
+    """Return how many bytes before its end the last silence begins; 0 without one."""
     length = rate_hz * _FRAME_MS // 1000
     samples = np.frombuffer(pcm, "<i2").astype(np.float32)
     samples = samples[len(samples) % length :]
