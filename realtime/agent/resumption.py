@@ -136,7 +136,7 @@ def _since_silence(pcm: bytes, rate_hz: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CutReply:
-    """A reply that a voice has cut, while it is open whether the voice asked for something."""
+    """A cut reply whose interruption may be a mistake."""
 
     overlap: Overlap
     speech: KeptSpeech = field(repr=False)
