@@ -146,7 +146,7 @@ class CutReply:
 
 
 class Resumption:
-    """Keeps the last cut reply until the words of the turn that cut it are known.
+    """Keeps the last cut reply until it is known what the interruption said.
 
     `overdue` is called when they have been unknown for `UNCLEAR_S` after the turn's end.
     """
@@ -158,7 +158,7 @@ class Resumption:
         self.overlap: Overlap | None = None
         """The voice whose words are awaited."""
         self.may_ask = True
-        """Whether to ask the user to repeat where nothing is left to play: not twice in a row."""
+        """Whether the agent may ask to repeat: not twice in a row."""
 
     @property
     def is_late(self) -> bool:
