@@ -146,7 +146,7 @@ class CutReply:
 
 
 class Resumption:
-    """Keeps the last cut reply until it is known what the interruption said.
+    """Keeps the last cut reply until the interruption is understood.
 
     `overdue` is called when they have been unknown for `UNCLEAR_S` after the turn's end.
     """
