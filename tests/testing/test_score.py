@@ -341,6 +341,17 @@ def test_a_stored_backchannel_stops_the_reply_and_is_found_to() -> None:
     assert let_on.overlaps.behaviour == {"backchannel": {"resumes": 1}}
 
 
+def test_a_reply_that_goes_on_as_another_response_is_one_reply() -> None:
+    record = record_of(CALLS / "wordless_voice")
+    cut, again = scene_of(record).stretches
+    assert (cut.item_id, cut.reply_id) == (again.item_id, again.reply_id)
+    noise = Label("noise", "noise", 3_860, 5_980)
+    found = Score.of(record, [Label("t", "turn", 400, 1_300), noise]).overlaps
+    assert (found.resumed, found.behaviour) == (Rate(1, 1), {"noise": {"resumes": 1}})
+    assert found.resume_delay.mean_ms == pytest.approx(640, abs=60)
+    assert found.dead_air == Times(())
+
+
 def test_a_run_has_a_score_with_the_labels_beside_its_case(tmp_path: Path) -> None:
     call = sound_over_a_reply("backchannel", stops_ms=5_300)
     (tmp_path / "labels.json").write_text('[{"id": "bc", "class": "backchannel", "on_ms": 5000, "off_ms": 5400}]')

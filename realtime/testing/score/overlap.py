@@ -173,9 +173,10 @@ def _stops_for_nothing(scene: Scene) -> Iterator[bool]:
 def dead_air_ms(scene: Scene) -> Iterator[float]:
     """Yield silences of more than 2 s in which the user waits.
 
-    They begin at the end of a turn, or where a reply is cut, and end with the next sound of either.
+    They begin at the end of a turn, or where a reply is cut or stops, and end with the next sound of either.
     """
     begins = {one.off_ms for one in scene.turns} | {one.to_ms for one in scene.replies if one.is_cut}
+    begins |= {_silent_from_ms(scene, from_ms) for one in scene.replies for from_ms, _ in one.gaps()}
     for ms in sorted(begins):
         speaks = scene.is_speaking(ms) or any(one.on_ms <= ms < one.off_ms for one in scene.turns)
         starts = [one.from_ms for one in scene.segments if one.from_ms >= ms]
@@ -183,3 +184,8 @@ def dead_air_ms(scene: Scene) -> Iterator[float]:
         waited_ms = min([*starts, scene.duration_ms]) - ms
         if not speaks and waited_ms > DEAD_AIR_MS:
             yield waited_ms
+
+
+def _silent_from_ms(scene: Scene, ms: float) -> float:
+    """Return the end of the sound that stopped a reply, else when it stopped."""
+    return next((one.off_ms for one in scene.labels or scene.turns if one.on_ms <= ms < one.off_ms), ms)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from realtime.agent.responses import RESUMES
 from realtime.event import server as s
 from realtime.testing.check.reading import BY_VOICE, Reading
 from realtime.testing.check.turns import Speech
@@ -123,7 +124,7 @@ def scene_of(record: CallRecord, labels: Iterable[Label] | None = None) -> Scene
     """Read a call. Without `labels` the user's turns are those that the detector found."""
     reading = Reading(record)
     known = None if labels is None else in_order(labels)
-    replies = _replies(record.entries, reading)
+    replies = _replies(record, reading)
     flushes = [one for one in reading.flushes if one.reason in (*BY_VOICE, "speech_stopped")]
     return Scene(
         name=record.name,
@@ -151,24 +152,41 @@ def _detected_turns(reading: Reading) -> tuple[Label, ...]:
     )
 
 
-def _replies(entries: Sequence[object], reading: Reading) -> tuple[Reply, ...]:
+def _replies(record: CallRecord, reading: Reading) -> tuple[Reply, ...]:
     played: dict[str, list[tuple[float, float]]] = {}
-    for entry in entries:
-        if isinstance(entry, s.ServerPlaybackEvent):
-            played.setdefault(entry.item_id, []).append((entry.ts_ms, entry.played_ms))
+    for entry in record.events(s.ServerPlaybackEvent):
+        played.setdefault(entry.item_id, []).append((entry.ts_ms, entry.played_ms))
+    resumed = {
+        one.response_id: one.metadata[RESUMES]
+        for one in record.events(s.AgentResponseCreatedEvent)
+        if one.metadata and RESUMES in one.metadata
+    }
+
+    def speech_of(item_id: str) -> Speech:
+        return reading.log.speech(item_id) or Speech(item_id, "", "")
+
+    def begun_by(speech: Speech) -> Speech:
+        """Return the speech that a resumed one continues, else itself."""
+        while (cut_id := resumed.get(speech.response_id)) is not None:
+            speech = speech_of(cut_id)
+        return speech
+
     replies: dict[str, Reply] = {}
     for item_id, positions in played.items():
-        speech = reading.log.speech(item_id) or Speech(item_id, "", "")
-        reply = replies.setdefault(speech.response_id or item_id, Reply(speech.response_id or item_id))
-        reply.stretches += [Stretch(*one, item_id, reply.id) for one in _stretches(positions, speech)]
+        speech = speech_of(item_id)
+        first = begun_by(speech)
+        reply = replies.setdefault(first.response_id or first.item_id, Reply(first.response_id or first.item_id))
+        reply.stretches += [Stretch(*one, first.item_id, reply.id) for one in _stretches(positions, speech)]
     for reply in replies.values():
         reply.stretches.sort(key=lambda one: one.from_ms)
-    for response in reading.responses:
-        if response.id in replies and response.status in ("cancelled", "failed"):
-            replies[response.id].is_cut = True
+    gone_on = {speech_of(cut_id).response_id for cut_id in resumed.values()}
+    statuses = {response.id: response.status for response in reading.responses}
     for speech in reading.speeches:
-        if (cut := replies.get(speech.response_id or speech.item_id)) is not None:
-            cut.is_cut = cut.is_cut or speech.withdrawn or speech.cut_ms is not None
+        first = begun_by(speech)
+        cut = replies.get(first.response_id or first.item_id)
+        if cut is not None and speech.response_id not in gone_on:
+            ended_early = statuses.get(speech.response_id) in ("cancelled", "failed")
+            cut.is_cut = cut.is_cut or ended_early or speech.withdrawn or speech.cut_ms is not None
     return tuple(sorted((one for one in replies.values() if one.stretches), key=lambda one: one.from_ms))
 
 
