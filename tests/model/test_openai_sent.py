@@ -353,6 +353,15 @@ def test_an_answer_that_was_said_over_an_earlier_link_is_cut_as_the_text_that_it
     assert say(codec, ItemTruncate("i", 0, "")) == [delete]
 
 
+def test_words_of_the_agent_that_were_added_as_text_are_cut_as_text() -> None:
+    codec = make_codec()
+    added = Item(id="i", role="assistant", content=(ContentPart(type="audio", transcript="One two three."),))
+    assert [frame["type"] for frame in say(codec, ItemCreate(added))] == ["conversation.item.create"]
+    delete, create = say(codec, ItemTruncate("i", 700, "One two"))
+    assert delete == {"type": "conversation.item.delete", "item_id": "i"}
+    assert create["item"]["content"] == [{"type": "output_text", "text": "One two"}]
+
+
 def test_an_answer_of_which_nothing_was_heard_is_deleted_and_reported_as_cut() -> None:
     codec = make_codec()
     spoken(codec, 1000, finished=False)

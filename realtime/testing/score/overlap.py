@@ -187,5 +187,5 @@ def dead_air_ms(scene: Scene) -> Iterator[float]:
 
 
 def _silent_from_ms(scene: Scene, ms: float) -> float:
-    """Return the end of the sound that stopped a reply, else when it stopped."""
+    """Return the end of the sound at this moment, else the moment."""
     return next((one.off_ms for one in scene.labels or scene.turns if one.on_ms <= ms < one.off_ms), ms)

@@ -169,6 +169,17 @@ async def test_where_nothing_was_understood_nothing_is_said(call: Call[Parrot]) 
     assert call.language_model.prompts == []
 
 
+async def test_given_words_are_said_to_a_turn_without_words(call: Call[Parrot]) -> None:
+    call.recognizer.texts = [""]
+    await call.say(silence(400), speech(600), silence(1000))
+    await call.until(m.ModelResponseDoneEvent)
+    call.connection.send(ResponseCreate(say="Sorry, I did not catch that."))
+    said = await call.until(m.ModelResponseAudioTranscriptDoneEvent)
+    assert said.transcript == "Sorry, I did not catch that."
+    assert call.all(m.ModelResponseAudioDeltaEvent) != []
+    assert call.language_model.prompts == []
+
+
 async def test_a_noise_while_the_answer_is_thought_of_loses_no_question(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["think", ""]
     await call.say(silence(400), speech(600), silence(2_000), speech(300), silence(1_000))
