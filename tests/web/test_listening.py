@@ -1,0 +1,108 @@
+"""Voices over a reply, from the page's microphone to its loudspeaker: with the embedded model, in a real Chromium."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from playwright.sync_api import Page, expect
+
+from tests.volumes import volume
+from tests.web.acoustics import FRAME_MS, Acoustics, Levels
+from tests.web.conftest import ROOT, Serving
+
+pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+
+Until = Callable[[Page, str], None]
+Serve = Callable[..., Serving]
+
+APP = Path(__file__).with_name("listening_app.py")
+STIMULI = ROOT / "fixtures" / "audio" / "listening"
+RATE_HZ = 24_000
+SOUND = 0.003
+"""RMS of a frame that is no silence."""
+DUCK_DB = -15
+STOP_MS = 700
+"""From the first sound of a "stop" to silence, without recognition: its time is that of the machine, and is shared here
+with the browser and other tests."""
+ECHO_S = volume(20, 120)
+
+
+def snapshot(page: Page) -> dict[str, Any]:
+    result: dict[str, Any] = page.evaluate("realtime.snapshot()")
+    return result
+
+
+def ask_to_count(page: Page, until: Until, number: str) -> None:
+    """Wait until nothing is played, type the question, and wait until the reply has played for a second."""
+    until(page, "realtime.snapshot().state === 'listening' && realtime.snapshot().microphoneSamples > 0")
+    played = (snapshot(page)["playback"] or {"rendered": 0})["rendered"]
+    page.get_by_label("Message").fill(f"Please count to {number}.")
+    page.get_by_label("Message").press("Enter")
+    until(page, f"realtime.snapshot().playback?.rendered > {played + RATE_HZ}")
+
+
+def sounding(level: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the numbers of the frames that are no silence."""
+    return np.flatnonzero(level > SOUND)
+
+
+def gains_db(levels: Levels) -> NDArray[np.float64]:
+    """Return the page's gain in each frame in which the reply sounds."""
+    frames = sounding(levels.reply)
+    gains: NDArray[np.float64] = 20 * np.log10(levels.played[frames] / levels.reply[frames])
+    return gains
+
+
+def test_a_backchannel_lowers_the_reply_which_goes_on_to_its_end(page: Page, serve: Serve, until: Until) -> None:
+    acoustics = Acoustics(page)
+    page.goto(serve(f"{APP}:make_counter").address)
+    page.get_by_role("button", name="Start talking").click()
+    ask_to_count(page, until, "twenty")
+    acoustics.say(STIMULI / "backchannel-mm_hmm-heart-low.flac")
+    expect(page.locator(".bubble.agent .mark").first).to_have_text("Went on: only “mm-hm” or the like")
+    until(page, "realtime.snapshot().state === 'listening'")
+
+    shown = snapshot(page)
+    counting = shown["bubbles"][-1]
+    assert (counting["status"], counting["text"]) == ("done", ", ".join(map(str, range(1, 21))) + ".")
+    assert shown["playback"]["flushes"] == 0
+    gains = gains_db(acoustics.levels())
+    assert gains.min() == pytest.approx(DUCK_DB, abs=1)
+    assert gains[:10] == pytest.approx(0, abs=1)
+    assert gains[-10:] == pytest.approx(0, abs=1)
+
+
+def test_a_spoken_stop_silences_the_reply(page: Page, serve: Serve, until: Until) -> None:
+    acoustics = Acoustics(page)
+    server = serve(f"{APP}:make_counter")
+    page.goto(server.address)
+    page.get_by_role("button", name="Start talking").click()
+    ask_to_count(page, until, "twenty")
+    acoustics.say(STIMULI / "interruption-stop-heart.flac")
+    until(page, "realtime.snapshot().playback.flushes === 1")
+    levels = acoustics.levels()
+    counting = page.locator(".bubble.agent").first
+    expect(counting.locator(".mark").last).to_have_text(re.compile("^Interrupted here: “stop”"))
+
+    silent_ms = (sounding(levels.played)[-1] + 1 - sounding(levels.user)[0]) * FRAME_MS
+    recognition_ms = sum(map(int, re.findall(r"recognised in (\d+) ms", server.said)))
+    assert silent_ms - recognition_ms <= STOP_MS
+
+
+def test_a_loudspeaker_beside_the_microphone_interrupts_nothing(page: Page, serve: Serve, until: Until) -> None:
+    Acoustics(page, echo_db=-12, delay_ms=120)
+    page.goto(serve(f"{APP}:make_counter").address)
+    page.get_by_role("button", name="Start talking").click()
+    enough = f"realtime.snapshot().playback?.rendered > {ECHO_S * RATE_HZ}"
+    while not page.evaluate(enough):
+        ask_to_count(page, until, "fifty")
+        until(page, f"{enough} || realtime.snapshot().state === 'listening'")
+
+    shown = snapshot(page)
+    assert shown["playback"]["flushes"] == 0
+    assert {bubble["text"] for bubble in shown["bubbles"] if bubble["side"] == "user"} == {"Please count to fifty."}
+    expect(page.locator(".bubble.agent .mark").first).to_have_text("Went on: the agent heard itself")
