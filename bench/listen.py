@@ -18,7 +18,7 @@ from bench.listen_calls import Heard, ModelName, Outcome, grouped, hear
 from bench.listen_words import RememberingRecognizer, remembering_engine
 from bench.process import ROOT
 from bench.report import Check, Section
-from bench.stimuli import Varied, drawn
+from bench.stimuli import Varied, drawn, backwards
 from realtime.event.config import InterruptionMode, TurnAuthority
 from realtime.model.local.engine import SpeechEngine
 from realtime.server.folders import cache_folder
@@ -35,18 +35,32 @@ CHECKED = 100
 """Kept transcripts that are recognised again."""
 WORKERS = 2
 FREQUENT = 20
-HEADER = ("arm", "stimuli", "R_Y", "L_Y median, p90", "S_BC", "S_VT", "S_ND", "S_ND far", "noises", "false ends")
+HEADER = (
+    "arm",
+    "stimuli",
+    "R_Y",
+    "L_Y median, p90",
+    "S_BC",
+    "S_VT",
+    "S_ND",
+    "S_ND far",
+    "noises",
+    "false ends",
+    "resumed",
+)
 HOW = (
-    "Stimuli of fixtures/audio/listening over replies of 10 s, 0.3 to 6 s after their first sound, in calls of five in "
-    "virtual time. Each differs by seed in gain (4 dB), pace (10 %) and channel: clean, telephone (mu-law, 8 kHz) or "
-    "noise (15 dB); eight of ten side remarks come from elsewhere (another voice, always 10 dB quieter, 0.3 s of "
+    "Stimuli of fixtures/audio/listening over replies of 10 s, 0.3 to 6 s after their first sound, in calls of five "
+    "in virtual time. Each differs by seed in gain (4 dB), pace (10 %) and channel: clean, telephone (mu-law, 8 kHz) "
+    "or noise (15 dB); eight of ten side remarks come from elsewhere (another voice, always 10 dB quieter, 0.3 s of "
     "reverberation). Counted as by tau-voice, in ticks of 10 ms of what was played; a stimulus that asks for nothing "
     "counts as ignored only if the reply plays to its end, an interruption only if it is answered. Held out: wordings "
     "and voices that no setting was chosen by. Recognition is looked up by hash of sound and context; each run gives "
     "the same numbers. OpenAI, Gemini, DashScope: the codec of the protocol against an emulated service, 25 ms away, "
     "that detects voices by Silero and reports the words at the end of a turn; this server recognises none itself, "
     "unless the arm says so. Gemini leaves voices to this server's detector; with its own it stops by itself at each "
-    "voice. Control arms: no voice stops a reply, or each one does."
+    "voice. Backwards: interruptions played backwards, of which recognition still makes words at times. Resumed: "
+    "replies that went on after a sound that asks for nothing had stopped them, with the median and 90th percentile "
+    "of the delay from its end. Control arms: no voice stops a reply, or each one does."
 )
 RATES: dict[str, Callable[[TauVoice], Rate]] = {
     "R_Y": lambda tau: tau.yield_rate,
@@ -70,6 +84,8 @@ class Arm:
     at_least: Mapping[str, float] = field(default_factory=dict)
     """The least of each rate, by its name in `RATES`."""
     authority: TurnAuthority | None = None
+    draw: Callable[[int], list[Varied]] = drawn
+    """Returns about this many stimuli."""
     recognises: bool = True
     """Whether this server recognises voices over replies itself; else their words come from the model alone."""
 
@@ -82,6 +98,7 @@ ARMS = (
     Arm("DashScope", "dashscope", "selective", PROVIDER_SHARE, recognises=False),
     Arm("OpenAI, words from here", "openai", "selective", PROVIDER_SHARE),
     Arm("Gemini, its own detector", "gemini", "selective", CONTROL_SHARE, authority="provider"),
+    Arm("embedded, backwards", "embedded", "selective", CONTROL_SHARE, draw=backwards),
     Arm("control: stops at once", "embedded", "immediate", CONTROL_SHARE, {"R_Y": 0.95}),
     Arm("control: never stops", "embedded", "off", CONTROL_SHARE, dict.fromkeys([*RATES][1:], 1.0)),
 )
@@ -120,7 +137,7 @@ def _measure(count: int, say: Callable[[str], None], file: Path, workers: int, a
     section = Section("listen", "Measured: what stops a reply", HOW, HEADER, page=PAGE)
     with _players(file, workers) as play:
         for arm in arms:
-            calls = grouped(drawn(round(count * arm.share)))
+            calls = grouped(arm.draw(round(count * arm.share)))
             say(f"{arm.name}: {len(calls)} calls")
             per_call = -(-CHECKED // len(calls)) if arm is arms[0] else 0
             played = [*play([(call, per_call if at * per_call < CHECKED else 0) for at, call in enumerate(calls)], arm)]
@@ -186,7 +203,14 @@ def _row(name: str, heard: Sequence[Heard]) -> tuple[str, ...]:
     count = sum(len(one.outcomes) for one in heard)
     times = "" if latency.median_ms is None else f"{latency.median_ms:.0f}, {latency.p90_ms:.0f} ms"
     rates = (tau.backchannels, tau.tics, tau.side, tau.far, tau.noise, score.turn_ends.false_ends)
-    return name, str(count), _share(tau.yield_rate), times, *map(_share, rates)
+    return name, str(count), _share(tau.yield_rate), times, *map(_share, rates), _resumed(score)
+
+
+def _resumed(score: Score) -> str:
+    """Return how often a reply went on after a mistaken stop, and how late."""
+    delay = score.overlaps.resume_delay
+    times = "" if delay.median_ms is None else f", {delay.median_ms:.0f}, {delay.p90_ms:.0f} ms"
+    return f"{_share(score.overlaps.resumed)}{times}"
 
 
 def _share(rate: Rate) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -18,7 +18,7 @@ from realtime.audio.files import read_pcm16
 
 Sound = NDArray[np.float64]
 StimulusClass = Literal["turn", "backchannel", "interruption", "side", "hold", "tic", "noise"]
-Channel = Literal["clean", "telephone", "noise", "far"]
+Channel = Literal["clean", "telephone", "noise", "far", "backwards"]
 
 FOLDER = ROOT / "fixtures" / "audio" / "listening"
 RATE_HZ = 16_000
@@ -126,6 +126,22 @@ def drawn(count: int) -> list[Varied]:
     ]
 
 
+def backwards(count: int) -> list[Varied]:
+    """Return this many interruptions that are played backwards: voices that say nothing."""
+    interruptions = [one for one in manifest() if one.kind == "interruption"]
+    return [
+        replace(_varied(_backwards(stimulus), number), channel="backwards")
+        for number, stimulus in enumerate(_cycled(interruptions, count), start=len(SHARES) * 1_000_000)
+    ]
+
+
+def _backwards(stimulus: Stimulus) -> Stimulus:
+    length_ms = len(_sound(stimulus.file)) * 1000 // RATE_HZ
+    return msgspec.structs.replace(
+        stimulus, kind="noise", text="", on_ms=length_ms - stimulus.off_ms, off_ms=length_ms - stimulus.on_ms
+    )
+
+
 def _cycled(stimuli: Sequence[Stimulus], count: int) -> Iterator[Stimulus]:
     chance = _chance(stimuli[0].kind, 0)
     order: list[int] = []
@@ -196,9 +212,14 @@ def _far(sound: Sound, chance: np.random.Generator) -> Sound:
     return far
 
 
+def _reversed(sound: Sound, chance: np.random.Generator) -> Sound:
+    return sound[::-1]
+
+
 CHANNELS: dict[Channel, Callable[[Sound, np.random.Generator], Sound]] = {
     "clean": _clean,
     "telephone": _telephone,
     "noise": _noise,
     "far": _far,
+    "backwards": _reversed,
 }

@@ -11,7 +11,7 @@ from bench.listen import ARMS, measure_listen, wrong_decisions
 from bench.listen_calls import Outcome, grouped, hear, script_of
 from bench.listen_provider import ProviderName
 from bench.listen_words import RememberingRecognizer, remembering_engine
-from bench.stimuli import SHARES, Channel, Varied, drawn, manifest
+from bench.stimuli import SHARES, Channel, Varied, drawn, manifest, backwards
 from realtime.model.local.recognizer import Transcript
 from realtime.testing.client.steps import BargeIn
 from realtime.testing.score.board import Score
@@ -85,6 +85,14 @@ def test_pace_moves_onset_and_end() -> None:
     assert fast.on_ms * 1.1 == pytest.approx(hold.on_ms)
     assert len(fast.pcm()) / 32 == pytest.approx((hold.off_ms + hold.on_ms) / 1.1, abs=10)
     assert fast.pauses_ms[0][1] < hold.pauses_ms[0][1]
+
+
+def test_an_interruption_backwards_asks_for_nothing() -> None:
+    one, again = backwards(1), backwards(1)
+    assert one == again
+    assert (one[0].stimulus.kind, one[0].stimulus.text, one[0].channel) == ("noise", "", "backwards")
+    whole_ms = len(one[0].pcm()) / 32
+    assert 0 < one[0].on_ms < one[0].off_ms < whole_ms
 
 
 def test_all_but_holds_sound_over_a_reply() -> None:
