@@ -18,7 +18,7 @@ from bench.listen_calls import Heard, ModelName, Outcome, grouped, hear
 from bench.listen_words import RememberingRecognizer, remembering_engine
 from bench.process import ROOT
 from bench.report import Check, Section
-from bench.stimuli import Varied, drawn, backwards
+from bench.stimuli import Varied, backwards, drawn
 from realtime.event.config import InterruptionMode, TurnAuthority
 from realtime.model.local.engine import SpeechEngine
 from realtime.server.folders import cache_folder

@@ -11,7 +11,7 @@ from bench.listen import ARMS, measure_listen, wrong_decisions
 from bench.listen_calls import Outcome, grouped, hear, script_of
 from bench.listen_provider import ProviderName
 from bench.listen_words import RememberingRecognizer, remembering_engine
-from bench.stimuli import SHARES, Channel, Varied, drawn, manifest, backwards
+from bench.stimuli import SHARES, Channel, Varied, backwards, drawn, manifest
 from realtime.model.local.recognizer import Transcript
 from realtime.testing.client.steps import BargeIn
 from realtime.testing.score.board import Score
