@@ -89,7 +89,7 @@ class KeptSpeech:
         if self._is_too_long:
             return []
         items = dict.fromkeys(part.item_id for part in self.parts)
-        left = {item_id: Played(place.chars, place.ms) for item_id in items if (place := played(item_id)) is not None}
+        left = {item_id: place for item_id in items if (place := played(item_id)) is not None}
         starts = {item_id: self._start(item_id, place.ms, default_rate_hz) for item_id, place in left.items()}
         ends = dict(self._dropped_bytes)
         chars = dict.fromkeys(left, 0)
@@ -148,7 +148,7 @@ class CutReply:
 class Resumption:
     """Keeps the last cut reply until the interruption is understood.
 
-    `overdue` is called when they have been unknown for `UNCLEAR_S` after the turn's end.
+    `overdue` is called when its words have been unknown for `UNCLEAR_S` after the end of its turn.
     """
 
     def __init__(self, overdue: Callable[[], None]) -> None:

@@ -115,16 +115,30 @@ async def test_words_make_the_interruption_real() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_yes_to_a_question_of_the_reply_is_an_answer() -> None:
-    async with by_provider(ear=FakeEar(None)) as made:
-        made.receive(c.ClientTextAppendEvent(text="Tell me."))
-        made.link.reply(REPLY_MS, "Shall I? " + "and so on it goes until it is over " * 5)
-        await asyncio.sleep(1)
+async def test_a_stop_word_is_final_even_where_the_model_hears_no_word() -> None:
+    async with by_provider(ear=FakeEar("Stop.")) as made:
+        await reply(made)
         await sound(made, 0, 1_100)
         made.link.hear_start("item_1", ONSET_MS)
-        await sound(made, 1_100, 3_000)
-        made.link.hear_end("item_1", 2_900, "Yes.")
-        assert decisions(made)[-1][0] == "dismissed", "more than the question was played"
+        await sound(made, 1_100, 2_000)
+        assert decisions(made)[-1] == ("confirmed", "stop_words")
+        made.link.hear_end("item_1", 1_900, "")
+        await asyncio.sleep(2 * UNCLEAR_S)
+        assert decisions(made)[-1] == ("confirmed", "stop_words")
+        assert len(spoken(made)) == 1
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("event", [c.ClientResponseCancelEvent(), c.ClientTextAppendEvent(text="Thanks.")])
+async def test_what_the_client_asks_for_meanwhile_ends_the_reply_for_good(event: c.ClientEvent) -> None:
+    async with by_provider(ear=FakeEar(None)) as made:
+        await reply(made)
+        await cut_by_a_voice(made)
+        made.receive(event)
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript=""))
+        await asyncio.sleep(2 * UNCLEAR_S)
+        assert decisions(made)[-1] == ("confirmed", "speech")
+        assert len(spoken(made)) == 1
 
 
 @pytest.mark.virtual_time
