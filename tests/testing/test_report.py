@@ -145,6 +145,18 @@ def test_everybody_in_a_room_has_a_lane_and_the_floor_is_told(tmp_path: Path) ->
     assert [(one["what"], one["who"]) for one in run["moments"]] == [("joined", "Carl"), ("left", "Carl")]
 
 
+def test_decisions_about_voices_over_a_reply_are_marked_with_their_reasons(tmp_path: Path) -> None:
+    call = CallWriter("listening")
+    call.at(500, s.AgentInterruptionEvent(state="possible"))
+    call.at(900, s.AgentInterruptionEvent(state="dismissed", reason="backchannel"))
+    call.at(1_700, s.AgentInterruptionEvent(state="confirmed", reason="words"))
+    moments = run_of(call.record(), tmp_path)["moments"]
+    assert [(one["ts_ms"], one["what"], one["text"]) for one in moments] == [
+        (900, "went on", "backchannel"),
+        (1_700, "stopped", "words"),
+    ]
+
+
 def test_a_call_in_which_nothing_happened_makes_a_report(tmp_path: Path) -> None:
     run = run_of(CallRecord(name="empty", entries=(), items=()), tmp_path)
 

@@ -72,7 +72,7 @@ class Turn(msgspec.Struct):
 
 
 class Moment(msgspec.Struct):
-    """Another incident of a participant: `flushed`, `dropped`, `typed`, `error`, ..."""
+    """Another incident of a participant: `flushed`, `dropped`, `typed`, `error`, `went on`, ..."""
 
     ts_ms: float
     who: str
@@ -247,6 +247,9 @@ def _moments(story: Story, record: CallRecord) -> Iterator[Moment]:
                 yield Moment(event.ts_ms, event.agent_name, "error", f"{event.code}: {event.message}")
             case s.AgentInputTranscriptionFailedEvent():
                 yield Moment(event.ts_ms, event.agent_name, "error", f"not transcribed: {event.message}")
+            case s.AgentInterruptionEvent() if event.state != "possible":
+                what = "stopped" if event.state == "confirmed" else "went on"
+                yield Moment(event.ts_ms, event.agent_name, what, event.reason)
             case s.AgentReconnectingEvent():
                 yield Moment(event.ts_ms, event.agent_name, "link lost", event.reason)
             case s.AgentReconnectedEvent():
