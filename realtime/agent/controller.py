@@ -85,7 +85,7 @@ class Controller:
         self._reply_items = ReplyItems(context)
         self.interruptions = Interruptions(context, self._reply_items, recognise)
         self.responses = Responses(context, tools, self.ledger, self._reply_items)
-        self.resumption = Resumption(self._go_on)
+        self.resumption = Resumption()
 
     def configure(self, config: SessionConfig, authority: TurnAuthority, interruption: InterruptionMode) -> None:
         """Apply the settings of the call."""
@@ -394,7 +394,7 @@ class Controller:
             unplayed_ms=self._ears.unplayed_ms(),
             news=self._items.has_news,
         )
-        self.resumption.follow(signal, actions)
+        self.resumption.follow(signal, actions, self._go_on)
         if Action.FLUSH in actions or Action.WITHDRAW in actions:
             self._interrupt(actions, "hasty_turn" if Action.WITHDRAW in actions else signal.value)
         if typed is not None:

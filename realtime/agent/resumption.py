@@ -146,13 +146,9 @@ class CutReply:
 
 
 class Resumption:
-    """Keeps the last cut reply until the interruption is understood.
+    """Keeps the last cut reply until the interruption is understood."""
 
-    `overdue` is called when its words have been unknown for `UNCLEAR_S` after the end of its turn.
-    """
-
-    def __init__(self, overdue: Callable[[], None]) -> None:
-        self._overdue = overdue
+    def __init__(self) -> None:
         self._timers = Timers()
         self.cut: CutReply | None = None
         self.overlap: Overlap | None = None
@@ -181,8 +177,8 @@ class Resumption:
         self.may_ask = not asks
         self.overlap = cut.overlap if late else None
 
-    def follow(self, signal: Signal, actions: tuple[Action, ...]) -> None:
-        """Follow what happens to the turn."""
+    def follow(self, signal: Signal, actions: tuple[Action, ...], overdue: Callable[[], None]) -> None:
+        """Follow what happens to the turn; `overdue` is called if its words are unknown `UNCLEAR_S` after its end."""
         if signal in _SETTLING or (signal is Signal.SPEECH_STARTED and Action.WITHDRAW in actions):
             self.forget()
         elif signal is Signal.SPEECH_STARTED:
@@ -191,7 +187,7 @@ class Resumption:
         elif signal is Signal.SPEECH_STOPPED and self.cut is None:
             self.may_ask = True
         elif signal is Signal.SPEECH_STOPPED:
-            self._timers.after("words", UNCLEAR_S, self._overdue)
+            self._timers.after("words", UNCLEAR_S, overdue)
 
 
 def renamed(parts: Iterable[SpokenPart], response_id: str, new_id: Callable[[str], str]) -> Iterator[SpokenPart]:
