@@ -46,7 +46,10 @@ def told(record: CallRecord) -> list[tuple[str | None, str, str | None]]:
 
 
 def ends(record: CallRecord) -> list[str]:
-    return [entry.status for entry in record.entries if isinstance(entry, s.AgentResponseDoneEvent)]
+    """Return how the responses ended, without those withdrawn unspoken because the cut reply went on instead."""
+    done = [entry for entry in record.entries if isinstance(entry, s.AgentResponseDoneEvent)]
+    goes_on = any("resumes" in (entry.metadata or {}) for entry in done)
+    return [one.status for one in done if one.output_tokens or one.metadata or not goes_on]
 
 
 @pytest.mark.parametrize("name", AGAIN)

@@ -147,6 +147,8 @@ def _answers(tape: Tape, agent: Lane | None, heard: dict[str, tuple[int, int]]) 
     """
     answers: list[Answer] = []
     for one in reversed(tape.responses.values()):
+        if one.is_rest:
+            continue
         answer = one.answer(agent, heard)
         if isinstance(answer, Nothing) and one.cancelled and answers and isinstance(answers[-1], Say):
             late_ms = one.done_ms - one.asked_ms + WITHDRAWN_MS

@@ -53,6 +53,8 @@ class Response:
     called_ms: int = 0
     done_ms: int = 0
     cancelled: bool = False
+    is_rest: bool = False
+    """Whether it is the rest of a cut response, which the agent has without the model."""
 
     def answer(self, heard: Lane | None, where: dict[str, tuple[int, int]]) -> Answer:
         """Return the response as a stand-in's answer."""
@@ -197,6 +199,8 @@ class Tape:
         match entry:
             case s.AgentResponseCreatedEvent(response_id=response_id, conversation="none"):
                 self.beside.add(response_id)
+            case s.AgentResponseCreatedEvent(response_id=response_id, metadata={"resumes": _}, ts_ms=ts_ms):
+                self.responses[response_id] = Response(ts_ms, ts_ms, is_rest=True)
             case s.AgentResponseCreatedEvent(response_id=response_id, ts_ms=ts_ms):
                 if not self.is_due:
                     self._go_on(ts_ms, is_due=True)
