@@ -141,8 +141,12 @@ def test_the_beginning_of_a_docstring_ends_at_its_first_break() -> None:
 def test_a_docstring_begins_with_twelve_words_at_most(name: str) -> None:
     docstrings = docstrings_of((ROOT / name).read_text("utf-8"))
     beginnings = [(line, first_words(text)) for line, text in docstrings]
-    too_long = [f"{name}:{line}: {' '.join(words)}" for line, words in beginnings if len(words) > MOST_FIRST_WORDS]
-    assert not too_long, "\n".join(too_long)
+    too_long = [
+        f"{name}:{line}: {len(words)} words: {' '.join(words)}"
+        for line, words in beginnings
+        if len(words) > MOST_FIRST_WORDS
+    ]
+    assert not too_long, f"at most {MOST_FIRST_WORDS} words up to the first break:\n" + "\n".join(too_long)
 
 
 def test_stilted_phrases_are_found_in_prose_only(tmp_path: Path) -> None:

@@ -1,14 +1,31 @@
 """docs/add-a-provider.md, run as it is printed: its tests pass, and its agent is one that `realtime serve` takes."""
 
+import asyncio
+import importlib
+import itertools
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from websockets.asyncio.server import serve
 
+from realtime.event import ModelEvents
+from realtime.event.base import AudioFormat
+from realtime.model.base import ItemCreate, ResponseCreate
+from realtime.model.services import SERVICES
 from realtime.server.plan import load_make_agent
+from realtime.testing import clock
+from realtime.testing.cassettes.record import RecordingModel
+from realtime.testing.cassettes.replay import recorded_model
+from tests.model.grammar import check_grammar
+from tests.model.providers import OPENAI, Talk
+from tests.testing.cassettes import run as run_session
+from tests.testing.cassettes import text, timeless
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = (ROOT / "docs" / "add-a-provider.md").read_text(encoding="utf-8")
@@ -54,8 +71,52 @@ def test_the_agent_of_the_guide_is_one_that_can_be_served(project: Path, monkeyp
     assert sorted(agent.model.support_input_modalities) == ["audio", "text"]
 
 
+@pytest.fixture
+def modules(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """The guide's modules, importable in this process, with its provider registered."""
+    monkeypatch.syspath_prepend(project)
+    names = ("toy", "service", "turns")
+    for name in names:
+        sys.modules.pop(name, None)
+    found = {name: importlib.import_module(name) for name in names}
+    monkeypatch.setitem(SERVICES, "toy", found["toy"].SERVICE)
+    yield found
+    for name in names:
+        del sys.modules[name]
+
+
+def test_a_session_of_its_model_is_recorded_and_replayed(modules: dict[str, Any], tmp_path: Path) -> None:
+    folder = tmp_path / "cassette"
+
+    async def ask(made: Talk) -> None:
+        made.connection.send(ItemCreate(text("item_1", "Hello")))
+        made.connection.send(ResponseCreate())
+        await made.until(ModelEvents.ModelResponseDoneEvent)
+
+    async def record() -> list[Any]:
+        async with serve(modules["service"].session, "127.0.0.1", 0) as server:
+            port = next(iter(server.sockets)).getsockname()[1]
+            model = modules["toy"].ToyModel(api_key="a-key", base_url=f"http://127.0.0.1:{port}/")
+            return await run_session(OPENAI, RecordingModel(model, folder), ask)
+
+    recorded = asyncio.run(record())
+    model = recorded_model(folder)
+    assert timeless(clock.run(run_session(OPENAI, model, ask))) == timeless(recorded)
+    model.check()
+
+
+def test_its_ids_for_a_protocol_without_them_keep_the_order_of_events(modules: dict[str, Any]) -> None:
+    count = itertools.count(1)
+    turns = modules["turns"].Turns(lambda prefix: f"{prefix}_{next(count)}", AudioFormat.pcm16(24_000))
+    events = [*turns.requested(), *turns.requested(), *turns.spoke("Hi", bytes(48_000)), *turns.spoke(" there", b"")]
+    events += [*turns.ended(), *turns.ended(), *turns.requested(), *turns.cancelled("client_cancelled")]
+    check_grammar(events, output_rate_hz=24_000)
+    done = [event for event in events if isinstance(event, ModelEvents.ModelResponseDoneEvent)]
+    assert [event.status for event in done] == ["cancelled", "completed", "cancelled"]
+
+
 def test_every_printed_file_is_named_and_every_command_runs_one() -> None:
     commands = re.findall(r"^```sh\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
     run_by = {name for command in commands for name in re.findall(r"\w+\.py", command)}
     assert run_by == {"service.py", "agent.py", "test_codec.py", "test_call.py"}
-    assert set(BLOCKS) == run_by | {"toy.py"}
+    assert set(BLOCKS) == run_by | {"toy.py", "turns.py"}

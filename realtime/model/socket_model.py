@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
@@ -12,6 +13,11 @@ from realtime.model.base import Codec, Connection, History, OnEvent, Profile, Re
 from realtime.model.services import Service
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime
+
+
+def socket_url(base_url: str) -> str:
+    """Return a service's base URL for a WebSocket: `ws` for `http`, no slash at the end."""
+    return re.sub("^http", "ws", base_url.rstrip("/"))
 
 
 class SocketModel(RealtimeModel):

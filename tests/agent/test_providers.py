@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -60,8 +59,7 @@ async def turn_over(fake: Fake, service: Any) -> bytes:
     """Waits until the service was told that the user's turn is over. Returns all audio it got."""
     session = await service.session()
 
-    async with asyncio.timeout(10), session._arrived:
-        await session._arrived.wait_for(lambda: fake.commits(session))
+    await session.when(lambda: fake.commits(session))
     return fake.sent_audio(session)
 
 
@@ -141,8 +139,7 @@ async def test_a_turn_whose_commit_was_under_way_is_said_again_and_answered(fake
         await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
         second = await service.session(2)
 
-        async with asyncio.timeout(10), second._arrived:
-            await second._arrived.wait_for(lambda: fake.has_asked_turn(second))
+        await second.when(lambda: fake.has_asked_turn(second))
         assert fake.sent_audio(second) == before
         await fake.speak(second, "I heard you", SECOND)
         await log.until(lambda: log.of(s.AgentResponseDoneEvent) != [])
@@ -217,8 +214,7 @@ async def test_each_client_event_becomes_the_provider_s_message(fake: Fake, row:
         for event in events:
             session.receive(event)
         provider = await service.session()
-        async with asyncio.timeout(10), provider._arrived:
-            await provider._arrived.wait_for(lambda: len(names(fake, provider.frames)) >= len(wanted))
+        await provider.when(lambda: len(names(fake, provider.frames)) >= len(wanted))
         assert names(fake, provider.frames) == wanted
         refused = REFUSED.get((row, fake.name), [])
         await log.until(lambda: len(log.of(s.AgentErrorEvent)) >= len(refused))

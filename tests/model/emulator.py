@@ -61,9 +61,13 @@ class Session:
 
     async def until(self, kind: str, count: int = 1) -> Json:
         """Wait for the `count`-th frame of this type."""
-        async with asyncio.timeout(PATIENCE_S), self._arrived:
-            await self._arrived.wait_for(lambda: len(self.sent(kind)) >= count)
+        await self.when(lambda: len(self.sent(kind)) >= count)
         return self.sent(kind)[count - 1]
+
+    async def when(self, holds: Callable[[], bool]) -> None:
+        """Wait until this holds after a frame."""
+        async with asyncio.timeout(PATIENCE_S), self._arrived:
+            await self._arrived.wait_for(holds)
 
     async def note(self, frame: Json) -> None:
         async with self._arrived:

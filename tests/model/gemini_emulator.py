@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any, Self
 
 import pybase64
@@ -50,9 +51,13 @@ class GeminiSession:
 
     async def until(self, kind: str, count: int = 1) -> Json:
         """Wait for the `count`-th frame of this kind."""
-        async with asyncio.timeout(PATIENCE_S), self._arrived:
-            await self._arrived.wait_for(lambda: len(self.sent(kind)) >= count)
+        await self.when(lambda: len(self.sent(kind)) >= count)
         return self.sent(kind)[count - 1]
+
+    async def when(self, holds: Callable[[], bool]) -> None:
+        """Wait until this holds after a frame."""
+        async with asyncio.timeout(PATIENCE_S), self._arrived:
+            await self._arrived.wait_for(holds)
 
     async def serve(self) -> None:
         """Take frames until the end. What the service would refuse is refused with its close code."""

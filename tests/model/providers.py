@@ -7,9 +7,10 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import pybase64
+from websockets.asyncio.server import ServerConnection
 
 from realtime.event import Item, ModelEvent
 from realtime.model.base import Codec, Connection, RealtimeModel, Settings
@@ -36,6 +37,46 @@ class Nowhere:
     """A service that is only named."""
 
     base_url = "http://127.0.0.1:9/v1"
+
+
+class FakeSession(Protocol):
+    """What the tests ask of one link at the service's end."""
+
+    socket: ServerConnection
+    frames: list[dict[str, Any]]
+    """What the client sent, decoded."""
+
+    def sent(self, kind: str) -> list[Any]:
+        """Its frames of this kind."""
+
+    async def until(self, kind: str, count: int = 1) -> Any:
+        """Wait for the `count`-th frame of this kind, and return it."""
+
+    async def when(self, holds: Callable[[], bool]) -> None:
+        """Wait until this holds after a frame."""
+
+    def drop(self) -> None:
+        """Lose the link without a word."""
+
+    async def close(self, code: int, reason: str = "") -> None:
+        """Close the link."""
+
+
+class FakeService(Protocol):
+    """A service on a free loopback port, from `async with` to the end of the block."""
+
+    sessions: list[Any]
+
+    @property
+    def base_url(self) -> str:
+        """What the model gets as `base_url`; it begins with `http://`."""
+
+    async def session(self, number: int = 1) -> Any:
+        """Wait for the `number`-th `FakeSession`."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
 
 
 class Fake(ABC):
@@ -73,14 +114,14 @@ class Fake(ABC):
 
     @abstractmethod
     async def late_audio(self, session: Any) -> None:
-        """Audio, or an interruption, of a response that does not run."""
+        """Audio, or an interruption, of a response that does not run. It causes no error and harms no later answer."""
 
     def has_asked_turn(self, session: Any) -> bool:
         """Whether the service was asked for the response to a committed turn."""
         return self.commits(session) and (not self.asks_for_turns or bool(session.sent(self.asks)))
 
     @abstractmethod
-    def service(self) -> Any:
+    def service(self) -> FakeService:
         """A service that is not listening yet."""
 
     @abstractmethod
@@ -95,9 +136,9 @@ class Fake(ABC):
     async def begin(self, session: Any, text: str, pcm: bytes) -> None:
         """A spoken answer that is not over."""
 
-    @abstractmethod
     async def call_tool(self, session: Any, *call_ids: str) -> None:
-        """An answer that is a call of `get_time` for each id."""
+        """An answer that is a call of `get_time` for each id; only asked for with `has_tools`."""
+        raise NotImplementedError
 
     @abstractmethod
     def sent_audio(self, session: Any) -> bytes:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 
 from realtime.model.base import Address, Codec, Profile
 from realtime.model.gemini.codec import GeminiCodec
 from realtime.model.gemini.turns import Resumption
 from realtime.model.services import SERVICES
-from realtime.model.socket_model import SocketModel
+from realtime.model.socket_model import SocketModel, socket_url
 from realtime.model.voices import GEMINI as VOICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket
 from realtime.runtime import Runtime
@@ -75,9 +74,8 @@ class GeminiRealtimeModel(SocketModel):
         self.enable_input_audio_transcription = enable_input_audio_transcription
         base = base_url or self.service.url(os.environ)
         version = api_version or os.environ.get("GOOGLE_GENAI_API_VERSION") or "v1beta"
-        socket_base = re.sub("^http", "ws", base.rstrip("/"))
         service = f"google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"
-        self.websocket_url = f"{socket_base}/ws/{service}"
+        self.websocket_url = f"{socket_url(base)}/ws/{service}"
 
     def _session(self, api_key: str, runtime: Runtime) -> tuple[Callable[[], Codec], Dial]:
         resumption = Resumption()

@@ -13,6 +13,7 @@ from realtime.model.openai_family.dashscope_codec import DashScopeCodec
 from realtime.model.openai_family.dashscope_shapes import INPUT_RATE_HZ, family_of
 from realtime.model.openai_family.model import FamilyModel
 from realtime.model.services import SERVICES
+from realtime.model.socket_model import socket_url
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
 
 __all__ = ["DashScopeCodec", "DashScopeRealtimeModel", "profile_of", "realtime_url"]
@@ -51,7 +52,7 @@ def realtime_url(model_name: str, *, base_url: str | None, workspace: str | None
     workspace has its own host, and the region's shared gateway serves the rest."""
     region = region or "cn-beijing"
     if base_url:
-        parts = urlsplit(re.sub("^http", "ws", base_url))
+        parts = urlsplit(socket_url(base_url))
         root = re.sub(r"/(api-ws/v1(/(inference|realtime))?|api/v1|compatible-mode/v1)?/?$", "", parts.path)
         parts = parts._replace(path=root + _PATH)
     else:

@@ -10,6 +10,7 @@ written on the event loop's thread: this is a tool for tests, not for production
 from __future__ import annotations
 
 import copy
+import inspect
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -368,8 +369,7 @@ class RecordingModel(RealtimeModel):
         place."""
         number = next(self._numbers)
         folder = self._folder if number == 1 else self._folder.with_name(f"{self._folder.name}-{number}")
-        options = {name: getattr(self._below, name) for name in OPTIONS if hasattr(self._below, name)}
-        header = header_of(self.profile, options, recorded_at=iso(runtime.wall_now()))
+        header = header_of(self.profile, _options_of(self._below), recorded_at=iso(runtime.wall_now()))
         recorder = CassetteRecorder(folder, header, now=runtime.now, secrets=self.secrets)
         if self._holds:
             self._held.append(recorder)
@@ -416,6 +416,12 @@ def header_of(profile: Profile, options: Mapping[str, Any] | None = None, *, rec
         options=dict(options or {}),
         recorded_at=recorded_at,
     )
+
+
+def _options_of(model: RealtimeModel) -> dict[str, Any]:
+    """Return those of `OPTIONS` that the model's constructor takes."""
+    taken = inspect.signature(type(model)).parameters
+    return {name: getattr(model, name) for name in OPTIONS if name in taken and hasattr(model, name)}
 
 
 def _clear(folder: Path) -> None:
