@@ -54,7 +54,7 @@ class Response:
     done_ms: int = 0
     cancelled: bool = False
     is_rest: bool = False
-    """Whether it is the rest of a cut response, which the agent has without the model."""
+    """Whether it is the rest of a cut response. The agent plays it without the model."""
 
     def answer(self, heard: Lane | None, where: dict[str, tuple[int, int]]) -> Answer:
         """Return the response as a stand-in's answer."""
