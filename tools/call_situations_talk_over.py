@@ -26,7 +26,6 @@ from call_situations_turn import (
     CALLED,
     CREATED,
     FAR,
-    FREES,
     INTO,
     LIVE,
     ORDER,
@@ -41,6 +40,9 @@ from realtime.testing.cases.case import Returned
 from realtime.testing.cases.stand_in import Call, Say, WriteText
 from realtime.testing.client.steps import Send, Silence, Speak, Type, WaitFor
 
+AT_ONCE: dict[str, Any] = {"turn_detection": {"interruption": "immediate"}}
+"""A voice stops the agent at its onset, and a provider that finds the turns responds by itself."""
+AT_ONCE_BY_SERVER: dict[str, Any] = {"turn_detection": {"authority": "server", "interruption": "immediate"}}
 LET_ON: dict[str, Any] = {"turn_detection": {"authority": "server", "interrupt_response": False}}
 
 
@@ -87,7 +89,7 @@ def into_speech() -> list[Situation]:
             Silence(6_000),
             answers=(LIVE, SHORT, SLOW),
             hears=(str(MONOLOGUE.text), ""),
-            config={},
+            config=AT_ONCE,
         ),
         speak(
             "ask_into_speech",
@@ -161,6 +163,7 @@ def into_speech() -> list[Situation]:
             TIME,
             HEARD,
             answers=(LIVE, SHORT, SHORT),
+            config=AT_ONCE_BY_SERVER,
         ),
         speak(
             "tool_into_speech",
@@ -194,7 +197,7 @@ def into_speech() -> list[Situation]:
             Silence(5_000),
             answers=(SLOW, SLOW, SHORT),
             hears=("I have been thinking", "about the garden"),
-            config={},
+            config=AT_ONCE,
         ),
         speak(
             "hands_free_again_in_speech",
@@ -204,14 +207,14 @@ def into_speech() -> list[Situation]:
             Send(PUSHES),
             Type("Hello."),
             CREATED,
-            Send(FREES),
+            Send({"type": "client_session_update", "config": AT_ONCE}),
             SOUND,
             Silence(300),
             Send(COMMIT),
             Silence(6_000),
             answers=(Say(NOON.text, after_ms=1_200), SHORT),
             hears=("I have been thinking", "about the garden"),
-            config={},
+            config=AT_ONCE,
         ),
     ]
 
@@ -221,7 +224,7 @@ def let_on() -> list[Situation]:
     silent_end = {"turn_detection": {"authority": "server", "interrupt_response": False, "create_response": False}}
     stops: dict[str, Any] = {
         "type": "client_session_update",
-        "config": {"turn_detection": {"authority": "server", "interrupt_response": True}},
+        "config": {"turn_detection": {"authority": "server", "interrupt_response": True, "interruption": "immediate"}},
     }
     over = WaitFor("agent_input_done")
     by_provider = {"turn_detection": {"interrupt_response": False}}

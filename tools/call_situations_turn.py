@@ -344,7 +344,9 @@ def lost_links() -> list[Situation]:
     """The line to the provider is lost: what is owed comes when it is back, and nothing else does."""
 
     def lost(name: str, about: str, at: tuple[int, int], *steps: Any, answers: Any, **more: Any) -> Situation:
-        return situation(f"link_lost_{name}", about, steps, answers, line=Line(40, (at,)), **more)
+        # The provider responds by itself. Links are lost in both modes in tests/agent/test_dropped_socket.py.
+        config = more.pop("config", {"turn_detection": {"interruption": "immediate"}})
+        return situation(f"link_lost_{name}", about, steps, answers, line=Line(40, (at,)), config=config, **more)
 
     return [
         lost(

@@ -84,6 +84,7 @@ class Controller:
         self._items = ClientItems(context, self.user_turns)
         self._reply_items = ReplyItems(context)
         self.interruptions = Interruptions(context, self._reply_items, recognise)
+        self.input.alert_while(self.interruptions.is_alert)
         self.responses = Responses(context, tools, self.ledger, self._reply_items)
         self.resumption = Resumption()
 
@@ -111,6 +112,7 @@ class Controller:
         """Let this detector decide about turns, or none. Only before the first audio."""
         clean = self.input.clean
         self.input = AudioInput(self._profile.input_rate_hz, detector)
+        self.input.alert_while(self.interruptions.is_alert)
         self.input.clean = clean
 
     def audio_stopped(self) -> None:

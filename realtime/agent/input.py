@@ -64,6 +64,10 @@ class Detector(Protocol):
         """End the open turn: no more audio comes for now."""
         ...
 
+    def alert_while(self, is_alert: Callable[[], bool]) -> None:
+        """Begin a voice sooner while `is_alert`."""
+        ...
+
     def wait_for(self, silence_ms: int, expect: Expectation | None = None) -> None:
         """Set the silence that ends turns; at least 1 ms. `expect` is the kind of answer."""
         ...
@@ -183,6 +187,11 @@ class AudioInput:
         """See `Detector.wait_for`."""
         if self._detector is not None:
             self._detector.wait_for(silence_ms, expect)
+
+    def alert_while(self, is_alert: Callable[[], bool]) -> None:
+        """Begin a voice sooner while `is_alert`; does nothing without a detector."""
+        if self._detector is not None:
+            self._detector.alert_while(is_alert)
 
     def end_turn(self) -> None:
         """End the turn without the detector: a voice that goes on begins a new one."""

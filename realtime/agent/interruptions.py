@@ -78,13 +78,17 @@ class Interruptions:
             protect_ms=detection.protect_ms or 0,
         )
 
+    def is_alert(self) -> bool:
+        """Return whether a voice that begins now would be decided here."""
+        return self._settings is not None and self._ears.unplayed_ms() > 0
+
     def begin(self, piece_id: str, start_ms: int, model_start_ms: int) -> bool:
         """Whether a voice that begins has to be decided: it is over a reply that is played."""
-        if self._settings is None or self._ears.unplayed_ms() <= 0:
+        if not self.is_alert():
             return False
         if self.current is not None:
             # The same voice again, after a pause.
-            self.current.end_ms, self.current.over = None, False
+            self.current.end_ms, self.current.over, self.current.has_paused = None, False, True
             return True
         item_id = self._items.playing()
         self.current = Overlap(
@@ -112,7 +116,7 @@ class Interruptions:
     def resumed(self) -> None:
         """The voice goes on."""
         if self.current is not None:
-            self.current.end_ms = None
+            self.current.end_ms, self.current.has_paused = None, True
 
     def holds(self, event: InputEvent) -> bool:
         """Hold the event if it belongs to the voice that is undecided."""

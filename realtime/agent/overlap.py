@@ -28,7 +28,7 @@ ECHO_MS = 800
 """The newest part of a voice that is compared: a user may talk over an echo that was there first."""
 ECHO_PATH_MS = 500
 """The longest way from the played position to the microphone."""
-LOOK_MS = (400, 700, 1_000, 1_400, 1_900, 2_500, 3_300, 4_200)
+LOOK_MS = (320, 480, 640, 800, 960, 1_120, 1_400, 1_900, 2_500, 3_300, 4_200)
 """How long the voice has lasted at each look for its words: they are mostly known 0.2 s later."""
 LOOK_EVERY_MS = 1_500
 """And from then on, as long as it lasts."""
@@ -37,17 +37,23 @@ LONGEST_LOOK_MS = 6_000
 TRANSCRIPT_WAIT_MS = 3_000
 """How long the model may take to say the words; then they count as unknown."""
 _FRAME_MS = 20
-_LEVEL_SHARE = 0.9
-"""The share of frames below the level of a voice."""
+_LOUD_DB = 10.0
+_LOUD_SHARE = 0.9
+"""The share of frames below the loud ones of a clip."""
 _CONTRAST_DB = 12.0
 """A voice is this much louder than the silence behind it."""
 _LEARN = 0.3
 
 
 def level_db(pcm: bytes, rate_hz: int) -> float | None:
-    """Return the level of a voice in dB below full scale; None for less than 40 ms of sound."""
-    level = np.sort(_levels_db(pcm, rate_hz))
-    return float(level[int(len(level) * _LEVEL_SHARE)]) if len(level) >= 2 else None
+    """Return the level of a voice in dB below full scale; None for less than 40 ms of sound.
+
+    It is the mean power of the frames within 10 dB of the loudest, so the silence around a voice does not count.
+    """
+    level = _levels_db(pcm, rate_hz)
+    if len(level) < 2:
+        return None
+    return float(10 * np.log10(np.mean(10 ** (level[level > level.max() - _LOUD_DB] / 10))))
 
 
 def silent_ms(pcm: bytes, rate_hz: int) -> int:
@@ -56,7 +62,7 @@ def silent_ms(pcm: bytes, rate_hz: int) -> int:
     if len(level) < 2:
         return 0
     ranked = np.sort(level)
-    floor_db, loud_db = ranked[len(ranked) // 10], ranked[int(len(ranked) * _LEVEL_SHARE)]
+    floor_db, loud_db = ranked[len(ranked) // 10], ranked[int(len(ranked) * _LOUD_SHARE)]
     if loud_db - floor_db < _CONTRAST_DB:
         return 0
     last = int(np.flatnonzero(level >= (floor_db + loud_db) / 2)[-1])
@@ -107,6 +113,7 @@ class Overlap:
     words_expected: bool
     end_ms: int | None = None
     """Where the voice ended; None while it lasts."""
+    has_paused: bool = False
     over: bool = False
     """The turn that it would be is over: it will not go on."""
     confirmed: str = ""
@@ -191,6 +198,7 @@ class Overlap:
             Evidence(
                 voiced_ms=self.voiced_ms(position_ms) - (0 if ended else silent_ms),
                 ended=ended,
+                has_paused=self.has_paused,
                 words=self.words,
                 words_expected=self.words_expected or (ended and transcript_expected),
                 words_ms=self.words_ms,

@@ -8,7 +8,7 @@ silence behind it. Time is counted in audio, not by a clock: a client that stops
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
@@ -35,6 +35,8 @@ class EndpointConfig:
     """Voice begins with a frame of this probability: abrupt music stays at 0.5 to 0.85 for up to 10 frames."""
     unsure_ms: int = 384
     """Or after frames over `threshold` for this long: some soft voices take 0.3 s to reach it."""
+    alert_ms: int = 96
+    """While alert, or after frames over `stop_threshold` for this long: over a telephone voices stay unsure."""
     min_speech_ms: int = 64
     """Consecutive frames over `threshold` before voice begins: a click lasts for one."""
     silence_ms: int = SILENCE_MS
@@ -120,6 +122,8 @@ class Endpoint:
         self._patience = patience
         self._min_run = -(-config.min_speech_ms // FRAME_MS)
         self._unsure_run = max(self._min_run, -(-config.unsure_ms // FRAME_MS))
+        self._alert_run = max(self._min_run, -(-config.alert_ms // FRAME_MS))
+        self._is_alert: Callable[[], bool] = lambda: False
         self._pre_roll_frames = -(-config.pre_roll_ms // FRAME_MS)
         self._rest = bytearray()
         self._position_ms = 0
@@ -183,6 +187,10 @@ class Endpoint:
         if self._patience is not None:
             self._patience.configure(silence_ms, expect)
 
+    def alert_while(self, is_alert: Callable[[], bool]) -> None:
+        """Begin a voice sooner while `is_alert`: a false start costs little where interruptions are decided later."""
+        self._is_alert = is_alert
+
     def _judge(self, frame: bytes, probability: float, events: list[EndpointEvent]) -> None:
         config = self._config
         self._position_ms = now_ms = self._position_ms + FRAME_MS
@@ -195,13 +203,15 @@ class Endpoint:
                 self._end_ms = max(self._start_ms, now_ms - _silence_ms(self._recent))
                 if self._patience is not None:
                     self._patience.begin_pause()
-        elif probability < config.threshold:
+        elif probability < config.stop_threshold or (probability < config.threshold and not self._is_alert()):
             self._run = 0
             self._run_sure = False
         else:
             self._run += 1
             self._run_sure = self._run_sure or probability >= config.sure_threshold
-            if self._run >= self._min_run and (self._run_sure or self._run >= self._unsure_run):
+            if self._run >= self._min_run and (
+                self._run_sure or self._run >= (self._alert_run if self._is_alert() else self._unsure_run)
+            ):
                 self._voice_began(now_ms, events)
         if not self._in_turn:
             return

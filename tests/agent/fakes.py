@@ -189,6 +189,9 @@ class FakeDetector:
     def reset(self) -> None:
         self.resets += 1
 
+    def alert_while(self, is_alert: Callable[[], bool]) -> None:
+        self.is_alert = is_alert
+
     def wait_for(self, silence_ms: int, expect: Expectation | None = None) -> None:
         self.silence_ms = silence_ms
 

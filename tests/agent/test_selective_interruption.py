@@ -113,7 +113,7 @@ async def test_a_stop_word_silences_the_reply_while_the_voice_lasts_and_the_mode
         await reply(made)
         hear(made, 1_500)
         assert decisions(made)[-1] == ("confirmed", "stop_words")
-        assert ear.clips_ms == [650], "400 ms of the voice and what precedes it"
+        assert ear.clips_ms == [590], "320 ms of the voice and what precedes it"
         assert len(made.of(s.ServerAudioFlushEvent)) == 1
         assert len(made.of(s.AgentItemTruncatedEvent)) == 1
         assert len(made.link.heard_bytes()) / 32 >= 500, "the voice so far, with its soft start"
@@ -146,7 +146,7 @@ async def test_a_backchannel_that_goes_on_into_a_question_interrupts() -> None:
         (1_600, SpeechPaused(1_350, b"")),
         (1_800, SpeechResumed()),
     )
-    async with by_server(*found, ear=FakeEar("Yeah.", "Yeah.", "Yeah, but the huts")) as made:
+    async with by_server(*found, ear=FakeEar("Yeah.", "Yeah.", "Yeah.", "Yeah, but the huts")) as made:
         await reply(made)
         hear(made, 1_700)
         assert decisions(made)[-1] == ("dismissed", "backchannel")

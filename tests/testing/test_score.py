@@ -333,9 +333,10 @@ def test_every_stored_call_has_a_score() -> None:
 
 
 def test_a_stored_backchannel_stops_the_reply_and_is_found_to() -> None:
-    record = record_of(CALLS / "backchannel")
+    record = record_of(CALLS / "backchannel_immediate")
     labels = [Label("t", "turn", 400, 1_314), Label("bc", "backchannel", 3_856, 4_246)]
     assert Score.of(record, labels).tau_voice_fine.backchannels == Rate(0, 1)
+    assert Score.of(record_of(CALLS / "backchannel"), labels).tau_voice_fine.backchannels == Rate(1, 1)
     let_on = Score.of(record_of(CALLS / "backchannel_let_on"), labels)
     assert let_on.tau_voice_fine.backchannels == Rate(1, 1)
     assert let_on.overlaps.behaviour == {"backchannel": {"resumes": 1}}

@@ -84,13 +84,13 @@ def test_a_decision_that_is_a_little_late_is_the_same_where_that_is_allowed() ->
         ("pauses_in_a_turn", {"silence_duration_ms": 400}, "agent_input_done at 3,720 ms", "3,840 ms"),
         ("pauses_in_a_turn_by_server", {"silence_duration_ms": 400}, "agent_input_done at 3,720 ms", "3,840 ms"),
         (
-            "interruption_selective",
+            "two_speakers",
             {"protect_ms": 2_000},
-            "agent_interruption confirmed speech at 8,600 ms",
+            "agent_interruption confirmed speech at 3,600 ms",
             "agent_interruption dismissed protected",
         ),
         (
-            "interruption",
+            "interruption_immediate",
             {"interruption": "off"},
             "server_audio_flush speech_started at 4,280 ms",
             "it does not happen",
@@ -112,7 +112,7 @@ def test_other_settings_change_the_call_at_a_decision(
     ("name", "changes"),
     [
         ("question", {"interruption": "off"}),
-        ("interruption_selective", {"min_words": 1}),
+        ("interruption_by_server", {"min_words": 1}),
         ("push_to_talk", {"silence_duration_ms": 200}),
     ],
 )

@@ -78,7 +78,7 @@ class LocalConnection:
         self._profile = profile
         self._session_id = runtime.new_id("session")
         self._settings = Settings()
-        self._ears = Ears(parts.make_vad()) if parts.make_vad is not None and parts.hears else None
+        self._ears = Ears(parts.make_vad(), self._is_alert) if parts.make_vad is not None and parts.hears else None
         self._ahead = TurnsAhead()
         self._next_turn: asyncio.TimerHandle | None = None
         self._audio_timer: asyncio.TimerHandle | None = None
@@ -279,6 +279,10 @@ class LocalConnection:
         if response is None:
             return False
         return not response.done or now_s < response.played_by_s
+
+    def _is_alert(self) -> bool:
+        """Whether a response plays whose interruptions are decided elsewhere."""
+        return not self._wants("interrupt_response") and self._is_unplayed(self._runtime.now())
 
     def _follow_next_turn(self) -> None:
         """Act on the next waiting turn once the previous response has played."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -92,10 +93,14 @@ def endpoint_config(detection: TurnDetection | None) -> EndpointConfig:
 
 
 class Ears:
-    """The audio of one session. Positions are ms since its first sample, across changes of settings."""
+    """The audio of one session. Positions are ms since its first sample, across changes of settings.
 
-    def __init__(self, vad: Vad) -> None:
+    While `is_alert` voices begin sooner, see `Endpoint.alert_while`.
+    """
+
+    def __init__(self, vad: Vad, is_alert: Callable[[], bool] = lambda: False) -> None:
         self._vad = vad
+        self._is_alert = is_alert
         self._endpoint: Endpoint | None = None
         self._endpointing = Endpointing(SILENCE_MS)
         self._pauses = 0
@@ -142,6 +147,7 @@ class Ears:
         else:
             self._endpointing.configure(config.silence_ms, config.expect)
             self._endpoint = Endpoint(self._vad, config, self._endpointing)
+            self._endpoint.alert_while(self._is_alert)
         self._endpoint_origin_ms = self.position_ms
         self._start_ms = None
 

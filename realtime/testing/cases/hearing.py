@@ -178,6 +178,9 @@ class LoudnessDetector:
         self._speaking = False
         self._loud_ms = self._quiet_ms = 0.0
 
+    def alert_while(self, is_alert: Callable[[], bool]) -> None:
+        """Do nothing: a level is never unsure."""
+
     def wait_for(self, silence_ms: int, expect: Expectation | None = None) -> None:
         """See `Detector`."""
         self._ends_ms = silence_ms

@@ -107,6 +107,8 @@ class Tape:
     """Tool calls without a result."""
     understood: dict[str, str] = field(default_factory=dict)
     """The words understood of a turn so far, by its item."""
+    overlap_ms: int | None = None
+    """When a voice over a reply was noticed, until it is dismissed."""
     asked_ms: int = 0
     unanswered: tuple[int, str] | None = None
     """The place in `done` and the text that have no response yet."""
@@ -139,8 +141,12 @@ class Tape:
                 if item.tool_call.state == "allowed" and item.tool_call.id in self.asking:
                     self.asking.remove(item.tool_call.id)
                     self._answer(ts_ms, item.tool_call.id, item.tool_call.name, "", confirmed=True)
+            case s.AgentInterruptionEvent(state=state, ts_ms=ts_ms):
+                self.overlap_ms = {"possible": ts_ms, "confirmed": self.overlap_ms, "dismissed": None}[state]
             case s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=from_ms, ts_ms=ts_ms):
-                self.hears.append({"item_id": item_id, "from_ms": from_ms, "noticed_ms": ts_ms})
+                noticed_ms = ts_ms if self.overlap_ms is None else self.overlap_ms
+                self.hears.append({"item_id": item_id, "from_ms": from_ms, "noticed_ms": noticed_ms})
+                self.overlap_ms = None
             case s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=to_ms, ts_ms=ts_ms):
                 self._turn(item_id).update(to_ms=to_ms, ended_ms=ts_ms)
                 self._go_on(ts_ms, is_due=self.answers_turns)

@@ -136,8 +136,8 @@ export interface Item {
  * `expect` is the kind of answer that the agent has asked for: the server's and the embedded model's detector wait
  * longer in dictated `digits` and `spelling`, and less after a short answer to a `yes_no` question.
  *
- * `interruption` says what a voice over a reply does: `immediate` (default) stops the reply at its onset, `selective`
- * once the voice shows that it takes the floor: backchannels, coughs and distant voices pass; `off` never stops it, as
+ * `interruption` says what a voice over a reply does: `selective` (default) stops the reply once the voice shows that
+ * it takes the floor: backchannels, coughs and distant voices pass; `immediate` stops it at the onset; `off` never, as
  * `interrupt_response` false. With `selective`: `min_speech_ms` is the length from which a voice whose words are
  * unknown takes the floor (default 500), `min_words` how many words it needs beyond backchannels (default 1),
  * `backchannels` further phrases that do not take it, and `protect_ms` the beginning of a reply that no voice
