@@ -9,6 +9,7 @@ from realtime.event import server as s
 from realtime.testing import CallRecord, Run, VirtualLoop, play
 from realtime.testing.cases.case import CASE_FILE, read_case
 from realtime.testing.cases.export import export_case
+from tests.volumes import sampled
 
 CALLS = Path(__file__).resolve().parents[2] / "fixtures" / "calls"
 OTHERWISE = {
@@ -34,6 +35,8 @@ OTHERWISE = {
 }
 """What does not come back, and why."""
 AGAIN = sorted({file.parent.name for file in CALLS.glob(f"*/{CASE_FILE}")} - set().union(*OTHERWISE.values()))
+SHARE = 0.4
+"""Of the calls, by day."""
 
 
 def played(folder: Path) -> CallRecord:
@@ -52,7 +55,7 @@ def ends(record: CallRecord) -> list[str]:
     return [one.status for one in done if one.output_tokens or one.metadata or not goes_on]
 
 
-@pytest.mark.parametrize("name", AGAIN)
+@pytest.mark.parametrize("name", sampled(AGAIN, SHARE))
 def test_an_exported_call_has_the_same_words_cut_at_the_same_places(name: str, tmp_path: Path) -> None:
     record = played(CALLS / name)
     again = played(export_case(record, tmp_path / name, config=dict(read_case(CALLS / name).config)))
