@@ -75,7 +75,8 @@ class Client(ClientPeer):
         self.late_bytes = 0
 
     def opened(self, path: str) -> None:
-        self.send(b'{"type":"client_session_create","config":{"audio_frames":"%b"}}' % self.frames.encode())
+        config = {"audio_frames": self.frames, "turn_detection": {"interruption": "immediate"}}
+        self.send(msgspec.json.encode({"type": "client_session_create", "config": config}))
 
     def received(self, opcode: int, payload: bytes) -> None:
         if opcode == BINARY or b'"agent_response_audio_delta"' in payload[:60]:

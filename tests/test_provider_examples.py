@@ -34,7 +34,14 @@ PROVIDERS = {
 }
 """By name: the variables of the provider's SDK for key and address, and the path that its addresses have."""
 WORDS = "where is my order forty two"
-HEARS: tuple[Step, ...] = (ExpectAudio(300), SpeechStart(20), ExpectAudio(2_500), SpeechEnd(2_000, WORDS))
+HEARS: tuple[Step, ...] = (
+    ExpectAudio(300),
+    SpeechStart(20),
+    ExpectAudio(2_500),
+    SpeechEnd(2_000, WORDS),
+    Expect(ResponseCreate),
+)
+"""The provider only finds the turns: the agent requests the responses."""
 IS_TOLD: tuple[Step, ...] = (Expect(AudioCommit), Transcribe(WORDS), Expect(ResponseCreate))
 """Gemini reports no speech: turns are heard by whoever dials it."""
 ANSWERS: tuple[Step, ...] = (

@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_HUM = re.compile(r"(?:m+h*)+(?:m+|n+)*|h+m+(?:h*m+)*|(?:u+h*|a+h*)(?:h+[ua]+h*)+|m+|hm+")
-"""Hummed assent in any spelling: mm, hmm, mhm, mmhmm, uhhuh, ahah."""
+_HUM = re.compile(r"(?:m+h*)+(?:m+|n+)*|h+m+(?:h*m+)*|(?:u+h*|a+h*)(?:h+[ua]+h*)+|m+|hm+|(?:m+a+){2}")
+"""Hummed assent in any spelling: mm, hmm, mhm, mmhmm, uhhuh, ahah; Whisper writes some "mm-hmm" as "Mama."."""
 _FILLER = re.compile(r"u+[hm]+|e+r+m*|a+h+|o+h+|eh+m*|ä+h*m*|euh+|h+u+h+|ha+|wow+")
 
 BACKCHANNELS: dict[str, str] = {

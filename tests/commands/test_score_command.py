@@ -27,7 +27,7 @@ def says(*words: str) -> Result:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The calls `stops` and `goes_on`, each with a backchannel over the reply."""
-    for name, source in (("stops", "backchannel"), ("goes_on", "backchannel_let_on")):
+    for name, source in (("stops", "backchannel_immediate"), ("goes_on", "backchannel_let_on")):
         (tmp_path / name).mkdir()
         shutil.copy(CALLS / source / "log.jsonl", tmp_path / name)
         (tmp_path / name / "labels.json").write_text(LABELS)

@@ -182,6 +182,8 @@ class Note:
     def played_ms(self, item_id: str) -> int:
         return 0
 
+    def keep_played_audio(self) -> None: ...
+
     def after_flush(self, settle: Callable[[], None]) -> None:
         settle()
 

@@ -35,7 +35,21 @@ def test_words_that_take_the_floor_confirm_at_once_also_behind_a_backchannel(lan
 
 @pytest.mark.parametrize(
     "spelling",
-    ["Mm-hmm.", "Mhm", "MMM", "Mm-mm.", "M-hm", "Uh-huh.", "Uh huh", "Aha.", "Ah.", "Huh?", "Hmm...", "Um, yeah"],
+    [
+        "Mm-hmm.",
+        "Mhm",
+        "MMM",
+        "Mm-mm.",
+        "M-hm",
+        "Uh-huh.",
+        "Uh huh",
+        "Aha.",
+        "Ah.",
+        "Huh?",
+        "Hmm...",
+        "Um, yeah",
+        "Mama.",
+    ],
 )
 def test_hums_are_hums_however_recognition_spells_them(spelling: str) -> None:
     assert judged(words=spelling, ended=True) == "dismiss backchannel"
