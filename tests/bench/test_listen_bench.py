@@ -171,7 +171,6 @@ async def test_stimuli_give_a_table_and_no_goal_is_surely_missed(tmp_path: Path)
 
 
 async def test_processes_change_no_number(tmp_path: Path) -> None:
-    alone, shared = [
-        await measure_listen(volume(4, 12), words=tmp_path / "words", workers=workers, arms=ARMS[-1:]) for workers in (1, 2)
-    ]
+    number, words = volume(4, 12), tmp_path / "words"
+    alone, shared = [await measure_listen(number, words=words, workers=workers, arms=ARMS[-1:]) for workers in (1, 2)]
     assert (alone.rows, alone.data) == (shared.rows, shared.data)
