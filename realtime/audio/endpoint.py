@@ -1,7 +1,8 @@
 """Find the start and end of speech and of turns.
 
 Speech begins and ends by hysteresis over voice activity, turns end after a silence. How long a silence ends a turn is
-one number, or the decision of a `Patience`.
+one number, or the decision of a `Patience`. Voices that are quieter than the turn's own (`audio/near.py`) delay its end
+by half a second at most.
 
 Positions are ms of audio pushed since the endpoint was made: start of voice without padding, end of voice without the
 silence behind it. Time is counted in audio, not by a clock: a client that stops sending stops the timer, too.
@@ -15,12 +16,17 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from realtime.audio.near import LEVEL_MS, NearVoice
 from realtime.audio.vad import FRAME_BYTES, FRAME_MS, RATE_HZ, Vad
 from realtime.event.config import Expectation
 
 SILENCE_MS = 500
 _RECENT_FRAMES = 1024 // FRAME_MS
 _HOP_MS = 10
+_OTHER_VOICE_MS = 450
+"""A silence of the near voice counts from this long after its end while a quieter voice sounds: it may be its own."""
+_GUARD_MS = 2_000
+"""A quieter voice that sounded at the end of a turn begins no other until it has been silent for this long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,13 @@ class Endpoint:
         self._run_sure = False
         self._start_ms = 0
         self._end_ms = 0
+        self._near = NearVoice()
+        # The newest frame of the near voice.
+        self._near_ms = 0
+        # When the voice that sounds was found.
+        self._onset_ms = 0
+        # How long the next voice has to be near, if quieter ones pause.
+        self._guard_ms = 0
 
     @property
     def in_turn(self) -> bool:
@@ -169,6 +182,7 @@ class Endpoint:
     def reset(self) -> None:
         """Drop the turn, the kept audio and the detector's state; positions continue."""
         self._vad.reset()
+        self._guard_ms = 0
         self._forget_turn()
 
     def finish(self) -> list[EndpointEvent]:
@@ -195,17 +209,20 @@ class Endpoint:
         config = self._config
         self._position_ms = now_ms = self._position_ms + FRAME_MS
         self._recent.append(frame)
+        self._near.hear(frame)
         if self._in_turn and config.keep_audio:
             self._utterance.append(frame)
         if self._voiced:
             if probability < config.stop_threshold:
-                self._voiced = False
-                self._end_ms = max(self._start_ms, now_ms - _silence_ms(self._recent))
-                if self._patience is not None:
-                    self._patience.begin_pause()
+                self._voice_ended(now_ms, events)
         elif probability < config.stop_threshold or (probability < config.threshold and not self._is_alert()):
             self._run = 0
             self._run_sure = False
+            self._guard_ms = max(0, self._guard_ms - FRAME_MS)
+        elif self._guard_ms and not self._near.is_near:
+            self._run = 0
+            self._run_sure = False
+            self._guard_ms = _GUARD_MS
         else:
             self._run += 1
             self._run_sure = self._run_sure or probability >= config.sure_threshold
@@ -216,18 +233,49 @@ class Endpoint:
         if not self._in_turn:
             return
         if self._voiced:
-            if now_ms - self._start_ms >= config.max_utterance_ms:
-                self._end_ms = now_ms
-                self._turn_ended(events)
-        elif not self._run:
+            if probability >= config.threshold:
+                self._near.learn()
+            if self._near.is_near:
+                self._near_ms = now_ms
+                self._resume(events)
+        if self._voiced and now_ms - self._start_ms >= config.max_utterance_ms:
+            self._end_ms = now_ms
+            self._turn_ended(events)
+        elif self._voiced or not self._run:
+            self._judge_silence(now_ms, events)
+
+    def _judge_silence(self, now_ms: int, events: list[EndpointEvent]) -> None:
+        silence_ms = now_ms - self._near_ms - _OTHER_VOICE_MS
+        if self._voiced:
+            self._end_ms = self._near_ms
+        else:
             # A voice of the last few ms is not detected yet.
-            silence_ms = now_ms - config.onset_lag_ms - self._end_ms
-            if silence_ms >= self._wait_ms():
-                self._turn_ended(events)
-            elif silence_ms >= config.speculative_ms and not self._paused:
-                self._paused = True
-                self._paused_pcm = b"".join(self._utterance)
-                events.append(SpeechPaused(self._end_ms, self._paused_pcm))
+            silence_ms = max(silence_ms, now_ms - self._config.onset_lag_ms - self._end_ms)
+        if silence_ms >= self._wait_ms():
+            self._guard_ms = _GUARD_MS if self._voiced or self._near.is_busy else 0
+            self._turn_ended(events)
+        elif silence_ms >= self._config.speculative_ms and not self._paused:
+            if self._voiced:
+                if now_ms - self._onset_ms < LEVEL_MS:
+                    return
+                if self._patience is not None:
+                    self._patience.begin_pause()
+            self._paused = True
+            self._paused_pcm = b"".join(self._utterance)
+            events.append(SpeechPaused(self._end_ms, self._paused_pcm))
+
+    def _voice_ended(self, now_ms: int, events: list[EndpointEvent]) -> None:
+        self._voiced = False
+        self._end_ms = max(self._start_ms, now_ms - _silence_ms(self._recent))
+        # A quieter voice that ends with a silence may be the last words of the turn: they belong to it.
+        self._resume(events)
+        if self._patience is not None:
+            self._patience.begin_pause()
+
+    def _resume(self, events: list[EndpointEvent]) -> None:
+        if self._paused:
+            events.append(SpeechResumed())
+            self._paused = False
 
     def _wait_ms(self) -> int:
         if self._patience is None:
@@ -236,17 +284,19 @@ class Endpoint:
 
     def _voice_began(self, now_ms: int, events: list[EndpointEvent]) -> None:
         if self._in_turn:
-            if self._paused:
-                events.append(SpeechResumed())
+            self._resume(events)
         else:
             self._in_turn = True
+            self._near.forget()
+            self._near_ms = now_ms
+            self._guard_ms = 0
             # Never before the end of the previous turn, nor before the beginning.
             self._start_ms = max(self._end_ms, now_ms - self._run * FRAME_MS - self._config.onset_lag_ms)
             if self._config.keep_audio:
                 self._utterance = list(self._recent)[-(self._run + self._pre_roll_frames) :]
             events.append(SpeechStarted(self._start_ms))
         self._voiced = True
-        self._paused = False
+        self._onset_ms = now_ms
         self._run = 0
         self._run_sure = False
 

@@ -41,7 +41,7 @@ class ScriptedVad:
 def sound(probabilities: list[float]) -> bytes:
     """Noise, loud where the script says voice; no two frames are alike."""
     rng = np.random.default_rng(1)
-    levels = [3000 if probability >= 0.5 else 10 for probability in probabilities]
+    levels = [3000 if probability >= 0.4 else 10 for probability in probabilities]
     return b"".join((rng.standard_normal(FRAME_BYTES // 2) * level).astype("<i2").tobytes() for level in levels)
 
 

@@ -1,0 +1,73 @@
+"""Tell the near voice of a turn from quieter ones behind it, by level."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+
+import numpy as np
+
+from realtime.audio.vad import FRAME_MS
+
+MARGIN_DB = 8.5
+"""A near voice is at most this much quieter than usual in its turn: the ends of long sentences are."""
+BUSY_MARGIN_DB = 6.0
+"""The same where other sounds fill the gaps between the words, which hide the quiet words anyway."""
+BUSY_DB = 21.0
+"""There, the gaps are less than this below the voice."""
+LEVEL_MS = 256
+"""A level is that of the newest audio of this length: a syllable is too short to compare voices by."""
+_FRAMES = LEVEL_MS // FRAME_MS
+_USUAL = 0.9
+"""The share of levels below that of the voice."""
+_GAPS = 0.05
+"""The share of frames that are gaps between words."""
+
+
+class NearVoice:
+    """The level of one stream, and that of the voice of its current turn."""
+
+    __slots__ = ("_frames_db", "_level_db", "_levels_db", "_powers")
+
+    def __init__(self) -> None:
+        self._powers: deque[float] = deque([0.0] * _FRAMES, _FRAMES)
+        self._level_db = 0.0
+        # Of the turn, rising.
+        self._levels_db: list[float] = []
+        self._frames_db: list[float] = []
+
+    def forget(self) -> None:
+        """Forget the voice: another turn begins."""
+        self._levels_db.clear()
+        self._frames_db.clear()
+
+    def hear(self, frame: bytes) -> None:
+        """Take the next frame of pcm16. Costs 5 us."""
+        samples = np.frombuffer(frame, "<i2").astype(np.float32)
+        self._powers.append(float(samples @ samples) / len(samples))
+        self._level_db = _db(sum(self._powers) / _FRAMES)
+
+    def learn(self) -> None:
+        """Count the newest frame as voice of the turn."""
+        insort(self._levels_db, self._level_db)
+        insort(self._frames_db, _db(self._powers[-1]))
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the newest frames are as loud as the voice; True while that is unknown."""
+        margin_db = BUSY_MARGIN_DB if self.is_busy else MARGIN_DB
+        return not self._levels_db or self._level_db >= self._usual_db - margin_db
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether other sounds fill the gaps between the words."""
+        gaps = self._frames_db
+        return bool(gaps) and self._usual_db - gaps[int(len(gaps) * _GAPS)] < BUSY_DB
+
+    @property
+    def _usual_db(self) -> float:
+        return self._levels_db[int(len(self._levels_db) * _USUAL)]
+
+
+def _db(power: float) -> float:
+    return 10 * float(np.log10(power + 1))
