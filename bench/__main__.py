@@ -1,8 +1,8 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`; default: all of them but `resume`, which takes half
-an hour, and the two that measure decisions: `listen` and `endpointing`.
+`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`, `near-voice`; default: all of them but `resume`, which
+takes half an hour, and the three that measure decisions: `listen`, `endpointing` and `near-voice`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-ONLY_BY_NAME = {"endpointing", "listen", "resume"}
+ONLY_BY_NAME = {"endpointing", "listen", "near-voice", "resume"}
 
 
 def main() -> None:
     """Run the requested measurements; exit code 1 where a limit was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the server costs.")
-    parser.add_argument("what", nargs="*", metavar="WHAT", help="default: all but resume, listen and endpointing")
+    parser.add_argument(
+        "what", nargs="*", metavar="WHAT", help="default: all but resume, listen, endpointing and near-voice"
+    )
     parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk, stores)")
     parser.add_argument("--seconds", type=float, default=8.0, help="length of a window (talk, stores)")
     parser.add_argument("--sessions", type=int, nargs="+", default=[100, 200], help="talking sessions (talk)")
@@ -110,6 +112,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_endpointing((DEFAULT_MS,)) if quick else measure_endpointing()
 
+    def near_voice() -> Awaitable[Section]:
+        from bench.near_voice import LEVELS_DB, measure_near_voice
+
+        return measure_near_voice(LEVELS_DB[1:2]) if quick else measure_near_voice()
+
     def fold() -> Awaitable[Section]:
         from bench.fold import measure_fold
 
@@ -156,6 +163,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "codecs": codecs,
         "local": local,
         "endpointing": endpointing,
+        "near-voice": near_voice,
         "fold": fold,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,

@@ -9,12 +9,12 @@ import numpy as np
 
 from realtime.audio.vad import FRAME_MS
 
-MARGIN_DB = 8.5
+MARGIN_DB = 11.5
 """A near voice is at most this much quieter than usual in its turn: the ends of long sentences are."""
-BUSY_MARGIN_DB = 6.0
-"""The same where other sounds fill the gaps between the words, which hide the quiet words anyway."""
-BUSY_DB = 21.0
-"""There, the gaps are less than this below the voice."""
+OVER_GAPS_DB = 8.0
+"""And this much louder than the gaps between its words: where others talk, they fill them."""
+ALWAYS_NEAR_DB = 5.0
+"""A voice that is quieter by less than this is near in any case."""
 LEVEL_MS = 256
 """A level is that of the newest audio of this length: a syllable is too short to compare voices by."""
 _FRAMES = LEVEL_MS // FRAME_MS
@@ -22,6 +22,8 @@ _USUAL = 0.9
 """The share of levels below that of the voice."""
 _GAPS = 0.05
 """The share of frames that are gaps between words."""
+_BUSY_DB = 21.0
+"""Gaps less than this below the voice are filled by other sounds."""
 
 
 class NearVoice:
@@ -54,19 +56,25 @@ class NearVoice:
 
     @property
     def is_near(self) -> bool:
-        """Whether the newest frames are as loud as the voice; True while that is unknown."""
-        margin_db = BUSY_MARGIN_DB if self.is_busy else MARGIN_DB
-        return not self._levels_db or self._level_db >= self._usual_db - margin_db
+        """Whether the newest audio is as loud as the voice; True while that is unknown."""
+        if not self._levels_db:
+            return True
+        usual_db = self._usual_db
+        least_db = max(usual_db - MARGIN_DB, self._gaps_db + OVER_GAPS_DB)
+        return self._level_db >= min(least_db, usual_db - ALWAYS_NEAR_DB)
 
     @property
     def is_busy(self) -> bool:
         """Whether other sounds fill the gaps between the words."""
-        gaps = self._frames_db
-        return bool(gaps) and self._usual_db - gaps[int(len(gaps) * _GAPS)] < BUSY_DB
+        return bool(self._levels_db) and self._usual_db - self._gaps_db < _BUSY_DB
 
     @property
     def _usual_db(self) -> float:
         return self._levels_db[int(len(self._levels_db) * _USUAL)]
+
+    @property
+    def _gaps_db(self) -> float:
+        return self._frames_db[int(len(self._frames_db) * _GAPS)]
 
 
 def _db(power: float) -> float:

@@ -10,7 +10,7 @@ from realtime.audio.near import MARGIN_DB, NearVoice
 from realtime.audio.vad import FRAME_MS
 from tests.audio.test_endpoint import QUIET, VOICE, ScriptedVad, kinds
 
-NEAR_DB, FAR_DB, ROOM_DB = 65.0, 53.0, 15.0
+NEAR_DB, FAR_DB, ROOM_DB = 65.0, 52.0, 15.0
 SAMPLES = FRAME_MS * 16
 Part = tuple[int, float, float]
 """Frames, their probability of voice, their level."""
