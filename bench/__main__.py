@@ -1,8 +1,8 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`, `near-voice`; default: all of them but `resume`, which
-takes half an hour, and the three that measure decisions: `listen`, `endpointing` and `near-voice`.
+`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`, `near-voice`; default: all of them but `resume`,
+which takes half an hour, and the three that measure decisions: `listen`, `endpointing` and `near-voice`.
 """
 
 from __future__ import annotations

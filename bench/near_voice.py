@@ -1,4 +1,7 @@
-"""The near voice is over and others go on: when the turn ends, by what goes on and how loud it is. Offline, in the audio's time."""
+"""When a turn ends while other voices go on behind its speaker.
+
+Offline and in the audio's own time, so the numbers are the same on each run. Needs the extra `local`.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +50,8 @@ async def measure_near_voice(levels_db: Sequence[int] = LEVELS_DB) -> Section:
         "near-voice",
         "The near voice ends the turn",
         f"{len(turns)} labelled turns of {len({turn.speaker for turn in turns})} speakers over voices that sound from "
-        f"their first to {GOES_ON_MS // 1000} s after their last moment, and before a second speaker who begins up to 0.4 s "
-        f"later and talks for up to 2.5 s; plain timer of {DEFAULT_MS} ms. Delay: against the same turn alone.",
+        f"their first to {GOES_ON_MS // 1000} s after their last moment, and before a second speaker who begins up to "
+        f"0.4 s later and talks for up to 2.5 s; plain timer of {DEFAULT_MS} ms. Delay: against the same turn alone.",
         ("behind", "level", "ended within 2 s", "delay median", "p90", "at most 700 ms", "other turns"),
         page=ROOT / "docs" / "listening.md",
     )
