@@ -48,7 +48,7 @@ async def measure_near_voice(levels_db: Sequence[int] = LEVELS_DB) -> Section:
     turns = [turn for turn in turns_of_fixtures() if turn.end_ms <= LONGEST_MS]
     section = Section(
         "near-voice",
-        "The near voice ends the turn",
+        "Measured: when a turn ends over other voices",
         f"{len(turns)} labelled turns of {len({turn.speaker for turn in turns})} speakers over voices that sound from "
         f"their first to {GOES_ON_MS // 1000} s after their last moment, and before a second speaker who begins up to "
         f"0.4 s later and talks for up to 2.5 s; plain timer of {DEFAULT_MS} ms. Delay: against the same turn alone.",

@@ -2,7 +2,7 @@
 
 Speech begins and ends by hysteresis over voice activity, turns end after a silence. How long a silence ends a turn is
 one number, or the decision of a `Patience`. Voices that are quieter than the turn's own (`audio/near.py`) delay its end
-by half a second at most.
+by half a second at most, and begin no turn.
 
 Positions are ms of audio pushed since the endpoint was made: start of voice without padding, end of voice without the
 silence behind it. Time is counted in audio, not by a clock: a client that stops sending stops the timer, too.
@@ -24,9 +24,11 @@ SILENCE_MS = 500
 _RECENT_FRAMES = 1024 // FRAME_MS
 _HOP_MS = 10
 _OTHER_VOICE_MS = 450
-"""A silence of the near voice counts from this long after its end while a quieter voice sounds: it may be its own."""
+"""While a quieter voice sounds, silence counts from this long after the near one: it may be the same speaker's."""
 _GUARD_MS = 2_000
 """A quieter voice that sounded at the end of a turn begins no other until it has been silent for this long."""
+_LATE_FRAMES = 3
+"""A near voice is found this much later over a quieter one at most: its level is that of `LEVEL_MS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +150,9 @@ class Endpoint:
         self._near = NearVoice()
         # The newest frame of the near voice.
         self._near_ms = 0
-        # When the voice that sounds was found.
+        # When the detector found the voice that sounds.
         self._onset_ms = 0
-        # How long the next voice has to be near, if quieter ones pause.
+        # For how much more silence only a near voice begins a turn.
         self._guard_ms = 0
 
     @property
@@ -219,14 +221,13 @@ class Endpoint:
             self._run = 0
             self._run_sure = False
             self._guard_ms = max(0, self._guard_ms - FRAME_MS)
-        elif self._guard_ms and not self._near.is_near:
-            self._run = 0
-            self._run_sure = False
-            self._guard_ms = _GUARD_MS
         else:
             self._run += 1
             self._run_sure = self._run_sure or probability >= config.sure_threshold
-            if self._run >= self._min_run and (
+            if self._guard_ms and not self._near.is_near:
+                self._run = min(self._run, _LATE_FRAMES)
+                self._guard_ms = _GUARD_MS
+            elif self._run >= self._min_run and (
                 self._run_sure or self._run >= (self._alert_run if self._is_alert() else self._unsure_run)
             ):
                 self._voice_began(now_ms, events)

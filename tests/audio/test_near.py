@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.endpointing import turns_of_fixtures
 from realtime.audio.endpoint import Endpoint, EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from realtime.audio.near import MARGIN_DB, NearVoice
-from realtime.audio.vad import FRAME_MS
+from realtime.audio.vad import FRAME_BYTES, FRAME_MS, shared_silero
 from tests.audio.test_endpoint import QUIET, VOICE, ScriptedVad, kinds
 
 NEAR_DB, FAR_DB, ROOM_DB = 65.0, 52.0, 15.0
@@ -132,3 +133,23 @@ def test_a_busy_background_narrows_the_margin() -> None:
 
     assert is_near(ROOM_DB)
     assert not is_near(FAR_DB)
+
+
+def test_clean_labelled_turns_begin_and_end_as_without_a_margin(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = turns_of_fixtures()
+    probabilities = []
+    for turn in turns:
+        vad = shared_silero().stream()
+        frames = [turn.pcm[at : at + FRAME_BYTES] for at in range(0, len(turn.pcm) - FRAME_BYTES + 1, FRAME_BYTES)]
+        probabilities.append([vad.probability(frame) for frame in frames])
+
+    def starts_and_ends() -> list[list[EndpointEvent]]:
+        return [
+            [one for one in Endpoint(ScriptedVad(known)).push(turn.pcm) if isinstance(one, SpeechStarted | TurnEnded)]
+            for turn, known in zip(turns, probabilities, strict=True)
+        ]
+
+    with_margin = starts_and_ends()
+    monkeypatch.setattr(NearVoice, "is_near", True)
+    assert with_margin == starts_and_ends()
+    assert len(turns) >= 70
