@@ -24,11 +24,11 @@ SILENCE_MS = 500
 _RECENT_FRAMES = 1024 // FRAME_MS
 _HOP_MS = 10
 _OTHER_VOICE_MS = 450
-"""While a quieter voice sounds, silence counts from this long after the near one: it may be the same speaker's."""
+"""Silence over a quieter voice counts from this later: the voice may be the same speaker's."""
 _GUARD_MS = 2_000
-"""A quieter voice that sounded at the end of a turn begins no other until it has been silent for this long."""
+"""Silence that ends the guard: until then, quieter voices begin no turn after one that ended over them."""
 _LATE_FRAMES = 3
-"""A near voice is found this much later over a quieter one at most: its level is that of `LEVEL_MS`."""
+"""The latest that a near voice is found over a quieter one: its level is that of `LEVEL_MS`."""
 
 
 @dataclass(frozen=True, slots=True)
