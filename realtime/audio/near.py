@@ -1,4 +1,4 @@
-"""Tell the near voice of a turn from quieter ones behind it, by level."""
+"""Distinguish the near voice of a turn from quieter ones by level."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from realtime.audio.vad import FRAME_MS
 
 MARGIN_DB = 11.5
-"""A near voice is at most this much quieter than usual in its turn: the ends of long sentences are."""
+"""How far a near voice falls below its usual level: the ends of long sentences do."""
 OVER_GAPS_DB = 8.0
 """And this much louder than the gaps between its words: where others talk, they fill them."""
 ALWAYS_NEAR_DB = 5.0
-"""A voice that is quieter by less than this is near in any case."""
+"""A voice less than this below the usual is always near."""
 LEVEL_MS = 256
 """A level is that of the newest audio of this length: a syllable is too short to compare voices by."""
 _FRAMES = LEVEL_MS // FRAME_MS
@@ -27,7 +27,7 @@ _BUSY_DB = 21.0
 
 
 class NearVoice:
-    """The level of one stream, and that of the voice of its current turn."""
+    """The level of a stream and of its current turn's voice."""
 
     __slots__ = ("_frames_db", "_level_db", "_levels_db", "_powers")
 
