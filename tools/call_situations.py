@@ -23,6 +23,7 @@ from realtime.testing.client.steps import (
     WaitFor,
     WaitUntilHeard,
 )
+from realtime.testing.score.labels import LabelClass
 from tests.calls.distant import Line
 
 SHARED = "../../audio/"
@@ -74,6 +75,8 @@ class Situation:
 
     case: Case
     line: Line | None = None
+    labels: tuple[LabelClass, ...] | None = None
+    """What each spoken sound is, in order; None writes no `labels.json`."""
 
 
 def situation(
@@ -89,6 +92,7 @@ def situation(
     client: Client = "realtime.v1",
     positions: bool = False,
     calls: tuple[ToolUse, ...] = (),
+    labels: tuple[LabelClass, ...] | None = None,
     **expected: Any,
 ) -> Situation:
     """A situation. Without `hears` the model understands what was spoken, in order."""
@@ -109,7 +113,7 @@ def situation(
         seed=7,
         expect=Expected(**expected, tools=calls, log=True),
     )
-    return Situation(case, line)
+    return Situation(case, line, labels)
 
 
 def situations() -> list[Situation]:
@@ -214,7 +218,15 @@ def speech() -> list[Situation]:
             turns=1,
             barge_ins=0,
         ),
-        situation("silence", "Nobody says anything: nothing is answered.", [Silence(4_000), Leave()], [NOON], turns=0),
+        situation(
+            "silence",
+            "Nobody says anything: nothing is answered.",
+            [Silence(4_000), Leave()],
+            [NOON],
+            labels=(),
+            score={"dead air": 0.0},
+            turns=0,
+        ),
         situation(
             "noise",
             "A noisy room, clicks and breaths: no turn.",
@@ -344,6 +356,8 @@ def speech() -> list[Situation]:
             [TIME, HEARD, ANNA, BargeIn(STOP, after_ms=700), HEARD],
             [NOON, LONG, SHORT],
             client="agentscope1",
+            labels=("turn", "turn", "interruption"),
+            score={"R_R": 1.0, "R_Y": 1.0, "L_Y": 560.0, "EVA": 0.908},
             turns=3,
         ),
     ]
@@ -545,6 +559,8 @@ def networks() -> list[Situation]:
             "Five frames of a hundred never arrive, others are up to 80 ms late.",
             [Network(loss=0.05, jitter_ms=80, delay_ms=40), TIME, HEARD, ANNA, BargeIn(STOP, after_ms=900), HEARD],
             [NOON, LONG, SHORT],
+            labels=("turn", "turn", "interruption"),
+            score={"R_R": 1.0, "R_Y": 1.0, "L_Y": 890.0, "EVA": 0.853},
             turns=3,
             barge_ins=1,
         ),

@@ -16,17 +16,25 @@ import shutil
 from concurrent.futures import ProcessPoolExecutor
 
 import msgspec
+import numpy as np
 from call_situations import Situation, situations
+from call_situations_bad_input import TELEPHONE, TELEPHONE_HZ, bad_input_situations
 from call_situations_talk_over import talk_over_situations
 from call_situations_turn import turn_situations
 
 from realtime.testing.cases.case import LOG_FILE, write_case
 from realtime.testing.check.run import Run, check_expectations
+from realtime.testing.client.sound import load
+from realtime.testing.client.steps import INPUT_HZ, BargeIn, Speak
+from realtime.testing.record import CallRecord
+from realtime.testing.score.labels import LABELS_FILE, Label
 from tests.calls.distant import LINE_FILE
 from tests.calls.mutants import NOTICED_FILE, ROWS_FILE, Rows, mutants, noticer_of, play_noting
 from tests.calls.situations import FOLDER, SOUND_FILE, names, sound_of
 
 AUDIO = FOLDER / "audio"
+AUDIBLE = 0.02
+"""The share of a sound's peak above which it is labelled as sounding."""
 
 
 def write(situation: Situation) -> None:
@@ -40,6 +48,20 @@ def write(situation: Situation) -> None:
         line.unlink(missing_ok=True)
 
 
+def labels_of(situation: Situation, record: CallRecord) -> list[Label]:
+    """What the user's sounds are, each without the silence at its ends."""
+    steps = [step.speech if isinstance(step, BargeIn) else step for step in situation.case.users[0].steps]
+    spoken = [step for step in steps if isinstance(step, Speak)]
+    labels = []
+    for number, (kind, step, place) in enumerate(zip(situation.labels or (), spoken, record.spoken, strict=True), 1):
+        pcm = load(step, FOLDER / situation.case.name, seed=situation.case.seed)
+        levels = np.abs(np.frombuffer(pcm, "<i2").astype(np.int32))
+        loud = np.flatnonzero(levels > levels.max() * AUDIBLE)
+        on_ms, off_ms = (round(place.from_ms + int(loud[at]) * 1000 / INPUT_HZ) for at in (0, -1))
+        labels.append(Label(f"{kind}-{number}", kind, on_ms, off_ms, step.text or None, far=kind == "side"))
+    return labels
+
+
 def accept(situation: Situation) -> tuple[int, Rows, str]:
     """Play it, and keep its log and the sums of its sound: its length in ms, its rows of the turn table, its timeline.
 
@@ -47,6 +69,11 @@ def accept(situation: Situation) -> tuple[int, Rows, str]:
     """
     folder = FOLDER / situation.case.name
     rows, record = play_noting(folder)
+    if situation.labels is not None:
+        made = msgspec.json.format(msgspec.json.encode(labels_of(situation, record)), indent=1)
+        (folder / LABELS_FILE).write_bytes(made + b"\n")
+    else:
+        (folder / LABELS_FILE).unlink(missing_ok=True)
     played = Run(record)
     check_expectations(played, msgspec.structs.replace(situation.case.expect, log=False))
     (folder / LOG_FILE).write_bytes(played.record.log_bytes())
@@ -67,11 +94,10 @@ def find_noticers() -> None:
 
 def speak() -> None:
     """The clips that fixtures/audio does not have."""
-    import numpy as np
     from call_situations import CLIPS
     from make_fixtures import LEAD_MS, RATE_HZ, TAIL_MS, Voices, silence
 
-    from realtime.audio.files import write_flac
+    from realtime.audio.files import read_pcm16, write_flac
     from realtime.audio.pcm import from_float32
 
     AUDIO.mkdir(parents=True, exist_ok=True)
@@ -81,6 +107,7 @@ def speak() -> None:
         for voice, text, behind_ms in parts:
             sound += [voices.speak(voice, text), silence(behind_ms, rng)]
         write_flac(AUDIO / name, from_float32(np.concatenate([*sound, silence(TAIL_MS, rng)])), RATE_HZ)
+    (AUDIO / TELEPHONE).write_bytes(read_pcm16(FOLDER.parent / "audio" / "what_time.wav", TELEPHONE_HZ))
 
 
 def main() -> None:
@@ -92,7 +119,10 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.sound:
         speak()
-    made = {one.case.name: one for one in (*situations(), *turn_situations(), *talk_over_situations())}
+    made = {
+        one.case.name: one
+        for one in (*situations(), *turn_situations(), *talk_over_situations(), *bad_input_situations())
+    }
     for name in set(names()) - set(made):
         shutil.rmtree(FOLDER / name)
     for situation in made.values():

@@ -82,3 +82,18 @@ class TestTools:
         uses = tuple(ToolUse("pay", {"n": amount}) for amount in amounts)
         with pytest.raises(CheckFailed, match=finding):
             check_expectations(self.pays_two_then_one(), Expected(tools=uses))
+
+
+CALLS = AUDIO.parent / "calls"
+
+
+def test_a_score_is_expected_figure_by_figure() -> None:
+    call = run(voice_call(CALLS / "clipped"))
+    check_expectations(call, Expected(score={"R_R": 1.0, "EVA": 0.87}))
+    with pytest.raises(CheckFailed, match=r"The score is \{'EVA': 0.87\}, not \{'EVA': 0.9\}"):
+        check_expectations(call, Expected(score={"EVA": 0.9}))
+
+
+def test_a_figure_that_cannot_be_measured_is_not_met() -> None:
+    with pytest.raises(CheckFailed, match=r"The score is \{'S_BC': None\}, not \{'S_BC': 1.0\}"):
+        check_expectations(run(voice_call(CALLS / "clipped")), Expected(score={"S_BC": 1.0}))

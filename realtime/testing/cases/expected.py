@@ -28,5 +28,7 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     wer_below: float | None = None
     response_p95_below_ms: float | None = None
     no_dead_air_ms: float | None = None
+    score: dict[str, float] = {}
+    """Figures of the scoreboard by name, as `Score.figures` has them: rates and EVA to 0.001, L_Y to 1 ms."""
     log: bool = False
     """Whether the log has to equal `log.jsonl`."""

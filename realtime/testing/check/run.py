@@ -438,6 +438,11 @@ def check_expectations(run: Run, expected: Expected) -> None:
         run.response_latency.p95_below(ms=expected.response_p95_below_ms)
     if expected.no_dead_air_ms is not None:
         run.no_dead_air(longer_than_ms=expected.no_dead_air_ms)
+    if expected.score:
+        figures = run.score().figures
+        found = {name: figures.get(name) for name in expected.score}
+        if found != expected.score:
+            run.fail(f"The score is {found}, not {expected.score}.")
     if expected.log:
         run.matches_log(LOG_FILE if run.record.folder is None else run.record.folder / LOG_FILE)
 

@@ -103,6 +103,24 @@ class Score:
         """False ends of turns, and what true ends take."""
         return turn_ends(self.scenes)
 
+    @cached_property
+    def figures(self) -> dict[str, float]:
+        """The main figures, ticks of 10 ms; those that could not be measured are missing."""
+        fine = self.tau_voice_fine
+        found = {
+            "R_R": fine.response_rate.value,
+            "R_Y": fine.yield_rate.value,
+            "L_Y": fine.yield_latency.median_ms,
+            "I_A": fine.agent_interruptions,
+            "S_BC": fine.backchannels.value,
+            "S_VT": fine.tics.value,
+            "S_ND": fine.side.value,
+            "noises": fine.noise.value,
+            "EVA": self.eva.score,
+            "dead air": float(len(self.overlaps.dead_air.values_ms or ())),
+        }
+        return {name: round(value, 3) for name, value in found.items() if value is not None}
+
     def __str__(self) -> str:
         return board(self)
 
