@@ -23,7 +23,7 @@ from realtime.testing.client.steps import BargeIn, Silence, Speak, WaitFor
 
 TELEPHONE = "what_time_8khz.pcm"
 TELEPHONE_HZ = 8_000
-MINUTE = Say("There is a lot to tell about the mountains. " * 23, ms=60_000)
+MINUTE = Say(" ".join(["There is a lot to tell about the mountains."] * 23), ms=60_000)
 MM_HMS = 15
 """One every 3.8 s of the minute."""
 
