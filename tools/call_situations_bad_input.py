@@ -20,12 +20,14 @@ from call_situations import (
 
 from realtime.testing.cases.stand_in import Say
 from realtime.testing.client.steps import BargeIn, Silence, Speak, WaitFor
+from realtime.testing.score.labels import LabelClass
 
 TELEPHONE = "what_time_8khz.pcm"
 TELEPHONE_HZ = 8_000
 MINUTE = Say(" ".join(["There is a lot to tell about the mountains."] * 23), ms=60_000)
 MM_HMS = 15
 """One every 3.8 s of the minute."""
+BACKCHANNEL: LabelClass = "backchannel"
 
 
 def bad_input_situations() -> list[Situation]:
@@ -81,7 +83,7 @@ def bad_input_situations() -> list[Situation]:
             "The user says nothing but mm-hm during an answer of a minute, which is heard to its end.",
             [TIME, sounds, *[step for _ in range(MM_HMS) for step in (Silence(2_500), MM_HM)], HEARD],
             [MINUTE, SHORT],
-            labels=("turn", *["backchannel"] * MM_HMS),
+            labels=("turn", *[BACKCHANNEL] * MM_HMS),
             score={"S_BC": 1.0, "EVA": 1.0, "dead air": 0.0},
             turns=1,
             barge_ins=0,
