@@ -78,7 +78,7 @@ CHECK_WORDS = (
     *(f"--ignore-glob={path}" for path in NOT_IN_CHECK),
 )
 # More workers than cores: many of these tests wait for a process or for time to pass. Each collects all tests.
-TEST_WORDS = ("-n", str(min(8, CORES * 3 // 2)), "--dist", "worksteal", f"--ignore={WEB_TESTS}")
+TEST_WORDS = ("-n", str(min(8, CORES * 2)), "--dist", "worksteal", f"--ignore={WEB_TESTS}")
 # How much the other tests give way to the browsers, which play sound in real time.
 NICENESS = 10
 MAC_CHROMES = ("Chromium.app/Contents/MacOS/Chromium", "Google Chrome.app/Contents/MacOS/Google Chrome")

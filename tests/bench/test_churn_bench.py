@@ -1,5 +1,7 @@
 """The churn of `bench`, with fewer calls: nothing is left behind, memory included."""
 
+import pytest
+
 from bench.churn import POINTS, churn
 
 CALLS, MARK = 240, 160
@@ -7,6 +9,7 @@ MOST_GROWN_MB = 6.0
 """Of an allocator that has not settled yet; a leak of a call's log and agent alone would be 40 MB."""
 
 
+@pytest.mark.rotates
 async def test_dropped_calls_leave_no_task_thread_or_socket_and_no_memory() -> None:
     found = await churn(CALLS, MARK)
     assert set(found.points) == set(POINTS)

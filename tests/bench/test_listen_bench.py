@@ -125,6 +125,7 @@ def test_wrong_decisions_are_counted_with_their_words() -> None:
     ]
 
 
+@pytest.mark.rotates
 def test_a_call_is_the_same_with_kept_words(tmp_path: Path) -> None:
     engine = remembering_engine(tmp_path / "words")
     call = [one for one in drawn(12) if one.stimulus.kind in ("interruption", "backchannel")][:2]
@@ -134,6 +135,7 @@ def test_a_call_is_the_same_with_kept_words(tmp_path: Path) -> None:
     assert len(fresh.outcomes) == 2
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("provider", get_args(ProviderName))
 def test_a_provider_is_heard_through_its_own_protocol(provider: ProviderName, tmp_path: Path) -> None:
     engine = remembering_engine(tmp_path / "words")
@@ -146,6 +148,7 @@ def test_a_provider_is_heard_through_its_own_protocol(provider: ProviderName, tm
     assert states["interruption"] == "confirmed"
 
 
+@pytest.mark.rotates
 def test_gemini_stops_by_itself_with_its_own_detector(tmp_path: Path) -> None:
     engine = remembering_engine(tmp_path / "words")
     call = [one for one in drawn(12) if one.stimulus.kind == "interruption"][:1]
@@ -154,6 +157,7 @@ def test_gemini_stops_by_itself_with_its_own_detector(tmp_path: Path) -> None:
     assert Score((heard.scene,)).tau_voice_fine.yield_rate.value == 1.0
 
 
+@pytest.mark.rotates
 async def test_stimuli_give_a_table_and_no_goal_is_surely_missed(tmp_path: Path) -> None:
     """Twelve stimuli in two arms by day, a hundred in all arms each night."""
     arms = ARMS if NIGHTLY else (ARMS[0], ARMS[-1])
@@ -170,6 +174,7 @@ async def test_stimuli_give_a_table_and_no_goal_is_surely_missed(tmp_path: Path)
     assert {name: section.data[name]["surely_missed"] for name in judged} == {name: [] for name in judged}
 
 
+@pytest.mark.rotates
 async def test_processes_change_no_number(tmp_path: Path) -> None:
     number, words = volume(4, 12), tmp_path / "words"
     alone, shared = [await measure_listen(number, words=words, workers=workers, arms=ARMS[-1:]) for workers in (1, 2)]

@@ -286,7 +286,7 @@ async def test_an_empty_answer_is_silence(endpoint: ChatEndpoint) -> None:
 
 
 async def test_a_server_that_does_not_hang_up_takes_nothing_from_the_answer(endpoint: ChatEndpoint) -> None:
-    assert text_of(await answer(endpoint, *words("Hi."), Hold(), timeout_s=0.05)) == "Hi."
+    assert text_of(await answer(endpoint, *words("Hi."), Hold(), timeout_s=0.5)) == "Hi."
 
 
 # -- failures ----------------------------------------------------------------------------------------------------------
