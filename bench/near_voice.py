@@ -13,7 +13,8 @@ from functools import cache
 import numpy as np
 
 from bench import stimuli
-from bench.endpointing import CHUNK_BYTES, DEFAULT_MS, EDGE_MS, Turn, turns_of_fixtures
+from bench.endpointing import CHUNK_BYTES, DEFAULT_MS, EDGE_MS
+from bench.labelled_turns import Turn, turns_of_fixtures
 from bench.process import ROOT
 from bench.report import Check, Section, median, share
 from bench.stimuli import RATE_HZ, Sound

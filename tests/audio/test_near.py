@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.endpointing import turns_of_fixtures
+from bench.labelled_turns import turns_of_fixtures
 from realtime.audio.endpoint import Endpoint, EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from realtime.audio.near import MARGIN_DB, NearVoice
 from realtime.audio.vad import FRAME_BYTES, FRAME_MS, shared_silero

@@ -98,11 +98,13 @@ class Ears:
     While `is_alert` voices begin sooner, see `Endpoint.alert_while`.
     """
 
-    def __init__(self, vad: Vad, is_alert: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, vad: Vad, is_alert: Callable[[], bool] = lambda: False, endpointing: Endpointing | None = None
+    ) -> None:
         self._vad = vad
         self._is_alert = is_alert
         self._endpoint: Endpoint | None = None
-        self._endpointing = Endpointing(SILENCE_MS)
+        self._endpointing = endpointing or Endpointing(SILENCE_MS)
         self._pauses = 0
         self._paused = False
         self._endpoint_origin_ms = 0
