@@ -63,7 +63,9 @@ def test_a_backchannel_lowers_the_reply_which_goes_on_to_its_end(page: Page, ser
     page.get_by_role("button", name="Start talking").click()
     ask_to_count(page, until, "twenty")
     acoustics.say(STIMULI / "backchannel-mm_hmm-heart-low.flac")
-    expect(page.locator(".bubble.agent .mark").first).to_have_text("Went on: only “mm-hm” or the like")
+    # Whisper writes a hum as "Mm." or as nothing.
+    went_on = re.compile("^Went on: (only “mm-hm” or the like|a sound without words)$")
+    expect(page.locator(".bubble.agent .mark").first).to_have_text(went_on)
     until(page, "realtime.snapshot().state === 'listening'")
 
     shown = snapshot(page)
