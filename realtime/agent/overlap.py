@@ -174,7 +174,9 @@ class Overlap:
         `near` returns the newest audio of the user, this many ms at `rate_hz`.
         """
         come_ms = position_ms - self.start_ms
-        if self.end_ms is not None or come_ms < self.echo_ms + ECHO_EVERY_MS:
+        # Once more when it is over: a short one has not been measured, and a pause brings no more of it.
+        due_ms = self.echo_ms + ECHO_EVERY_MS if self.end_ms is None else self.end_ms - self.start_ms
+        if come_ms < due_ms or (self.end_ms is not None and self.echo_ms >= due_ms):
             return
         self.echo_ms = come_ms
         length_ms = min(come_ms + ECHO_MARGIN_MS, ECHO_MS)

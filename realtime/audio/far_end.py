@@ -25,8 +25,9 @@ _LOOK_EVERY = 8
 
 class _Chunk(NamedTuple):
     at: int
-    """Its first sample, counted over all items in playing order."""
-    item_id: str
+    """Its first sample, in playing order: all items and the rests between them count."""
+    item_id: str | None
+    """None: a rest, in which the listener played nothing."""
     start: int
     """Its first sample in its item."""
     pcm: bytes
@@ -40,11 +41,13 @@ class FarEnd:
         "_clock",
         "_cursor",
         "_end",
+        "_finish_s",
         "_look_at",
         "_moves",
         "_now",
         "_played",
         "_reported",
+        "_rest_at",
         "_size_bytes",
         "rate_hz",
     )
@@ -55,6 +58,10 @@ class FarEnd:
         self.rate_hz = rate_hz
         self._chunks: deque[_Chunk] = deque()
         self._end = 0
+        self._finish_s: float | None = None
+        """When the listener will have played everything, in time of `now`; None before the first audio."""
+        self._rest_at: tuple[int, float] | None = None
+        """Where the newest rest begins, in samples and in time of `now`."""
         self._played = 0
         self._look_at = _LOOK_EVERY
         self._size_bytes = 0
@@ -63,16 +70,35 @@ class FarEnd:
         self._reported = 0
 
     def sent(self, item_id: str, start: int, pcm: bytes) -> None:
-        """Take audio that is sent to the client; it begins at sample `start` of its item."""
+        """Take audio that the clock has counted; it begins at sample `start` of its item."""
+        now = self._now()
+        finish_s = self._clock.finished_at(now) or now
+        if self._finish_s is not None and now >= self._finish_s and self.played_samples() == self._end:
+            self._rest(self._finish_s, finish_s - len(pcm) / (SAMPLE_BYTES * self.rate_hz))
+        self._finish_s = finish_s
         self._chunks.append(_Chunk(self._end, item_id, start, pcm))
         self._end += len(pcm) // SAMPLE_BYTES
         self._size_bytes += len(pcm)
         if len(self._chunks) >= self._look_at:
             self._forget()
 
+    def _rest(self, start_s: float, end_s: float) -> None:
+        """Append the silence between two items, at most :data:`KEPT_MS`."""
+        self._rest_at = self._end, start_s
+        silence = bytes(self._samples_in(end_s - start_s) * SAMPLE_BYTES)
+        self._chunks.append(_Chunk(self._end, None, 0, silence))
+        self._end += len(silence) // SAMPLE_BYTES
+        self._size_bytes += len(silence)
+
+    def _samples_in(self, rest_s: float) -> int:
+        return round(min(max(0.0, rest_s), KEPT_MS / 1000) * self.rate_hz)
+
     def flush(self) -> None:
         """Drop what was not played. Call it before the clock is flushed."""
         played = self.played_samples()
+        if self._finish_s is not None and played < self._end:
+            is_at_rest = self._rest_at is not None and played == self._rest_at[0]
+            self._finish_s = self._rest_at[1] if is_at_rest and self._rest_at is not None else self._now()
         while self._chunks and self._chunks[-1].at >= played:
             self._size_bytes -= len(self._chunks.pop().pcm)
         if self._chunks:
@@ -84,11 +110,11 @@ class FarEnd:
         self._moves = False
 
     def played_samples(self) -> int:
-        """Return how much was played of everything sent, in samples."""
+        """Return how much was played of everything sent, in samples; a rest counts once the item after it begins."""
         now = self._now()
         for chunk in self._chunks:
             end = chunk.at + len(chunk.pcm) // SAMPLE_BYTES
-            if end <= self._played:
+            if end <= self._played or chunk.item_id is None:
                 continue
             played = self._clock.played_samples(chunk.item_id, now)
             if played is None:
@@ -101,10 +127,23 @@ class FarEnd:
         return self._played
 
     def newest(self, ms: int) -> bytes:
-        """Return the last `ms` of played audio and the next :data:`LEAD_MS`; silence precedes the first item."""
-        played = self.played_samples()
-        start = played - ms * self.rate_hz // 1000
-        return bytes(max(0, -start) * SAMPLE_BYTES) + self._between(start, played + LEAD_MS * self.rate_hz // 1000)
+        """Return the last `ms` of played audio and the next :data:`LEAD_MS`.
+
+        It is silence where the listener played nothing.
+        """
+        position = self._position()
+        start, end = position - ms * self.rate_hz // 1000, position + LEAD_MS * self.rate_hz // 1000
+        audio = bytes(max(0, -start) * SAMPLE_BYTES) + self._between(start, end)
+        return audio.ljust((end - start) * SAMPLE_BYTES, b"\0")
+
+    def _position(self) -> int:
+        """Return the played position, which also moves while the listener plays nothing."""
+        played, now = self.played_samples(), self._now()
+        if played == self._end and self._finish_s is not None:
+            return played + self._samples_in(now - self._finish_s)
+        if self._rest_at is not None and played == self._rest_at[0]:
+            return played + self._samples_in(now - self._rest_at[1])
+        return played
 
     def follow(self, n_samples: int) -> bytes:
         """Return what is played during the next `n_samples` of a microphone; silence where nothing is.

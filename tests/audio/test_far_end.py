@@ -1,9 +1,12 @@
 """The played audio of one listener."""
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from realtime.audio.far_end import KEPT_MS, LEAD_MS, FarEnd
-from realtime.audio.playback import AcknowledgedPlayback, WallClockPlayback
+from realtime.audio.playback import AcknowledgedPlayback, EstimatedPlayback, PlaybackClock, WallClockPlayback
 
 RATE_HZ = 1_000
 
@@ -12,16 +15,16 @@ def ramp(start: int, length: int) -> bytes:
     return np.arange(start, start + length).astype("<i2").tobytes()
 
 
-def values(pcm: bytes) -> list[int]:
+def values(pcm: bytes | bytearray) -> list[int]:
     return np.frombuffer(pcm, "<i2").tolist()
 
 
 class Played:
     """A far end with its clock; time moves by hand."""
 
-    def __init__(self, *, acknowledges: bool = False) -> None:
+    def __init__(self, *, acknowledges: bool = False, clock: PlaybackClock | None = None) -> None:
         self.now = 0.0
-        self.clock = AcknowledgedPlayback(RATE_HZ) if acknowledges else WallClockPlayback(RATE_HZ)
+        self.clock = clock or (AcknowledgedPlayback(RATE_HZ) if acknowledges else WallClockPlayback(RATE_HZ))
         self.far = FarEnd(self.clock, lambda: self.now, RATE_HZ)
         self.size = 0
 
@@ -65,11 +68,41 @@ def test_what_a_flush_drops_was_not_played() -> None:
     played.now = 0.33
     played.far.flush()
     played.clock.flush(played.now)
-    played.now = 5.0
-    assert values(played.far.newest(100)) == list(range(230, 330))
+    assert values(played.far.newest(100)) == [*range(230, 330), *[0] * LEAD_MS]
+    played.now = 0.43
     played.send("item_2", 200)
-    played.now = 5.1
-    assert values(played.far.newest(200)) == [*range(230, 330), *range(1_000, 1_200)]
+    played.now = 0.53
+    heard = values(played.far.newest(300))
+    assert heard == [*range(230, 330), *[0] * 100, *range(1_000, 1_200), *[0] * (LEAD_MS - 100)]
+
+
+@pytest.mark.parametrize("acknowledges", [False, True])
+@given(pauses_ms=st.lists(st.integers(0, 4_000), min_size=1, max_size=4), ms=st.integers(1, 3_000))
+def test_the_pauses_between_items_are_silence(acknowledges: bool, pauses_ms: list[int], ms: int) -> None:
+    played, truth = Played(acknowledges=acknowledges), bytearray()
+    for number, pause_ms in enumerate(pauses_ms):
+        played.send(f"item_{number}", 500)
+        truth += ramp(number * 500, 500)
+        for at in range(100, 501, 100):
+            played.now += 0.1
+            played.clock.ack(f"item_{number}", at, played.now)
+            comes = truth[len(truth) - 1_000 + 2 * at :][: 2 * LEAD_MS]
+            assert values(played.far.newest(0)) == values(comes.ljust(2 * LEAD_MS, b"\0"))
+        played.now += pause_ms / 1000
+        truth += bytes(2 * pause_ms)
+        assert values(played.far.newest(ms)) == values(bytes(2 * ms) + truth + bytes(2 * LEAD_MS))[-ms - LEAD_MS :]
+
+
+def test_the_position_moves_while_a_client_starts_to_play() -> None:
+    played = Played(clock=EstimatedPlayback(RATE_HZ, start_delay_ms=100))
+    played.send("item_1", 300)
+    played.now = 0.6
+    played.send("item_2", 300)
+    for now, silence_ms in ((0.6, 200), (0.65, 250), (0.69, 290)):
+        played.now = now
+        assert values(played.far.newest(silence_ms + 10))[: silence_ms + 10] == [*range(290, 300), *[0] * silence_ms]
+    played.now = 0.8
+    assert values(played.far.newest(410))[:410] == [*range(290, 300), *[0] * 300, *range(300, 400)]
 
 
 def test_an_item_that_the_client_cut_is_not_played_further() -> None:
@@ -88,4 +121,4 @@ def test_it_keeps_only_what_a_comparison_needs() -> None:
     for second in range(60):
         played.now = float(second)
         played.send(f"item_{second}", 1_000)
-    assert len(played.far.newest(60_000)) // 2 <= KEPT_MS + LEAD_MS + 1_000
+    assert np.count_nonzero(values(played.far.newest(60_000))) <= KEPT_MS + LEAD_MS + 1_000
