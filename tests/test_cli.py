@@ -21,10 +21,12 @@ from websockets.sync.client import connect
 
 import realtime
 from realtime.call.limits import Limits
-from realtime.cli import announce, cli, origins_of, routes_of, spread_tls, store_url, writable_folder
+from realtime.cli import COMMANDS, command_line, spread_tls
+from realtime.commands.serve import announce, origins_of, routes_of, store_url, writable_folder
 from realtime.errors import UsageError
 from realtime.server import doctor
-from realtime.server.plan import PLAN, Plan, load_make_agent, reload_folder, room_name
+from realtime.server.load import load_make_agent
+from realtime.server.plan import PLAN, Plan, reload_folder, room_name
 from realtime.server.settings import ServerSettings
 from realtime.state.json_files import JsonFileStore
 from realtime.state.open import open_store
@@ -118,6 +120,24 @@ def realtime_says(*words: str, cwd: Path) -> tuple[int, str]:
         command, cwd=cwd, capture_output=True, text=True, env=environment(cwd), check=False, timeout=60
     )
     return done.returncode, done.stdout + done.stderr
+
+
+# -- finding commands --------------------------------------------------------------------------------------------------
+
+
+def test_help_lists_every_command() -> None:
+    shown = CliRunner().invoke(command_line(["--help"]), ["--help"]).output
+    assert [name for name in COMMANDS if not re.search(rf"^\W*{name} ", shown, re.MULTILINE)] == []
+
+
+def test_a_command_loads_no_web_server_unless_it_serves() -> None:
+    code = "import realtime.cli, sys; realtime.cli.command_line([sys.argv[1]]); print('fastapi' in sys.modules)"
+
+    def loads(name: str) -> str:
+        return subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True, check=True).stdout
+
+    loaded = {name: loads(name).strip() for name in ("serve", "calls", "score", "export")}
+    assert loaded == {"serve": "True", "calls": "False", "score": "False", "export": "False"}
 
 
 # -- serving -----------------------------------------------------------------------------------------------------------
@@ -408,15 +428,15 @@ def test_the_days_and_gigabytes_that_are_kept_are_those_of_the_command_line(
         plans.append(plan)
         raise Started
 
-    monkeypatch.setattr("realtime.cli.app_of", start)
-    result = CliRunner().invoke(cli, ["serve", "--store", "memory:", *words])
+    monkeypatch.setattr("realtime.commands.serve.app_of", start)
+    result = CliRunner().invoke(command_line(["serve"]), ["serve", "--store", "memory:", *words])
     assert isinstance(result.exception, Started)
     assert [(plan.settings.keep_s, plan.settings.keep_bytes) for plan in plans] == [(keep_s, keep_bytes)]
 
 
 @pytest.mark.parametrize("words", [("--keep-days", "-1"), ("--keep-gb", "-0.1"), ("--keep-gb", "many")])
 def test_fewer_than_no_days_or_gigabytes_are_refused_with_a_sentence(words: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(cli, ["serve", "--store", "memory:", *words])
+    result = CliRunner().invoke(command_line(["serve"]), ["serve", "--store", "memory:", *words])
     assert result.exit_code == 2
     assert f"Invalid value for '{words[0]}'" in result.output
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from realtime.cli import FACTORY, app_of_environment, main
+from realtime.cli import main
+from realtime.commands.serve import FACTORY, app_of_environment
 from realtime.server.plan import PLAN, Plan
 from realtime.server.settings import ServerSettings
 from realtime.state.open import open_store

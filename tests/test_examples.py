@@ -21,8 +21,8 @@ from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
 from realtime.model.base import ItemCreate, ResponseCreate, ToolResult
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step, Write
+from realtime.server.load import load_make_agent
 from realtime.server.make_agent import make_agent_of
-from realtime.server.plan import load_make_agent
 from tests.model.emulator import Emulator
 from tests.server.harness import create, echo_agent, serving, serving_app, settled
 

@@ -36,15 +36,14 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 
 # Upward imports that are allowed inside a function, each with its reason.
 LAZY_EXCEPTIONS = {
-    ("cli", "testing"): "the server makes cases of calls with the test tools",
-    ("commands", "testing"): "commands that record and replay are made of the test tools",
+    ("commands", "testing"): "commands that record, replay and save cases are made of the test tools",
 }
 
 # The public package re-exports lazily and the test tools look at everything: neither has a height.
 WITHOUT_HEIGHT = {"__init__", "testing"}
 
 # Where time, ids and chance come from. Everything else is given them.
-CLOCK_OWNERS = ("runtime.py", "websocket.py", "demo/", "server/", "cli.py", "testing/")
+CLOCK_OWNERS = ("runtime.py", "websocket.py", "demo/", "server/", "commands/", "testing/")
 CLOCKS_AND_CHANCE = {
     "time": {
         *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "sleep"),

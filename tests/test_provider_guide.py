@@ -18,7 +18,7 @@ from realtime.event import ModelEvents
 from realtime.event.base import AudioFormat
 from realtime.model.base import ItemCreate, ResponseCreate
 from realtime.model.services import SERVICES
-from realtime.server.plan import load_make_agent
+from realtime.server.load import load_make_agent
 from realtime.testing import clock
 from realtime.testing.cassettes.record import RecordingModel
 from realtime.testing.cassettes.replay import recorded_model

@@ -1,1 +1,1 @@
-"""The commands other than `serve` and `doctor`, one module per kind."""
+"""The commands, one module per kind. `realtime.cli` finds them."""

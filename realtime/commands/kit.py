@@ -12,7 +12,7 @@ import typer
 
 from realtime.commands.common import PROVIDERS, calls_of, kit_errors, known_provider, recorded_in
 from realtime.errors import UsageError
-from realtime.server.plan import load_make_agent
+from realtime.server.load import load_make_agent
 from realtime.state.store import is_call_id
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from realtime.cli import cli
+from realtime.cli import command_line
 from realtime.errors import UsageError
 from realtime.event.server import ServerSessionUpdatedEvent
 from realtime.state.json_files import JsonFileStore
@@ -20,7 +20,7 @@ from realtime.testing.replay import replay
 
 
 def says(*words: str) -> Result:
-    return CliRunner().invoke(cli, ["calls", *words])
+    return CliRunner().invoke(command_line(["calls"]), ["calls", *words])
 
 
 @pytest.fixture(params=["sqlite", "file"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from realtime.cli import cli
+from realtime.cli import command_line
 from realtime.errors import UsageError
 from realtime.model.services import SERVICES
 
@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def says(*words: str, answer: str = "") -> Result:
-    return CliRunner().invoke(cli, ["certify", *words], input=answer)
+    return CliRunner().invoke(command_line(["certify"]), ["certify", *words], input=answer)
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini", "dashscope"])

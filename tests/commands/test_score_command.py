@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from realtime.audio.files import write_flac
-from realtime.cli import cli
+from realtime.cli import command_line
 from realtime.errors import UsageError
 from realtime.state.open import open_store
 from realtime.state.store import CallInfo, Change
@@ -21,7 +21,7 @@ LABELS = """[{"id": "t", "class": "turn", "on_ms": 400, "off_ms": 1314},
 
 
 def says(*words: str) -> Result:
-    return CliRunner().invoke(cli, ["score", *words])
+    return CliRunner().invoke(command_line(["score"]), ["score", *words])
 
 
 @pytest.fixture

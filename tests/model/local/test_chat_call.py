@@ -23,8 +23,8 @@ from realtime.model.local.chat import ChatLanguageModel
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.passages import CODE_ALOUD
 from realtime.model.open import open_model
+from realtime.server.load import load_make_agent
 from realtime.server.make_agent import make_agent_of
-from realtime.server.plan import load_make_agent
 from realtime.tool import Toolkit
 from tests.model.local.chat_endpoint import (
     DONE,

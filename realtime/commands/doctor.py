@@ -1,0 +1,32 @@
+"""The command `doctor`: what is available here."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from realtime.server.doctor import examine, try_keys
+
+
+def doctor(
+    online: Annotated[
+        bool, typer.Option("--online", help="Also test each API key that is set: opens a session and closes it.")
+    ] = False,
+) -> None:
+    """Report what is available here, and what missing parts would enable."""
+    findings = [*examine(), *(asyncio.run(try_keys()) if online else ())]
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for one in findings:
+        mark = "[green]yes[/green]" if one.available else "[red]no[/red]" if one.needed else "[yellow]no[/yellow]"
+        told = f"{escape(one.gives)} [dim]({escape(one.detail)})[/dim]"
+        if not one.available and one.fix:
+            told += f"\n[dim]to get it:[/dim] {escape(one.fix)}"
+        table.add_row(mark, escape(one.name), told)
+    Console(highlight=False, soft_wrap=True).print(table)
+    if any(one.needed and not one.available for one in findings):
+        raise typer.Exit(1)
