@@ -33,8 +33,25 @@ THREAD_END_S = 2.0
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipTable(), "skip-table")
+    config.addinivalue_line("markers", "long: takes many seconds, so that workers begin with it")
     if config.getoption("hypothesis_seed") is None:
         config.option.hypothesis_seed = SEED
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each worker begin with its share of the long tests: xdist gives it a run of neighbours."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers == 1:
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    others = [item for item in items if not item.get_closest_marker("long")]
+    size = -(-len(others) // workers)
+    items[:] = [
+        item
+        for worker in range(workers)
+        for item in [*long[worker::workers], *others[worker * size : (worker + 1) * size]]
+    ]
 
 
 def pytest_report_header() -> str:

@@ -125,6 +125,7 @@ def hesitating_caller() -> bytes:
     return np.concatenate([samples[: 16 * PAUSE_MS], silence, samples[16 * PAUSE_MS :], after]).tobytes()
 
 
+@pytest.mark.long
 async def test_a_bad_call_becomes_a_red_test_then_a_green_one(tmp_path: Path) -> None:
     pytest.importorskip("hibari", reason="the embedded model is not installed")
     (tmp_path / "support.py").write_text(python_file("support.py"), encoding="utf-8")
@@ -167,12 +168,14 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_every_test_of_the_reference_passes(project: Path) -> None:
     printed = sum(python_file(name).count("async def test_") for name in REFERENCE)
     code, said = run(["pytest", "-q", *REFERENCE], project)
     assert (code, f"\n{printed} passed" in said) == (0, True), said
 
 
+@pytest.mark.long
 def test_the_printed_report_and_replay_are_made(project: Path) -> None:
     code, said = run(command("pytest --voice-report"), project)
     assert code == 0, said
@@ -182,6 +185,7 @@ def test_the_printed_report_and_replay_are_made(project: Path) -> None:
     assert (code, events[0], events[-1]) == (0, "server_session_created", "server_session_ended")
 
 
+@pytest.mark.long
 async def test_a_session_is_recorded_once_and_replayed_without_a_provider(project: Path) -> None:
     """The provider is this server's own OpenAI endpoint."""
     async with served(["realtime", "serve", "--model", "scripted", "--store", "none"], project) as address:

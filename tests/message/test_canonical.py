@@ -96,6 +96,7 @@ def test_nesting_without_end_is_refused() -> None:
         canonical_json(value)
 
 
+@pytest.mark.long
 @given(VALUES)
 def test_what_is_written_reads_back_as_the_same(value: Any) -> None:
     written = canonical_json(value)

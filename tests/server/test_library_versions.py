@@ -35,6 +35,7 @@ def test_both_libraries_are_capped() -> None:
         assert {specifier.operator for specifier in one.specifier} == {">=", "<"}, one
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("highest", [False, True], ids=["lowest", "highest"])
 def test_sockets_work_with_these_versions(highest: bool, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-qq", "--no-deps"]

@@ -167,12 +167,14 @@ def error_rate(folder: Path, recognizer: Recognizer) -> tuple[float, int]:
     return jiwer.wer(said, heard), sum(len(text.split()) for text in said)
 
 
+@pytest.mark.long
 def test_at_most_3_percent_of_the_words_of_real_speech_are_wrong(recordings_dir: Path, recognizer: Recognizer) -> None:
     rate, count = error_rate(recordings_dir / "audio", recognizer)
     assert count > 200
     assert rate <= 0.03
 
 
+@pytest.mark.long
 def test_at_most_5_percent_of_the_words_of_our_own_speech_are_wrong(fixtures_dir: Path, recognizer: Recognizer) -> None:
     rate, count = error_rate(fixtures_dir / "audio", recognizer)
     assert count > 50

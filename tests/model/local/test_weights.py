@@ -100,6 +100,7 @@ assert parts.make_vad().probability(bytes(1024)) < 0.5
 """
 
 
+@pytest.mark.long
 def test_everything_loads_and_runs_without_opening_a_socket(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", OFFLINE], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120
