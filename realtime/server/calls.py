@@ -83,7 +83,7 @@ class Calls:
         """Lets calls begin while the event loop has time for them; admits all of them until it is started."""
         self._max_per_address = max_per_address
         self._max_total = max_total
-        self._reviving: set[str] = set()
+        self._restoring: set[str] = set()
         self._forgetting: set[str] = set()
         self._openings: set[asyncio.Task[None]] = set()
         self._slots: Counter[str] = Counter()
@@ -127,7 +127,7 @@ class Calls:
         A live call is ended first. The log remains while the recording does, so that the call can be found and deleted
         again; until then the call cannot be resumed. Raises ClientError while the call is being resumed.
         """
-        if call_id in self._reviving:
+        if call_id in self._restoring:
             raise ClientError("the call is being resumed: try again", code="resume_under_way", retryable=True)
         if call_id in self._forgetting:
             return ("log",)  # for now
@@ -157,17 +157,17 @@ class Calls:
             logger.error("a call could not be made", exc_info=error)
 
     @contextmanager
-    def reviving(self, call_id: str) -> Iterator[None]:
+    def restoring(self, call_id: str) -> Iterator[None]:
         """Hold the call while the archive restores it. Raises ClientError where that is already in progress."""
         if call_id in self._forgetting:
             raise no_such_token()
-        if call_id in self._reviving or call_id in self.sessions:
+        if call_id in self._restoring or call_id in self.sessions:
             raise ClientError("the call is being resumed already: try again", code="resume_under_way", retryable=True)
-        self._reviving.add(call_id)
+        self._restoring.add(call_id)
         try:
             yield
         finally:
-            self._reviving.discard(call_id)
+            self._restoring.discard(call_id)
 
     def give_back(self, address: str) -> None:
         """See `CallSlot.leave`."""

@@ -1,4 +1,4 @@
-"""The calls of one socket, one after the other: made, resumed, revived from the store."""
+"""The calls of one socket, one after the other: made, resumed, or restored from the store."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class SocketCalls:
                 await session.settled()
                 session = None
         if session is None:
-            await self._revive(event, call_id)
+            await self._resume_from_store(event, call_id)
             return
         self._check_right(session, event.token)
         listener = self._returning_listener(session.config)
@@ -228,13 +228,13 @@ class SocketCalls:
         self.resumed = True
         session.resume(listener, event.token, event.last_seq, earlier=earlier, gap=gap)
 
-    async def _revive(self, event: c.ClientSessionResumeEvent, call_id: str) -> None:
+    async def _resume_from_store(self, event: c.ClientSessionResumeEvent, call_id: str) -> None:
         """Resume a call that is over here, or was another process's."""
         archive = self.client.calls.archive
         if archive is None:
             raise no_such_token()
         played = LastPlayed(event.played_item_id, event.played_ms or 0) if event.played_item_id is not None else None
-        with self.client.calls.reviving(call_id):
+        with self.client.calls.restoring(call_id):
             info = await archive.find(
                 event.token,
                 call_id,

@@ -108,28 +108,28 @@ async def test_what_was_deleted_by_itself_is_one_line_of_the_log(caplog: pytest.
     assert [record.getMessage() for record in caplog.records] == ["calls that --keep-days and --keep-gb deleted: 2"]
 
 
-class Revived(MemoryStore):
+class ResumedMeanwhile(MemoryStore):
     """A client comes back to its call while the room that it takes is measured."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.revive: Callable[[], None] = lambda: None
+        self.resume: Callable[[], None] = lambda: None
 
     def n_bytes(self, call_id: str | None = None) -> int:
         if call_id is not None:
-            self.revive()
+            self.resume()
         return 100
 
 
 async def test_a_call_that_is_resumed_while_old_calls_are_deleted_goes_on() -> None:
-    store = Revived()
+    store = ResumedMeanwhile()
     store.write([Change("old", call("old", began=9, ended=9))])
     async with (
         house(agent("Alice", TalkModel("Yes."))) as home,
         place(store, Rules(keep_s=DAY_S)) as (retention, calls),
     ):
         human = await home.come("Anna", call_id="old")
-        store.revive = lambda: calls.sessions.update(old=human.call)
+        store.resume = lambda: calls.sessions.update(old=human.call)
         assert await retention.sweep(NOW) == 0
         assert not human.call.ended.is_set()
         assert left(store) == ["old"]

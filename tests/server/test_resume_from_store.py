@@ -387,7 +387,7 @@ async def test_a_client_that_comes_back_while_its_call_is_deleted_does_not_bring
 
 async def test_a_call_that_is_being_resumed_is_not_deleted_at_that_moment() -> None:
     async with place_with_call() as (place, _, created):
-        with place.calls.reviving("another"), pytest.raises(ClientError, match="being resumed") as refused:
+        with place.calls.restoring("another"), pytest.raises(ClientError, match="being resumed") as refused:
             await place.calls.forget("another")
         assert (refused.value.code, refused.value.retryable) == ("resume_under_way", True)
         assert await place.calls.forget(created["call_id"]) == ()
