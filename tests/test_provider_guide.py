@@ -1,4 +1,4 @@
-"""docs/add-a-provider.md, run as it is printed: its tests pass, and its agent is one that `realtime serve` takes."""
+"""docs/add-a-provider.md, run as it is printed: its tests pass, its agent can be served, its provider is conformant."""
 
 import asyncio
 import importlib
@@ -28,11 +28,25 @@ from tests.testing.cassettes import run as run_session
 from tests.testing.cassettes import text, timeless
 
 ROOT = Path(__file__).resolve().parent.parent
-GUIDE = (ROOT / "docs" / "add-a-provider.md").read_text(encoding="utf-8")
+PAGES = ("add-a-provider.md", "provider-without-ids.md")
+GUIDE = "\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
 BLOCKS = {
     block.partition("\n")[0].removeprefix("# "): block
     for block in re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 }
+
+
+WITH_TOY = """
+from realtime.model.services import SERVICES
+from tests.model import providers
+from toy import SERVICE, logger
+from toy_fake import ToyFake
+
+SERVICES["toy"] = SERVICE
+logger.setLevel("DEBUG")  # the tests ask it of `realtime`, where the provider is not yet
+providers.FAKES = (*providers.FAKES, ToyFake())
+"""
+"""A plugin of pytest that registers the guide's provider, as step 6 does in the project."""
 
 
 @pytest.fixture
@@ -62,6 +76,25 @@ def test_the_tests_of_the_guide_pass(project: Path) -> None:
     printed = sum(block.count("\ndef test_") for block in BLOCKS.values())
     code, said = run(project, "pytest", "-q")
     assert (code, f"{printed} passed" in said) == (0, True), said
+
+
+def test_its_fake_passes_what_holds_for_every_provider(project: Path) -> None:
+    (project / "with_toy.py").write_text(WITH_TOY, encoding="utf-8")
+    checks = [str(ROOT / "tests" / "model" / name) for name in ("test_any_provider.py", "test_bad_providers.py")]
+    options = [
+        "-p",
+        "with_toy",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "0",
+        "--rootdir",
+        str(ROOT),
+        "-c",
+        f"{ROOT}/pyproject.toml",
+    ]
+    code, said = run(project, "pytest", "-q", *options, "-k", "toy", *checks)
+    assert (code, " passed" in said) == (0, True), said
 
 
 def test_the_agent_of_the_guide_is_one_that_can_be_served(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,4 +152,4 @@ def test_every_printed_file_is_named_and_every_command_runs_one() -> None:
     commands = re.findall(r"^```sh\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
     run_by = {name for command in commands for name in re.findall(r"\w+\.py", command)}
     assert run_by == {"service.py", "agent.py", "test_codec.py", "test_call.py"}
-    assert set(BLOCKS) == run_by | {"toy.py", "turns.py"}
+    assert set(BLOCKS) == run_by | {"toy.py", "toy_fake.py", "turns.py"}

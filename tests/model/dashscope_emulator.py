@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pybase64
 from websockets.asyncio.server import ServerConnection
-from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-from tests.model.emulator import Emulator, Json, Session
+from tests.model.emulator import Emulator, Session
+from tests.model.loopback import Json
 
 CHUNK_BYTES = 9_600
 TRANSCRIPTION = "conversation.item.input_audio_transcription"
@@ -41,9 +41,10 @@ KNOWN = {
 class QwenSession(Session):
     """One client. It keeps the rules by itself; what it says is up to the test."""
 
-    def __init__(self, socket: ServerConnection, number: int, model: str) -> None:
+    def __init__(self, socket: ServerConnection, number: int) -> None:
         super().__init__(socket, number)
-        self.model = model
+        assert socket.request is not None
+        (model,) = parse_qs(urlsplit(socket.request.path).query)["model"]
         self.running: str | None = None
         self.heard_audio = False
         self.settings: Json = {
@@ -73,11 +74,7 @@ class QwenSession(Session):
         error = {"type": "invalid_request_error", "code": code, "message": message, "param": param}
         await self.send("error", error=error)
 
-    async def note(self, frame: Json) -> None:
-        await self._react(frame)
-        await super().note(frame)
-
-    async def _react(self, frame: Json) -> None:
+    async def react(self, frame: Json) -> None:
         match frame:
             case {"type": kind} if kind not in KNOWN:
                 await self.refuse(f"Unknown event type: {kind}", code="invalid_value")
@@ -207,16 +204,12 @@ class QwenSession(Session):
 class QwenEmulator(Emulator):
     """`async with QwenEmulator() as provider`: refuses handshakes without a key, a model or the service's path."""
 
-    sessions: list[QwenSession]  # type: ignore[assignment]
+    def __init__(self) -> None:
+        super().__init__(QwenSession)
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    async def session(self, number: int = 1) -> QwenSession:
-        found = await super().session(number)
-        assert isinstance(found, QwenSession)
-        return found
+        return super().base_url.removesuffix("/v1")
 
     def _admit(self, socket: ServerConnection, request: Request) -> Response | None:
         url = urlsplit(request.path)
@@ -225,17 +218,3 @@ class QwenEmulator(Emulator):
         elif not request.headers.get("Authorization", "").startswith("Bearer sk-"):
             self.refuse = (HTTPStatus.UNAUTHORIZED, {})
         return super()._admit(socket, request)
-
-    async def _serve(self, socket: ServerConnection) -> None:
-        assert socket.request is not None
-        (model,) = parse_qs(urlsplit(socket.request.path).query)["model"]
-        session = QwenSession(socket, len(self.sessions) + 1, model)
-        async with self._opened:
-            self.sessions.append(session)
-            self._opened.notify_all()
-        try:
-            await self.on_open(session)
-            async for frame in socket:
-                await session.note(json.loads(frame))
-        except ConnectionClosed:
-            pass

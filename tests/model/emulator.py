@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
-from typing import Any, Self
+from typing import Any
 
 import pybase64
-from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.datastructures import Headers
-from websockets.exceptions import ConnectionClosed
-from websockets.http11 import Request, Response
+from websockets.asyncio.server import ServerConnection
 
-Json = dict[str, Any]
+from tests.model.loopback import Json, LoopbackService, LoopbackSession
+
 CHUNK_MS = 400
 """Speech per audio delta, as the service sends it."""
 BYTES_PER_MS = 48
-PATIENCE_S = 10.0
-"""How long a test waits for a frame or a session before it fails."""
 TURN_DETECTION: Json = {
     "type": "server_vad",
     "threshold": 0.5,
@@ -31,48 +25,22 @@ TURN_DETECTION: Json = {
 }
 
 
-class Session:
+class Session(LoopbackSession):
     """One client: what it sent (`frames`), and what the test lets the service say."""
 
     def __init__(self, socket: ServerConnection, number: int) -> None:
-        self.socket = socket
-        self.number = number
-        self.frames: list[Json] = []
+        super().__init__(socket, number)
         self.id = f"sess_{number}"
         self._count = 0
-        self._arrived = asyncio.Condition()
-
-    @property
-    def types(self) -> list[str]:
-        return [frame["type"] for frame in self.frames]
-
-    @property
-    def authorization(self) -> str | None:
-        assert self.socket.request is not None
-        return self.socket.request.headers.get("Authorization")
-
-    def sent(self, kind: str) -> list[Json]:
-        return [frame for frame in self.frames if frame["type"] == kind]
 
     @property
     def audio(self) -> bytes:
         """All audio the client appended."""
         return b"".join(pybase64.b64decode(frame["audio"]) for frame in self.sent("input_audio_buffer.append"))
 
-    async def until(self, kind: str, count: int = 1) -> Json:
-        """Wait for the `count`-th frame of this type."""
-        await self.when(lambda: len(self.sent(kind)) >= count)
-        return self.sent(kind)[count - 1]
-
-    async def when(self, holds: Callable[[], bool]) -> None:
-        """Wait until this holds after a frame."""
-        async with asyncio.timeout(PATIENCE_S), self._arrived:
-            await self._arrived.wait_for(holds)
-
-    async def note(self, frame: Json) -> None:
-        async with self._arrived:
-            self.frames.append(frame)
-            self._arrived.notify_all()
+    async def react(self, frame: Json) -> None:
+        if frame["type"] == "session.update":
+            await self.update(frame)
 
     async def send(self, kind: str, **fields: Any) -> None:
         self._count += 1
@@ -183,13 +151,6 @@ class Session:
             "metadata": None,
         }
 
-    def drop(self) -> None:
-        """Lose the link without a word."""
-        self.socket.transport.abort()
-
-    async def close(self, code: int, reason: str = "") -> None:
-        await self.socket.close(code, reason)
-
     def stall(self) -> None:
         """Stop reading."""
         self.socket.transport.pause_reading()
@@ -201,71 +162,21 @@ class Session:
 Behave = Callable[[Session], Awaitable[None]]
 
 
-class Emulator:
-    """`async with Emulator() as provider`: listens on a free loopback port until the block ends.
+class Emulator(LoopbackService):
+    """A `LoopbackService` whose `on_open` replaces the greeting."""
 
-    `refuse` answers handshakes with this status and these headers; `on_open` replaces the greeting.
-    """
+    def __init__(
+        self,
+        session_class: Callable[[ServerConnection, int], Session] = Session,
+        *,
+        on_open: Behave | None = None,
+    ) -> None:
+        super().__init__(session_class)
+        self.on_open: Behave = on_open or super().greet
 
-    def __init__(self, *, on_open: Behave | None = None) -> None:
-        self.on_open: Behave = on_open or (lambda session: session.greet())
-        self.refuse: tuple[HTTPStatus, dict[str, str]] | None = None
-        self.sessions: list[Session] = []
-        self._opened = asyncio.Condition()
-        self._server: Server | None = None
-
-    async def __aenter__(self) -> Self:
-        self._server = await serve(
-            self._serve,
-            "127.0.0.1",
-            0,
-            compression=None,
-            max_size=None,
-            ping_interval=None,
-            close_timeout=0.2,
-            process_request=self._admit,
-        )
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        for session in self.sessions:
-            session.drop()
-        self._server.close()
-        await self._server.wait_closed()
-
-    @property
-    def port(self) -> int:
-        assert self._server is not None
-        return int(next(iter(self._server.sockets)).getsockname()[1])
+    async def greet(self, session: Session) -> None:
+        await self.on_open(session)
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    async def session(self, number: int = 1) -> Session:
-        """The `number`-th session, as soon as it is there."""
-        async with asyncio.timeout(PATIENCE_S), self._opened:
-            await self._opened.wait_for(lambda: len(self.sessions) >= number)
-        return self.sessions[number - 1]
-
-    def _admit(self, _: ServerConnection, __: Request) -> Response | None:
-        if self.refuse is None:
-            return None
-        status, headers = self.refuse
-        return Response(status.value, status.phrase, Headers({"Content-Length": "0"} | headers), b"")
-
-    async def _serve(self, socket: ServerConnection) -> None:
-        session = Session(socket, len(self.sessions) + 1)
-        async with self._opened:
-            self.sessions.append(session)
-            self._opened.notify_all()
-        try:
-            await self.on_open(session)
-            async for frame in socket:
-                message = json.loads(frame)
-                if message["type"] == "session.update":
-                    await session.update(message)
-                await session.note(message)
-        except ConnectionClosed:
-            pass
+        return f"{super().base_url}/v1"

@@ -7,24 +7,20 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import pybase64
-from websockets.asyncio.server import ServerConnection
 
 from realtime.event import Item, ModelEvent
 from realtime.model.base import Codec, Connection, RealtimeModel, Settings
-from realtime.model.gemini.codec import GeminiCodec
-from realtime.model.gemini.model import GeminiRealtimeModel
-from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
-from realtime.model.openai_family.dashscope_codec import DashScopeCodec
-from realtime.model.openai_family.openai import OpenAIRealtimeModel
-from realtime.model.openai_family.openai_codec import OpenAICodec
+from realtime.model.services import SERVICES
+from realtime.model.socket_model import SocketModel
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
 from tests.model.dashscope_emulator import QwenEmulator
-from tests.model.emulator import PATIENCE_S, Emulator
+from tests.model.emulator import Emulator
 from tests.model.gemini_emulator import GeminiEmulator
+from tests.model.loopback import PATIENCE_S, LoopbackService
 
 KEY = "sk-test-0123456789abcdef"
 LIMITS = WireLimits(first_delay_s=0.02, max_delay_s=0.1, close_timeout_s=0.3, open_timeout_s=5.0, session_timeout_s=5.0)
@@ -39,51 +35,10 @@ class Nowhere:
     base_url = "http://127.0.0.1:9/v1"
 
 
-class FakeSession(Protocol):
-    """What the tests ask of one link at the service's end."""
-
-    socket: ServerConnection
-    frames: list[dict[str, Any]]
-    """What the client sent, decoded."""
-
-    def sent(self, kind: str) -> list[Any]:
-        """Its frames of this kind."""
-
-    async def until(self, kind: str, count: int = 1) -> Any:
-        """Wait for the `count`-th frame of this kind, and return it."""
-
-    async def when(self, holds: Callable[[], bool]) -> None:
-        """Wait until this holds after a frame."""
-
-    def drop(self) -> None:
-        """Lose the link without a word."""
-
-    async def close(self, code: int, reason: str = "") -> None:
-        """Close the link."""
-
-
-class FakeService(Protocol):
-    """A service on a free loopback port, from `async with` to the end of the block."""
-
-    sessions: list[Any]
-
-    @property
-    def base_url(self) -> str:
-        """What the model gets as `base_url`; it begins with `http://`."""
-
-    async def session(self, number: int = 1) -> Any:
-        """Wait for the `number`-th `FakeSession`."""
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
-
-
 class Fake(ABC):
     """One provider: its service, our model for it, and what its service says for one meaning."""
 
     name: str
-    key_variable: str
     input_hz = 16_000
     has_tools = True
     asks = "response.create"
@@ -96,9 +51,15 @@ class Fake(ABC):
     """How many `asks` restore a conversation on a new link."""
     redials_for_settings = False
 
-    @abstractmethod
+    def model(self, service: Any, **options: Any) -> RealtimeModel:
+        """Our model, dialling that service."""
+        return SERVICES[self.name].open(**{"api_key": KEY, "base_url": service.base_url, "limits": LIMITS} | options)
+
     def codec(self) -> Codec:
         """A codec for a connection that nobody dials."""
+        model = self.model(Nowhere())
+        assert isinstance(model, SocketModel)
+        return model._codec(KEY, lambda prefix: f"{prefix}_{next(COUNT)}")
 
     @abstractmethod
     def unknown_frame(self, thought: str) -> str:
@@ -121,12 +82,8 @@ class Fake(ABC):
         return self.commits(session) and (not self.asks_for_turns or bool(session.sent(self.asks)))
 
     @abstractmethod
-    def service(self) -> FakeService:
+    def service(self) -> LoopbackService:
         """A service that is not listening yet."""
-
-    @abstractmethod
-    def model(self, service: Any, **options: Any) -> RealtimeModel:
-        """Our model, dialling that service."""
 
     @abstractmethod
     async def speak(self, session: Any, text: str, pcm: bytes) -> None:
@@ -146,13 +103,10 @@ class Fake(ABC):
 
 
 class OpenAIFake(Fake):
-    name, key_variable = "openai", "OPENAI_API_KEY"
+    name = "openai"
     input_hz = 24_000
     audio_type = "response.output_audio.delta"
     refused_code = "invalid_api_key"
-
-    def codec(self) -> Codec:
-        return OpenAICodec(self.model(Nowhere()).profile, url="ws://x", api_key=KEY)
 
     def unknown_frame(self, thought: str) -> str:
         return f'{{"type":"response.telepathy","telepathy":{{"thought":"{thought}"}}}}'
@@ -172,9 +126,6 @@ class OpenAIFake(Fake):
 
     def service(self) -> Emulator:
         return Emulator()
-
-    def model(self, service: Any, **options: Any) -> RealtimeModel:
-        return OpenAIRealtimeModel(**{"api_key": KEY, "base_url": service.base_url, "limits": LIMITS} | options)
 
     async def speak(self, session: Any, text: str, pcm: bytes) -> None:
         number = next(COUNT)
@@ -196,19 +147,13 @@ class OpenAIFake(Fake):
 
 
 class DashScopeFake(OpenAIFake):
-    name, key_variable = "dashscope", "DASHSCOPE_API_KEY"
+    name = "dashscope"
     input_hz = 16_000
     audio_type = "response.audio.delta"
     refused_code = "InvalidApiKey"
 
-    def codec(self) -> Codec:
-        return DashScopeCodec(self.model(Nowhere()).profile, url="ws://x", api_key=KEY)
-
     def service(self) -> Emulator:
         return QwenEmulator()
-
-    def model(self, service: Any, **options: Any) -> RealtimeModel:
-        return DashScopeRealtimeModel(**{"api_key": KEY, "base_url": service.base_url, "limits": LIMITS} | options)
 
     async def begin(self, session: Any, text: str, pcm: bytes) -> None:
         number = next(COUNT)
@@ -219,15 +164,12 @@ class DashScopeFake(OpenAIFake):
 
 
 class GeminiFake(Fake):
-    name, key_variable = "gemini", "GEMINI_API_KEY"
+    name = "gemini"
     asks = "clientContent"
     asks_after_result = "toolResponse"
     asks_for_turns = False
     asks_to_restore = 1
     redials_for_settings = True
-
-    def codec(self) -> Codec:
-        return GeminiCodec(self.model(Nowhere()).profile, url="ws://x", api_key=KEY, new_id=str)
 
     def unknown_frame(self, thought: str) -> str:
         return f'{{"telepathy":{{"thought":"{thought}"}}}}'
@@ -243,9 +185,6 @@ class GeminiFake(Fake):
 
     def service(self) -> GeminiEmulator:
         return GeminiEmulator()
-
-    def model(self, service: Any, **options: Any) -> RealtimeModel:
-        return GeminiRealtimeModel(**{"api_key": KEY, "base_url": service.base_url, "limits": LIMITS} | options)
 
     async def speak(self, session: Any, text: str, pcm: bytes) -> None:
         await session.begin(text, pcm)
@@ -286,15 +225,19 @@ class Talk:
     def all(self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]
 
-    async def wait(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            while not holds():
-                self._said.clear()
-                await self._said.wait()
+    async def wait(self, holds: Callable[[], bool], what: str = "what the test waits for") -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not holds():
+                    self._said.clear()
+                    await self._said.wait()
+        except TimeoutError:
+            told = [event.type for event in self.events]
+            raise AssertionError(f"{what} was not reported by the model, which reported {told}") from None
 
     async def until(self, kind: type[E], count: int = 1) -> E:
         """The `count`-th event of this kind."""
-        await self.wait(lambda: len(self.all(kind)) >= count)
+        await self.wait(lambda: len(self.all(kind)) >= count, f"{kind.__name__} {count}")
         return self.all(kind)[count - 1]
 
     async def session(self, number: int = 1) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,6 +35,14 @@ from tests.model.providers import FAKES, KEY, WITH_TOOLS, Fake, Talk, talk
 PCM = b"\x01\x02" * 12_000
 TOOL = ToolDeclaration(name="get_time", description="The time.", parameters={"type": "object", "properties": {}})
 each = pytest.mark.parametrize("fake", FAKES, ids=lambda fake: fake.name)
+
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "models"
+FIXTURE_FILES = [
+    pytest.param(fake, path, id=f"{fake.name}-{path.stem}")
+    for fake in FAKES
+    for path in sorted((FIXTURES / fake.name).glob("*.jsonl"))
+]
 
 
 def text(item_id: str, words: str) -> Item:
@@ -159,6 +170,20 @@ async def test_every_message_can_be_sent_and_the_session_stands(fake: Fake) -> N
         (ended,) = made.all(ModelEvents.ModelSessionEndedEvent)
         assert made.events[-1] is ended
     check_grammar(made.events, output_rate_hz=24_000)
+
+
+@pytest.mark.parametrize(("fake", "path"), FIXTURE_FILES)
+def test_every_frame_of_its_fixtures_is_known_and_every_answer_well_formed(
+    fake: Fake, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """MEV-03, MEV-04, MEV-05, MEV-06, MEV-07, MEV-08, MEV-09, MEV-10, MEV-11, MEV-12, RTM-23: order and form."""
+    caplog.set_level(logging.DEBUG, "realtime")
+    codec = fake.codec()
+    codec.opening(Settings(), ())
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    frames = [json.dumps(row["data"]) for row in rows if row["direction"] == "received"]
+    check_grammar([event for frame in frames for event in codec.decode(frame)], output_rate_hz=24_000)
+    assert [line for line in caplog.messages if "ignored" in line] == []
 
 
 @each

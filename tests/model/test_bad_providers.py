@@ -10,6 +10,7 @@ from websockets.exceptions import ConnectionClosed
 from realtime.event import ModelEvents
 from realtime.model.base import ResponseCreate
 from realtime.model.link_limits import WireLimits
+from realtime.model.services import SERVICES
 from tests.model.grammar import check_grammar
 from tests.model.providers import FAKES, GEMINI, KEY, WITH_TOOLS, Fake, Talk, talk
 
@@ -172,7 +173,7 @@ async def test_a_wrong_key_is_one_sentence_that_names_the_variable(
                 settings=Settings(), on_event=lambda event: None, history=tuple, runtime=Runtime()
             )
     assert caught.value.code == "invalid_api_key"
-    assert fake.key_variable in caught.value.message
+    assert SERVICES[fake.name].key_variables[0] in caught.value.message
     assert caught.value.message.count(".") == 0
     assert KEY not in caught.value.message
 
@@ -185,6 +186,6 @@ async def test_a_key_that_is_refused_after_the_upgrade_names_the_variable_too(fa
         await made.until(ModelEvents.ModelSessionEndedEvent)
         (error_event,) = made.all(ModelEvents.ModelErrorEvent)
         assert error_event.code == "invalid_api_key"
-        assert fake.key_variable in error_event.message
+        assert SERVICES[fake.name].key_variables[0] in error_event.message
         assert KEY not in error_event.message
         assert made.all(ModelEvents.ModelReconnectingEvent) == []

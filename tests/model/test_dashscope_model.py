@@ -209,7 +209,7 @@ async def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatc
         connection = await model.connect(
             settings=Settings(), on_event=lambda event: None, history=lambda: (), runtime=Runtime()
         )
-        assert (await provider.session()).authorization == f"Bearer {KEY}"
+        assert (await provider.session()).header("Authorization") == f"Bearer {KEY}"
         await connection.close()
 
 
@@ -253,7 +253,7 @@ async def test_text_audio_and_images_are_sent() -> None:
             assert refusal(call.connection.profile, message) is None
             call.connection.send(message)
         assert (await session.until("input_image_buffer.append"))["image"] == "/9g="
-        assert session.types == [
+        assert session.kinds == [
             "session.update",
             "conversation.item.create",
             "input_audio_buffer.append",
@@ -331,7 +331,7 @@ async def test_a_new_answer_is_asked_for_once_the_cancelled_one_is_over() -> Non
         call.connection.send(ItemCreate(HELLO))
         call.connection.send(ResponseCreate(ResponseOverrides(instructions="short")))
         await session.until("conversation.item.create")
-        assert "response.create" not in session.types
+        assert "response.create" not in session.kinds
         await session.end("cancelled")
         assert (await session.until("response.create"))["response"] == {"instructions": "short"}
         await session.speak("resp_2", "item_b", "Hello.", SPEECH)
@@ -352,7 +352,7 @@ async def test_a_manual_turn() -> None:
         assert (await call.until(ModelEvents.ModelInputCommittedEvent)).item_id == "item_m"
         await session.speak("resp_1", "item_a", "A cat.", SPEECH)
         await call.until(ModelEvents.ModelResponseDoneEvent)
-        assert session.types[1:] == [
+        assert session.kinds[1:] == [
             "input_audio_buffer.append",
             "input_image_buffer.append",
             "input_audio_buffer.commit",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -28,8 +28,9 @@ from realtime.model.gemini.model import GeminiRealtimeModel, profile_of
 from realtime.model.open import open_model
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
-from tests.model.gemini_emulator import PATIENCE_S, GeminiEmulator, GeminiSession
+from tests.model.gemini_emulator import GeminiEmulator, GeminiSession
 from tests.model.grammar import check_grammar
+from tests.model.loopback import PATIENCE_S
 
 KEY = "gemini-test-0123456789abcdef"
 PCM = b"\x01\x02" * 16_000
@@ -143,7 +144,7 @@ async def test_the_key_comes_from_the_environment_and_stays_out_of_logs(
             settings=Settings(), on_event=lambda event: None, history=lambda: (), runtime=Runtime()
         )
         session = await provider.session()
-        assert session.key == KEY
+        assert session.header("x-goog-api-key") == KEY
         assert KEY not in session.path + str(session.frames)
         await connection.close()
     logged = [record.getMessage() for record in caplog.records if record.name.startswith("realtime")]
@@ -313,16 +314,16 @@ async def test_a_refused_handle_leads_to_a_new_session() -> None:
         await session.hand_out("stale")
         await session.send(serverContent={"outputTranscription": {"text": "Hm"}})
         await one.until(ModelEvents.ModelResponseCreatedEvent, 2)
-        refuse = GeminiSession.send
+        react = GeminiSession.react
 
-        async def refuse_setup(self: GeminiSession, **keys: object) -> None:
-            if "setupComplete" in keys and self.setup["sessionResumption"]:
+        async def refuse_setup(self: GeminiSession, frame: dict[str, Any]) -> None:
+            if frame.get("setup", {}).get("sessionResumption"):
                 await self.close(1008, "Requested entity was not found.")
             else:
-                await refuse(self, **keys)
+                await react(self, frame)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(GeminiSession, "send", refuse_setup)
+            patch.setattr(GeminiSession, "react", refuse_setup)
             session.drop()
             await one.until(ModelEvents.ModelReconnectedEvent)
         handles = [session.setup["sessionResumption"] for session in provider.sessions]

@@ -78,7 +78,7 @@ async def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatc
         model = OpenAIRealtimeModel(base_url=provider.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         connection = await connect(model)
-        assert (await provider.session()).authorization == f"Bearer {KEY}"
+        assert (await provider.session()).header("Authorization") == f"Bearer {KEY}"
         await connection.close()
 
 
@@ -92,7 +92,7 @@ async def test_without_a_key_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch
 async def test_the_address_may_be_changed_to_a_proxy() -> None:
     async with Emulator() as provider:
         model = OpenAIRealtimeModel(api_key=KEY)
-        model.websocket_url = f"ws://127.0.0.1:{provider.port}/elsewhere"
+        model.websocket_url = provider.base_url.replace("http", "ws", 1).replace("/v1", "/elsewhere")
         connection = await connect(model)
         session = await provider.session()
         assert session.socket.request is not None
@@ -177,7 +177,7 @@ async def test_a_new_answer_is_asked_for_once_the_cancelled_one_is_over() -> Non
         connection.send(ResponseCreate(ResponseOverrides(conversation="none", instructions="beside")))
         beside = await session.until("response.create")
         assert beside["response"]["instructions"] == "beside", "any number of these may run"
-        assert session.types[-3:] == ["response.cancel", "conversation.item.create", "response.create"]
+        assert session.kinds[-3:] == ["response.cancel", "conversation.item.create", "response.create"]
         await session.send("response.done", response=session._response("resp_1", "cancelled"))
         assert (await session.until("response.create", 2))["response"]["instructions"] == "short"
         await connection.close()

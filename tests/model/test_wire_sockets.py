@@ -94,10 +94,10 @@ async def test_a_session_opens_speaks_and_closes(provider: Emulator, call: Call)
     wire = await call.open()
     assert call.types[0] == "session_created"
     session = await provider.session()
-    assert session.authorization == f"Bearer {KEY}"
+    assert session.header("Authorization") == f"Bearer {KEY}"
     wire.send(CHUNK)
     await session.until("input_audio_buffer.append")
-    assert session.types[0] == "session.update"
+    assert session.kinds[0] == "session.update"
     assert session.audio == CHUNK.pcm
     await session.hear("item_u", start_ms=400, end_ms=900, transcript="how are you")
     await session.speak("resp_1", "item_a", "Well, thank you.", b"\1\0" * 24_000)
@@ -191,7 +191,7 @@ async def test_a_dropped_link_comes_back_with_context_and_the_audio_of_the_gap(p
     wire.send(ResponseCreate())
     again = await provider.session(2)
     await again.until("response.create")
-    assert again.types == [
+    assert again.kinds == [
         "session.update",
         "conversation.item.create",
         "input_audio_buffer.append",
@@ -262,7 +262,7 @@ async def test_a_refused_handshake_is_explained(
 
 async def test_the_key_is_not_carried_to_another_place(provider: Emulator, call: Call) -> None:
     async with Emulator() as elsewhere:
-        target = f"ws://127.0.0.1:{elsewhere.port}/v1/realtime"
+        target = elsewhere.base_url.replace("http", "ws", 1) + "/realtime"
         provider.refuse = (HTTPStatus.TEMPORARY_REDIRECT, {"Location": target})
         with pytest.raises(ProviderError) as caught:
             await call.open()
@@ -373,7 +373,7 @@ async def test_a_stalled_provider_costs_bounded_memory_and_old_audio_only(provid
     assert sum(len(message.pcm) for message in wire._waiting.messages if isinstance(message, AudioAppend)) <= 480_000
     session.go_on()
     await session.until("input_audio_buffer.commit")
-    assert session.types[-1] == "input_audio_buffer.commit"
+    assert session.kinds[-1] == "input_audio_buffer.commit"
     await wire.close()
 
 
@@ -427,7 +427,7 @@ async def test_close_is_idempotent_and_nothing_is_sent_after_it(provider: Emulat
     wire.send(AudioCommit())
     await session.socket.wait_closed()
     assert session.socket.close_code == 1000
-    assert "input_audio_buffer.commit" not in session.types
+    assert "input_audio_buffer.commit" not in session.kinds
     assert call.types.count("session_ended") == 1
 
 
