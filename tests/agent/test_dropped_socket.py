@@ -165,10 +165,7 @@ class DroppingEmulator(Emulator):
                 await session.greet()
                 acting = group.create_task(session.live())
                 async for frame in socket:
-                    message = json.loads(frame)
-                    if message["type"] == "session.update":
-                        await session.update(message)
-                    await session.note(message)
+                    await session.note(json.loads(frame))
                 acting.cancel()
         except* (ConnectionClosed, Dropped):
             pass

@@ -64,7 +64,7 @@ class LoopbackSession:
             async with asyncio.timeout(PATIENCE_S), self._arrived:
                 await self._arrived.wait_for(holds)
         except TimeoutError:
-            raise AssertionError(f"{what} did not reach the service, which got {self.kinds}") from None
+            raise TimeoutError(f"{what} did not reach the service, which got {self.kinds}") from None
 
     async def send(self, **frame: Any) -> None:
         await self.socket.send(json.dumps(frame))
@@ -128,9 +128,7 @@ class LoopbackService:
             async with asyncio.timeout(PATIENCE_S), self._opened:
                 await self._opened.wait_for(lambda: len(self.sessions) >= number)
         except TimeoutError:
-            raise AssertionError(
-                f"session {number} did not reach the service, which got {len(self.sessions)}"
-            ) from None
+            raise TimeoutError(f"session {number} did not reach the service, which got {len(self.sessions)}") from None
         return self.sessions[number - 1]
 
     async def greet(self, session: Any) -> None:

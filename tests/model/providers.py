@@ -97,6 +97,10 @@ class Fake(ABC):
         """An answer that is a call of `get_time` for each id; only asked for with `has_tools`."""
         raise NotImplementedError
 
+    async def hear(self, session: Any, start_ms: int, end_ms: int) -> None:
+        """A turn that the service's detector found."""
+        raise NotImplementedError("a provider with `emits_speech_events` needs it")
+
     @abstractmethod
     def sent_audio(self, session: Any) -> bytes:
         """All audio that the service got."""
@@ -137,6 +141,9 @@ class OpenAIFake(Fake):
         await session.begin(where["response_id"], where["item_id"])
         await session.send("response.output_audio_transcript.delta", **where, delta=text)
         await session.send("response.output_audio.delta", **where, delta=pybase64.b64encode_as_string(pcm))
+
+    async def hear(self, session: Any, start_ms: int, end_ms: int) -> None:
+        await session.hear(f"item_{next(COUNT)}", start_ms=start_ms, end_ms=end_ms, transcript="Hello")
 
     async def call_tool(self, session: Any, *call_ids: str) -> None:
         for count, call_id in enumerate(call_ids):
@@ -233,7 +240,7 @@ class Talk:
                     await self._said.wait()
         except TimeoutError:
             told = [event.type for event in self.events]
-            raise AssertionError(f"{what} was not reported by the model, which reported {told}") from None
+            raise TimeoutError(f"{what} was not reported by the model, which reported {told}") from None
 
     async def until(self, kind: type[E], count: int = 1) -> E:
         """The `count`-th event of this kind."""

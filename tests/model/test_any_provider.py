@@ -34,6 +34,7 @@ from tests.model.providers import FAKES, KEY, WITH_TOOLS, Fake, Talk, talk
 
 PCM = b"\x01\x02" * 12_000
 TOOL = ToolDeclaration(name="get_time", description="The time.", parameters={"type": "object", "properties": {}})
+HEARING = [fake for fake in FAKES if fake.codec().profile.emits_speech_events]
 each = pytest.mark.parametrize("fake", FAKES, ids=lambda fake: fake.name)
 
 
@@ -170,6 +171,18 @@ async def test_every_message_can_be_sent_and_the_session_stands(fake: Fake) -> N
         (ended,) = made.all(ModelEvents.ModelSessionEndedEvent)
         assert made.events[-1] is ended
     check_grammar(made.events, output_rate_hz=24_000)
+
+
+@pytest.mark.parametrize("fake", HEARING, ids=lambda fake: fake.name)
+async def test_a_turn_that_the_provider_hears_begins_ends_and_is_one_item(fake: Fake) -> None:
+    async with talk(fake) as made:
+        await fake.hear(await made.session(), 500, 900)
+        committed = await made.until(ModelEvents.ModelInputCommittedEvent)
+        (started,) = made.all(ModelEvents.ModelInputStartedEvent)
+        (done,) = made.all(ModelEvents.ModelInputDoneEvent)
+    assert (started.audio_start_ms, done.audio_end_ms) == (500, 900)
+    assert started.item_id == done.item_id == committed.item_id
+    assert made.events.index(started) < made.events.index(done) < made.events.index(committed)
 
 
 @pytest.mark.parametrize(("fake", "path"), FIXTURE_FILES)
