@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 from pytest_asyncio import is_async_test
 
-from tests.volumes import NIGHTLY, SEED, volume
+from tests.volumes import NIGHTLY, SEED, sampled, volume
 
 # No deadline: a loaded machine is no defect.
 hypothesis.settings.register_profile("project", deadline=None, max_examples=volume(10, 100))
@@ -34,12 +34,31 @@ THREAD_END_S = 2.0
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipTable(), "skip-table")
     config.addinivalue_line("markers", "long: takes many seconds, so that workers begin with it")
+    config.addinivalue_line("markers", "rotates(share): by day this share of them runs, each night and by name all")
     if config.getoption("hypothesis_seed") is None:
         config.option.hypothesis_seed = SEED
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _leave_out_by_day(config, items)
+    _begin_with_long(items)
+
+
+def _leave_out_by_day(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep a share of the tests that rotate, unless it is night or a file is named."""
+    if NIGHTLY or any(".py" in word for word in config.args):
+        return
+    by_share: defaultdict[float, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if rotates := item.get_closest_marker("rotates"):
+            by_share[rotates.args[0]].append(item)
+    left_out = {item for share, those in by_share.items() for item in {*those} - {*sampled(those, share)}}
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=[*left_out])
+
+
+def _begin_with_long(items: list[pytest.Item]) -> None:
     """Let each worker begin with its share of the long tests: xdist gives it a run of neighbours."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers == 1:

@@ -19,6 +19,7 @@ from websockets.asyncio.client import connect
 
 from realtime.model.services import SERVICES
 from tests.server.harness import Client, audio_append, create
+from tests.volumes import sampled
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
@@ -170,8 +171,10 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_every_test_of_the_reference_passes(project: Path) -> None:
-    printed = sum(python_file(name).count("async def test_") for name in REFERENCE)
-    code, said = run(["pytest", "-q", *REFERENCE], project)
+    """By day half of its files."""
+    chosen = sampled(REFERENCE, 0.5)
+    printed = sum(python_file(name).count("async def test_") for name in chosen)
+    code, said = run(["pytest", "-q", *chosen], project)
     assert (code, f"\n{printed} passed" in said) == (0, True), said
 
 

@@ -64,7 +64,7 @@ async def test_calls_talk_and_nothing_is_lost(subject: Subject) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.rotates
+@pytest.mark.rotates(1 / 3)
 @pytest.mark.usefixtures("measured_once")
 async def test_a_round_gives_a_table_with_the_ratio_to_its_floor() -> None:
     told: list[str] = []

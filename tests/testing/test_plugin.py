@@ -173,6 +173,7 @@ def test_a_call_has_its_own_loop_where_others_share_one(suite: pytest.Pytester) 
 
 
 @pytest.mark.long
+@pytest.mark.rotates(1 / 2)
 @pytest.mark.parametrize("order", [["test_first", "test_second"], ["test_second", "test_first"]])
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_calls_are_the_same_in_any_order_and_on_several_workers(

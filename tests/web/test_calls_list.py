@@ -4,10 +4,13 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.web.callers import INFO, LIVE, Caller, ask
 from tests.web.conftest import Serving
+
+pytestmark = pytest.mark.rotates(1 / 2)
 
 Serve = Callable[..., Serving]
 OpenPage = Callable[..., Page]

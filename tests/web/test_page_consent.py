@@ -8,6 +8,8 @@ from playwright.sync_api import Page, expect
 
 from tests.web.conftest import Serving
 
+pytestmark = pytest.mark.rotates(1 / 2)
+
 Serve = Callable[..., Serving]
 
 APP = Path(__file__).with_name("scripted_app.py")

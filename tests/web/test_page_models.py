@@ -5,9 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.web.conftest import ScriptedServer, Serving
+
+pytestmark = pytest.mark.rotates(1 / 2)
 
 Until = Callable[[Page, str], None]
 Serve = Callable[..., Serving]

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+pytestmark = pytest.mark.rotates(1 / 2)
+
 Until = Callable[[Page, str], None]
 
 QUANTUM = 128

@@ -35,6 +35,8 @@ from tests.web.rooms import (
     talk,
 )
 
+pytestmark = pytest.mark.rotates(1 / 2)
+
 Until = Callable[[Page, str], None]
 Open = Callable[..., Page]
 ServeRoom = Callable[..., RoomServing]

@@ -3,10 +3,13 @@
 import struct
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.conftest import PCM_24, ScriptedServer
 from tests.web.rooms import lane, names, snapshot
+
+pytestmark = pytest.mark.rotates(1 / 2)
 
 Until = Callable[[Page, str], None]
 Open = Callable[..., Page]

@@ -17,6 +17,8 @@ from realtime.message import Msg
 from tests.web.callers import INFO, LIVE, Caller, Json, ask
 from tests.web.conftest import ROOT, Serving
 
+pytestmark = pytest.mark.rotates(1 / 2)
+
 Serve = Callable[..., Serving]
 OpenPage = Callable[..., Page]
 

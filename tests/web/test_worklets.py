@@ -3,7 +3,10 @@
 import itertools
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page
+
+pytestmark = pytest.mark.rotates(1 / 2)
 
 RATE_HZ = 24_000
 QUANTUM = 128
