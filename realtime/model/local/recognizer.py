@@ -1,4 +1,4 @@
-"""Speech to text: Whisper tiny.en, one finished utterance per call.
+"""Speech to text: Whisper, one finished utterance per call.
 
 Whisper was trained on windows of exactly 30 s and pads every clip to that length, which makes a two-second command
 cost as much as half a minute of dictation. Measurements show two safe windows: 15 s for clips up to 13 s, and 30 s
@@ -11,8 +11,9 @@ call from a worker thread.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -47,6 +48,8 @@ _TOKENS_PER_S = 8
 _TOKENS_BESIDE = 16
 # Half of Whisper's text context: the most that it writes for one window of 30 s.
 _TOKENS_PER_WINDOW = 224
+# A Whisper of many languages is told which one to write, and to write it rather than translate it.
+_ENGLISH = ("<|en|>", "<|transcribe|>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,13 @@ class Recognizer:
         `workers` is the number of concurrent calls, one core each. Never touches the network. Raises what
         CTranslate2 raises on a damaged folder; `weights.whisper_folder` checks the files first.
         """
-        return cls(_Whisper(os.fspath(folder), workers))
+        files = {"tokenizer.json": Path(folder, "tokenizer.json").read_bytes()}
+        return cls(_Whisper(_network(os.fspath(folder), workers), files))
+
+    @classmethod
+    def of_files(cls, files: Mapping[str, bytes]) -> Recognizer:
+        """Load a multilingual Whisper from its files' content by name; it is told to write English."""
+        return cls(_Whisper(_network("", 1, files), files, _ENGLISH))
 
     def warm_up(self) -> None:
         """Pay the first call's extra cost (memory, threads) in advance."""
@@ -159,19 +168,26 @@ class Recognizer:
         return self._decoder.decode(log_mel(samples, window_s)[np.newaxis], max_tokens, context)
 
 
-class _Whisper:
-    """The network on CTranslate2, int8, one thread per call."""
+def _network(folder: str, workers: int, files: Mapping[str, bytes] | None = None) -> Any:
+    """Load the network, int8, one thread per call: from a folder, or from the content of files."""
+    import ctranslate2
 
-    def __init__(self, folder: str, workers: int) -> None:
+    return ctranslate2.models.Whisper(
+        folder, device="cpu", compute_type="int8", inter_threads=workers, intra_threads=1, files=files
+    )
+
+
+class _Whisper:
+    """The network on CTranslate2 and its tokens; `task` are those of the language and what to do with it."""
+
+    def __init__(self, network: Any, files: Mapping[str, bytes], task: Sequence[str] = ()) -> None:
         import ctranslate2
         import tokenizers
 
         self._storage: Any = ctranslate2.StorageView
-        self._model: Any = ctranslate2.models.Whisper(
-            folder, device="cpu", compute_type="int8", inter_threads=workers, intra_threads=1
-        )
-        self._tokenizer: Any = tokenizers.Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
-        self._prompt = [self._id("<|startoftranscript|>"), self._id("<|notimestamps|>")]
+        self._model = network
+        self._tokenizer: Any = tokenizers.Tokenizer.from_buffer(files["tokenizer.json"])
+        self._prompt = [self._id(token) for token in ("<|startoftranscript|>", *task, "<|notimestamps|>")]
         self._end = self._id("<|endoftext|>")
 
     def _id(self, token: str) -> int:
