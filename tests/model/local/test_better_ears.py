@@ -74,9 +74,7 @@ def test_the_installed_parts_are_read_and_never_imported(packages: None) -> None
 
 
 @pytest.mark.parametrize("name", sorted(BETTER_SHA256))
-def test_a_file_with_another_checksum_is_refused(
-    stand_in: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_file_with_another_checksum_is_refused(stand_in: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     known = {each: weights.hashlib.sha256(b"{}").hexdigest() for each in BETTER_SHA256}
     known["model.bin"] = weights.hashlib.sha256(b"network").hexdigest()
     monkeypatch.setattr(weights, "BETTER_SHA256", known)
