@@ -68,8 +68,8 @@ async def measure_ears(say: Callable[[str], None], ears: Sequence[EarsName] = EA
         "Measured: misheard words",
         f"{len(found)} labelled clips of {sum(len(clip.words.split()) for clip in found)} words, clean and mixed by "
         f"seed: G.711 mu-law at 8 kHz, pink noise {SNR_DB} dB below the voice, seven other voices {SNR_DB} dB below "
-        "it. The model's own detector cuts them into turns, and each is recognised alone, as in a call; a turn's time is "
-        "the CPU time of its recognition, which starts 200 ms after the voice. "
+        "it. The model's own detector cuts them into turns, and each is recognised alone, as in a call; a turn's time "
+        "is the CPU time of its recognition, which starts 200 ms after the voice. "
         + ("" if recorded else "**Without the clips of real people: REALTIME_RECORDINGS is not set.**"),
         ("ears", "condition", "word errors", "turns", "CPU of a turn, median", "p90"),
         page=ROOT / "docs" / "listening.md",
