@@ -75,7 +75,7 @@ def load_parts(whisper_dir: str | Path | None = None, progress: Progress = lambd
 
 
 def with_better(parts: SpeechParts, load: Callable[[], Transcriber], progress: Progress) -> SpeechParts:
-    """Add the larger Whisper to the parts; where it is missing, they say so and listen as before."""
+    """Add the larger Whisper to the parts. Where it is missing, they say so."""
     missing: list[str] = []
     better = _attempt(missing, progress, "better speech recognition", load)
     told = [f"ears='better', so the fast ones listen: {reason}" for reason in missing]
@@ -163,7 +163,7 @@ class SpeechEngine:
         return self._ears.run(recognizer.transcribe, pcm16_16k)
 
     def transcribe_better(self, recognizer: Transcriber, pcm16_16k: bytes) -> asyncio.Future[Transcript] | None:
-        """Recognise a clip with the better recogniser, on a thread of its own; None if too much waits for it."""
+        """Recognise a clip with the better recogniser; None if too much waits for it."""
         if self._better_ears.waiting > _BETTER_LIMIT:
             return None
         return self._better_ears.run(recognizer.transcribe, pcm16_16k)

@@ -50,7 +50,7 @@ _TOKENS_PER_S = 8
 _TOKENS_BESIDE = 16
 # Half of Whisper's text context: the most that it writes for one window of 30 s.
 _TOKENS_PER_WINDOW = 224
-# A Whisper of many languages is told which one to write, and to write it rather than translate it.
+# A Whisper of many languages needs the one to write, and that it should not translate.
 _ENGLISH = ("<|en|>", "<|transcribe|>")
 
 
@@ -123,7 +123,7 @@ class Recognizer:
 
     @classmethod
     def of_files(cls, files: Mapping[str, bytes]) -> Recognizer:
-        """Load a multilingual Whisper from its files' content by name; it is told to write English."""
+        """Load a multilingual Whisper, to write English, from its files by name."""
         return cls(_Whisper(_network("", 1, files), files, _ENGLISH), _BETTER_DOUBT_LIMIT)
 
     def warm_up(self) -> None:

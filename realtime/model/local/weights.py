@@ -82,7 +82,7 @@ def whisper_folder(folder: str | Path | None = None) -> Path:
 
 
 def better_files() -> dict[str, bytes]:
-    """Return the checked content of the larger Whisper's files (145 MB, 0.3 s), by name.
+    """Return the larger Whisper's checked files by name (145 MB, 0.3 s).
 
     Raises SpeechPartMissing if a package is missing, a checksum differs, or this process may use a single core.
     """
