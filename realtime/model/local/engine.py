@@ -34,7 +34,7 @@ _QUEUE_LIMIT = 64
 _PARTS_LIMIT = 4
 """Clips that may wait when part of a turn is recognised: the whole of it will be."""
 _BETTER_LIMIT = 2
-"""Clips that may wait for the better recogniser, each for half a second; the fast one takes the others."""
+"""Clips that may wait for the better recogniser: each takes half a second. The fast one takes the others."""
 
 
 class Transcriber(Protocol):
