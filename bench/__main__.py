@@ -1,8 +1,8 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`, `near-voice`; default: all of them but `resume`,
-which takes half an hour, and the three that measure decisions: `listen`, `endpointing` and `near-voice`.
+`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`, `near-voice`, `ears`; default: all of them but
+`resume`, which takes half an hour, and the four that measure listening: `listen`, `endpointing`, `near-voice`, `ears`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-ONLY_BY_NAME = {"endpointing", "listen", "near-voice", "resume"}
+ONLY_BY_NAME = {"ears", "endpointing", "listen", "near-voice", "resume"}
 
 
 def main() -> None:
     """Run the requested measurements; exit code 1 where a limit was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the server costs.")
     parser.add_argument(
-        "what", nargs="*", metavar="WHAT", help="default: all but resume, listen, endpointing and near-voice"
+        "what", nargs="*", metavar="WHAT", help="default: all but resume, listen, endpointing, near-voice and ears"
     )
     parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk, stores)")
     parser.add_argument("--seconds", type=float, default=8.0, help="length of a window (talk, stores)")
@@ -117,6 +117,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_near_voice(LEVELS_DB[1:2]) if quick else measure_near_voice()
 
+    def ears() -> Awaitable[Section]:
+        from bench.ears import EARS, measure_ears
+
+        return measure_ears(say, EARS[:1] if quick else EARS)
+
     def fold() -> Awaitable[Section]:
         from bench.fold import measure_fold
 
@@ -164,6 +169,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "local": local,
         "endpointing": endpointing,
         "near-voice": near_voice,
+        "ears": ears,
         "fold": fold,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,

@@ -305,12 +305,12 @@ def _word_errors(recorded: dict[str, tuple[str, Spoken]]) -> tuple[float, int]:
     """(share of wrong words, number of words)."""
     import jiwer
 
-    said = [_plain(text) for text, _ in recorded.values()]
-    heard = [_plain(" ".join(spoken.words.values())) for _, spoken in recorded.values()]
+    said = [plain_words(text) for text, _ in recorded.values()]
+    heard = [plain_words(" ".join(spoken.words.values())) for _, spoken in recorded.values()]
     return jiwer.wer(said, heard), sum(len(text.split()) for text in said)
 
 
-def _plain(text: str) -> str:
+def plain_words(text: str) -> str:
     """Lower case, no punctuation, digits and abbreviations spelled out: what a word error rate compares."""
     text = text.lower().replace("’", "'").replace("mr.", "mister")
     text = re.sub(r"\d+", lambda number: NUMBERS.get(number[0], number[0]), text)

@@ -103,22 +103,24 @@ def _mixed(turn: Turn, background: Background, level_db: float) -> bytes:
     chance = np.random.default_rng(int.from_bytes(hashlib.sha256(turn.pcm).digest()[:8], "big"))
     speech = np.frombuffer(turn.pcm, "<i2").astype(np.float64)[: turn.end_ms * RATE_HZ // 1000]
     sound = np.concatenate([speech, chance.normal(0, 3, GOES_ON_MS * RATE_HZ // 1000)])
-    behind = _levelled(background(turn, len(sound), chance)) * _rms(speech) * 10 ** (level_db / 20)
+    behind = levelled(background(turn, len(sound), chance)) * rms(speech) * 10 ** (level_db / 20)
     return np.clip(sound + behind, -32768, 32767).astype("<i2").tobytes()
 
 
-def _rms(sound: Sound) -> float:
+def rms(sound: Sound) -> float:
     """Return the level of the voice in it, without pauses."""
     power = (sound[: len(sound) // 320 * 320].reshape(-1, 320) ** 2).mean(1)
     return float(np.sqrt(power[power > power.max() / 1_000].mean()))
 
 
-def _levelled(sound: Sound) -> Sound:
-    return sound / _rms(sound)
+def levelled(sound: Sound) -> Sound:
+    """Return the sound with a level of 1."""
+    return sound / rms(sound)
 
 
 @cache
-def _voices() -> dict[str, list[Sound]]:
+def voices_of_stimuli() -> dict[str, list[Sound]]:
+    """Return what each voice of the stimuli says."""
     voices: dict[str, list[Sound]] = {}
     for one in stimuli.manifest():
         if one.voice and one.kind in ("turn", "side", "interruption"):
@@ -131,21 +133,26 @@ def _talking(voice: str, length: int, chance: np.random.Generator) -> Sound:
     parts: list[Sound] = []
     while sum(map(len, parts)) < length:
         parts += [
-            _voices()[voice][chance.integers(len(_voices()[voice]))],
+            voices_of_stimuli()[voice][chance.integers(len(voices_of_stimuli()[voice]))],
             np.zeros(int(chance.uniform(*_GAP_S) * RATE_HZ)),
         ]
     return np.concatenate(parts)[:length]
 
 
 def _others(turn: Turn) -> list[str]:
-    return [voice for voice in _voices() if voice != turn.speaker]
+    return [voice for voice in voices_of_stimuli() if voice != turn.speaker]
+
+
+def babble(voices: Sequence[str], length: int, chance: np.random.Generator) -> Sound:
+    """Return seven voices at once, each as loud as the others; fewer voices talk more than once."""
+    talkers = (list(voices) * TALKERS)[:TALKERS]
+    return np.sum(
+        [levelled(np.roll(_talking(voice, length, chance), chance.integers(length))) for voice in talkers], axis=0
+    )
 
 
 def _babble(turn: Turn, length: int, chance: np.random.Generator) -> Sound:
-    voices = (_others(turn) * TALKERS)[:TALKERS]
-    return np.sum(
-        [_levelled(np.roll(_talking(voice, length, chance), chance.integers(length))) for voice in voices], axis=0
-    )
+    return babble(_others(turn), length, chance)
 
 
 def _television(turn: Turn, length: int, chance: np.random.Generator) -> Sound:

@@ -193,11 +193,16 @@ def _telephone(sound: Sound, chance: np.random.Generator) -> Sound:
 
 def _noise(sound: Sound, chance: np.random.Generator) -> Sound:
     """Pink noise below it, as loud as 15 dB under its mean."""
-    spectrum = np.fft.rfft(chance.standard_normal(len(sound)))
-    spectrum /= np.sqrt(np.maximum(np.arange(len(spectrum)), 20))
-    pink = np.fft.irfft(spectrum, len(sound))
-    noisy: Sound = sound + pink / pink.std() * sound.std() * 10 ** (-SNR_DB / 20)
+    behind = pink(len(sound), chance)
+    noisy: Sound = sound + behind / behind.std() * sound.std() * 10 ** (-SNR_DB / 20)
     return noisy
+
+
+def pink(length: int, chance: np.random.Generator) -> Sound:
+    """Return pink noise."""
+    spectrum = np.fft.rfft(chance.standard_normal(length))
+    spectrum /= np.sqrt(np.maximum(np.arange(len(spectrum)), 20))
+    return np.asarray(np.fft.irfft(spectrum, length))
 
 
 def _far(sound: Sound, chance: np.random.Generator) -> Sound:

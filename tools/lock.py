@@ -24,7 +24,7 @@ PLATFORMS = {
 RUN_IN_CI = "linux-x86_64"
 # What an editable install without build isolation needs in the environment.
 BUILD = "hatchling>=1.26\neditables>=0.5\n"
-PARTS = {"core": (), "test": ("openai", "gemini", "dashscope", "test"), "speech": ("local", "echo")}
+PARTS = {"core": (), "test": ("openai", "gemini", "dashscope", "ears", "test"), "speech": ("local", "echo")}
 PIN = re.compile(r"^[a-z0-9][a-z0-9._-]*==", re.MULTILINE)
 
 

@@ -10,7 +10,11 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATFORMS = ["linux-x86_64", "macos-arm64", "windows-x86_64"]
-PARTS: dict[str, list[str]] = {"core": [], "test": ["openai", "gemini", "dashscope", "test"], "speech": ["local"]}
+PARTS: dict[str, list[str]] = {
+    "core": [],
+    "test": ["openai", "gemini", "dashscope", "ears", "test"],
+    "speech": ["local"],
+}
 SYSTEMS = {"linux": "linux", "macos": "darwin", "windows": "win32"}
 
 

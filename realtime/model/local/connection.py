@@ -85,7 +85,7 @@ class LocalConnection:
         self._turn_item_id = ""
         self._turn_ended_ms: int | None = None
         self._turn_continues = False
-        self._recognition = Recognition(engine, parts.recognizer, self._understood)
+        self._recognition = Recognition(engine, parts.recognizer, self._understood, parts.better)
         self._active: Response | None = None
         self._responses: set[Response] = set()
         self._turn_is_ending = False

@@ -1,4 +1,4 @@
-"""The loaded speech parts of this process and their two threads; all sessions share them."""
+"""The loaded speech parts of this process and their threads; all sessions share them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from realtime.audio.vad import Vad, VadUnavailable, shared_silero
 from realtime.errors import Overflow
 from realtime.model.local.recognizer import Recognizer, Transcript
 from realtime.model.local.voice import Voice, load_voices
-from realtime.model.local.weights import SpeechPartMissing, whisper_folder
+from realtime.model.local.weights import SpeechPartMissing, better_files, whisper_folder
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+EarsName = Literal["fast", "better"]
+"""Which Whisper recognises turns: the small one, or the larger one, too."""
 
 Progress = Callable[[str], None]
 """Called from the loading thread with each part's name as it loads."""
@@ -29,6 +33,8 @@ Progress = Callable[[str], None]
 _QUEUE_LIMIT = 64
 _PARTS_LIMIT = 4
 """Clips that may wait when part of a turn is recognised: the whole of it will be."""
+_BETTER_LIMIT = 2
+"""Clips that may wait for the better recogniser: each takes half a second. The fast one takes the others."""
 
 
 class Transcriber(Protocol):
@@ -44,6 +50,8 @@ class SpeechParts:
     """The parts that were loaded; `missing` has a sentence for each one that was not."""
 
     recognizer: Transcriber | None = None
+    better: Transcriber | None = None
+    """Recognises whole turns with fewer errors, in some three times the time."""
     voices: Mapping[str, Voice] = field(default_factory=dict)
     make_vad: Callable[[], Vad] | None = None
     missing: tuple[str, ...] = ()
@@ -57,19 +65,7 @@ class SpeechParts:
 def load_parts(whisper_dir: str | Path | None = None, progress: Progress = lambda step: None) -> SpeechParts:
     """Load and warm up every installed part (1.5 s, 320 MB); reports missing parts and never raises."""
     missing: list[str] = []
-
-    def attempt(what: str, load: Callable[[], T]) -> T | None:
-        progress(what)
-        try:
-            return load()
-        except (SpeechPartMissing, VadUnavailable) as error:
-            missing.append(str(error))
-        except Exception as error:
-            # Native libraries raise anything (another CPU, a damaged file): the server continues without the part.
-            logger.exception("%s could not be loaded", what)
-            missing.append(f"{what} could not be loaded ({type(error).__name__}); the server's log says why")
-        return None
-
+    attempt = partial(_attempt, missing, progress)
     return SpeechParts(
         make_vad=attempt("voice activity", lambda: shared_silero().stream),
         recognizer=attempt("speech recognition", lambda: _warm_recognizer(whisper_dir)),
@@ -78,8 +74,37 @@ def load_parts(whisper_dir: str | Path | None = None, progress: Progress = lambd
     )
 
 
+def with_better(parts: SpeechParts, load: Callable[[], Transcriber], progress: Progress) -> SpeechParts:
+    """Add the larger Whisper to the parts. Where it is missing, they say so."""
+    missing: list[str] = []
+    better = _attempt(missing, progress, "better speech recognition", load)
+    told = [f"ears='better', so the fast ones listen: {reason}" for reason in missing]
+    return replace(parts, better=better, missing=(*parts.missing, *told))
+
+
+def _attempt(missing: list[str], progress: Progress, what: str, load: Callable[[], T]) -> T | None:
+    """Load a part; if that fails, add a sentence to `missing`."""
+    progress(what)
+    try:
+        return load()
+    except (SpeechPartMissing, VadUnavailable) as error:
+        missing.append(str(error))
+    except Exception as error:
+        # Native libraries raise anything (another CPU, a damaged file): the server continues without the part.
+        logger.exception("%s could not be loaded", what)
+        missing.append(f"{what} could not be loaded ({type(error).__name__}); the server's log says why")
+    return None
+
+
 def _warm_recognizer(whisper_dir: str | Path | None) -> Recognizer:
     recognizer = Recognizer.load(whisper_folder(whisper_dir))
+    recognizer.warm_up()
+    return recognizer
+
+
+def load_better() -> Recognizer:
+    """Load and warm up the larger Whisper (1.5 s, 250 MB). Raises SpeechPartMissing."""
+    recognizer = Recognizer.of_files(better_files())
     recognizer.warm_up()
     return recognizer
 
@@ -96,39 +121,52 @@ def _warm_voices() -> dict[str, Voice]:
 class SpeechEngine:
     """Recognition and synthesis for all sessions: one thread each, first come, first served.
 
-    Both release the interpreter lock, so the event loop keeps running. `load` makes the parts at their first use; tests
-    pass their own.
+    Both release the interpreter lock, so the event loop keeps running. `load` makes the parts at their first use, and
+    `load_better` the larger Whisper where a model wants it; tests pass their own.
     """
 
-    def __init__(self, load: Callable[[Progress], SpeechParts]) -> None:
+    def __init__(
+        self, load: Callable[[Progress], SpeechParts], load_better: Callable[[], Transcriber] = load_better
+    ) -> None:
         self._load = load
+        self._load_better = load_better
         self._loading = threading.Lock()
         self._parts: SpeechParts | None = None
+        self._with_better: SpeechParts | None = None
         self._ears = _Worker("recognition")
+        self._better_ears = _Worker("better recognition")
         self._mouth = _Worker("synthesis")
 
     @property
     def parts(self) -> SpeechParts | None:
-        """The loaded parts; None before `ready`."""
+        """The loaded parts with the fast ears; None before `ready`."""
         return self._parts
 
-    async def ready(self, progress: Progress = lambda step: None) -> SpeechParts:
+    async def ready(self, progress: Progress = lambda step: None, ears: EarsName = "fast") -> SpeechParts:
         """Load the parts off the event loop, once; cancelling lets the loading finish by itself."""
-        if self._parts is None:
-            await self._ears.run(self.load, progress)
-        assert self._parts is not None
-        return self._parts
+        loaded = self._parts if ears == "fast" else self._with_better
+        return loaded if loaded is not None else await self._ears.run(self.load, progress, ears)
 
-    def load(self, progress: Progress = lambda step: None) -> SpeechParts:
+    def load(self, progress: Progress = lambda step: None, ears: EarsName = "fast") -> SpeechParts:
         """Load the parts on this thread, once."""
         with self._loading:
             if self._parts is None:
                 self._parts = self._load(progress)
-            return self._parts
+            if ears == "fast":
+                return self._parts
+            if self._with_better is None:
+                self._with_better = with_better(self._parts, self._load_better, progress)
+            return self._with_better
 
     def transcribe(self, recognizer: Transcriber, pcm16_16k: bytes) -> asyncio.Future[Transcript]:
         """Recognise a clip; cancelling a waiting clip costs nothing. Raises Overflow if too many wait."""
         return self._ears.run(recognizer.transcribe, pcm16_16k)
+
+    def transcribe_better(self, recognizer: Transcriber, pcm16_16k: bytes) -> asyncio.Future[Transcript] | None:
+        """Recognise a clip with the better recogniser; None if too much waits for it."""
+        if self._better_ears.waiting > _BETTER_LIMIT:
+            return None
+        return self._better_ears.run(recognizer.transcribe, pcm16_16k)
 
     def transcribe_part(
         self, recognizer: Transcriber, pcm16_16k: bytes, context: str
@@ -145,6 +183,7 @@ class SpeechEngine:
     def close(self) -> None:
         """End the threads, which all sessions share: only for tests and the end of the process."""
         self._ears.close()
+        self._better_ears.close()
         self._mouth.close()
 
 

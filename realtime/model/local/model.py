@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import get_args
 
+from realtime.errors import UsageError
 from realtime.event.base import Modality
 from realtime.model.base import Connection, History, OnEvent, Profile, RealtimeModel, Settings
 from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.connection import LocalConnection
 from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
-from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts, looks_installed, shared_engine
+from realtime.model.local.engine import EarsName, Progress, SpeechEngine, SpeechParts, looks_installed, shared_engine
 from realtime.model.local.history import conversation_of
 from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.language_model import LanguageModel
 from realtime.model.local.voice import DEFAULT_VOICE, HIBARI_VOICES, choose_voice
 from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
+from realtime.model.local.weights import EARS
 from realtime.runtime import Runtime
 
 
@@ -44,14 +48,23 @@ def profile_of(parts: SpeechParts | None, language_model: LanguageModel) -> Prof
     )
 
 
+def ears_called(name: str) -> EarsName:
+    """Return the ears of this name. Raises UsageError for another."""
+    if name not in get_args(EarsName):
+        raise UsageError(f"there are no ears {name!r}: use fast or better", code="unknown_ears")
+    return "better" if name == "better" else "fast"
+
+
 class LocalRealtimeModel(RealtimeModel):
     """Speech recognition, a language model and a voice in this process. English only.
 
     It needs no key, no GPU and no network. `voice` is one of `profile.voices`; an unknown one gives the default.
     `language_model` defaults to the chat endpoint of the environment (`language_model_from_environment`), else to the
     built-in `Conversationalist`, which works by rules. Speech never leaves this process; a chat endpoint gets the
-    words. `whisper_dir` names a folder with Whisper tiny.en for CTranslate2 in place of the installed wheel. All models
-    of a process share the loaded parts (`engine`). Raises UsageError for an invalid environment.
+    words. `ears="better"` recognises turns with the larger Whisper base, which needs the extra `ears` and a second
+    core; where it is missing, `warm_up` and an error event say so, and the fast ears listen. Default: REALTIME_EARS,
+    else "fast". `whisper_dir` names a folder with Whisper tiny.en for CTranslate2 in place of the installed wheel. All
+    models of a process share the loaded parts (`engine`). Raises UsageError for unknown ears or an invalid environment.
     """
 
     def __init__(
@@ -59,10 +72,12 @@ class LocalRealtimeModel(RealtimeModel):
         voice: str | None = DEFAULT_VOICE,
         *,
         language_model: LanguageModel | None = None,
+        ears: EarsName | None = None,
         whisper_dir: str | Path | None = None,
         engine: SpeechEngine | None = None,
     ) -> None:
         self.voice = voice
+        self.ears = ears_called(ears or os.environ.get(EARS) or "fast")
         self._language_model = language_model or language_model_from_environment() or Conversationalist()
         self._engine = engine or shared_engine(whisper_dir)
 
@@ -81,14 +96,14 @@ class LocalRealtimeModel(RealtimeModel):
         `progress` is called with the name of each step from the loading thread. Cancelling lets the loading finish by
         itself.
         """
-        return (await self._engine.ready(progress)).missing
+        return (await self._engine.ready(progress, self.ears)).missing
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`. Missing parts do not raise.
 
         They cause an error event, and the connection's profile leaves out what needs them.
         """
-        parts = await self._engine.ready()
+        parts = await self._engine.ready(ears=self.ears)
         connection = LocalConnection(
             profile=profile_of(parts, self._language_model),
             engine=self._engine,

@@ -19,13 +19,26 @@ OnWords = Callable[[str, "asyncio.Future[Transcript] | None"], None]
 
 
 class Recognition:
-    """Starts and tracks recognitions; calls `on_words` once for each item, perhaps at once."""
+    """Starts and tracks recognitions; calls `on_words` once for each item, perhaps at once.
 
-    def __init__(self, engine: SpeechEngine, recognizer: Transcriber | None, on_words: OnWords) -> None:
+    `better` recognises whole turns and items, unless too much waits for it. The words that help to end a turn, which
+    must be there half a second after the voice, come from `recognizer`.
+    """
+
+    def __init__(
+        self,
+        engine: SpeechEngine,
+        recognizer: Transcriber | None,
+        on_words: OnWords,
+        better: Transcriber | None = None,
+    ) -> None:
         self._engine = engine
         self._recognizer = recognizer
+        self._better = better
         self._on_words = on_words
         self._guess: asyncio.Future[Transcript] | None = None
+        self._early: asyncio.Future[Transcript] | None = None
+        """The recognition whose words help to end the turn."""
         self._waiting: dict[str, asyncio.Future[Transcript]] = {}
 
     @property
@@ -35,19 +48,24 @@ class Recognition:
 
     def guess(self, clip: bytes, then: Callable[[str], None]) -> None:
         """Recognise a clip in advance: the turn may be over. `then` gets its words, unless that fails or is dropped."""
-        self._guess = guess = self._start(clip)
-        if guess is not None:
-            guess.add_done_callback(lambda done: _pass_words(done, then))
+        better = self._start_better(clip)
+        self._early = early = self._start_fast(clip)
+        self._guess = early if better is None else better
+        if early is not None:
+            early.add_done_callback(lambda done: _pass_words(done, then))
 
     def drop_guess(self) -> None:
         """Cancel the recognition in advance: the turn continues."""
-        if self._guess is not None:
-            self._guess.cancel()
-            self._guess = None
+        for heard in (self._guess, self._early):
+            if heard is not None:
+                heard.cancel()
+        self._guess = self._early = None
 
     def take_turn(self, item_id: str, clip: bytes) -> None:
         """Recognise the clip of a turn's item; reuses the recognition in advance."""
         guess, self._guess = self._guess, None
+        if self._early is not guess:
+            self.drop_guess()
         self._wait(item_id, guess if guess is not None else self._start(clip))
 
     def take_item(self, item_id: str, clip: bytes) -> None:
@@ -66,7 +84,14 @@ class Recognition:
         self._waiting.clear()
 
     def _start(self, clip: bytes) -> asyncio.Future[Transcript] | None:
-        """Start recognition; returns None if too much of it waits."""
+        """Start recognition with the best recogniser that has time; returns None if too much of it waits."""
+        better = self._start_better(clip)
+        return self._start_fast(clip) if better is None else better
+
+    def _start_better(self, clip: bytes) -> asyncio.Future[Transcript] | None:
+        return None if self._better is None else self._engine.transcribe_better(self._better, clip)
+
+    def _start_fast(self, clip: bytes) -> asyncio.Future[Transcript] | None:
         assert self._recognizer is not None
         try:
             return self._engine.transcribe(self._recognizer, clip)

