@@ -170,10 +170,12 @@ class Ears:
             self._trim()
         return heard
 
-    def take_words(self, number: int, words: str) -> None:
-        """Take the words of the clip of a `Paused`; does nothing once that pause is over."""
-        if self._paused and number == self._pauses:
-            self._endpointing.take_words(words)
+    def take_words(self, number: int, words: str) -> bool:
+        """Take the words of the clip of a `Paused`; does nothing and returns False once that pause is over."""
+        if not self._paused or number != self._pauses:
+            return False
+        self._endpointing.take_words(words)
+        return True
 
     def commit(self) -> bytes | None:
         """End the turn at the client's request; returns its audio, None if shorter than 0.1 s."""
