@@ -88,6 +88,8 @@ class LocalConnection:
         self._turn_continues = False
         self._recognition = Recognition(engine, parts.recognizer, self._understood)
         self._active: Response | None = None
+        self._truncated: Response | None = None
+        """The response that was cut to what was played: it plays no more."""
         self._responses: set[Response] = set()
         self._turn_is_ending = False
         """Whether the end of a turn is being reported: its item comes next."""
@@ -274,7 +276,10 @@ class LocalConnection:
 
     def _take_words(self, pause: int, words: str, turn_ms: int) -> None:
         """Take the words of a turn that may be over, and begin the response to it."""
-        if self._ears is None or not self._ears.take_words(pause, words) or self._is_unplayed(self._runtime.now()):
+        if self._ears is None or not self._ears.take_words(pause, words):
+            return
+        if self._active is not self._truncated and self._is_unplayed(self._runtime.now()):
+            # A voice over a reply is mostly no turn.
             return
         heard = Item(id=self._turn_item_id, role="user", content=(ContentPart(type="audio", transcript=words),))
         items = [*self._conversation.items(), heard][-KEPT_ITEMS:]
@@ -384,6 +389,7 @@ class LocalConnection:
         if message.item_id not in self._conversation:
             self._refuse("unknown_item", f"there is no item {message.item_id!r}")
             return
+        self._truncated = self._active
         self._on_event(
             m.ModelItemTruncatedEvent(
                 item_id=message.item_id,

@@ -14,7 +14,15 @@ from realtime.errors import ProviderError, UsageError
 from realtime.event import model as m
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration, TurnDetection
-from realtime.model.base import AudioClear, AudioCommit, ItemDelete, ResponseCreate, SessionUpdate, Settings
+from realtime.model.base import (
+    AudioClear,
+    AudioCommit,
+    ItemDelete,
+    ItemTruncate,
+    ResponseCreate,
+    SessionUpdate,
+    Settings,
+)
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
@@ -242,6 +250,19 @@ async def test_speech_over_a_reply_that_plays_has_no_draft(engine: SpeechEngine)
     await session.say(speech(600), END)
     assert len(session.all(m.ModelInputDoneEvent)) == 1
     assert session.drafts.started == 0
+    await session.connection.close()
+
+
+async def test_the_turn_that_cut_a_reply_has_a_draft(engine: SpeechEngine) -> None:
+    session = await open_session(engine, "words")
+    session.send(typed("hi"), ResponseCreate())
+    reply = await session.until(m.ModelResponseAudioDoneEvent)
+    await session.say(speech(600))
+    session.send(ItemTruncate(reply.item_id, 500, "You said"))
+    await session.say(END)
+    await session.until(m.ModelResponseDoneEvent, 2)
+    assert (session.drafts.kept, session.drafts.dropped) == (1, 0)
+    assert [item.text for item in session.language_model.prompts[-1].history] == ["hi", "You said", "hello there"]
     await session.connection.close()
 
 
