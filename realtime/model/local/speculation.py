@@ -24,7 +24,7 @@ from realtime.model.local.voice import Voice
 Mode = Literal["off", "words", "speech"]
 """What a draft makes: nothing, the language model's words, or also the sound of the first sentence."""
 MODE = "REALTIME_SPECULATION"
-DEFAULT_MODE: Mode = "off"
+DEFAULT_MODE: Mode = "speech"
 
 MAX_TRIES = 3
 """Drafts of one turn."""
