@@ -111,12 +111,12 @@ async def measure_speculation(*, quick: bool = False, words: Path | None = None)
     with tempfile.TemporaryDirectory() as folder:
         engine = remembering_engine(words or Path(folder) / "words")
         arms = [
-            await asyncio.to_thread(run, _spoken(engine, name, mode, turns), costs=costs)
+            await asyncio.to_thread(run, spoken(engine, name, mode, turns), costs=costs)
             for name in LANGUAGE_MODELS
             for mode in MODES
         ]
         engine.close()
-    return _section(turns, arms)
+    return section_of(turns, arms)
 
 
 LANGUAGE_MODELS: dict[str, Callable[[], LanguageModel]] = {
@@ -125,7 +125,8 @@ LANGUAGE_MODELS: dict[str, Callable[[], LanguageModel]] = {
 }
 
 
-async def _spoken(engine: SpeechEngine, name: str, mode: Mode, turns: Sequence[Turn]) -> Arm:
+async def spoken(engine: SpeechEngine, name: str, mode: Mode, turns: Sequence[Turn]) -> Arm:
+    """Speak every turn in a call of its own; on a loop in virtual time."""
     model = LocalRealtimeModel(language_model=LANGUAGE_MODELS[name](), speculation=mode, engine=engine)
     await model.warm_up()
     return Arm(name, mode, [await _answered(model, turn) for turn in turns], model.drafts)
@@ -146,7 +147,8 @@ async def _answered(model: LocalRealtimeModel, turn: Turn) -> Heard:
     return listener.heard
 
 
-def _section(turns: Sequence[Turn], arms: Sequence[Arm]) -> Section:
+def section_of(turns: Sequence[Turn], arms: Sequence[Arm]) -> Section:
+    """Write what the arms show as a table, with the limits of the default mode."""
     section = Section(
         "speculation",
         "Measured: work that starts early",
