@@ -275,7 +275,7 @@ class LocalConnection:
                 assert_never(heard)
 
     def _take_words(self, pause: int, words: str, turn_ms: int) -> None:
-        """Take the words of a turn that may be over, and begin the response to it."""
+        """Take the words of a pause, and begin the response to them."""
         if self._ears is None or not self._ears.take_words(pause, words):
             return
         if self._active is not self._truncated and self._is_unplayed(self._runtime.now()):
@@ -291,7 +291,7 @@ class LocalConnection:
             self._speculation.begin(prompt, self._voice_for(settings), turn_ms)
 
     def _drop_guess(self) -> None:
-        """The turn continues or is void: what was begun in its pause is, too."""
+        """Drop what was begun in a pause: the turn continues, or is void."""
         self._recognition.drop_guess()
         self._speculation.drop()
 

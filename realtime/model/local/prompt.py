@@ -1,4 +1,4 @@
-"""Write the language model's prompt from a session's settings and conversation. Functions, no state."""
+"""Write the language model's prompt from settings and conversation. Functions, no state."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def prompt_of(
 
 
 def asks_the_same(one: Prompt, other: Prompt) -> bool:
-    """Whether two prompts differ at most in the punctuation and case of the last words."""
+    """Whether prompts are equal but for the last words' punctuation and case."""
     if not one.history or not other.history:
         return one == other
     *before, last = one.history

@@ -1,8 +1,9 @@
-"""Begin a response in a pause that may end the turn, and keep it if the turn ends with the same words.
+"""Begin a response in a pause that may end the turn.
 
-A `Draft` asks the language model in advance and may synthesise the first sentence. It is a buffer: it emits no event,
-adds no item and runs no tool. A response whose prompt asks the same takes the buffered pieces as if the language model
-wrote them now, so the decision that the turn is over stays the first thing that anybody sees or hears.
+It is kept if the turn ends with the same words. A `Draft` asks the language model in advance and may synthesise the
+first sentence. It is a buffer: it emits no event, adds no item and runs no tool. A response whose prompt asks the same
+takes the buffered pieces as if the language model wrote them now, so nothing is seen or heard before the decision that
+the turn is over.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ DEFAULT_MODE: Mode = "speech"
 MAX_TRIES = 3
 """Drafts of one turn."""
 MAX_TURN_MS = 10_000
-"""In longer turns a pause is seldom the end, and a draft costs more."""
+"""Longer turns have no drafts: their pauses are seldom the end."""
 _MAX_PIECES = 1_000
 """Pieces that wait for the decision; the language model is read no further."""
 
@@ -53,11 +54,11 @@ class DraftCounts:
     kept: int = 0
     dropped: int = 0
     saved_ms: float = 0.0
-    """By how much the first sounds of the kept ones came sooner, together."""
+    """How much sooner the kept ones sounded, in sum."""
 
 
 class Draft:
-    """A response's pieces, and the sound of its first sentence, made in advance.
+    """A response's pieces and its first sentence's sound, made in advance.
 
     `engine` None: no sound. With a `voice` of None the response is only written.
     """
@@ -86,7 +87,7 @@ class Draft:
 
     @property
     def gained_s(self) -> float:
-        """By how much a response that begins now has its first sentence sooner."""
+        """How much sooner a response that begins now has its first sentence."""
         return (self._now() if self._ready_s is None else self._ready_s) - self._started_s
 
     async def replies(self) -> AsyncGenerator[Reply, None]:
@@ -151,7 +152,7 @@ class Draft:
 
 
 class Speculation:
-    """The language model and the voices of one session, and at most one draft of theirs."""
+    """One session's language model and voices, with at most one draft."""
 
     def __init__(
         self,
@@ -179,7 +180,7 @@ class Speculation:
         self._tries = 0
 
     def begin(self, prompt: Prompt, voice: Voice | None, turn_ms: int) -> None:
-        """Start a draft in a pause of a turn that lasts `turn_ms` so far; does nothing beyond the limits."""
+        """Start a draft in a pause, within the limits; the turn lasts `turn_ms` so far."""
         self.drop()
         if self._mode == "off" or self._tries >= MAX_TRIES or turn_ms > MAX_TURN_MS:
             return
