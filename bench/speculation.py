@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.labelled_turns import Turn, turns_of_fixtures, varied_turns
+from bench.labelled_turns import Turn, turns_of_fixtures
 from bench.listen_words import RememberingRecognizer, RememberingVoice, remembering_engine
 from bench.process import ROOT
 from bench.report import Check, Section, median, share
@@ -103,7 +103,7 @@ class _Listener:
 
 async def measure_speculation(*, quick: bool = False, words: Path | None = None) -> Section:
     """Speak every labelled turn to the embedded model, with each mode and both language models."""
-    turns = turns_of_fixtures()[::5] if quick else [*turns_of_fixtures(), *varied_turns()]
+    turns = turns_of_fixtures()[:: 5 if quick else 1]
     costs = {
         RememberingRecognizer.transcribe: LOCAL_COSTS["Recognizer.transcribe"],
         RememberingVoice.synthesize: LOCAL_COSTS["HibariVoice.synthesize"],
