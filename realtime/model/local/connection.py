@@ -176,6 +176,7 @@ class LocalConnection:
             self._audio_timer.cancel()
         self._stop_waiting()
         self._recognition.close()
+        self._speculation.drop()
         responses = [*self._responses]
         for response in responses:
             response.cancel("session_closed")
