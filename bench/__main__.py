@@ -1,8 +1,8 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`, `near-voice`, `ears`; default: all of them but
-`resume`, which takes half an hour, and the four that measure listening: `listen`, `endpointing`, `near-voice`, `ears`.
+`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`, `near-voice`, `ears`, `speculation`; default: all of
+them but `resume`, which takes half an hour, and the five that measure listening and its decisions.
 """
 
 from __future__ import annotations
@@ -23,21 +23,19 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-ONLY_BY_NAME = {"ears", "endpointing", "listen", "near-voice", "resume"}
+ONLY_BY_NAME = {"ears", "endpointing", "listen", "near-voice", "resume", "speculation"}
 
 
 def main() -> None:
     """Run the requested measurements; exit code 1 where a limit was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the server costs.")
-    parser.add_argument(
-        "what", nargs="*", metavar="WHAT", help="default: all but resume, listen, endpointing, near-voice and ears"
-    )
+    parser.add_argument("what", nargs="*", metavar="WHAT", help=f"default: all but {', '.join(sorted(ONLY_BY_NAME))}")
     parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk, stores)")
     parser.add_argument("--seconds", type=float, default=8.0, help="length of a window (talk, stores)")
     parser.add_argument("--sessions", type=int, nargs="+", default=[100, 200], help="talking sessions (talk)")
     parser.add_argument("--cuts", type=int, default=1_000_000, help="sockets that are cut (resume)")
     parser.add_argument("--n", type=int, default=1_000, help="stimuli (listen)")
-    parser.add_argument("--words", type=Path, metavar="FILE", help="where transcripts are kept (listen)")
+    parser.add_argument("--words", type=Path, metavar="FILE", help="where transcripts are kept (listen, speculation)")
     parser.add_argument("--quick", action="store_true", help="one round of 4 s, fewer calls and runs: an impression")
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="also write everything measured there")
     parser.add_argument("--write", action="store_true", help="put the results into their page of docs")
@@ -122,6 +120,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_ears(say, EARS[:1] if quick else EARS)
 
+    def speculation() -> Awaitable[Section]:
+        from bench.speculation import measure_speculation
+
+        return measure_speculation(quick=quick, words=options.words)
+
     def fold() -> Awaitable[Section]:
         from bench.fold import measure_fold
 
@@ -170,6 +173,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "endpointing": endpointing,
         "near-voice": near_voice,
         "ears": ears,
+        "speculation": speculation,
         "fold": fold,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,

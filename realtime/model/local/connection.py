@@ -8,9 +8,10 @@ from typing import Any, assert_never
 
 import msgspec
 
+from realtime.audio.pcm import ms_of
 from realtime.event import model as m
 from realtime.event.base import ContentPart, Item, ResponseOverrides
-from realtime.event.config import ToolDeclaration, TurnDetection
+from realtime.event.config import TurnDetection
 from realtime.model.base import (
     AudioAppend,
     AudioClear,
@@ -29,13 +30,14 @@ from realtime.model.base import (
     ToolResult,
 )
 from realtime.model.local.ahead import TurnsAhead
-from realtime.model.local.ears import Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
+from realtime.model.local.ears import RATE_HZ, Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
 from realtime.model.local.engine import SpeechEngine, SpeechParts
-from realtime.model.local.history import add_item, prompt_items, truncate
-from realtime.model.local.language_model import LanguageModel
+from realtime.model.local.history import KEPT_ITEMS, add_item, prompt_items, truncate
+from realtime.model.local.prompt import prompt_of, with_overrides
 from realtime.model.local.recognition import Recognition
 from realtime.model.local.recognizer import Transcript
 from realtime.model.local.response import Response
+from realtime.model.local.speculation import Speculation
 from realtime.model.local.voice import Voice, choose_voice
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
@@ -60,15 +62,14 @@ class LocalConnection:
         profile: Profile,
         engine: SpeechEngine,
         parts: SpeechParts,
-        language_model: LanguageModel,
+        speculation: Speculation,
         voice: str | None,
         conversation: Conversation,
         on_event: OnEvent,
         runtime: Runtime,
     ) -> None:
-        self._engine = engine
         self._parts = parts
-        self._language_model = language_model
+        self._speculation = speculation
         self._voice = voice
         self._conversation = conversation
         self._continued: set[str] = set()
@@ -87,6 +88,8 @@ class LocalConnection:
         self._turn_continues = False
         self._recognition = Recognition(engine, parts.recognizer, self._understood, parts.better)
         self._active: Response | None = None
+        self._truncated: Response | None = None
+        """The response that was cut to what was played: it plays no more."""
         self._responses: set[Response] = set()
         self._turn_is_ending = False
         """Whether the end of a turn is being reported: its item comes next."""
@@ -127,7 +130,7 @@ class LocalConnection:
                 if self._ears is not None:
                     self._ears.clear()
                 self._ahead.clear()
-                self._recognition.drop_guess()
+                self._drop_guess()
                 self._on_event(m.ModelInputClearedEvent())
             case ItemCreate(item=item, previous_item_id=previous_item_id):
                 self._add(item, previous_item_id)
@@ -173,6 +176,7 @@ class LocalConnection:
             self._audio_timer.cancel()
         self._stop_waiting()
         self._recognition.close()
+        self._speculation.drop()
         responses = [*self._responses]
         for response in responses:
             response.cancel("session_closed")
@@ -180,6 +184,7 @@ class LocalConnection:
         try:
             if tasks:
                 await asyncio.wait(tasks)
+            await self._speculation.close()
         finally:
             self._on_event(m.ModelSessionEndedEvent(session_id=self._session_id, reason="closed"))
 
@@ -201,7 +206,7 @@ class LocalConnection:
             speaks = choose_voice(wanted, voices)
             logger.warning("there is no voice %r: %s speaks, of %s", wanted[:100], speaks, ", ".join(voices))
         if self._ears is not None and (not known or self._ears.position_ms == 0):
-            self._recognition.drop_guess()
+            self._drop_guess()
             self._ears.configure(endpoint)
         return True
 
@@ -252,9 +257,10 @@ class LocalConnection:
             case Started():
                 self._turn_started(heard)
             case Paused(pcm=clip, number=number):
-                self._recognition.guess(clip, lambda words: self._take_words(number, words))
+                turn_ms = ms_of(len(clip), RATE_HZ)
+                self._recognition.guess(clip, lambda words: self._take_words(number, words, turn_ms))
             case Resumed():
-                self._recognition.drop_guess()
+                self._drop_guess()
             case Ended(end_ms=end_ms, at_ms=at_ms, pcm=clip):
                 self._turn_ended_ms = at_ms
                 self._turn_is_ending = True
@@ -269,9 +275,26 @@ class LocalConnection:
             case _:
                 assert_never(heard)
 
-    def _take_words(self, pause: int, words: str) -> None:
-        if self._ears is not None:
-            self._ears.take_words(pause, words)
+    def _take_words(self, pause: int, words: str, turn_ms: int) -> None:
+        """Take the words of a pause, and begin the response to them."""
+        if self._ears is None or not self._ears.take_words(pause, words):
+            return
+        if self._active is not self._truncated and self._is_unplayed(self._runtime.now()):
+            # A voice over a reply is mostly no turn.
+            return
+        heard = Item(id=self._turn_item_id, role="user", content=(ContentPart(type="audio", transcript=words),))
+        items = [*self._conversation.items(), heard][-KEPT_ITEMS:]
+        continued = self._continued | {heard.id} if self._turn_continues else self._continued
+        overrides = ResponseOverrides()
+        settings = with_overrides(self._settings, overrides)
+        prompt = prompt_of(settings, overrides, prompt_items(items, continued), to_speech=True)
+        if prompt is not None:
+            self._speculation.begin(prompt, self._voice_for(settings), turn_ms)
+
+    def _drop_guess(self) -> None:
+        """Drop what was begun in a pause: the turn continues, or is void."""
+        self._recognition.drop_guess()
+        self._speculation.drop()
 
     def _is_unplayed(self, now_s: float) -> bool:
         """Whether the response before cannot have been played whole."""
@@ -296,6 +319,7 @@ class LocalConnection:
 
     def _turn_started(self, heard: Started) -> None:
         self._recognition.drop_guess()
+        self._speculation.begin_turn()
         self._turn_item_id = self._runtime.new_id("item")
         ended_ms, self._turn_ended_ms = self._turn_ended_ms, None
         self._turn_continues = ended_ms is not None and heard.at_ms - ended_ms <= _HASTY_MS
@@ -366,6 +390,7 @@ class LocalConnection:
         if message.item_id not in self._conversation:
             self._refuse("unknown_item", f"there is no item {message.item_id!r}")
             return
+        self._truncated = self._active
         self._on_event(
             m.ModelItemTruncatedEvent(
                 item_id=message.item_id,
@@ -386,7 +411,7 @@ class LocalConnection:
             )
             return
         try:
-            settings = _with_overrides(self._settings, overrides)
+            settings = with_overrides(self._settings, overrides)
         except msgspec.ValidationError as error:
             self._refuse("bad_response_create", f"tools: {error}")
             return
@@ -397,10 +422,9 @@ class LocalConnection:
             to_speech=to_speech,
             say=say,
             voice=self._voice_for(settings),
-            engine=self._engine,
-            language_model=self._language_model,
+            speculation=self._speculation,
             conversation=self._conversation,
-            history=lambda: prompt_items(self._conversation, self._continued),
+            history=lambda: prompt_items(self._conversation.items(), self._continued),
             on_event=self._on_event,
             runtime=self._runtime,
         )
@@ -459,22 +483,3 @@ class LocalConnection:
                 message=f"The embedded model has to do without: {'; '.join(self._parts.missing)}",
             )
         )
-
-
-def _with_overrides(settings: Settings, overrides: ResponseOverrides) -> Settings:
-    """Return the session's settings with the overrides of one response."""
-    tools = settings.tools
-    if overrides.tools is not None:
-        tools = tuple(msgspec.convert(tool, ToolDeclaration) for tool in overrides.tools if "name" in tool)
-    if overrides.tool_choice == "none":
-        tools = ()
-    limit = overrides.max_output_tokens or settings.max_output_tokens
-    return msgspec.structs.replace(
-        settings,
-        instructions=settings.instructions if overrides.instructions is None else overrides.instructions,
-        voice=overrides.voice or settings.voice,
-        tools=tools,
-        output_modalities=overrides.output_modalities or settings.output_modalities,
-        temperature=settings.temperature if overrides.temperature is None else overrides.temperature,
-        max_output_tokens=None if limit == "inf" else limit,
-    )

@@ -26,6 +26,8 @@ RATE_HZ = 16_000
 # Measured: Whisper errs least with this much audio before and after the voice (13 clean recordings).
 _BEFORE_MS = 550
 _AFTER_MS = 200
+# Silence after which the words so far are recognised. 40 ms less than 200 cost 2 % more recognitions, 72 ms less 10 %.
+_PAUSE_MS = 160
 # The voice of a turn may sound this long after its end; that audio is not part of the next turn.
 _ECHO_MS = 60
 # Kept during silence: the part before a voice, and the time it takes to detect it.
@@ -87,7 +89,7 @@ def endpoint_config(detection: TurnDetection | None) -> EndpointConfig:
         silence_ms=silence_ms,
         expect=wanted.expect,
         # Recognition takes 0.1 to 0.2 s: with a short timer it has to begin sooner.
-        speculative_ms=min(default.speculative_ms, silence_ms // 2),
+        speculative_ms=min(_PAUSE_MS, silence_ms // 2),
         keep_audio=False,
     )
 
@@ -170,10 +172,12 @@ class Ears:
             self._trim()
         return heard
 
-    def take_words(self, number: int, words: str) -> None:
-        """Take the words of the clip of a `Paused`; does nothing once that pause is over."""
-        if self._paused and number == self._pauses:
-            self._endpointing.take_words(words)
+    def take_words(self, number: int, words: str) -> bool:
+        """Take the words of the clip of a `Paused`; does nothing and returns False once that pause is over."""
+        if not self._paused or number != self._pauses:
+            return False
+        self._endpointing.take_words(words)
+        return True
 
     def commit(self) -> bytes | None:
         """End the turn at the client's request; returns its audio, None if shorter than 0.1 s."""

@@ -180,6 +180,10 @@ class SpeechEngine:
         """Speak a sentence; cancelling a waiting one costs nothing. Raises Overflow if too many wait."""
         return self._mouth.run(voice.synthesize, sentence)
 
+    def synthesize_ahead(self, voice: Voice, sentence: str) -> asyncio.Future[bytes] | None:
+        """Speak a sentence that may not be needed; None if that would delay others."""
+        return None if self._mouth.waiting else self.synthesize(voice, sentence)
+
     def close(self) -> None:
         """End the threads, which all sessions share: only for tests and the end of the process."""
         self._ears.close()

@@ -41,13 +41,13 @@ def truncate(conversation: Conversation, message: ItemTruncate) -> str:
     return conversation.truncate(message.item_id, message.audio_end_ms, transcript=transcript).transcript
 
 
-def prompt_items(conversation: Conversation, continued: Container[str] = ()) -> list[Item]:
+def prompt_items(conversation: Sequence[Item], continued: Container[str] = ()) -> list[Item]:
     """The items for the language model, oldest first.
 
     A turn in `continued` is merged into the turn that it continues. A response of which nothing was played is left out.
     """
     items: list[Item] = []
-    for item in conversation.items():
+    for item in conversation:
         if item.role == "assistant" and item.type == "message" and not item.text:
             continue
         begun = _last_words(items) if item.id in continued else None

@@ -16,6 +16,7 @@ from realtime.model.local.engine import EarsName, Progress, SpeechEngine, Speech
 from realtime.model.local.history import conversation_of
 from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.language_model import LanguageModel
+from realtime.model.local.speculation import DraftCounts, Mode, Speculation, mode_from_environment
 from realtime.model.local.voice import DEFAULT_VOICE, HIBARI_VOICES, choose_voice
 from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
 from realtime.model.local.weights import EARS
@@ -63,8 +64,11 @@ class LocalRealtimeModel(RealtimeModel):
     built-in `Conversationalist`, which works by rules. Speech never leaves this process; a chat endpoint gets the
     words. `ears="better"` recognises turns with the larger Whisper base, which needs the extra `ears` and a second
     core; where it is missing, `warm_up` and an error event say so, and the fast ears listen. Default: REALTIME_EARS,
-    else "fast". `whisper_dir` names a folder with Whisper tiny.en for CTranslate2 in place of the installed wheel. All
-    models of a process share the loaded parts (`engine`). Raises UsageError for unknown ears or an invalid environment.
+    else "fast". `speculation` is what begins in a pause that may end the turn, before that is decided: `"off"`,
+    `"words"` (the language model) or `"speech"` (also the first sentence's synthesis); None: what REALTIME_SPECULATION
+    says, else the default. `drafts` counts what came of it. `whisper_dir` names a folder with Whisper tiny.en for
+    CTranslate2 in place of the installed wheel. All models of a process share the loaded parts (`engine`). Raises
+    UsageError for unknown ears or an invalid environment.
     """
 
     def __init__(
@@ -73,12 +77,15 @@ class LocalRealtimeModel(RealtimeModel):
         *,
         language_model: LanguageModel | None = None,
         ears: EarsName | None = None,
+        speculation: Mode | None = None,
         whisper_dir: str | Path | None = None,
         engine: SpeechEngine | None = None,
     ) -> None:
         self.voice = voice
         self.ears = ears_called(ears or os.environ.get(EARS) or "fast")
         self._language_model = language_model or language_model_from_environment() or Conversationalist()
+        self._speculation = speculation or mode_from_environment()
+        self.drafts = DraftCounts()
         self._engine = engine or shared_engine(whisper_dir)
 
     @property
@@ -108,7 +115,7 @@ class LocalRealtimeModel(RealtimeModel):
             profile=profile_of(parts, self._language_model),
             engine=self._engine,
             parts=parts,
-            language_model=self._language_model,
+            speculation=Speculation(self._speculation, self._language_model, self._engine, self.drafts, runtime.now),
             voice=self.voice,
             conversation=conversation_of(history()),
             on_event=on_event,

@@ -14,18 +14,12 @@ from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item, Modality, ResponseOverrides, ResponseStatus
 from realtime.message import ToolCallBlock
 from realtime.model.base import OnEvent, Settings
-from realtime.model.local.engine import SpeechEngine
-from realtime.model.local.history import ReadHistory, add_item, is_noise, open_words
-from realtime.model.local.language_model import (
-    LanguageModel,
-    Prompt,
-    ReplyText,
-    ReplyThought,
-    ReplyToolCall,
-    ReplyUsage,
-)
+from realtime.model.local.history import ReadHistory, add_item
+from realtime.model.local.language_model import ReplyText, ReplyThought, ReplyToolCall, ReplyUsage
 from realtime.model.local.passages import Passage, PassageSplitter
+from realtime.model.local.prompt import prompt_of
 from realtime.model.local.recognizer import Transcript
+from realtime.model.local.speculation import Speculation
 from realtime.model.local.voice import SAMPLE_RATE_HZ, Voice
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
@@ -56,8 +50,7 @@ class Response:
         to_speech: bool,
         say: str = "",
         voice: Voice | None,
-        engine: SpeechEngine,
-        language_model: LanguageModel,
+        speculation: Speculation,
         conversation: Conversation,
         history: ReadHistory,
         on_event: OnEvent,
@@ -74,8 +67,7 @@ class Response:
         self._to_speech = to_speech
         self._say = say
         self._voice = voice
-        self._engine = engine
-        self._language_model = language_model
+        self._speculation = speculation
         self._conversation = conversation
         self._history = history
         self._on_event = on_event
@@ -141,21 +133,11 @@ class Response:
             return
         given = self._overrides.input
         history = self._history() if given is None else [*given]
-        if open_words(history):
-            history = [item for item in history if not is_noise(item)]
-        elif self._to_speech:
+        prompt = prompt_of(self._settings, self._overrides, history, to_speech=self._to_speech)
+        if prompt is None:
             return
         passages = PassageSplitter()
-        prompt = Prompt(
-            instructions=self._settings.instructions,
-            history=history,
-            tools=self._settings.tools,
-            tool_choice=self._overrides.tool_choice,
-            temperature=self._settings.temperature,
-            max_output_tokens=self._settings.max_output_tokens,
-            agent_name=self._settings.agent_name,
-        )
-        async with aclosing(self._language_model.respond(prompt)) as replies:
+        async with aclosing(self._speculation.respond(prompt)) as replies:
             async for reply in replies:
                 if not isinstance(reply, ReplyThought):
                     self._close_thought()
@@ -215,7 +197,7 @@ class Response:
         """Emit each passage as soon as it is synthesised: its words, then its audio."""
         for passage in passages if self._voice is not None else ():
             assert self._voice is not None
-            pcm = await self._engine.synthesize(self._voice, passage.aloud)
+            pcm = await self._speculation.synthesize(self._voice, passage.aloud)
             item_id = self._open("audio")
             words = f"{self._space_before(passage)}{passage.text}"
             self._text += words

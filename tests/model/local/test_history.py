@@ -24,7 +24,7 @@ def speak(conversation: Conversation, item_id: str, *passages: tuple[str, float]
 
 
 def texts(conversation: Conversation, *continued: str) -> list[str]:
-    return [item.text for item in prompt_items(conversation, continued)]
+    return [item.text for item in prompt_items(conversation.items(), continued)]
 
 
 def test_items_stand_where_they_were_put() -> None:
@@ -57,7 +57,7 @@ def test_two_pieces_of_one_turn_are_one_turn_for_the_language_model() -> None:
 def test_pictures_between_two_pieces_of_a_turn_stay() -> None:
     picture = Item(id="p", role="user", content=(ContentPart(type="image", image=b"x", media_type="image/jpeg"),))
     conversation = conversation_of([user("a", "what is"), picture, user("b", "this thing")])
-    assert [(item.id, item.text) for item in prompt_items(conversation, {"b"})] == [
+    assert [(item.id, item.text) for item in prompt_items(conversation.items(), {"b"})] == [
         ("b", "what is this thing"),
         ("p", ""),
     ]
