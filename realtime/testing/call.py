@@ -67,6 +67,7 @@ AGENT = "Friday"
 CASSETTE_FOLDER = "cassette"
 LOCAL_COSTS: dict[str, Cost] = {
     "Recognizer.transcribe": lambda pcm, context="": 0.1 + len(pcm) / 32_000 * 0.035,
+    "SmartTurn.completeness": 0.06,
     "HibariVoice.synthesize": 0.02,
 }
 """Costs of the embedded model's recognition and synthesis in virtual seconds: about what they take on one core of a

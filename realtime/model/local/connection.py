@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import Any, assert_never
 
 import msgspec
@@ -251,8 +253,9 @@ class LocalConnection:
         match heard:
             case Started():
                 self._turn_started(heard)
-            case Paused(pcm=clip, number=number):
+            case Paused(pcm=clip, number=number, newest=newest):
                 self._recognition.guess(clip, lambda words: self._take_words(number, words))
+                self._judge(newest, number)
             case Resumed():
                 self._recognition.drop_guess()
             case Ended(end_ms=end_ms, at_ms=at_ms, pcm=clip):
@@ -272,6 +275,13 @@ class LocalConnection:
     def _take_words(self, pause: int, words: str) -> None:
         if self._ears is not None:
             self._ears.take_words(pause, words)
+
+    def _judge(self, newest: bytes, pause: int) -> None:
+        """Hear whether the voice before a pause sounds complete, where that is installed and not overloaded."""
+        ears, judge = self._ears, self._parts.judge
+        judging = None if judge is None else self._engine.judge(judge, newest)
+        if ears is not None and judging is not None:
+            judging.add_done_callback(lambda done: _pass_completeness(done, partial(ears.take_completeness, pause)))
 
     def _is_unplayed(self, now_s: float) -> bool:
         """Whether the response before cannot have been played whole."""
@@ -459,6 +469,11 @@ class LocalConnection:
                 message=f"The embedded model has to do without: {'; '.join(self._parts.missing)}",
             )
         )
+
+
+def _pass_completeness(done: asyncio.Future[float], then: Callable[[float], None]) -> None:
+    if not done.cancelled() and done.exception() is None:
+        then(done.result())
 
 
 def _with_overrides(settings: Settings, overrides: ResponseOverrides) -> Settings:

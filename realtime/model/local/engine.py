@@ -1,4 +1,4 @@
-"""The loaded speech parts of this process and their two threads; all sessions share them."""
+"""The loaded speech parts of this process and their threads; all sessions share them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from typing import Protocol, TypeVar
 from realtime.audio.vad import Vad, VadUnavailable, shared_silero
 from realtime.errors import Overflow
 from realtime.model.local.recognizer import Recognizer, Transcript
+from realtime.model.local.smart_turn import SmartTurn
 from realtime.model.local.voice import Voice, load_voices
-from realtime.model.local.weights import SpeechPartMissing, whisper_folder
+from realtime.model.local.weights import SpeechPartMissing, smart_turn_file, whisper_folder
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,14 @@ class Transcriber(Protocol):
         ...
 
 
+class Judge(Protocol):
+    """Hears whether a turn is complete; `SmartTurn` is one."""
+
+    def completeness(self, pcm: bytes) -> float:
+        """See `SmartTurn.completeness`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SpeechParts:
     """The parts that were loaded; `missing` has a sentence for each one that was not."""
@@ -46,6 +55,8 @@ class SpeechParts:
     recognizer: Transcriber | None = None
     voices: Mapping[str, Voice] = field(default_factory=dict)
     make_vad: Callable[[], Vad] | None = None
+    judge: Judge | None = None
+    """Tells the end of a turn better; nothing is missing without it."""
     missing: tuple[str, ...] = ()
 
     @property
@@ -74,6 +85,7 @@ def load_parts(whisper_dir: str | Path | None = None, progress: Progress = lambd
         make_vad=attempt("voice activity", lambda: shared_silero().stream),
         recognizer=attempt("speech recognition", lambda: _warm_recognizer(whisper_dir)),
         voices=attempt("voice", _warm_voices) or {},
+        judge=_load_judge(),
         missing=tuple(missing),
     )
 
@@ -82,6 +94,19 @@ def _warm_recognizer(whisper_dir: str | Path | None) -> Recognizer:
     recognizer = Recognizer.load(whisper_folder(whisper_dir))
     recognizer.warm_up()
     return recognizer
+
+
+def _load_judge() -> Judge | None:
+    try:
+        judge = SmartTurn(smart_turn_file())
+        judge.completeness(b"")
+    except SpeechPartMissing as error:
+        logger.info("turns end by silence and words alone: %s", error)
+    except Exception:
+        logger.exception("Smart Turn could not be loaded")
+    else:
+        return judge
+    return None
 
 
 def _warm_voices() -> dict[str, Voice]:
@@ -94,9 +119,9 @@ def _warm_voices() -> dict[str, Voice]:
 
 
 class SpeechEngine:
-    """Recognition and synthesis for all sessions: one thread each, first come, first served.
+    """Recognition, ends of turns and synthesis for all sessions: one thread each, first come, first served.
 
-    Both release the interpreter lock, so the event loop keeps running. `load` makes the parts at their first use; tests
+    All release the interpreter lock, so the event loop keeps running. `load` makes the parts at their first use; tests
     pass their own.
     """
 
@@ -105,6 +130,7 @@ class SpeechEngine:
         self._loading = threading.Lock()
         self._parts: SpeechParts | None = None
         self._ears = _Worker("recognition")
+        self._judging = _Worker("the end of a turn")
         self._mouth = _Worker("synthesis")
 
     @property
@@ -138,6 +164,10 @@ class SpeechEngine:
             return None
         return self._ears.run(recognizer.transcribe, pcm16_16k, context)
 
+    def judge(self, judge: Judge, pcm16_16k: bytes) -> asyncio.Future[float] | None:
+        """Hear whether a turn is complete; None if that would come too late."""
+        return None if self._judging.waiting >= _PARTS_LIMIT else self._judging.run(judge.completeness, pcm16_16k)
+
     def synthesize(self, voice: Voice, sentence: str) -> asyncio.Future[bytes]:
         """Speak a sentence; cancelling a waiting one costs nothing. Raises Overflow if too many wait."""
         return self._mouth.run(voice.synthesize, sentence)
@@ -145,6 +175,7 @@ class SpeechEngine:
     def close(self) -> None:
         """End the threads, which all sessions share: only for tests and the end of the process."""
         self._ears.close()
+        self._judging.close()
         self._mouth.close()
 
 
