@@ -44,7 +44,7 @@ WILSON_Z = 1.96
 WORDS_CANDIDATES = tuple(Weights(hanging=hanging, digits=digits) for hanging, digits in product((2, 3, 4), (1.5, 2, 3)))
 VOICE_CANDIDATES = tuple(
     Weights(digits=digits, incomplete=incomplete, complete=complete)
-    for digits, incomplete, complete in product((2, 3), (2, 3, 4), (0.8, 1))
+    for digits, incomplete, complete in product((1.5, 2, 3), (1.5, 2, 3, 4), (0.7, 0.8, 1))
 )
 
 
@@ -174,11 +174,11 @@ class Arm:
         return [replay(turn, silence_ms, self._evidence, weights) for turn in self._timer.turns]
 
     def _chosen(self, speaker: str, fitting: dict[Weights, list[Outcome]]) -> Weights:
-        def share(weights: Weights) -> float:
+        def gain(weights: Weights) -> float:
             others = _without(fitting[weights], speaker)
-            return _cut(others) / self._timer.cut(_mean(others), speaker)
+            return self._timer.cut(_mean(others), speaker) - _cut(others)
 
-        return min(self._evidence.candidates, key=share)
+        return max(self._evidence.candidates, key=gain)
 
 
 async def measure_endpointing(silences_ms: Sequence[int] = SILENCES_MS) -> Section:

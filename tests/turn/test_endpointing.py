@@ -78,6 +78,24 @@ def test_a_voice_lengthens_the_wait_the_less_complete_it_sounds() -> None:
     assert waits("The lamp.", completeness=1.0) == SILENCE_MS * FITTED.complete
 
 
+@pytest.mark.parametrize(
+    ("words", "completeness", "expect", "wait_ms"),
+    [
+        ("I would like a", None, None, 1_600),
+        ("My number is 041", None, None, 1_200),
+        ("The lamp.", 0.0, None, 1_600),
+        ("The lamp.", 0.45, None, 960),
+        ("The lamp.", 0.9, None, 320),
+        ("The lamp.", None, "spelling", 1_200),
+        (None, None, "yes_no", 400),
+    ],
+)
+def test_the_wait_with_the_fitted_weights(
+    words: str | None, completeness: float | None, expect: Expectation | None, wait_ms: int
+) -> None:
+    assert waits(words, completeness, expect, silence_ms=400) == wait_ms
+
+
 def test_only_words_and_voice_together_shorten_the_wait() -> None:
     assert waits("Yes.") == waits(completeness=0.99) == SILENCE_MS
     assert waits("Yes.", completeness=0.5) > SILENCE_MS
@@ -102,8 +120,8 @@ def test_nothing_waits_longer_than_the_cap_or_shorter_than_the_floor_unless_conf
 def test_an_expected_answer_sets_the_wait() -> None:
     assert waits(expect="digits") == waits(expect="spelling") == SILENCE_MS * FITTED.dictated
     assert waits("Yes.", expect="yes_no") == SILENCE_MS * FITTED.short_answer
-    assert waits(expect="yes_no", voiced_ms=500) == SILENCE_MS * FITTED.short_answer
-    assert waits(expect="yes_no") == SILENCE_MS
+    assert waits(expect="yes_no", voiced_ms=800) == SILENCE_MS * FITTED.short_answer == 300
+    assert waits(expect="yes_no", voiced_ms=801) == SILENCE_MS
     assert waits("Yes, and", expect="yes_no") == SILENCE_MS * FITTED.hanging
 
 
