@@ -116,7 +116,7 @@ class Ears:
         self._kept = bytearray()
         self._start_ms: int | None = None
         self._resumed_ms = 0
-        """Where the voice after the last pause was found."""
+        """Where the voice after the turn's last pause was found; 0: no pause yet."""
         self._last_end_ms = 0
         """Where the previous turn ended; earlier speech belongs to it."""
         self._discards = False
@@ -228,7 +228,8 @@ class Ears:
         origin_ms = self._endpoint_origin_ms
         match event:
             case SpeechStarted():
-                self._start_ms = self._resumed_ms = origin_ms + event.start_ms
+                self._start_ms = origin_ms + event.start_ms
+                self._resumed_ms = 0
                 return Started(self._start_ms, self.position_ms)
             case SpeechPaused():
                 self._pauses += 1

@@ -65,8 +65,7 @@ def test_a_pause_has_the_voice_since_the_pause_before() -> None:
     listener = ears()
     events = hear(listener, silence(1000) + speech(2_000) + silence(300) + speech(500) + silence(280))
     first, second = [event for event in events if isinstance(event, Paused)]
-    assert first.newest == first.pcm[-len(first.newest) :]
-    assert seconds(first.newest) == pytest.approx(2.5, abs=0.1)
+    assert first.newest == first.pcm
     assert second.newest == second.pcm[-len(second.newest) :]
     assert seconds(second.newest) == pytest.approx(0.5 + 0.2 + 0.3, abs=0.1)
 
