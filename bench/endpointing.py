@@ -1,8 +1,9 @@
 """Cut turns against latency: the decision about the end of a turn beside the plain timer, on labelled pauses.
 
-Offline and in the audio's own time, so the numbers are the same on each run: the detector and the recogniser are real,
-words arrive `WORDS_MS` after the pause of which they are. The weights of each speaker's turns are those that fit the
-other speakers best. Needs the extra `local`; recordings of real speakers join where REALTIME_RECORDINGS is set.
+Offline and in the audio's own time, so the numbers are the same on each run: detector, recogniser and Smart Turn
+are real, their results arrive `WORDS_MS` and `VOICE_MS` after the pause. The weights of a speaker's turns are those
+that fit the other speakers best. Needs the extra `local` and Smart Turn (docs/listening.md says how to install it);
+recordings of real speakers join where REALTIME_RECORDINGS is set.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -24,21 +25,36 @@ from realtime.audio.vad import FRAME_BYTES, shared_silero
 from realtime.event.config import TurnDetection
 from realtime.model.local.ears import RATE_HZ, Ears, Ended, Paused, endpoint_config
 from realtime.model.local.recognizer import Recognizer
-from realtime.model.local.weights import whisper_folder
+from realtime.model.local.smart_turn import SmartTurn
+from realtime.model.local.weights import smart_turn_file, whisper_folder
 from realtime.turn.endpointing import FITTED, Endpointing, Weights
 
 SILENCES_MS = (300, 400, 500, 600, 700, 900, 1_200, 1_600)
 DEFAULT_MS = 500
 WORDS_MS = 160
 """Recognition of a clip takes 120 to 190 ms."""
+VOICE_MS = 60
+"""Smart Turn takes 40 to 90 ms."""
 CHUNK_BYTES = RATE_HZ // 50 * 2
 EDGE_MS = 200
 """A turn that ends this close to its label is whole."""
 FEW_CUTS = 3
 """From this many cut turns of the timer on, the goal is half of them."""
 WILSON_Z = 1.96
-CANDIDATES = tuple(Weights(hanging=hanging, digits=digits) for hanging, digits in product((2, 3, 4), (1.5, 2, 3)))
-Words = Callable[[bytes], str]
+WORDS_CANDIDATES = tuple(Weights(hanging=hanging, digits=digits) for hanging, digits in product((2, 3, 4), (1.5, 2, 3)))
+VOICE_CANDIDATES = tuple(
+    Weights(digits=digits, incomplete=incomplete, complete=complete)
+    for digits, incomplete, complete in product((2, 3), (2, 3, 4), (0.8, 1))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What becomes known of a pause, from its audio, and the weights to choose from."""
+
+    candidates: tuple[Weights, ...]
+    words_of: Callable[[bytes], str]
+    completeness_of: Callable[[bytes], float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +87,33 @@ def _probabilities(turn: Turn) -> list[float]:
     return [vad.probability(turn.pcm[start : start + FRAME_BYTES]) for start in starts]
 
 
-def replay(turn: Turn, silence_ms: int, words_of: Words | None, weights: Weights = FITTED) -> Outcome:
-    """Replay a turn; without `words_of` its end is a plain timer's."""
-    if words_of is None:
+def replay(turn: Turn, silence_ms: int, evidence: Evidence | None, weights: Weights = FITTED) -> Outcome:
+    """Replay a turn; without evidence its end is a plain timer's."""
+    if evidence is None:
         return _replay_with_timer(turn, silence_ms)
     ears = Ears(KnownVad(turn), endpointing=Endpointing(SILENCE_MS, weights=weights))
     ears.configure(endpoint_config(TurnDetection(silence_duration_ms=silence_ms)))
-    due: tuple[int, int, str] | None = None
+    due: list[tuple[int, Callable[[], None]]] = []
     ends: list[tuple[int, int]] = []
     for start in range(0, len(turn.pcm), CHUNK_BYTES):
-        if due is not None and ears.position_ms >= due[0]:
-            ears.take_words(due[1], due[2])
-            due = None
+        while due and ears.position_ms >= due[0][0]:
+            due.pop(0)[1]()
         for heard in ears.push(turn.pcm[start : start + CHUNK_BYTES]):
             if isinstance(heard, Paused):
-                due = (ears.position_ms + WORDS_MS, heard.number, words_of(heard.pcm))
+                due = _due(ears, heard, evidence)
             elif isinstance(heard, Ended):
                 ends.append((heard.end_ms, heard.at_ms))
     return _outcome(turn, ends)
+
+
+def _due(ears: Ears, paused: Paused, evidence: Evidence) -> list[tuple[int, Callable[[], None]]]:
+    """Return when which evidence of a pause arrives."""
+    now_ms, number = ears.position_ms, paused.number
+    due: list[tuple[int, Callable[[], None]]] = []
+    if evidence.completeness_of is not None:
+        completeness = evidence.completeness_of(paused.newest)
+        due.append((now_ms + VOICE_MS, partial(ears.take_completeness, number, completeness)))
+    return [*due, (now_ms + WORDS_MS, partial(ears.take_words, number, evidence.words_of(paused.pcm)))]
 
 
 def _replay_with_timer(turn: Turn, silence_ms: int) -> Outcome:
@@ -118,67 +143,82 @@ def wilson(count: int, total: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-class Curves:
-    """Cut turns against mean latency on the same turns: the timer's, and the decision's for each weights."""
+class Timer:
+    """What a timer makes of the turns, at several silences."""
 
-    def __init__(self, turns: Sequence[Turn], words_of: Words, silences_ms: Sequence[int]) -> None:
+    def __init__(self, turns: Sequence[Turn]) -> None:
         self.turns = turns
-        self._words_of = words_of
-        self.timer = {silence_ms: [replay(turn, silence_ms, None) for turn in turns] for silence_ms in silences_ms}
-        fitting = {weights: self._decided(weights, DEFAULT_MS) for weights in CANDIDATES}
-        self.chosen = {speaker: self._chosen(speaker, fitting) for speaker in {turn.speaker for turn in turns}}
+        self.outcomes = {silence_ms: [replay(turn, silence_ms, None) for turn in turns] for silence_ms in SILENCES_MS}
+
+    def cut(self, latency_ms: float, without: str | None = None) -> float:
+        """Return how many turns a timer of this mean latency cuts, of all speakers or all but one."""
+        points = sorted((_mean(arm), _cut(arm)) for arm in (_without(one, without) for one in self.outcomes.values()))
+        return float(np.interp(latency_ms, *zip(*points, strict=True)))
+
+
+class Arm:
+    """What the decision makes of the turns of each speaker, with the weights that fit the other speakers best."""
+
+    def __init__(self, timer: Timer, evidence: Evidence) -> None:
+        self._timer = timer
+        self._evidence = evidence
+        fitting = {weights: self._decided(weights, DEFAULT_MS) for weights in evidence.candidates}
+        self.chosen = {turn.speaker: self._chosen(turn.speaker, fitting) for turn in timer.turns}
 
     def held_out(self, silence_ms: int) -> list[Outcome]:
         """Return what becomes of each turn with the weights that other speakers' turns chose."""
         by_weights = {weights: self._decided(weights, silence_ms) for weights in set(self.chosen.values())}
-        return [by_weights[self.chosen[turn.speaker]][at] for at, turn in enumerate(self.turns)]
-
-    def timer_cut(self, latency_ms: float, without: str | None = None) -> float:
-        """Return how many turns a timer of this mean latency cuts, of all speakers or all but one."""
-        points = sorted((_mean(arm), _cut(arm)) for arm in (_without(one, without) for one in self.timer.values()))
-        return float(np.interp(latency_ms, *zip(*points, strict=True)))
+        return [by_weights[self.chosen[turn.speaker]][at] for at, turn in enumerate(self._timer.turns)]
 
     def _decided(self, weights: Weights, silence_ms: int) -> list[Outcome]:
-        return [replay(turn, silence_ms, self._words_of, weights) for turn in self.turns]
+        return [replay(turn, silence_ms, self._evidence, weights) for turn in self._timer.turns]
 
     def _chosen(self, speaker: str, fitting: dict[Weights, list[Outcome]]) -> Weights:
         def gain(weights: Weights) -> float:
             others = _without(fitting[weights], speaker)
-            return self.timer_cut(_mean(others), speaker) - _cut(others)
+            return self._timer.cut(_mean(others), speaker) - _cut(others)
 
-        return max(CANDIDATES, key=gain)
+        return max(self._evidence.candidates, key=gain)
 
 
 async def measure_endpointing(silences_ms: Sequence[int] = SILENCES_MS) -> Section:
     """Replay every labelled turn with a timer and with the decision, at each configured silence."""
     turns = [*turns_of_fixtures(), *varied_turns()]
-    recognizer = Recognizer.load(whisper_folder())
-    curves = Curves(turns, cache(lambda pcm: recognizer.transcribe(pcm).text), SILENCES_MS)
+    recognizer, judge = Recognizer.load(whisper_folder()), SmartTurn(smart_turn_file())
+    words_of = cache(lambda pcm: recognizer.transcribe(pcm).text)
+    timer = Timer(turns)
+    words = Arm(timer, Evidence(WORDS_CANDIDATES, words_of))
+    voice = Arm(timer, Evidence(VOICE_CANDIDATES, words_of, cache(judge.completeness)))
     section = Section(
         "endpointing",
         "Measured: cut turns against latency",
-        f"{len(turns)} labelled turns of {len(curves.chosen)} speakers with {sum(turn.pauses for turn in turns)} "
-        "pauses inside, replayed in the audio's own time. Latency is from the labelled end of the voice to the "
-        "decision. The weights of the decision are chosen on the other speakers' turns (leave one speaker out). The "
-        "last column is the timer of the same mean latency, between two measured silences.",
-        ("silence", "timer: cut (95 %)", "mean", "decision: cut (95 %)", "mean", "median", "timer of that mean: cut"),
+        f"{len(turns)} labelled turns of {len(voice.chosen)} speakers with {sum(turn.pauses for turn in turns)} "
+        "pauses inside, replayed in the audio's own time. Cut: turns that were cut, with the 95 % interval of their "
+        "share, and the mean latency from the labelled end of the voice to the decision. The weights of a decision "
+        "are chosen on the other speakers' turns (leave one speaker out). The last column is the timer of the same "
+        "mean latency as words and voice, between two measured silences.",
+        ("silence", "timer: cut", "mean", "words: cut", "mean", "words and voice: cut", "mean", "median", "timer: cut"),
         page=ROOT / "docs" / "listening.md",
     )
     for silence_ms in silences_ms:
-        timer, decision = curves.timer[silence_ms], curves.held_out(silence_ms)
-        same_mean = curves.timer_cut(_mean(decision))
-        cells = (*_cells(timer), *_cells(decision), f"{_median(decision):.0f} ms", f"{same_mean:.1f}")
-        section.rows.append((f"{silence_ms} ms", *cells))
+        arms = [timer.outcomes[silence_ms], words.held_out(silence_ms), voice.held_out(silence_ms)]
+        decision = arms[-1]
+        same_mean = timer.cut(_mean(decision))
+        cells = [cell for arm in arms for cell in _cells(arm)]
+        section.rows.append((f"{silence_ms} ms", *cells, f"{_median(decision):.0f} ms", f"{same_mean:.1f}"))
         section.data[str(silence_ms)] = {
-            "cut": [_cut(timer), _cut(decision)],
-            "latencies_ms": [[one.latency_ms for one in arm] for arm in (timer, decision)],
+            "cut": [_cut(arm) for arm in arms],
+            "mean_ms": [_mean(arm) for arm in arms],
+            "latencies_ms": [[one.latency_ms for one in arm] for arm in arms],
         }
         limit = same_mean / 2 if same_mean >= FEW_CUTS else same_mean
         section.checks.append(Check(f"cut turns at {silence_ms} ms, of the timer's", _cut(decision), round(limit, 1)))
         if silence_ms == DEFAULT_MS:
-            whole = [_median([one for one in arm if not one.turn.pauses]) for arm in (timer, decision)]
+            whole = [_median([one for one in arm if not one.turn.pauses]) for arm in (arms[0], decision)]
             section.checks.append(Check("median latency of turns without a pause", whole[1], whole[0], " ms"))
-    section.data["chosen"] = [[str(weights), count] for weights, count in Counter(curves.chosen.values()).items()]
+    section.data["chosen"] = [
+        [str(weights), count] for arm in (words, voice) for weights, count in Counter(arm.chosen.values()).items()
+    ]
     return section
 
 

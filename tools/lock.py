@@ -25,6 +25,11 @@ RUN_IN_CI = "linux-x86_64"
 # What an editable install without build isolation needs in the environment.
 BUILD = "hatchling>=1.26\neditables>=0.5\n"
 PARTS = {"core": (), "test": ("openai", "gemini", "dashscope", "ears", "test"), "speech": ("local", "echo")}
+# Wheels of which one file is read: locked without their dependencies.
+ALONE = {
+    "speech": "pipecat-ai==1.14.0 \\\n"
+    "    --hash=sha256:0352f504b44e78bdf524e45af4bc759601c835b9b7dc195efe5e03384b974a44\n"
+}
 PIN = re.compile(r"^[a-z0-9][a-z0-9._-]*==", re.MULTILINE)
 
 
@@ -64,7 +69,8 @@ def write_locks(platform: str, upgrade: bool) -> None:
             added = [entry for entry in entries(resolve(platform, extras, constraint)) if entry not in core]
             core = core or added
             note = "run by CI" if platform == RUN_IN_CI else "resolved for this platform, not run on it"
-            (folder / f"{part}.txt").write_text(f"# Written by tools/lock.py; {note}.\n" + "".join(added))
+            lines = "".join(added) + ALONE.get(part, "")
+            (folder / f"{part}.txt").write_text(f"# Written by tools/lock.py; {note}.\n{lines}")
             print(f"{platform} {part}: {len(added)} packages")
 
 

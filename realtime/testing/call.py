@@ -67,10 +67,11 @@ AGENT = "Friday"
 CASSETTE_FOLDER = "cassette"
 LOCAL_COSTS: dict[str, Cost] = {
     "Recognizer.transcribe": lambda pcm, context="": 0.1 + len(pcm) / 32_000 * 0.035,
+    "SmartTurn.completeness": 0.06,
     "HibariVoice.synthesize": 0.02,
 }
-"""Costs of the embedded model's recognition and synthesis in virtual seconds: about what they take on one core of a
-small server (0.1 s and 35 ms for each second of speech; the first sentence of a response)."""
+"""Costs of the embedded model's parts in virtual seconds: about what they take on one core of a small server
+(recognition 0.1 s and 35 ms for each second of speech, how complete a voice sounds, a response's first sentence)."""
 _AUDIO = re.compile(r'("(?:audio|delta|data)": ?")([A-Za-z0-9+/=]{64,})"')
 _BINARY = re.compile(r"(?:data:[^,]{0,100};base64,)?[A-Za-z0-9+/=_-]{256,}")
 """Audio or images, encoded as text."""

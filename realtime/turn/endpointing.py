@@ -24,16 +24,16 @@ class Weights:
 
     hanging: float = 4.0
     """The words cannot end here."""
-    digits: float = 2.0
+    digits: float = 3.0
     """The words end inside a dictated number."""
-    incomplete: float = 3.0
-    """The voice sounds unfinished for certain; falls to 1 at `likely`."""
-    likely: float = 0.5
-    """The completeness from which the voice counts as finished."""
-    short_answer: float = 0.6
-    """A whole answer of one or two words that also sounds finished."""
+    incomplete: float = 4.0
+    """The voice sounds unfinished for certain; falls evenly to `complete` at `certain`."""
+    complete: float = 0.8
+    """The voice sounds finished for certain; below 1 only where the words are known, too."""
     certain: float = 0.9
     """The completeness at which a voice counts as finished for certain."""
+    short_answer: float = 0.6
+    """A whole answer of one or two words that also sounds finished for certain."""
     dictated: float = 3.0
     """Digits or letters are expected: speakers group them and pause between the groups."""
 
@@ -50,7 +50,7 @@ class Endpointing:
         self._weights = weights
         self.configure(silence_ms, expect)
         self.completeness: float | None = None
-        """Probability that the voice before this pause is a whole turn; None: unknown."""
+        """Probability that the voice since the pause before is complete; None: unknown."""
         self._tail: Tail | None = None
 
     def configure(self, silence_ms: int, expect: Expectation | None) -> None:
@@ -74,9 +74,11 @@ class Endpointing:
 
     def _audio_factor(self) -> float:
         weights, completeness = self._weights, self.completeness
-        if completeness is None or completeness >= weights.likely:
+        if completeness is None:
             return 1.0
-        return weights.incomplete - (weights.incomplete - 1.0) * completeness / weights.likely
+        share = min(completeness / weights.certain, 1.0)
+        factor = weights.incomplete - (weights.incomplete - weights.complete) * share
+        return factor if self._tail is not None else max(factor, 1.0)
 
     def _words_factor(self, voiced_ms: int) -> float:
         weights, tail, expect = self._weights, self._tail, self._expect

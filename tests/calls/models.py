@@ -16,6 +16,7 @@ from realtime.event.base import AudioFormat
 from realtime.model import base
 from realtime.model.local.engine import SpeechEngine, SpeechParts
 from realtime.model.local.recognizer import Recognizer, Transcript
+from realtime.model.local.smart_turn import SmartTurn
 from realtime.model.local.voice import HibariVoice
 from realtime.model.script import tone
 from realtime.runtime import Runtime
@@ -41,10 +42,11 @@ NO_DETECTOR = msgspec.structs.replace(PROFILE, emits_speech_events=False, interr
 
 REAL_COSTS: dict[Any, Cost] = {
     Recognizer.transcribe: lambda pcm: 0.1 + len(pcm) / 32_000 * 0.035,
+    SmartTurn.completeness: 0.06,
     HibariVoice.synthesize: 0.02,
 }
-"""What recognition and synthesis of the embedded model take on one core of a small server, in s: 0.1 s and 35 ms for
-each second of speech; the first sentence of an answer."""
+"""What the embedded model takes on one core of a small server, in s: recognition 0.1 s and 35 ms for each second of
+speech; how complete a voice sounds; the first sentence of an answer."""
 
 
 class QuickModel(base.RealtimeModel):

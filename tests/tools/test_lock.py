@@ -8,6 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tools.lock import ALONE
+
 ROOT = Path(__file__).resolve().parents[2]
 PLATFORMS = ["linux-x86_64", "macos-arm64", "windows-x86_64"]
 PARTS: dict[str, list[str]] = {
@@ -58,6 +60,12 @@ def test_every_pin_has_a_hash_and_no_address(platform: str, part: str) -> None:
         assert "--hash=sha256:" in entry
     assert "://" not in text
     assert "index-url" not in text
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_wheel_that_is_locked_alone_stands_as_the_tool_writes_it(platform: str) -> None:
+    for part, entry in ALONE.items():
+        assert lock(platform, part).endswith(entry)
 
 
 def test_the_lock_of_the_page_names_no_address() -> None:

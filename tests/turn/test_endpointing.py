@@ -17,8 +17,9 @@ def waits(
     completeness: float | None = None,
     expect: Expectation | None = None,
     voiced_ms: int = VOICED_MS,
+    silence_ms: int = SILENCE_MS,
 ) -> int:
-    endpointing = Endpointing(SILENCE_MS, expect)
+    endpointing = Endpointing(silence_ms, expect)
     endpointing.begin_pause()
     endpointing.completeness = completeness
     if words is not None:
@@ -51,6 +52,14 @@ def waits(
         ("That's right.", "open"),
         ("Stop!", "closed"),
         ("Turn on the living room lamp.", "open"),
+        ("Yes, thank you.", "short_answer"),
+        ("No, that is fine.", "open"),
+        ("It costs 44.", "open"),
+        ("It costs 441.", "digits"),
+        ("If it rains tomorrow evening.", "hanging"),
+        ("If it rains tomorrow evening here.", "open"),
+        ("Well, ", "hanging"),
+        ("As for me, I’m", "hanging"),
         ("", "open"),
         ("日本", "open"),
     ],
@@ -69,23 +78,58 @@ def test_words_that_cannot_end_a_turn_lengthen_the_wait() -> None:
     assert waits("My number is 041") == SILENCE_MS * FITTED.digits
 
 
-def test_a_voice_that_sounds_unfinished_lengthens_the_wait() -> None:
-    assert waits(completeness=1.0) == waits(completeness=FITTED.likely) == SILENCE_MS
-    assert waits(completeness=0.0) == SILENCE_MS * FITTED.incomplete
-    assert SILENCE_MS < waits(completeness=0.2) < waits(completeness=0.1)
+def test_a_voice_lengthens_the_wait_the_less_complete_it_sounds() -> None:
+    assert waits("The lamp.", completeness=0.0) == waits(completeness=0.0) == SILENCE_MS * FITTED.incomplete
+    halfway = (FITTED.incomplete + FITTED.complete) / 2
+    assert waits("The lamp.", completeness=FITTED.certain / 2) == SILENCE_MS * halfway
+    assert waits("The lamp.", completeness=FITTED.certain) == SILENCE_MS * FITTED.complete
+    assert waits("The lamp.", completeness=1.0) == SILENCE_MS * FITTED.complete
+
+
+@pytest.mark.parametrize(
+    ("words", "completeness", "expect", "wait_ms"),
+    [
+        ("I would like a", None, None, 1_600),
+        ("My number is 041", None, None, 1_200),
+        ("The lamp.", 0.0, None, 1_600),
+        ("The lamp.", 0.45, None, 960),
+        ("The lamp.", 0.9, None, 320),
+        ("The lamp.", None, "spelling", 1_200),
+        (None, None, "yes_no", 400),
+    ],
+)
+def test_the_wait_with_the_fitted_weights(
+    words: str | None, completeness: float | None, expect: Expectation | None, wait_ms: int
+) -> None:
+    assert waits(words, completeness, expect, silence_ms=400) == wait_ms
 
 
 def test_only_words_and_voice_together_shorten_the_wait() -> None:
     assert waits("Yes.") == waits(completeness=0.99) == SILENCE_MS
-    assert waits("Yes.", completeness=0.5) == SILENCE_MS
-    assert waits("Yes.", completeness=0.99) == SILENCE_MS * FITTED.short_answer
+    assert waits("Yes.", completeness=0.5) > SILENCE_MS
+    shortest = round(1_000 * FITTED.short_answer * FITTED.complete)
+    assert waits("Yes.", completeness=FITTED.certain, silence_ms=1_000) == shortest
+
+
+def test_words_and_voice_that_are_both_unfinished_add_up() -> None:
+    endpointing = Endpointing(200)
+    endpointing.take_words("I would like a")
+    endpointing.completeness = FITTED.certain / 2
+    assert endpointing.wait_ms(VOICED_MS) == 200 * FITTED.hanging * (FITTED.incomplete + FITTED.complete) / 2
+
+
+def test_nothing_waits_longer_than_the_cap_or_shorter_than_the_floor_unless_configured() -> None:
+    assert waits("I would like a", completeness=0.0) == CAP_MS == 2_000
+    assert waits("Yes.", completeness=1.0) == FLOOR_MS == 300
+    assert waits("Yes.", completeness=1.0, silence_ms=200) == 200
+    assert waits("I would like a", silence_ms=2_500) == 2_500
 
 
 def test_an_expected_answer_sets_the_wait() -> None:
     assert waits(expect="digits") == waits(expect="spelling") == SILENCE_MS * FITTED.dictated
     assert waits("Yes.", expect="yes_no") == SILENCE_MS * FITTED.short_answer
-    assert waits(expect="yes_no", voiced_ms=500) == SILENCE_MS * FITTED.short_answer
-    assert waits(expect="yes_no") == SILENCE_MS
+    assert waits(expect="yes_no", voiced_ms=800) == SILENCE_MS * FITTED.short_answer == 300
+    assert waits(expect="yes_no", voiced_ms=801) == SILENCE_MS
     assert waits("Yes, and", expect="yes_no") == SILENCE_MS * FITTED.hanging
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import Any, assert_never
 
 import msgspec
@@ -68,6 +70,7 @@ class LocalConnection:
         on_event: OnEvent,
         runtime: Runtime,
     ) -> None:
+        self._engine = engine
         self._parts = parts
         self._speculation = speculation
         self._voice = voice
@@ -256,9 +259,10 @@ class LocalConnection:
         match heard:
             case Started():
                 self._turn_started(heard)
-            case Paused(pcm=clip, number=number):
+            case Paused(pcm=clip, number=number, newest=newest):
                 turn_ms = ms_of(len(clip), RATE_HZ)
                 self._recognition.guess(clip, lambda words: self._take_words(number, words, turn_ms))
+                self._judge(newest, number)
             case Resumed():
                 self._drop_guess()
             case Ended(end_ms=end_ms, at_ms=at_ms, pcm=clip):
@@ -295,6 +299,13 @@ class LocalConnection:
         """Drop what was begun in a pause: the turn continues, or is void."""
         self._recognition.drop_guess()
         self._speculation.drop()
+
+    def _judge(self, newest: bytes, pause: int) -> None:
+        """Hear whether the voice before a pause sounds complete, where that is installed and not overloaded."""
+        ears, judge = self._ears, self._parts.judge
+        judging = None if judge is None else self._engine.judge(judge, newest)
+        if ears is not None and judging is not None:
+            judging.add_done_callback(lambda done: _pass_completeness(done, partial(ears.take_completeness, pause)))
 
     def _is_unplayed(self, now_s: float) -> bool:
         """Whether the response before cannot have been played whole."""
@@ -483,3 +494,8 @@ class LocalConnection:
                 message=f"The embedded model has to do without: {'; '.join(self._parts.missing)}",
             )
         )
+
+
+def _pass_completeness(done: asyncio.Future[float], then: Callable[[float], None]) -> None:
+    if not done.cancelled() and done.exception() is None:
+        then(done.result())

@@ -28,6 +28,8 @@ _BEFORE_MS = 550
 _AFTER_MS = 200
 # Silence after which the words so far are recognised. 40 ms less than 200 cost 2 % more recognitions, 72 ms less 10 %.
 _PAUSE_MS = 160
+# A voice began at most this long before it is found.
+_ONSET_MS = 364
 # The voice of a turn may sound this long after its end; that audio is not part of the next turn.
 _ECHO_MS = 60
 # Kept during silence: the part before a voice, and the time it takes to detect it.
@@ -54,6 +56,8 @@ class Paused:
     pcm: bytes = field(repr=False)
     number: int = 0
     """Counts the pauses of the session, for `Ears.take_words`."""
+    newest: bytes = field(default=b"", repr=False)
+    """The end of `pcm`, from the pause before: the voice whose completeness counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,8 @@ class Ears:
         self._received_bytes = 0
         self._kept = bytearray()
         self._start_ms: int | None = None
+        self._resumed_ms = 0
+        """Where the voice after the turn's last pause was found; 0: no pause yet."""
         self._last_end_ms = 0
         """Where the previous turn ended; earlier speech belongs to it."""
         self._discards = False
@@ -179,6 +185,11 @@ class Ears:
         self._endpointing.take_words(words)
         return True
 
+    def take_completeness(self, number: int, completeness: float) -> None:
+        """Take how complete the newest voice of a `Paused` sounds; does nothing once that pause is over."""
+        if self._paused and number == self._pauses:
+            self._endpointing.completeness = completeness
+
     def commit(self) -> bytes | None:
         """End the turn at the client's request; returns its audio, None if shorter than 0.1 s."""
         if self._endpoint is not None and not self.in_turn:
@@ -222,13 +233,18 @@ class Ears:
         match event:
             case SpeechStarted():
                 self._start_ms = origin_ms + event.start_ms
+                self._resumed_ms = 0
                 return Started(self._start_ms, self.position_ms)
             case SpeechPaused():
                 self._pauses += 1
                 self._paused = True
-                return Paused(self._clip(self._start_ms or 0, origin_ms + event.end_ms), self._pauses)
+                end_ms = origin_ms + event.end_ms
+                clip = self._clip(self._start_ms or 0, end_ms)
+                newest_bytes = bytes_of(end_ms + _AFTER_MS - self._resumed_ms + _ONSET_MS, RATE_HZ)
+                return Paused(clip, self._pauses, clip[-newest_bytes:])
             case SpeechResumed():
                 self._paused = False
+                self._resumed_ms = self.position_ms
                 return Resumed()
             case TurnEnded():
                 self._paused = False

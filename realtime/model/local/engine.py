@@ -16,8 +16,9 @@ from typing import Literal, Protocol, TypeVar
 from realtime.audio.vad import Vad, VadUnavailable, shared_silero
 from realtime.errors import Overflow
 from realtime.model.local.recognizer import Recognizer, Transcript
+from realtime.model.local.smart_turn import SmartTurn
 from realtime.model.local.voice import Voice, load_voices
-from realtime.model.local.weights import SpeechPartMissing, better_files, whisper_folder
+from realtime.model.local.weights import SpeechPartMissing, better_files, smart_turn_file, whisper_folder
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,14 @@ class Transcriber(Protocol):
         ...
 
 
+class Judge(Protocol):
+    """Hears whether a turn is complete; `SmartTurn` is one."""
+
+    def completeness(self, pcm: bytes) -> float:
+        """See `SmartTurn.completeness`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SpeechParts:
     """The parts that were loaded; `missing` has a sentence for each one that was not."""
@@ -54,6 +63,8 @@ class SpeechParts:
     """Recognises whole turns with fewer errors, in some three times the time."""
     voices: Mapping[str, Voice] = field(default_factory=dict)
     make_vad: Callable[[], Vad] | None = None
+    judge: Judge | None = None
+    """Tells the end of a turn better; nothing is missing without it."""
     missing: tuple[str, ...] = ()
 
     @property
@@ -70,6 +81,7 @@ def load_parts(whisper_dir: str | Path | None = None, progress: Progress = lambd
         make_vad=attempt("voice activity", lambda: shared_silero().stream),
         recognizer=attempt("speech recognition", lambda: _warm_recognizer(whisper_dir)),
         voices=attempt("voice", _warm_voices) or {},
+        judge=_load_judge(),
         missing=tuple(missing),
     )
 
@@ -109,6 +121,19 @@ def load_better() -> Recognizer:
     return recognizer
 
 
+def _load_judge() -> Judge | None:
+    try:
+        judge = SmartTurn(smart_turn_file())
+        judge.completeness(b"")
+    except SpeechPartMissing as error:
+        logger.info("turns end by silence and words alone: %s", error)
+    except Exception:
+        logger.exception("Smart Turn could not be loaded")
+    else:
+        return judge
+    return None
+
+
 def _warm_voices() -> dict[str, Voice]:
     voices = load_voices()
     if not voices:
@@ -119,9 +144,9 @@ def _warm_voices() -> dict[str, Voice]:
 
 
 class SpeechEngine:
-    """Recognition and synthesis for all sessions: one thread each, first come, first served.
+    """Recognition, ends of turns and synthesis for all sessions: one thread each, first come, first served.
 
-    Both release the interpreter lock, so the event loop keeps running. `load` makes the parts at their first use, and
+    All release the interpreter lock, so the event loop keeps running. `load` makes the parts at their first use, and
     `load_better` the larger Whisper where a model wants it; tests pass their own.
     """
 
@@ -135,6 +160,7 @@ class SpeechEngine:
         self._with_better: SpeechParts | None = None
         self._ears = _Worker("recognition")
         self._better_ears = _Worker("better recognition")
+        self._judging = _Worker("the end of a turn")
         self._mouth = _Worker("synthesis")
 
     @property
@@ -176,6 +202,10 @@ class SpeechEngine:
             return None
         return self._ears.run(recognizer.transcribe, pcm16_16k, context)
 
+    def judge(self, judge: Judge, pcm16_16k: bytes) -> asyncio.Future[float] | None:
+        """Hear whether a turn is complete; None if that would come too late."""
+        return None if self._judging.waiting >= _PARTS_LIMIT else self._judging.run(judge.completeness, pcm16_16k)
+
     def synthesize(self, voice: Voice, sentence: str) -> asyncio.Future[bytes]:
         """Speak a sentence; cancelling a waiting one costs nothing. Raises Overflow if too many wait."""
         return self._mouth.run(voice.synthesize, sentence)
@@ -188,6 +218,7 @@ class SpeechEngine:
         """End the threads, which all sessions share: only for tests and the end of the process."""
         self._ears.close()
         self._better_ears.close()
+        self._judging.close()
         self._mouth.close()
 
 

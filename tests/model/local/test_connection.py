@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,6 +107,51 @@ async def call(engine: SpeechEngine, parts: SpeechParts) -> Any:
     await connect(made, engine)
     yield made
     await made.connection.close()
+
+
+class FakeJudge:
+    """Finds every voice equally complete; remembers the lengths."""
+
+    def __init__(self, completeness: float) -> None:
+        self._completeness = completeness
+        self.clips_ms: list[int] = []
+
+    def completeness(self, pcm: bytes) -> float:
+        self.clips_ms.append(len(pcm) // 32)
+        return self._completeness
+
+
+@pytest.mark.parametrize(("completeness", "wait_s"), [(0.0, 2.0), (1.0, 0.4)])
+async def test_how_complete_a_voice_sounds_decides_when_its_turn_is_over(
+    parts: SpeechParts, completeness: float, wait_s: float
+) -> None:
+    judge = FakeJudge(completeness)
+    engine = SpeechEngine(lambda progress: replace(parts, judge=judge))
+    made = Call(FakeRecognizer(), Parrot())
+    await connect(made, engine)
+    began_s = asyncio.get_running_loop().time()
+    await made.say(silence(400), speech(1000), silence(2_500))
+    done = await made.until(m.ModelInputDoneEvent)
+    assert made.at(done) - began_s == pytest.approx(1.4 + wait_s, abs=0.1)
+    assert judge.clips_ms == [pytest.approx(1_600, abs=100)]
+    await made.connection.close()
+    engine.close()
+
+
+async def test_a_judge_that_fails_leaves_the_turn_to_the_timer(parts: SpeechParts) -> None:
+    class BrokenJudge:
+        def completeness(self, pcm: bytes) -> float:
+            raise RuntimeError("the network broke")
+
+    engine = SpeechEngine(lambda progress: replace(parts, judge=BrokenJudge()))
+    made = Call(FakeRecognizer(), Parrot())
+    await connect(made, engine)
+    began_s = asyncio.get_running_loop().time()
+    await made.say(silence(400), speech(1000), silence(1_000))
+    done = await made.until(m.ModelInputDoneEvent)
+    assert made.at(done) - began_s == pytest.approx(1.9, abs=0.1)
+    await made.connection.close()
+    engine.close()
 
 
 async def test_a_spoken_turn_is_answered_aloud(call: Call[Parrot]) -> None:

@@ -61,6 +61,28 @@ def test_a_turn_that_goes_on_makes_its_guess_worthless() -> None:
     assert seconds(events[-1].pcm) == pytest.approx(2.0, abs=0.1)
 
 
+def test_a_pause_has_the_voice_since_the_pause_before() -> None:
+    listener = ears()
+    events = hear(listener, silence(1000) + speech(2_000) + silence(300) + speech(500) + silence(280))
+    first, second = [event for event in events if isinstance(event, Paused)]
+    assert first.newest == first.pcm
+    assert second.newest == second.pcm[-len(second.newest) :]
+    assert seconds(second.newest) == pytest.approx(0.5 + 0.2 + 0.3, abs=0.1)
+
+
+def test_a_voice_that_sounds_unfinished_keeps_its_own_turn_open() -> None:
+    listener = ears()
+    events = hear(listener, silence(1000) + speech(800) + silence(280))
+    assert isinstance(events[-1], Paused)
+    listener.take_completeness(events[-1].number, 0.0)
+    assert hear(listener, silence(1_600)) == []
+    assert [type(event) for event in hear(listener, silence(200))] == [Ended]
+    again = hear(listener, speech(800) + silence(280))
+    listener.take_completeness(events[-1].number, 0.0)
+    assert isinstance(again[-1], Paused)
+    assert [type(event) for event in hear(listener, silence(400))] == [Ended], "an old pause counts no more"
+
+
 def test_recognition_begins_earlier_where_the_timer_is_short() -> None:
     config = endpoint_config(TurnDetection(silence_duration_ms=300, threshold=0.2))
     assert (config.silence_ms, config.speculative_ms, config.stop_threshold) == (300, 150, 0.2)

@@ -1,5 +1,7 @@
 """Loading the speech parts: what is there works, what is not is named, and nothing of it stops a server."""
 
+import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from realtime.model.local import engine
 from realtime.model.local.engine import SpeechEngine, SpeechParts, load_parts, shared_engine
 from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.model import profile_of
+from realtime.model.local.smart_turn import SmartTurn
 from realtime.model.local.weights import SpeechPartMissing
 
 
@@ -19,6 +22,7 @@ def test_everything_installed_is_loaded_with_a_word_for_each_step() -> None:
     assert parts.hears
     assert list(parts.voices) == ["heart", "heart-low"]
     assert parts.missing == ()
+    assert isinstance(parts.judge, SmartTurn)
 
 
 def test_without_weights_it_still_speaks_and_says_what_is_missing(tmp_path: Path) -> None:
@@ -46,6 +50,33 @@ def test_without_anything_it_can_still_be_typed_with(monkeypatch: pytest.MonkeyP
     assert parts.missing[:2] == ("no detector", "no weights")
     assert parts.missing[2].startswith("voice could not be loaded (OSError)")
     assert profile_of(parts, Conversationalist()).output_modalities == {"text"}
+
+
+@pytest.mark.parametrize("problem", [SpeechPartMissing("no wheel"), OSError("illegal instruction")])
+def test_without_smart_turn_nothing_is_missing(monkeypatch: pytest.MonkeyPatch, problem: Exception) -> None:
+    def no_file() -> Path:
+        raise problem
+
+    monkeypatch.setattr(engine, "smart_turn_file", no_file)
+    parts = load_parts()
+    assert parts.judge is None
+    assert parts.missing == ()
+
+
+async def test_the_end_of_a_turn_is_not_judged_where_it_would_come_too_late() -> None:
+    judging = threading.Event()
+
+    class SlowJudge:
+        def completeness(self, pcm: bytes) -> float:
+            judging.wait()
+            return 0.5
+
+    busy = SpeechEngine(lambda progress: SpeechParts())
+    futures = [busy.judge(SlowJudge(), b"") for _ in range(6)]
+    assert [future is None for future in futures] == [False] * 4 + [True] * 2
+    judging.set()
+    assert await asyncio.gather(*(future for future in futures if future is not None)) == [0.5] * 4
+    busy.close()
 
 
 def test_one_engine_serves_all_models_with_the_same_weights(tmp_path: Path) -> None:

