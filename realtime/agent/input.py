@@ -214,9 +214,12 @@ class AudioInput:
         n_bytes = max(0, ms) * self._model_hz // 1000 * 2
         return bytes(self._kept[-n_bytes:]) if n_bytes else b""
 
-    def open_gate(self) -> bytes:
-        """Let audio pass from now on; return the moment before the speech, for the model."""
-        kept, self._kept = bytes(self._kept), bytearray()
+    def open_gate(self, newest_ms: int = HELD_MS) -> bytes:
+        """Let audio pass from now on; return the moment before the speech, for the model.
+
+        What is older than `newest_ms` is dropped.
+        """
+        kept, self._kept = self.held(newest_ms), bytearray()
         self._open, self._holds = True, False
         self.uncommitted_ms += len(kept) / 2 * 1000 / self._model_hz
         return kept
