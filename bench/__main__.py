@@ -1,8 +1,8 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`, `near-voice`; default: all of them but `resume`,
-which takes half an hour, and the three that measure decisions: `listen`, `endpointing` and `near-voice`.
+`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`, `near-voice`, `echo`; default: all of them but
+`resume`, which takes half an hour, and those that measure decisions: `listen`, `endpointing`, `near-voice`, `echo`.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-ONLY_BY_NAME = {"endpointing", "listen", "near-voice", "resume"}
+ONLY_BY_NAME = {"echo", "endpointing", "listen", "near-voice", "resume"}
 
 
 def main() -> None:
     """Run the requested measurements; exit code 1 where a limit was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the server costs.")
     parser.add_argument(
-        "what", nargs="*", metavar="WHAT", help="default: all but resume, listen, endpointing and near-voice"
+        "what", nargs="*", metavar="WHAT", help="default: all but resume, listen, endpointing, near-voice and echo"
     )
     parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk, stores)")
     parser.add_argument("--seconds", type=float, default=8.0, help="length of a window (talk, stores)")
     parser.add_argument("--sessions", type=int, nargs="+", default=[100, 200], help="talking sessions (talk)")
     parser.add_argument("--cuts", type=int, default=1_000_000, help="sockets that are cut (resume)")
     parser.add_argument("--n", type=int, default=1_000, help="stimuli (listen)")
-    parser.add_argument("--words", type=Path, metavar="FILE", help="where transcripts are kept (listen)")
+    parser.add_argument("--words", type=Path, metavar="FILE", help="where transcripts are kept (listen, echo)")
     parser.add_argument("--quick", action="store_true", help="one round of 4 s, fewer calls and runs: an impression")
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="also write everything measured there")
     parser.add_argument("--write", action="store_true", help="put the results into their page of docs")
@@ -117,6 +117,13 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_near_voice(LEVELS_DB[1:2]) if quick else measure_near_voice()
 
+    def echo() -> Awaitable[Section]:
+        from bench.echo import DELAYS_MS, LEVELS_DB, measure_echo
+
+        if quick:
+            return measure_echo(LEVELS_DB[1:2], DELAYS_MS[1:2], say, words=options.words, per_call=2)
+        return measure_echo(say=say, words=options.words)
+
     def fold() -> Awaitable[Section]:
         from bench.fold import measure_fold
 
@@ -164,6 +171,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "local": local,
         "endpointing": endpointing,
         "near-voice": near_voice,
+        "echo": echo,
         "fold": fold,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,

@@ -16,7 +16,7 @@ import msgspec
 from realtime.agent.client_items import ClientItems
 from realtime.agent.context import AgentContext
 from realtime.agent.echo_watch import LOOK_MS, EchoWatch
-from realtime.agent.input import AudioInput, Detector, LongAppendPiece
+from realtime.agent.input import HELD_MS, AudioInput, Detector, LongAppendPiece
 from realtime.agent.interruptions import MARGIN_MS, InputEvent, Interruptions
 from realtime.agent.overlap import Overlap, Recognise
 from realtime.agent.replay_buffer import ReplayBuffer
@@ -107,7 +107,10 @@ class Controller:
             provider_responds=interruption != "selective",
         )
         transcribes = authority == "provider" and config.input_audio_transcription is not False
-        self.input.remove_echo(self._ears, config.audio is not None and config.audio.echo_cancellation == "server")
+        if authority != "client":
+            self._ears.keep_played_audio()
+        if self.input.remove_echo(self._ears, config.audio is not None and config.audio.echo_cancellation == "server"):
+            self._echo.cancels_from(self.input.position_ms)
         self.interruptions.configure(detection, interruption, transcribes=transcribes)
         hears_words = config.input_audio_transcription is not False
         self._reply_items.keep_speech(interruption == "selective" and hears_words)
@@ -263,13 +266,14 @@ class Controller:
         if self._reply_items.speech is not None and not overlap.after_reply:
             is_whole = not self.ledger.responding
             self.resumption.doubt(CutReply(overlap, self._reply_items.speech, is_whole, self.ledger.overrides))
-        echo_words = self.interruptions.echo_words(overlap)
+        follows_echo = self.interruptions.follows_echo(overlap)
         lag_ms = self.input.position_ms - overlap.start_ms
         self._speech_started(overlap.piece_id, overlap.start_ms, lag_ms)
-        self.user_turns.turn_of(overlap.piece_id).begins_after(echo_words)
+        if follows_echo:
+            self.user_turns.turn_of(overlap.piece_id).begins_after(self.interruptions.played_words(overlap))
         if self.turn.authority == "server":
-            # No echo passes that was there before the voice.
-            self._say_audio(self.input.open_gate(lag_ms + MARGIN_MS) if echo_words else self.input.open_gate())
+            newest_ms = lag_ms + MARGIN_MS if follows_echo else HELD_MS
+            self._say_audio(self.input.open_gate(newest_ms))
             if overlap.over and overlap.end_ms is not None:
                 self._speech_stopped(overlap.end_ms)
                 self.input.close_gate()

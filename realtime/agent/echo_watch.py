@@ -21,6 +21,8 @@ MOST_LOOKS = 20
 ENOUGH_HITS = 3
 """Of the latest looks, those that find the reply: then the microphone hears it."""
 LATEST = 5
+SETTLING_MS = 1_000
+"""A canceller that has just begun leaves parts of the echo, which are not like what was played."""
 KNOWN_AFTER = 4
 """Looks without the reply until the microphone counts as one that does not hear it."""
 
@@ -38,7 +40,7 @@ class EchoWatch:
     Positions are ms of the client's audio.
     """
 
-    __slots__ = ("_found", "_is_told", "_latest", "_looked_ms", "_looks", "seen")
+    __slots__ = ("_found", "_is_told", "_latest", "_looked_ms", "_looks", "_settled_ms", "seen")
 
     def __init__(self, found: Callable[[], None]) -> None:
         self._found = found
@@ -46,6 +48,7 @@ class EchoWatch:
         self._latest: deque[bool] = deque(maxlen=LATEST)
         self._looked_ms = 0
         self._looks = 0
+        self._settled_ms = 0
         self.seen = False
         """Whether the reply was found in the microphone at all."""
 
@@ -73,6 +76,14 @@ class EchoWatch:
         if not self._is_told and sum(self._latest) >= ENOUGH_HITS:
             self._is_told = True
             self._found()
+
+    def cancels_from(self, position_ms: int) -> None:
+        """The echo is removed from here on."""
+        self._settled_ms = position_ms + SETTLING_MS
+
+    def is_settling(self, position_ms: int) -> bool:
+        """Whether all of a voice still counts as echo: its removal has just begun."""
+        return position_ms < self._settled_ms
 
     def contradict(self) -> None:
         """A voice over the reply was the user's: begin to count again."""

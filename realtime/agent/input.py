@@ -97,13 +97,15 @@ class AudioInput:
         self.skipped_ms = 0
         """Time without audio, which neither the model nor the detector has seen."""
 
-    def remove_echo(self, ears: Ears, wanted: bool) -> None:
-        """Remove the echo of what is played, or leave it."""
+    def remove_echo(self, ears: Ears, wanted: bool) -> bool:
+        """Remove the echo of what is played, or leave it. Returns whether its removal begins."""
         if not wanted:
             self.clean = None
         elif self.clean is None:
             ears.keep_played_audio()
             self.clean = EchoCanceller(ears.far_end).clean
+            return True
+        return False
 
     @property
     def position_ms(self) -> int:

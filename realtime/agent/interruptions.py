@@ -51,9 +51,7 @@ def _is_question(played: str) -> bool:
 class Interruptions:
     """Decides about voices over replies. The controller asks, and acts on a confirmed one."""
 
-    def __init__(
-        self, context: AgentContext, items: ReplyItems, recognise: Recognise | None, watch: EchoWatch
-    ) -> None:
+    def __init__(self, context: AgentContext, items: ReplyItems, recognise: Recognise | None, watch: EchoWatch) -> None:
         self._context = context
         self._watch = watch
         self._ears = context.ears
@@ -217,9 +215,10 @@ class Interruptions:
         far_end = self._ears.far_end()
         if far_end is None or not overlap.measure_echo(position_ms, clip, far_end, self._rate_hz):
             return
-        likeness = overlap.echo or 0.0
-        self._watch.take(position_ms, likeness)
-        if likeness >= ECHO and overlap.end_ms is None:
+        self._watch.take(position_ms, overlap.echo or 0.0)
+        if self._watch.is_settling(position_ms):
+            overlap.echo = 1.0
+        if overlap.echo is not None and overlap.echo >= ECHO and overlap.end_ms is None:
             overlap.begin_again(position_ms, self._items.played_ms())
 
     def take(self, reason: str = "") -> Overlap:
@@ -303,10 +302,13 @@ class Interruptions:
         self._tell("dismissed", reason, position_ms)
         self._set_level(overlap, 0.0, RESTORE_RAMP_MS)
 
-    def echo_words(self, overlap: Overlap) -> list[str]:
-        """Return the played words that the voice may begin with; none where the microphone hears no echo."""
-        is_echo = self._watch.seen and (overlap.was_echo or overlap.after_reply)
-        return tokens_of(self._played(overlap)) if is_echo else []
+    def follows_echo(self, overlap: Overlap) -> bool:
+        """Whether an echo comes right before the voice: it is not the user's."""
+        return self._watch.seen and (overlap.was_echo or overlap.after_reply)
+
+    def played_words(self, overlap: Overlap) -> list[str]:
+        """Return the played words of the reply, which an echo may repeat."""
+        return tokens_of(self._played(overlap))
 
     def _played(self, overlap: Overlap) -> str:
         """Return the played words of the item that the voice began over."""

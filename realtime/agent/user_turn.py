@@ -33,7 +33,7 @@ class UserTurn:
     def begins_after(self, echo_words: Sequence[str]) -> None:
         """The microphone heard these words of the reply right before it: they are not the user's."""
         self._echo_words = echo_words
-        self.quiet = self.quiet or bool(echo_words)
+        self.quiet = True
 
     def ends_with(self, piece_id: str) -> bool:
         """Whether this is its last piece."""
