@@ -33,7 +33,7 @@ from realtime.turn.small_talk import tokens_of
 
 LEVELS_DB = (-6, -12, -20, -30, -40)
 DELAYS_MS = (40, 120, 250)
-PER_CALL = 4
+PER_CALL = 3
 """Interruptions of a call; as many replies are left alone."""
 PLACES_MS = (1_500, 3_000, 4_500, 6_000)
 """How much of a reply was heard at its interruption."""
@@ -53,13 +53,13 @@ MAY_CANCEL: dict[str, dict[str, object] | None] = {
 HOW = (
     "Calls with the embedded model and default settings, in virtual time. The page plays the replies (10 s each), and "
     "its microphone hears them: level relative to what is played, 40, 120 and 250 ms late, through a synthetic room "
-    "of 0.25 s. In each call a user of the stimuli asks, four times hears the whole reply, and four times interrupts "
-    "it after 1.5 to 6 s. Canceller by itself: nothing is asked for, the server switches it on when it has found the "
-    "echo; off: the client forbids it, so only likeness and words protect. Self-interruptions: replies that a voice "
-    "stopped where no user spoke. Echo words: words in transcripts of the user that repeat two or more words of the "
-    "reply in a row and were not said. R_Y and L_Y as by bench listen; the first row has no echo. Recognition is "
-    "looked up by hash; each run gives the same numbers. ERLE: by how much the canceller lowers the echo alone, 4 to "
-    "12 s after its start, behind a client that acknowledges every 100 ms. CPU: of one core."
+    "of 0.25 s. In each call a user of the stimuli asks, three times hears the whole reply, and three times "
+    "interrupts it after 1.5 to 6 s. Canceller by itself: nothing is asked for, the server switches it on when it has "
+    "found the echo; off: the client forbids it, so only likeness and words protect. Self-interruptions: replies that "
+    "a voice stopped where no user spoke. Echo words: words in transcripts of the user that repeat two or more words "
+    "of the reply in a row and were not said. R_Y and L_Y as by bench listen; the first row has no echo. Recognition "
+    "is looked up by hash; each run gives the same numbers. ERLE: by how much the canceller lowers the echo alone, 4 "
+    "to 12 s after its start, behind a client that acknowledges every 100 ms. CPU: of one core."
 )
 HEADER = (
     "echo",
