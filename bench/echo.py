@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -139,7 +139,7 @@ def _row(
     score = Score(tuple(one.scene for one in heard))
     tau, own = score.tau_voice_fine, score.overlaps
     latency = tau.yield_latency
-    echoed = [words for one in heard for words in echo_words(one)]
+    echoed = [words for one in heard for words in _echoed(one)]
     section.rows.append(
         (
             name,
@@ -155,7 +155,7 @@ def _row(
     section.data[f"{name} {canceller}"] = {
         "decisions": own.decisions,
         "echo words": echoed,
-        "transcripts": [text for one in heard for _, text in one.transcripts],
+        "transcripts": [text for one in heard for text in one.transcripts],
         "wrong": [
             f"{one.id}: {one.state or 'no voice'} {one.reason} {one.words!r}"
             for call in heard
@@ -173,7 +173,7 @@ def _checks(canceller: str, heard: Sequence[Heard], alone: Sequence[Heard]) -> I
     prefix = f"canceller {canceller}: "
     yield Check(f"{prefix}minutes that the agent spoke", spoken_s(heard) / 60, None)
     yield Check(f"{prefix}self-interruptions", score.overlaps.self_interruptions.hits, 0)
-    yield Check(f"{prefix}echo words in transcripts", sum(len(echo_words(one)) for one in heard), 0)
+    yield Check(f"{prefix}echo words in transcripts", sum(len(_echoed(one)) for one in heard), 0)
     yield Check(f"{prefix}R_Y", tau.yield_rate.value or 0.0, YIELDS, at_least=True)
     yield Check(
         f"{prefix}R_Y, less that without echo", (tau.yield_rate.value or 0) - (without.yield_rate.value or 0), None
@@ -194,13 +194,11 @@ def spoken_s(heard: Sequence[Heard]) -> float:
     return sum(part.to_ms - part.from_ms for one in heard for part in one.scene.segments) / 1000
 
 
-def echo_words(heard: Heard) -> list[str]:
+def echo_words(transcripts: Iterable[str], said: str) -> list[str]:
     """Return runs of at least two words in transcripts that the reply has and the user did not say."""
-    played = f" {' '.join(tokens_of(REPLY))} "
-    said = " ".join(label.text or "" for label in heard.scene.labels or ())
-    spoken = f" {' '.join(tokens_of(said))} "
+    played, spoken = f" {' '.join(tokens_of(REPLY))} ", f" {' '.join(tokens_of(said))} "
     found: list[str] = []
-    for _, text in heard.transcripts:
+    for text in transcripts:
         words = tokens_of(text)
         at = 0
         while at < len(words) - 1:
@@ -212,6 +210,10 @@ def echo_words(heard: Heard) -> list[str]:
                 found.append(run)
             at = max(at + 1, end)
     return found
+
+
+def _echoed(heard: Heard) -> list[str]:
+    return echo_words(heard.transcripts, " ".join(label.text or "" for label in heard.scene.labels or ()))
 
 
 def script_of(cell: Cell) -> Script:

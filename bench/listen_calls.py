@@ -77,8 +77,8 @@ class Heard:
     outcomes: tuple[Outcome, ...]
     unplaced: int
     """Stimuli that never sounded, because no reply came."""
-    transcripts: tuple[tuple[str, str], ...] = ()
-    """Of each turn of the user its item and its words, as they were told."""
+    transcripts: tuple[str, ...] = ()
+    """The words of the user's turns, as they were told."""
 
 
 @dataclass(slots=True)
@@ -259,8 +259,7 @@ def _heard(script: Script, record: CallRecord, looked: Sequence[tuple[float, str
                 )
             )
     unplaced = sum(one is not None for one in script.spoken[len(record.spoken) :])
-    told = record.events(AgentInputTranscriptionDoneEvent)
-    transcripts = tuple((event.item_id, event.transcript) for event in told)
+    transcripts = tuple(event.transcript for event in record.events(AgentInputTranscriptionDoneEvent))
     return Heard(scene_of(record, labels), tuple(outcomes), unplaced, transcripts)
 
 
