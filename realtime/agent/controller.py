@@ -64,7 +64,7 @@ class Controller:
         recognise: Recognise | None,
         echo_found: Callable[[], None] = lambda: None,
     ) -> None:
-        """`echo_found` is called once, when it is certain that the microphone hears the replies."""
+        """`echo_found` is called once: the microphone surely hears the replies."""
         self._context = context
         self._runtime = context.runtime
         self._ears = context.ears

@@ -22,13 +22,13 @@ ENOUGH_HITS = 3
 """Of the latest looks, those that find the reply: then the microphone hears it."""
 LATEST = 5
 SETTLING_MS = 1_000
-"""A canceller that has just begun leaves parts of the echo, which are not like what was played."""
+"""A new canceller leaves parts of the echo: unlike what was played."""
 KNOWN_AFTER = 4
-"""Looks without the reply until the microphone counts as one that does not hear it."""
+"""After so many looks without an echo there is none."""
 
 
 def likeness_to_played(near: bytes, rate_hz: int, far_end: FarEnd) -> float:
-    """Return how much of the user's newest audio is what was played meanwhile (see `echo.likeness`)."""
+    """Return how much of the user's newest audio was played (see `echo.likeness`)."""
     length_ms = len(near) * 500 // rate_hz
     played = resampled(far_end.newest(length_ms + PATH_MS), far_end.rate_hz, echo.RATE_HZ)
     return echo.likeness(resampled(near, rate_hz, echo.RATE_HZ), played)

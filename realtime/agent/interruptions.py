@@ -86,7 +86,7 @@ class Interruptions:
         return self._settings is not None and self._ears.unplayed_ms() > 0
 
     def _may_be_tail(self, lag_ms: int) -> bool:
-        """Whether a voice that began `lag_ms` ago may be the last of the echo of a reply that is over."""
+        """Whether a voice that began `lag_ms` ago may end an echo."""
         far_end = self._ears.far_end() if self._settings is not None and self._watch.may_echo else None
         idle_ms = far_end.idle_ms() if far_end is not None else None
         return idle_ms is not None and idle_ms - lag_ms <= PATH_MS

@@ -1,4 +1,7 @@
-"""A user who is louder than the echo is left as he came: a canceller would take parts of him as well."""
+"""Leaves a user alone who is louder than the echo.
+
+A canceller would take parts of him as well.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 OVER_DB = 6.0
-"""A microphone this much louder than the echo usually is has a user in it."""
+"""A user makes the microphone this much louder than the echo."""
 FIRST_FRAMES = 200
-"""Frames under played audio from which the level of the echo is known: 2 s."""
+"""Frames that show the level of the echo: 2 s."""
 LOUDEST = 95
 """The percentile of those that stands for the echo."""
 REACH_FRAMES = 50
@@ -27,9 +30,9 @@ Samples = NDArray[np.int16]
 
 
 class DoubleTalk:
-    """Chooses between a microphone and what a canceller left of it, in frames of 10 ms.
+    """Chooses between a microphone and what a canceller left of it.
 
-    `delay` is how many samples the canceller's output is late.
+    Frames have 10 ms; `delay` is how many samples the canceller's output is late.
     """
 
     __slots__ = ("_delayed", "_echo_db", "_far_db", "_first_db", "_hang", "_loud", "_share")

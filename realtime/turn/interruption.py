@@ -36,9 +36,9 @@ FAR_MS = 300
 ECHO = 0.6
 """Likeness to what was played from which a voice is its echo."""
 NO_ECHO = 0.4
-"""Likeness below which a voice after a reply is no echo at the first look: a user as loud as the echo has up to 0.5."""
+"""Below this likeness a voice after a reply is surely no echo: one look is enough."""
 SURE_MS = 600
-"""A voice after a reply that is no echo by then is the user's."""
+"""A voice after a reply that lasts so long need not be sure."""
 SHORT_LOOK_MS = 600
 """A younger voice may be cut inside a word: "I'm" of a hummed "mm-hm"."""
 UNDECIDED_MS = 1_500

@@ -105,7 +105,7 @@ def _phrase_at(words: Sequence[str], at: int, phrases: frozenset[tuple[str, ...]
 
 
 def without_repeated(text: str, played: Sequence[str]) -> str:
-    """Return the text without the words at its beginning that repeat what was played last.
+    """Return the text without first words that repeat what was played last.
 
     One word repeats nothing: "yes" occurs everywhere.
     """

@@ -9,7 +9,7 @@ from realtime.audio.resample import Resampler
 from realtime.testing.client.steps import INPUT_HZ, Loudspeaker
 
 _SIXTY_DB = 6.9
-"""Sound falls by 60 dB where its amplitude is e to the power of minus this."""
+"""Nepers in 60 dB."""
 _DIRECT = 6.0
 """The direct sound, relative to the first reflections."""
 
@@ -17,7 +17,10 @@ Samples = NDArray[np.float64]
 
 
 class EchoPath:
-    """Turns what is played, frame by frame, into what the microphone hears of it; equal steps make equal paths."""
+    """Turns what is played into what the microphone hears of it.
+
+    Equal steps make equal paths.
+    """
 
     def __init__(self, step: Loudspeaker, played_hz: int) -> None:
         count = max(1, INPUT_HZ * step.decay_ms // 1000)
