@@ -121,7 +121,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         from bench.echo import DELAYS_MS, LEVELS_DB, measure_echo
 
         if quick:
-            return measure_echo(LEVELS_DB[1:2], DELAYS_MS[1:2], say, words=options.words, per_call=2)
+            return measure_echo(LEVELS_DB, DELAYS_MS[1:2], say, words=options.words, per_call=1)
         return measure_echo(say=say, words=options.words)
 
     def fold() -> Awaitable[Section]:

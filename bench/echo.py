@@ -52,14 +52,14 @@ MAY_CANCEL: dict[str, dict[str, object] | None] = {
 }
 HOW = (
     "Calls with the embedded model and default settings, in virtual time. The page plays the replies (10 s each), and "
-    "its microphone hears them: level relative to what is played, 40, 120 and 250 ms late, through a synthetic room "
-    "of 0.25 s. In each call a user of the stimuli asks, three times hears the whole reply, and three times "
-    "interrupts it after 1.5 to 6 s. Canceller by itself: nothing is asked for, the server switches it on when it has "
-    "found the echo; off: the client forbids it, so only likeness and words protect. Self-interruptions: replies that "
-    "a voice stopped where no user spoke. Echo words: words in transcripts of the user that repeat two or more words "
-    "of the reply in a row and were not said. R_Y and L_Y as by bench listen; the first row has no echo. Recognition "
-    "is looked up by hash; each run gives the same numbers. ERLE: by how much the canceller lowers the echo alone, 4 "
-    "to 12 s after its start, behind a client that acknowledges every 100 ms. CPU: of one core."
+    "its microphone hears them: level relative to what is played, {delays} ms late, through a synthetic room of 0.25 "
+    "s. In each call a user of the stimuli asks, hears a whole reply and interrupts the next one after 1.5 to 6 s, "
+    "{per_call} times. Canceller by itself: nothing is asked for, the server switches it on when it has found the "
+    "echo; off: the client forbids it, so only likeness and words protect. Self-interruptions: replies that a voice "
+    "stopped where no user spoke. Echo words: words in transcripts of the user that repeat two or more words of the "
+    "reply in a row and were not said. R_Y and L_Y as by bench listen; the first row has no echo. Recognition is "
+    "looked up by hash; each run gives the same numbers. ERLE: by how much the canceller lowers the echo alone, 4 to "
+    "12 s after its start, behind a client that acknowledges every 100 ms. CPU: of one core."
 )
 HEADER = (
     "echo",
@@ -105,7 +105,8 @@ def _measure(
     workers: int,
     per_call: int,
 ) -> Section:
-    section = Section("echo", "Measured: an agent that hears itself", HOW, HEADER, page=ROOT / "docs" / "listening.md")
+    how = HOW.format(delays=", ".join(map(str, delays_ms)), per_call=per_call)
+    section = Section("echo", "Measured: an agent that hears itself", how, HEADER, page=ROOT / "docs" / "listening.md")
     with players(workers, partial(_play, file=file)) as play:
         alone = _row(section, play, [(None, delay_ms, "by itself") for delay_ms in delays_ms], per_call, say)
         for canceller in MAY_CANCEL:
@@ -152,6 +153,7 @@ def _row(
             "" if latency.median_ms is None else f"{latency.median_ms:.0f}, {latency.p90_ms:.0f} ms",
         )
     )
+    say("; ".join(f"{title} {cell}" for title, cell in zip(HEADER, section.rows[-1], strict=True)))
     section.data[f"{name} {canceller}"] = {
         "decisions": own.decisions,
         "echo words": echoed,
