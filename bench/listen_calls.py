@@ -63,10 +63,17 @@ class Outcome:
     state: str
     """The last state that was reported; empty where no voice was noticed over a reply."""
     reason: str
-    words: str
-    """What was recognised last while it was undecided."""
     level_db: float
     """Relative to the recorded level of voices."""
+    decided_ms: float | None = None
+    """From its onset to that; None where nothing was decided."""
+    looks: tuple[tuple[float, str], ...] = ()
+    """What was recognised while it was undecided, with the ms since its onset."""
+
+    @property
+    def words(self) -> str:
+        """What was recognised last."""
+        return self.looks[-1][1] if self.looks else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +233,8 @@ def _heard(script: _Script, record: CallRecord, looked: Sequence[tuple[float, st
             until_ms = found[0].off_ms + DECIDED_IN_MS
             about = [event for event in decisions if found[0].on_ms <= event.ts_ms <= until_ms]
             decided_ms = about[-1].ts_ms if about else until_ms
-            words = [text for at_ms, text in looked if found[0].on_ms <= at_ms <= decided_ms + 1]
+            on_ms = found[0].on_ms
+            looks = [(round(at_ms - on_ms), text) for at_ms, text in looked if on_ms <= at_ms <= decided_ms + 1]
             outcomes.append(
                 Outcome(
                     id=found[0].id,
@@ -237,8 +245,9 @@ def _heard(script: _Script, record: CallRecord, looked: Sequence[tuple[float, st
                     held_out=one.stimulus.held_out,
                     state=about[-1].state if about else "",
                     reason=about[-1].reason if about else "",
-                    words=words[-1] if words else "",
                     level_db=one.level_db,
+                    decided_ms=round(decided_ms - on_ms) if about else None,
+                    looks=tuple(looks),
                 )
             )
     unplaced = sum(one is not None for one in script.spoken[len(record.spoken) :])

@@ -39,8 +39,8 @@ def outcome(kind: str, state: str, words: str = "") -> Outcome:
         held_out=False,
         state=state,
         reason="words",
-        words=words,
         level_db=0.0,
+        looks=((500.0, words),),
     )
 
 
