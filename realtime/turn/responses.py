@@ -238,9 +238,7 @@ class Ledger:
         request = self._settle_unwanted(now)
         is_due = self.is_requested or self._is_owed or self._doubted_at is not None
         response.cancelled = (
-            request is not None
-            or (self._n_coming > 0 and not self._is_owed)
-            or (self._only_requested and not is_due)
+            request is not None or (self._n_coming > 0 and not self._is_owed) or (self._only_requested and not is_due)
         )
         # Of several turns, of which one is still to be answered, a model may make one: its first response counts.
         self._n_coming = 0 if self._is_owed else max(0, self._n_coming - 1)
