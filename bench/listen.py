@@ -51,19 +51,20 @@ HEADER = (
     "went on",
 )
 HOW = (
-    "Stimuli of fixtures/audio/listening over replies of 10 s, 0.3 to 6 s after their first sound, in calls of five "
-    "in virtual time. Each differs by seed in gain (4 dB), pace (10 %) and channel: clean, telephone (mu-law, 8 kHz) "
-    "or noise (15 dB); eight of ten side remarks come from elsewhere (another voice, always 10 dB quieter, 0.3 s of "
-    "reverberation). Counted as by tau-voice, in ticks of 10 ms of what was played; a stimulus that asks for nothing "
-    "counts as ignored only if the reply plays to its end, an interruption only if it is answered. Held out: wordings "
-    "and voices that no setting was chosen by. Recognition is looked up by hash of sound and context; each run gives "
-    "the same numbers. OpenAI, Gemini, DashScope: the codec of the protocol against an emulated service, 25 ms away, "
-    "that detects voices by Silero and reports the words at the end of a turn; this server recognises none itself, "
-    "unless the arm says so. Gemini leaves voices to this server's detector; with its own it stops by itself at each "
-    "voice. Backwards: interruptions played backwards, of which recognition still makes words at times. Resumed: "
-    "replies that went on after a sound that asks for nothing had stopped them. Went on: of the sounds that were "
-    "dismissed, at once or after a stop, those at which the reply was at its full level again within 0.5 s of their "
-    "end; with the median and 90th percentile of that delay. Control arms: no voice stops a reply, or each one does."
+    "Stimuli of fixtures/audio/listening over replies of 10 s, 0.3 to 6 s after their first sound, in calls of at "
+    "most five in virtual time. Each differs by seed in gain (4 dB), pace (10 %) and channel, which is that of its "
+    "call: clean, telephone (mu-law, 8 kHz) or noise (15 dB); eight of ten side remarks come from elsewhere (another "
+    "voice, always 10 dB quieter, 0.3 s of reverberation). Counted as by tau-voice, in ticks of 10 ms of what was "
+    "played; a stimulus that asks for nothing counts as ignored only if the reply plays to its end, an interruption "
+    "only if it is answered. Held out: wordings and voices that no setting was chosen by. Recognition is looked up by "
+    "hash of sound and context; each run gives the same numbers. OpenAI, Gemini, DashScope: the codec of the protocol "
+    "against an emulated service, 25 ms away, that detects voices by Silero and reports the words at the end of a "
+    "turn; this server recognises none itself, unless the arm says so. Gemini leaves voices to this server's "
+    "detector; with its own it stops by itself at each voice. Backwards: interruptions played backwards, of which "
+    "recognition still makes words at times. Resumed: replies that went on after a sound that asks for nothing had "
+    "stopped them. Went on: of the sounds that were dismissed, at once or after a stop, those at which the reply was "
+    "at its full level again within 0.5 s of their end; with the median and 90th percentile of that delay. Control "
+    "arms: no voice stops a reply, or each one does."
 )
 RATES: dict[str, Callable[[TauVoice], Rate]] = {
     "R_Y": lambda tau: tau.yield_rate,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from bench.listen_provider import EmulatedService, ProviderName
 from bench.listen_words import RememberingRecognizer, RememberingVoice
 from bench.process import ROOT
-from bench.stimuli import Varied, question
+from bench.stimuli import Channel, Varied, question
 from realtime.agent import RealtimeAgent
 from realtime.agent.partial_words import no_words, recognise_words
 from realtime.event.config import InterruptionMode, TurnAuthority
@@ -110,15 +110,15 @@ class _Script:
 
 
 def grouped(stimuli: Sequence[Varied]) -> list[tuple[Varied, ...]]:
-    """Return the stimuli of each call: of one user, in an order that mixes the classes."""
+    """Return the stimuli of each call: of one user on one line, in an order that mixes the classes."""
     shuffled = sorted(stimuli, key=lambda one: hashlib.sha256(f"{one.number}".encode()).digest())
-    by_voice: dict[str, list[Varied]] = {}
+    by_user: dict[tuple[str, str], list[Varied]] = {}
     for one in shuffled:
-        by_voice.setdefault(one.user_voice, []).append(one)
+        by_user.setdefault((one.user_voice, one.line), []).append(one)
     return [
-        tuple(by_voice[voice][at : at + PER_CALL])
-        for voice in sorted(by_voice)
-        for at in range(0, len(by_voice[voice]), PER_CALL)
+        tuple(by_user[user][at : at + PER_CALL])
+        for user in sorted(by_user)
+        for at in range(0, len(by_user[user]), PER_CALL)
     ]
 
 
@@ -140,16 +140,16 @@ def script_of(stimuli: Sequence[Varied], *, model: ModelName) -> _Script:
         place = int.from_bytes(hashlib.sha256(f"place {one.number}".encode()).digest()[:4], "big")
         after_ms = PLACES_MS[place % len(PLACES_MS)] + place // 7 % (2 * JITTER_MS) - JITTER_MS
         script.steps += [
-            Speak(pcm=question_pcm(asked.voice), text=asked.text),
+            Speak(pcm=question_pcm(asked.voice, one.line), text=asked.text),
             BargeIn(speech=sound, after_ms=after_ms, timeout_ms=10_000),
             Silence(REPLY_MS - after_ms + answer_ms),
         ]
     return script
 
 
-def question_pcm(voice: str) -> bytes:
-    """Return the question of a voice, as recorded."""
-    return Varied(question(voice), "clean", 0, 0.0, 1.0, voice).pcm()
+def question_pcm(voice: str, line: Channel = "clean") -> bytes:
+    """Return the question of a voice, over this line."""
+    return Varied(question(voice), line, 0, 0.0, 1.0, voice).pcm()
 
 
 def hear(
