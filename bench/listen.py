@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -177,6 +178,8 @@ def _players(file: Path, workers: int) -> Iterator[Play]:
     if workers == 1:
         yield lambda calls, arm: map(partial(_play_call, arm=arm, file=file), calls)
         return
+    # Each has a core: more threads of the arithmetic would wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Forked processes would share the threads of the speech parts, which do not survive that.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
