@@ -256,4 +256,5 @@ def test_four_words_of_five_repeat_what_was_played() -> None:
     assert not repeats(["cold"], played)
     assert repeats(["cold", "and"], played)
     assert repeats(["the", "nights"], played)
+    assert not repeats(["the", "wet"], played)
     assert not repeats(["cold", "and"], [])
