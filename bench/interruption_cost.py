@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from bench.report import Check, Section, median
@@ -16,8 +16,12 @@ OFF, SELECTIVE = (
 SERVER_OFF, SERVER_SELECTIVE = (
     Subject(f"authority server, {mode}", "native", "server", interruption=mode) for mode in ("off", "selective")
 )
-PAIRS = ((OFF, SELECTIVE, SESSIONS, 1.03), (SERVER_OFF, SERVER_SELECTIVE, DETECTOR_SESSIONS, 1.1))
+Pair = tuple[Subject, Subject, int, float]
 """What is compared, the sessions, and the most that the second may cost of the first."""
+PAIRS: tuple[Pair, ...] = (
+    (OFF, SELECTIVE, SESSIONS, 1.03),
+    (SERVER_OFF, SERVER_SELECTIVE, DETECTOR_SESSIONS, 1.1),
+)
 HEADER = ("server", "sessions", "CPU ms/session-s", "of off", "lowest, highest", "core busy")
 HOW = (
     "Sessions as in the measurement of talking sessions, with `interruption` off and selective, by turns in each "
@@ -26,17 +30,19 @@ HOW = (
 )
 
 
-async def measure_interruption(rounds: int, seconds: float, say: Callable[[str], None]) -> Section:
+async def measure_interruption(
+    rounds: int, seconds: float, say: Callable[[str], None], pairs: Sequence[Pair] = PAIRS
+) -> Section:
     """Run `rounds` rounds of windows that last `seconds`."""
     windows: Windows = {}
     for number in range(rounds):
-        for off, selective, sessions, _ in PAIRS:
+        for off, selective, sessions, _ in pairs:
             for subject in (off, selective):
                 window = await measure(subject, sessions, seconds)
                 windows.setdefault((subject.name, sessions), []).append(window)
                 say(f"round {number + 1}/{rounds}, {subject.name}: {window.cost:.2f} ms/s.s, {window.told}")
     section = Section("interruption", "Deciding about interruptions", HOW, HEADER)
-    for off, selective, sessions, limit in PAIRS:
+    for off, selective, sessions, limit in pairs:
         for subject in (off, selective):
             found = windows[subject.name, sessions]
             against = ratios(windows, subject.name, sessions, off.name)

@@ -171,9 +171,7 @@ def _longest_ms(words: Sequence[str]) -> int:
     return BACKCHANNEL_MS + WORD_MS * len(words) + LETTER_MS * sum(map(len, words))
 
 
-def _length(settings: Interruption, seen: Evidence) -> Judgement | None:
-    if seen.words is not None:
-        return None
+def _length(settings: Interruption, seen: Evidence) -> Judgement:
     if seen.words_expected:
         return Judgement(Verdict.CONFIRM, "speech") if seen.voiced_ms >= UNDECIDED_MS and not seen.ended else HOLD
     if seen.voiced_ms >= settings.min_speech_ms:
