@@ -1,8 +1,8 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`, `listen`, `endpointing`, `near-voice`, `ears`, `speculation`, `echo`; default:
-all of them but `resume`, which takes half an hour, and the six that measure listening and its decisions.
+`resume`, `testkit`, `rooms`, `overload`, `interruption`, `listen`, `endpointing`, `near-voice`, `ears`, `speculation`,
+`echo`; default: all of them but `resume`, which takes half an hour, and the six that measure listening: from `listen` on.
 """
 
 from __future__ import annotations
@@ -165,6 +165,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_overload(5.0) if quick else measure_overload()
 
+    def interruption() -> Awaitable[Section]:
+        from bench.interruption_cost import measure_interruption
+
+        return measure_interruption(1, 4.0, say) if quick else measure_interruption(options.pairs, options.seconds, say)
+
     def listen() -> Awaitable[Section]:
         from bench.listen import measure_listen
 
@@ -191,12 +196,13 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "rooms": rooms,
         "testkit": testkit,
         "overload": overload,
+        "interruption": interruption,
         "listen": listen,
     }
 
 
 async def _run(measurement: Callable[[], Awaitable[Section]]) -> Section:
-    if measurement.__name__ in ("talk", "stall", "stalled", "burst", "stores", "rooms", "overload"):
+    if measurement.__name__ in ("talk", "stall", "stalled", "burst", "stores", "rooms", "overload", "interruption"):
         # The process that reads the clocks must not wait for other work on the machine.
         prefer(os.getpid())
     start, stolen = time.monotonic(), stolen_s()

@@ -103,11 +103,19 @@ class Tally:
 class Load:
     """What the calls share: settings, timers, upstream audio, the tally."""
 
-    def __init__(self, wanted: int, mode: Mode, authority: str | None, beside: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        wanted: int,
+        mode: Mode,
+        authority: str | None,
+        interruption: str | None = None,
+        beside: Sequence[int] = (),
+    ) -> None:
         self._beside = beside
         self.wanted = wanted
         self.mode = mode
         self.authority = authority
+        self.detection = {"authority": authority, "interruption": interruption}
         self.chunks = Ticker()
         self.acks = Ticker(ACK_MS)
         self.turns = Ticker(TYPED_EVERY_MS) if mode == "typed" else None
@@ -186,8 +194,8 @@ class Call(ClientPeer):
             config["output_audio_format"] = {"type": "audio/pcm", "rate": DOWN_HZ}
         if self.typed:
             config = {"instructions": "Be brief.", "output_modalities": ["text"]}
-        if self.load.authority:
-            config["turn_detection"] = {"authority": self.load.authority}
+        if any(self.load.detection.values()):
+            config["turn_detection"] = self.load.detection
         self.say({"type": "client_session_create", "session_id": self.name, "config": config})
 
     def lost(self) -> None:
@@ -396,10 +404,11 @@ async def main() -> None:
     parser.add_argument("--calls", type=int, required=True)
     parser.add_argument("--mode", choices=["floor", "json", "native", "binary", "openai", "typed"], required=True)
     parser.add_argument("--authority", choices=["provider", "server"])
+    parser.add_argument("--interruption", choices=["off", "selective"])
     parser.add_argument("--beside", type=int, help="a process whose waits for a core make a slice no calm one")
     options = parser.parse_args()
     beside = () if options.beside is None else (options.beside, os.getpid())
-    load = Load(options.calls, options.mode, options.authority, beside)
+    load = Load(options.calls, options.mode, options.authority, options.interruption, beside)
     quitting = asyncio.Event()
     hanging: list[asyncio.Task[None]] = []
 

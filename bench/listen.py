@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -49,21 +50,25 @@ HEADER = (
     "S_ND far",
     "noises",
     "false ends",
+    "EVA",
     "resumed",
+    "went on",
 )
 HOW = (
-    "Stimuli of fixtures/audio/listening over replies of 10 s, 0.3 to 6 s after their first sound, in calls of five "
-    "in virtual time. Each differs by seed in gain (4 dB), pace (10 %) and channel: clean, telephone (mu-law, 8 kHz) "
-    "or noise (15 dB); eight of ten side remarks come from elsewhere (another voice, always 10 dB quieter, 0.3 s of "
-    "reverberation). Counted as by tau-voice, in ticks of 10 ms of what was played; a stimulus that asks for nothing "
-    "counts as ignored only if the reply plays to its end, an interruption only if it is answered. Held out: wordings "
-    "and voices that no setting was chosen by. Recognition is looked up by hash of sound and context; each run gives "
-    "the same numbers. OpenAI, Gemini, DashScope: the codec of the protocol against an emulated service, 25 ms away, "
-    "that detects voices by Silero and reports the words at the end of a turn; this server recognises none itself, "
-    "unless the arm says so. Gemini leaves voices to this server's detector; with its own it stops by itself at each "
-    "voice. Backwards: interruptions played backwards, of which recognition still makes words at times. Resumed: "
-    "replies that went on after a sound that asks for nothing had stopped them, with the median and 90th percentile "
-    "of the delay from its end. Control arms: no voice stops a reply, or each one does."
+    "Stimuli of fixtures/audio/listening over replies of 10 s, 0.3 to 6 s after their first sound, in calls of at "
+    "most five in virtual time. Each differs by seed in gain (4 dB), pace (10 %) and channel, which is that of its "
+    "call: clean, telephone (mu-law, 8 kHz) or noise (15 dB); eight of ten side remarks come from elsewhere (another "
+    "voice, always 10 dB quieter, 0.3 s of reverberation). Counted as by tau-voice, in ticks of 10 ms of what was "
+    "played; a stimulus that asks for nothing counts as ignored only if the reply plays to its end, an interruption "
+    "only if it is answered. Held out: wordings and voices that no setting was chosen by. Recognition is looked up by "
+    "hash of sound and context; each run gives the same numbers. OpenAI, Gemini, DashScope: the codec of the protocol "
+    "against an emulated service, 25 ms away, that detects voices by Silero and reports the words at the end of a "
+    "turn; this server recognises none itself, unless the arm says so. Gemini leaves voices to this server's "
+    "detector; with its own it stops by itself at each voice. Backwards: interruptions played backwards, of which "
+    "recognition still makes words at times. Resumed: replies that went on after a sound that asks for nothing had "
+    "stopped them. Went on: of the sounds that were dismissed, at once or after a stop, those at which the reply was "
+    "at its full level again within 0.5 s of their end; with the median and 90th percentile of that delay. Control "
+    "arms: no voice stops a reply, or each one does."
 )
 RATES: dict[str, Callable[[TauVoice], Rate]] = {
     "R_Y": lambda tau: tau.yield_rate,
@@ -167,7 +172,7 @@ def _measure(count: int, say: Callable[[str], None], file: Path, workers: int, a
             different = sum(one.different for one in played)
             section.checks += [
                 *_rate_checks(arm, heard),
-                *_latency_checks(heard),
+                *_further_checks(heard),
                 Check(f"different transcripts of {checked} kept ones", different, 0),
             ]
             section.data["wrong"] = wrong_decisions(outcomes)
@@ -182,6 +187,8 @@ def players(workers: int, play: Callable[[Call], Done]) -> Iterator[Callable[[Se
     if workers == 1:
         yield lambda calls: map(play, calls)
         return
+    # Each has a core: more threads of the arithmetic would wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Forked processes would share the threads of the speech parts, which do not survive that.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
@@ -214,14 +221,16 @@ def _row(name: str, heard: Sequence[Heard]) -> tuple[str, ...]:
     count = sum(len(one.outcomes) for one in heard)
     times = "" if latency.median_ms is None else f"{latency.median_ms:.0f}, {latency.p90_ms:.0f} ms"
     rates = (tau.backchannels, tau.tics, tau.side, tau.far, tau.noise, score.turn_ends.false_ends)
-    return name, str(count), _share(tau.yield_rate), times, *map(_share, rates), _resumed(score)
+    eva = "" if score.eva.score is None else f"{score.eva.score:.2f}"
+    resumed = _share(score.overlaps.resumed)
+    return name, str(count), _share(tau.yield_rate), times, *map(_share, rates), eva, resumed, _gone_on(score)
 
 
-def _resumed(score: Score) -> str:
-    """Return how often a reply went on after a mistaken stop, and how late."""
-    delay = score.overlaps.resume_delay
+def _gone_on(score: Score) -> str:
+    """Return how often a reply went on in time after a dismissal, and how late."""
+    delay = score.overlaps.gone_on_delay
     times = "" if delay.median_ms is None else f", {delay.median_ms:.0f}, {delay.p90_ms:.0f} ms"
-    return f"{_share(score.overlaps.resumed)}{times}"
+    return f"{_share(score.overlaps.gone_on)}{times}"
 
 
 def _share(rate: Rate) -> str:
@@ -244,13 +253,24 @@ def _surely_missed(arm: Arm, heard: Sequence[Heard]) -> list[str]:
     return [name for name, found in intervals.items() if found is not None and found[1] < arm.at_least[name] - 1e-9]
 
 
-def _latency_checks(heard: Sequence[Heard]) -> list[Check]:
-    latency = Score(tuple(one.scene for one in heard)).tau_voice_fine.yield_latency
-    return [
+def _further_checks(heard: Sequence[Heard]) -> list[Check]:
+    score = Score(tuple(one.scene for one in heard))
+    latency, over = score.tau_voice_fine.yield_latency, score.overlaps
+    checks = [
         Check("L_Y, mean", latency.mean_ms or 0.0, 800, " ms"),
         Check("L_Y, median", latency.median_ms or 0.0, 600, " ms"),
         Check("L_Y, p90", latency.p90_ms or 0.0, 900, " ms"),
+        Check("onset to duck, p90", over.duck.p90_ms or 0.0, 100, " ms"),
+        Check("EVA", score.eva.score or 0.0, 0.9, at_least=True),
     ]
+    rates = {
+        "went on within 0.5 s of a dismissed sound": (over.gone_on, 0.95),
+        "resumed, each word once": (over.rests, 1),
+    }
+    checks += [
+        Check(name, rate.value, limit, at_least=True) for name, (rate, limit) in rates.items() if rate.value is not None
+    ]
+    return checks
 
 
 def wrong_decisions(outcomes: Sequence[Outcome]) -> list[str]:

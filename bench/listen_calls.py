@@ -12,7 +12,7 @@ from typing import Any, Literal
 from bench.listen_provider import EmulatedService, ProviderName
 from bench.listen_words import RememberingRecognizer, RememberingVoice
 from bench.process import ROOT
-from bench.stimuli import Varied, question
+from bench.stimuli import Channel, Varied, question
 from realtime.agent import RealtimeAgent
 from realtime.agent.partial_words import no_words, recognise_words
 from realtime.event.config import InterruptionMode, TurnAuthority
@@ -63,10 +63,17 @@ class Outcome:
     state: str
     """The last state that was reported; empty where no voice was noticed over a reply."""
     reason: str
-    words: str
-    """What was recognised last while it was undecided."""
     level_db: float
     """Relative to the recorded level of voices."""
+    decided_ms: float | None = None
+    """From its onset to that; None where nothing was decided."""
+    looks: tuple[tuple[float, str], ...] = ()
+    """What was recognised while it was undecided, with the ms since its onset."""
+
+    @property
+    def words(self) -> str:
+        """What was recognised last."""
+        return self.looks[-1][1] if self.looks else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +112,15 @@ class Script:
 
 
 def grouped(stimuli: Sequence[Varied]) -> list[tuple[Varied, ...]]:
-    """Return the stimuli of each call: of one user, in an order that mixes the classes."""
+    """Return the stimuli of each call: of one user on one line, in an order that mixes the classes."""
     shuffled = sorted(stimuli, key=lambda one: hashlib.sha256(f"{one.number}".encode()).digest())
-    by_voice: dict[str, list[Varied]] = {}
+    by_user: dict[tuple[str, str], list[Varied]] = {}
     for one in shuffled:
-        by_voice.setdefault(one.user_voice, []).append(one)
+        by_user.setdefault((one.user_voice, one.line), []).append(one)
     return [
-        tuple(by_voice[voice][at : at + PER_CALL])
-        for voice in sorted(by_voice)
-        for at in range(0, len(by_voice[voice]), PER_CALL)
+        tuple(by_user[user][at : at + PER_CALL])
+        for user in sorted(by_user)
+        for at in range(0, len(by_user[user]), PER_CALL)
     ]
 
 
@@ -135,16 +142,16 @@ def script_of(stimuli: Sequence[Varied], *, model: ModelName) -> Script:
         place = int.from_bytes(hashlib.sha256(f"place {one.number}".encode()).digest()[:4], "big")
         after_ms = PLACES_MS[place % len(PLACES_MS)] + place // 7 % (2 * JITTER_MS) - JITTER_MS
         script.steps += [
-            Speak(pcm=question_pcm(asked.voice), text=asked.text),
+            Speak(pcm=question_pcm(asked.voice, one.line), text=asked.text),
             BargeIn(speech=sound, after_ms=after_ms, timeout_ms=10_000),
             Silence(REPLY_MS - after_ms + answer_ms),
         ]
     return script
 
 
-def question_pcm(voice: str) -> bytes:
-    """Return the question of a voice, as recorded."""
-    return Varied(question(voice), "clean", 0, 0.0, 1.0, voice).pcm()
+def question_pcm(voice: str, line: Channel = "clean") -> bytes:
+    """Return the question of a voice, over this line."""
+    return Varied(question(voice), line, 0, 0.0, 1.0, voice).pcm()
 
 
 def hear(
@@ -243,7 +250,8 @@ def _heard(script: Script, record: CallRecord, looked: Sequence[tuple[float, str
             until_ms = found[0].off_ms + DECIDED_IN_MS
             about = [event for event in decisions if found[0].on_ms <= event.ts_ms <= until_ms]
             decided_ms = about[-1].ts_ms if about else until_ms
-            words = [text for at_ms, text in looked if found[0].on_ms <= at_ms <= decided_ms + 1]
+            on_ms = found[0].on_ms
+            looks = [(round(at_ms - on_ms), text) for at_ms, text in looked if on_ms <= at_ms <= decided_ms + 1]
             outcomes.append(
                 Outcome(
                     id=found[0].id,
@@ -254,8 +262,9 @@ def _heard(script: Script, record: CallRecord, looked: Sequence[tuple[float, str
                     held_out=one.stimulus.held_out,
                     state=about[-1].state if about else "",
                     reason=about[-1].reason if about else "",
-                    words=words[-1] if words else "",
                     level_db=one.level_db,
+                    decided_ms=round(decided_ms - on_ms) if about else None,
+                    looks=tuple(looks),
                 )
             )
     unplaced = sum(one is not None for one in script.spoken[len(record.spoken) :])

@@ -10,18 +10,21 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from realtime.model.local import recognizer as recognizer_module
 from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts, Transcriber, load_parts
 from realtime.model.local.recognizer import Transcript
 from realtime.model.local.voice import Voice
+from realtime.model.local.weights import WHISPER_SHA256
 
 BUSY_S = 60.0
 
 
 class RememberingRecognizer:
-    """A recogniser that keeps its transcripts in a file, by the hash of sound and context."""
+    """A recogniser that keeps its transcripts in a file, by the hash of recogniser, sound and context."""
 
-    def __init__(self, recognizer: Transcriber, file: Path) -> None:
+    def __init__(self, recognizer: Transcriber, file: Path, about: bytes = b"") -> None:
         self._recognizer = recognizer
+        self._about = hashlib.sha256(about).digest()
         self._file = file
         self._to_check = 0
         self.checked = 0
@@ -34,7 +37,7 @@ class RememberingRecognizer:
 
     def transcribe(self, pcm16_16k: bytes, context: str = "") -> Transcript:
         """See `Recognizer.transcribe`."""
-        key = hashlib.sha256(context.encode() + b"\0" + pcm16_16k).hexdigest()
+        key = hashlib.sha256(self._about + context.encode() + b"\0" + pcm16_16k).hexdigest()
         with closing(self._open()) as known, known:
             row = known.execute("SELECT text, prob, ms FROM heard WHERE key = ?", (key,)).fetchone()
             if row is not None:
@@ -85,8 +88,13 @@ def remembering_engine(file: Path) -> SpeechEngine:
             return parts
         return replace(
             parts,
-            recognizer=RememberingRecognizer(parts.recognizer, file),
+            recognizer=RememberingRecognizer(parts.recognizer, file, _about_recognition()),
             voices={name: RememberingVoice(voice) for name, voice in parts.voices.items()},
         )
 
     return SpeechEngine(load)
+
+
+def _about_recognition() -> bytes:
+    """Return what the words depend on beside the sound: the weights and how they are used."""
+    return WHISPER_SHA256["model.bin"].encode() + Path(recognizer_module.__file__).read_bytes()

@@ -76,6 +76,11 @@ class Varied:
         return self.channel == "far"
 
     @property
+    def line(self) -> Channel:
+        """The channel of its call, over which the user talks too."""
+        return self.channel if self.channel in ("telephone", "noise") else "clean"
+
+    @property
     def on_ms(self) -> float:
         """Its onset."""
         return self.stimulus.on_ms / self.pace

@@ -50,6 +50,7 @@ class Subject:
     store: str = DEFAULT_STORE
     writers: int = 0
     alone: bool = True
+    interruption: str | None = None
 
     @property
     def is_floor(self) -> bool:
@@ -267,6 +268,7 @@ async def _start(stack: contextlib.AsyncExitStack, subject: Subject, sessions: i
     async def calls(mode: str, count: int) -> Child:
         command = ["-m", "bench.clients", "--port", str(port), "--calls", str(count), "--mode", mode]
         command += ["--authority", subject.authority] if subject.authority else []
+        command += ["--interruption", subject.interruption] if subject.interruption else []
         clients = await stack.enter_async_context(running(command, core=LOAD_CORE, log=folder / mode))
         ready = await clients.line(60)
         if ready["talking"] != count:

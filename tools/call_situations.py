@@ -93,6 +93,7 @@ def situation(
     positions: bool = False,
     calls: tuple[ToolUse, ...] = (),
     labels: tuple[LabelClass, ...] | None = None,
+    answers_unasked: bool = False,
     **expected: Any,
 ) -> Situation:
     """A situation. Without `hears` the model understands what was spoken, in order."""
@@ -108,7 +109,7 @@ def situation(
         about=about,
         config=config or {},
         users=(Person(tuple(steps), client=client),),
-        models={"*": StandIn(turns, heard, tuple(answers))},
+        models={"*": StandIn(turns, heard, tuple(answers), answers_unasked=answers_unasked)},
         tools=tools or {},
         seed=7,
         expect=Expected(**expected, tools=calls, log=True),

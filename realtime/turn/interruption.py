@@ -45,9 +45,10 @@ UNDECIDED_MS = 1_500
 """A voice that lasts this long with unknown words takes the floor: a user who talks must be heard."""
 WORDLESS_MS = 4_000
 """The same for a voice without words, or of hums: a cough or a radio is over or known by then."""
-BACKCHANNEL_MS = 600
+BACKCHANNEL_MS = 350
 WORD_MS = 250
-"""Backchannels are no longer than this and this for each word: "okay" in a longer voice is the beginning of more."""
+LETTER_MS = 30
+"""A backchannel is no longer than this, and this for each word and letter: an "okay" that goes on begins more."""
 
 
 class Verdict(StrEnum):
@@ -168,7 +169,7 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
         is_whole = seen.ended and seen.words_ms >= seen.voiced_ms
         if not is_whole:
             is_open = seen.has_paused or all(map(is_hum, words))
-            long_ms = WORDLESS_MS if is_open else BACKCHANNEL_MS + WORD_MS * len(words)
+            long_ms = WORDLESS_MS if is_open else _longest_ms(words)
             return Judgement(Verdict.CONFIRM, "speech") if seen.voiced_ms >= long_ms and not seen.ended else HOLD
         return Judgement(Verdict.DISMISS, "backchannel" if words else "no_words")
     if takes_floor:
@@ -180,9 +181,12 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
     return Judgement(Verdict.CONFIRM, "words")
 
 
-def _length(settings: Interruption, seen: Evidence) -> Judgement | None:
-    if seen.words is not None:
-        return None
+def _longest_ms(words: Sequence[str]) -> int:
+    """Return how long a backchannel of these words lasts at most."""
+    return BACKCHANNEL_MS + WORD_MS * len(words) + LETTER_MS * sum(map(len, words))
+
+
+def _length(settings: Interruption, seen: Evidence) -> Judgement:
     if seen.words_expected:
         return Judgement(Verdict.CONFIRM, "speech") if seen.voiced_ms >= UNDECIDED_MS and not seen.ended else HOLD
     if seen.voiced_ms >= settings.min_speech_ms:

@@ -65,9 +65,14 @@ def tokens_of(text: str) -> list[str]:
 
 
 def phrases_of(texts: Iterable[str]) -> frozenset[tuple[str, ...]]:
-    """Return the phrases of texts as tuples of words; commas separate phrases."""
-    phrases = (tuple(tokens_of(phrase)) for text in texts for phrase in text.split(","))
+    """Return the phrases of texts, as they are compared; commas separate phrases."""
+    phrases = (_folded(tokens_of(phrase)) for text in texts for phrase in text.split(","))
     return frozenset(phrase for phrase in phrases if phrase)
+
+
+def _folded(words: Sequence[str]) -> tuple[str, ...]:
+    """Return words as they are compared: recognition loses and invents the last s, as in "make sense"."""
+    return tuple(words) if len(words) == 1 else tuple(word.rstrip("s").rstrip("'") for word in words)
 
 
 _LONGEST_PHRASE = 6
@@ -101,7 +106,7 @@ def rest_of(words: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> tuple[
 
 def _phrase_at(words: Sequence[str], at: int, phrases: frozenset[tuple[str, ...]]) -> int:
     """Return how many words the longest phrase at this place has; 0 without one."""
-    return next((n for n in range(_LONGEST_PHRASE, 0, -1) if tuple(words[at : at + n]) in phrases), 0)
+    return next((n for n in range(_LONGEST_PHRASE, 0, -1) if _folded(words[at : at + n]) in phrases), 0)
 
 
 def without_repeated(text: str, played: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ import pytest
 from bench import window as windows
 from bench.burst import measure_burst
 from bench.delays import Delays
+from bench.interruption_cost import OFF, SELECTIVE, measure_interruption
 from bench.report import Check, Section, median, share, write_into_page
 from bench.run import checks_of, measure_talk
 from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, UNKEPT, Subject, Window, measure
@@ -76,6 +77,17 @@ async def test_a_round_gives_a_table_with_the_ratio_to_its_floor() -> None:
     assert "import realtime" in checked
     assert "CPU of the default store over none, 20 sessions" in checked
     assert any(what.startswith("p99 delay, native JSON, 20 sessions, ") for what in checked)
+
+
+@pytest.mark.rotates
+@pytest.mark.usefixtures("measured_once")
+async def test_sessions_that_decide_about_voices_are_compared_with_those_that_do_not() -> None:
+    told: list[str] = []
+    section = await measure_interruption(1, 1.5, told.append, [(OFF, SELECTIVE, 10, 9.0)])
+    assert [row[0] for row in section.rows] == [OFF.name, SELECTIVE.name]
+    assert section.rows[0][3] == "1.000"
+    assert [(check.what, check.kept) for check in section.checks] == [(f"{SELECTIVE.name}, of off", True)]
+    assert len(told) == 2
 
 
 def test_delays_are_judged_by_the_slices_from_which_the_host_withheld_nothing() -> None:

@@ -39,8 +39,8 @@ def outcome(kind: str, state: str, words: str = "") -> Outcome:
         held_out=False,
         state=state,
         reason="words",
-        words=words,
         level_db=0.0,
+        looks=((500.0, words),),
     )
 
 
@@ -61,12 +61,12 @@ def test_the_same_stimuli_are_drawn_each_time() -> None:
     assert len({one.pcm() for one in first}) == len(first)
 
 
-def test_a_user_of_a_call_has_one_voice_and_is_held_out_or_not() -> None:
+def test_a_user_of_a_call_has_one_voice_and_line_and_is_held_out_or_not() -> None:
     stimuli = drawn(200)
     calls = grouped(stimuli)
     assert sorted(one.number for call in calls for one in call) == sorted(one.number for one in stimuli)
     for call in calls:
-        assert len({one.user_voice for one in call}) == 1
+        assert len({(one.user_voice, one.line) for one in call}) == 1
         assert len({one.stimulus.held_out for one in call}) == 1
 
 

@@ -245,6 +245,32 @@ def test_a_mistaken_stop_that_never_resumes_lowers_the_rate() -> None:
     assert found.resume_delay.mean_ms == pytest.approx(1_100, abs=100)
 
 
+def test_a_dismissed_sound_lets_the_reply_go_on_in_time_or_late_or_not_at_all() -> None:
+    calls = []
+    for stops_ms, dismissed_ms in ((None, 5_700), (None, 6_200), (5_500, 5_800), (None, None)):
+        call = sound_over_a_reply("tic", stops_ms=stops_ms)
+        if dismissed_ms is not None:
+            call.put(dismissed_ms, s.AgentInterruptionEvent(state="dismissed", reason="no_words"))
+        calls.append(call.score())
+    found = Score.together(calls).overlaps
+    assert found.gone_on == Rate(1, 3)
+    assert found.gone_on_delay.values_ms == (300, 800)
+
+
+@pytest.mark.parametrize(("rest", "has_each_once"), [("well I know", True), ("I know", False), ("Well well I", False)])
+def test_a_resumed_reply_has_each_word_once(rest: str, has_each_once: bool) -> None:
+    call = Heard()
+    question(call)
+    me: dict[str, Any] = {"agent_name": "Friday"}
+    call.put(2_900, s.AgentResponseCreatedEvent(response_id="r1", **me))
+    for ms, words in ((2_950, "Well"), (2_960, " well I know")):
+        call.put(ms, s.AgentResponseAudioTranscriptDeltaEvent(response_id="r1", item_id="item_r1", delta=words, **me))
+    call.put(3_500, s.AgentItemTruncatedEvent(item_id="item_r1", audio_end_ms=400, transcript="Well", **me))
+    call.put(4_000, s.AgentResponseCreatedEvent(response_id="r2", metadata={"resumes": "item_r1"}, **me))
+    call.put(4_010, s.AgentResponseAudioTranscriptDeltaEvent(response_id="r2", item_id="item_r2", delta=rest, **me))
+    assert call.over(9_000).score().overlaps.rests == Rate.of([has_each_once])
+
+
 def test_stop_response_duck_and_flush_are_timed_from_the_interruption() -> None:
     call = sound_over_a_reply("interruption", stops_ms=5_300)
     call.put(5_090, s.ServerAudioGainEvent(gain_db=-15))
@@ -300,7 +326,7 @@ def test_without_labels_only_what_needs_none_is_measured() -> None:
     score = Score.of(call.over(5_000).record())
     assert score.tau_voice.response_rate == Rate(1, 1)
     assert str(score.tau_voice.yield_rate) == str(score.turn_ends.false_ends) == NOT_MEASURABLE
-    assert str(score).count(NOT_MEASURABLE) == 30
+    assert str(score).count(NOT_MEASURABLE) == 33
     assert "1 call, 0 labels" in str(score)
 
 

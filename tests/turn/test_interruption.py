@@ -4,8 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.turn.interruption import Evidence, Interruption, Verdict
-from realtime.turn.small_talk import BACKCHANNELS, TAKES_FLOOR, repeats, tokens_of, without_repeated
+from realtime.turn.interruption import DUCK_DB, DUCK_RAMP_MS, RESTORE_RAMP_MS, Evidence, Interruption, Verdict
+from realtime.turn.small_talk import (
+    BACKCHANNELS,
+    TAKES_FLOOR,
+    is_hum,
+    phrases_of,
+    repeats,
+    tokens_of,
+    without_repeated,
+)
 
 C, D, H = Verdict.CONFIRM, Verdict.DISMISS, Verdict.HOLD
 
@@ -31,6 +39,68 @@ def test_words_that_take_the_floor_confirm_at_once_also_behind_a_backchannel(lan
     for phrase in TAKES_FLOOR[language].split(", "):
         assert judged(voiced_ms=250, words=phrase) == "confirm stop_words", phrase
         assert judged(words=f"{BACKCHANNELS[language].split(', ')[0]}, {phrase}") == "confirm stop_words", phrase
+
+
+SAID = {
+    "en": ("makes sense", "hold on"),
+    "de": ("genau", "warte"),
+    "fr": ("bien sûr", "attendez"),
+    "es": ("por supuesto", "espere"),
+    "it": ("va bene", "aspetta"),
+    "pt": ("entendi", "chega"),
+    "zh": ("明白", "等一下"),
+    "ja": ("なるほど", "待って"),
+}
+
+
+def test_each_language_has_words_of_assent_and_words_that_take_the_floor() -> None:
+    assert BACKCHANNELS.keys() == TAKES_FLOOR.keys() == SAID.keys()
+    for assent, takes in SAID.values():
+        assert judged(words=assent, ended=True) == "dismiss backchannel"
+        assert judged(words=takes) == "confirm stop_words"
+
+
+def test_the_longer_of_two_readings_wins() -> None:
+    assert judged(words="No way.", ended=True) == "dismiss backchannel"
+    assert judged(words="No way, stop.", ended=True) == "confirm stop_words"
+    assert judged(words="Um momento", ended=True) == "confirm stop_words"
+    assert judged(words="Yeah, the weather", ended=True) == "confirm words"
+
+
+def test_a_phrase_has_at_most_six_words() -> None:
+    six, seven = "one two three four five six", "one two three four five six seven"
+    assert judged(words=six, settings=Interruption(backchannels=[six]), ended=True) == "dismiss backchannel"
+    assert judged(words=seven, settings=Interruption(backchannels=[seven]), ended=True) == "confirm words"
+
+
+def test_words_are_told_apart_by_letters_alone() -> None:
+    assert tokens_of("That’s (really) good -- Mm-hm, C'est_la vie!") == [
+        "that's",
+        "really",
+        "good",
+        "mm",
+        "hm",
+        "c'est",
+        "la",
+        "vie",
+    ]
+    assert tokens_of("bien su\u0302r") == ["bien", "s\u00fbr"]
+    assert phrases_of(["go on, , I see", "ok"]) == {("go", "on"), ("i", "see"), ("ok",)}
+
+
+def test_the_last_s_of_a_word_in_a_phrase_is_no_evidence() -> None:
+    for spelling in ("Make sense.", "That make sense", "Sound good.", "That right."):
+        assert judged(words=spelling, ended=True) == "dismiss backchannel"
+    assert judged(words="Hold ons.") == "confirm stop_words"
+    assert judged(words="Cools.", ended=True) == "confirm words", "one word is too little to guess from"
+
+
+@pytest.mark.parametrize(
+    "word", ["mm", "hm", "mhm", "uhhuh", "ahah", "mama", "um", "uh", "erm", "ah", "oh", "eh", "ähm"]
+)
+def test_hums_and_fillers_are_hums(word: str) -> None:
+    assert is_hum(word)
+    assert not is_hum(f"{word}x")
 
 
 @pytest.mark.parametrize(
@@ -61,8 +131,9 @@ def test_other_words_take_the_floor(words: str) -> None:
 
 
 def test_one_word_of_a_young_voice_may_be_half_of_a_hum() -> None:
-    assert judged(voiced_ms=400, words="Momentum") == "hold"
-    assert judged(voiced_ms=700, words="Momentum") == "confirm words"
+    assert judged(voiced_ms=599, words="Momentum") == "hold"
+    assert judged(voiced_ms=600, words="Momentum") == "confirm words"
+    assert judged(voiced_ms=400, words="Momentum please") == "confirm words"
     assert judged(voiced_ms=400, words="Louder.", ended=True) == "confirm words"
 
 
@@ -72,27 +143,69 @@ def test_a_voice_without_words_asks_for_nothing() -> None:
 
 
 def test_a_pause_is_no_end_until_the_words_cover_the_voice() -> None:
-    assert judged(voiced_ms=600, words="Yeah", words_ms=400, ended=True) == "hold"
+    assert judged(voiced_ms=600, words="Yeah", words_ms=599, ended=True) == "hold"
+    assert judged(voiced_ms=600, words="Yeah", words_ms=600, ended=True) == "dismiss backchannel"
 
 
 def test_a_voice_that_lasts_and_is_never_understood_takes_the_floor_in_the_end() -> None:
-    assert judged(voiced_ms=1_400) == "hold"
+    assert judged(voiced_ms=1_499) == "hold"
     assert judged(voiced_ms=1_500) == "confirm speech"
-    assert judged(voiced_ms=3_900, words="") == "hold"
-    assert judged(voiced_ms=4_000, words="") == "confirm speech"
+    for words in ("", "Mm-hm."):
+        assert judged(voiced_ms=3_999, words=words) == "hold"
+        assert judged(voiced_ms=4_000, words=words) == "confirm speech"
+
+
+def test_an_okay_that_goes_on_is_the_beginning_of_more_unless_it_paused() -> None:
+    assert judged(voiced_ms=719, words="Okay") == "hold"
+    assert judged(voiced_ms=720, words="Okay") == "confirm speech"
+    assert judged(voiced_ms=809, words="Exactly") == "hold", "a longer word"
+    assert judged(voiced_ms=1_459, words="Yeah, yeah, okay") == "hold"
+    assert judged(voiced_ms=1_460, words="Yeah, yeah, okay") == "confirm speech"
+    assert judged(voiced_ms=3_999, words="Okay", has_paused=True) == "hold"
+    assert judged(voiced_ms=4_000, words="Okay", has_paused=True) == "confirm speech"
+    assert judged(voiced_ms=850, words="Okay", words_ms=700, ended=True) == "hold", "more of it is to be understood"
 
 
 @pytest.mark.parametrize(
-    ("voiced_ms", "ended", "verdict"), [(300, False, H), (300, True, D), (500, False, C), (700, True, C)]
+    ("voiced_ms", "ended", "found"),
+    [
+        (499, False, "hold"),
+        (499, True, "dismiss short"),
+        (500, False, "confirm speech"),
+        (700, True, "confirm speech"),
+    ],
 )
-def test_without_words_length_decides(voiced_ms: int, ended: bool, verdict: Verdict) -> None:
-    assert Interruption().judge(Evidence(voiced_ms=voiced_ms, ended=ended)).verdict is verdict
+def test_without_words_length_decides(voiced_ms: int, ended: bool, found: str) -> None:
+    assert judged(voiced_ms, ended=ended, words_expected=False) == found
+
+
+def test_what_is_not_known_is_as_if_it_had_not_happened() -> None:
+    assert Evidence(voiced_ms=1) == Evidence(
+        voiced_ms=1,
+        ended=False,
+        has_paused=False,
+        words=None,
+        words_expected=False,
+        words_ms=0,
+        level_db=None,
+        echo=None,
+        played=(),
+        played_ms=0,
+        is_answer_expected=False,
+        addressed=None,
+    )
+    assert Interruption().judge(Evidence(voiced_ms=500)).reason == "speech"
+
+
+def test_a_reply_is_lowered_at_once_and_comes_back_slowly() -> None:
+    assert (DUCK_DB, DUCK_RAMP_MS, RESTORE_RAMP_MS) == (-15.0, 60, 250)
 
 
 def test_a_voice_far_below_the_users_usual_level_comes_from_elsewhere() -> None:
-    assert judged(voiced_ms=600, words="Put it over there", level_db=-12.0) == "dismiss far_voice"
-    assert judged(voiced_ms=250, words="Put it", level_db=-12.0) == "confirm words", "too short to know its level"
-    assert judged(voiced_ms=600, words="Put it over there", level_db=-3.0) == "confirm words"
+    assert judged(voiced_ms=300, words="Put it over there", level_db=-6.0) == "dismiss far_voice"
+    assert judged(voiced_ms=299, words="Put it", level_db=-6.0) == "confirm words", "too short to know its level"
+    assert judged(voiced_ms=299, words="Put it", level_db=-6.0, ended=True) == "dismiss far_voice"
+    assert judged(voiced_ms=600, words="Put it over there", level_db=-5.9) == "confirm words"
     assert judged(voiced_ms=600, words="Friday, what else?", level_db=-12.0, addressed=True).startswith("confirm")
 
 
@@ -100,7 +213,8 @@ def test_an_echo_is_no_voice_of_the_user() -> None:
     played = tokens_of("The nights are cold and the days are still warm.")
     assert judged(words="are cold and the days", played=played) == "dismiss echo_words"
     assert judged(words="are the days cold in spring", played=played).startswith("confirm")
-    assert judged(words="what", echo=0.9) == "dismiss echo"
+    assert judged(words="what", echo=0.6) == "dismiss echo"
+    assert judged(words="what", echo=0.59) == "confirm stop_words"
 
 
 def test_a_voice_after_the_reply_is_the_last_of_its_echo_or_the_users() -> None:
@@ -130,6 +244,8 @@ def test_words_of_the_reply_at_the_beginning_are_dropped(heard: str, left: str) 
 
 def test_an_expected_answer_is_no_backchannel() -> None:
     assert judged(words="Yes.", ended=True, is_answer_expected=True) == "confirm answer"
+    assert judged(words="Mm, yes.", ended=True, is_answer_expected=True) == "confirm answer"
+    assert judged(words="Yes.", is_answer_expected=True) == "hold", "more may follow"
     assert judged(words="Mm-hm.", ended=True, is_answer_expected=True) == "dismiss backchannel"
 
 
@@ -138,7 +254,11 @@ def test_settings_narrow_what_interrupts() -> None:
         judged(words="Louder.", settings=Interruption(backchannels=["louder, please go on"]), ended=True)
         == "dismiss backchannel"
     )
-    assert judged(words="Tell me", settings=Interruption(min_words=3), ended=True) == "dismiss few_words"
+    three = Interruption(min_words=3)
+    assert judged(words="Tell me", settings=three, ended=True) == "dismiss few_words"
+    assert judged(words="Tell me", settings=three) == "hold"
+    assert judged(words="Tell me more", settings=three) == "confirm words"
+    assert (Interruption().min_words, Interruption().protect_ms) == (1, 0)
     protected = Interruption(protect_ms=1_000)
     assert judged(words="Stop", settings=protected, played_ms=900) == "hold"
     assert judged(words="Stop", settings=protected, played_ms=900, ended=True) == "dismiss protected"
@@ -159,3 +279,15 @@ def test_any_evidence_gets_a_verdict(words: str, voiced_ms: int, ended: bool, le
 def test_any_part_of_what_was_played_repeats_it(played: list[str]) -> None:
     assert repeats(played, ["x", *played, "y"])
     assert not repeats(["z"] * len(played), played)
+
+
+def test_four_words_of_five_repeat_what_was_played() -> None:
+    played = tokens_of("The nights are cold and the days are still warm")
+    assert repeats(["nights", "are", "cold", "and", "wet"], played)
+    assert not repeats(["nights", "are", "cold", "today"], played), "three of four"
+    assert not repeats(["cold", "are", "nights", "the"], played), "another order"
+    assert not repeats(["cold"], played)
+    assert repeats(["cold", "and"], played)
+    assert repeats(["the", "nights"], played)
+    assert not repeats(["the", "wet"], played)
+    assert not repeats(["cold", "and"], [])

@@ -38,6 +38,9 @@ OVERLAPS = {
     "resumed": "resumed",
     "resumed_in_time": "resumed within 0.5 s",
     "resume_delay": "resume delay",
+    "gone_on": "went on after a dismissal",
+    "gone_on_delay": "delay of that",
+    "rests": "resumed, each word once",
     "self_interruptions": "stopped by itself",
     "dead_air": "dead air over 2 s",
 }

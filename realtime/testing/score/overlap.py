@@ -16,6 +16,8 @@ Behaviour = Literal["responds", "resumes", "silent"]
 
 RESUMES_IN_MS = 500.0
 """Most ms until a reply goes on after a mistaken stop."""
+DISMISSED_IN_MS = 4_000.0
+"""A dismissal so long after a label may still be about it: words of a provider come late."""
 DEAD_AIR_MS = 2_000.0
 SOON_MS = 2_000.0
 """A stop this long after a label may still come from it."""
@@ -44,6 +46,12 @@ class Overlaps:
     """The same within 0.5 s of the sound's end."""
     resume_delay: Times
     """Delay of the resumed reply: from the end of the sound or the later stop."""
+    gone_on: Rate
+    """Dismissed sounds, at once or after a stop, at which the reply went on within 0.5 s."""
+    gone_on_delay: Times
+    """From the end of a dismissed sound, or the later stop, to the reply at its full level."""
+    rests: Rate
+    """Resumed replies with no word lost or doubled."""
     self_interruptions: Rate
     """Replies stopped by a voice where no label sounds."""
     self_interruptions_per_minute: float | None
@@ -70,6 +78,9 @@ def overlaps(scenes: Sequence[Scene]) -> Overlaps:
             resumed=no_rate,
             resumed_in_time=no_rate,
             resume_delay=no_times,
+            gone_on=no_rate,
+            gone_on_delay=no_times,
+            rests=no_rate,
             self_interruptions=no_rate,
             self_interruptions_per_minute=None,
             dead_air=dead_air,
@@ -79,6 +90,7 @@ def overlaps(scenes: Sequence[Scene]) -> Overlaps:
         (scene, one) for scene in labelled for one in scene.turns if scene.reply_over(one.on_ms) is not None
     ]
     restarts = [restart for scene in labelled for restart in _restarts_ms(scene)]
+    dismissed = [delay for scene in labelled for delay in _dismissed_ms(scene)]
     of_itself = [is_own for scene in labelled for is_own in _stops_for_nothing(scene)]
     speech_ms = sum(one.to_ms - one.from_ms for scene in labelled for one in scene.segments)
     return Overlaps(
@@ -103,6 +115,9 @@ def overlaps(scenes: Sequence[Scene]) -> Overlaps:
         resumed=Rate.of(one is not None for one in restarts),
         resumed_in_time=Rate.of(one is not None and one <= RESUMES_IN_MS for one in restarts),
         resume_delay=Times(tuple(one for one in restarts if one is not None)),
+        gone_on=Rate.of(one is not None and one <= RESUMES_IN_MS for one in dismissed),
+        gone_on_delay=Times(tuple(one for one in dismissed if one is not None)),
+        rests=Rate.of(one for scene in labelled for one in scene.rests),
         self_interruptions=Rate.of(of_itself),
         self_interruptions_per_minute=sum(of_itself) / (speech_ms / 60_000) if speech_ms else None,
         dead_air=dead_air,
@@ -153,13 +168,27 @@ def _delays_ms(scene: Scene, moments_ms: Sequence[float], labels: Sequence[Label
 def _restarts_ms(scene: Scene) -> Iterator[float | None]:
     """Yield the resume delay of each mistaken stop; None where nothing resumed."""
     for label, reply in asks_nothing(scene):
-        if not stops_for(scene, label, reply):
-            continue
-        stopped_ms = next(
-            (from_ms for from_ms, _ in reply.gaps() if label.on_ms <= from_ms < label.off_ms + SOON_MS), reply.to_ms
-        )
-        again = next((one for one in reply.stretches if one.from_ms > stopped_ms), None)
-        yield None if again is None else max(0.0, again.from_ms - max(label.off_ms, stopped_ms))
+        if stops_for(scene, label, reply):
+            yield _restart_ms(label, reply)
+
+
+def _restart_ms(label: Label, reply: Reply) -> float | None:
+    stopped_ms = next(
+        (from_ms for from_ms, _ in reply.gaps() if label.on_ms <= from_ms < label.off_ms + SOON_MS), reply.to_ms
+    )
+    again = next((one for one in reply.stretches if one.from_ms > stopped_ms), None)
+    return None if again is None else max(0.0, again.from_ms - max(label.off_ms, stopped_ms))
+
+
+def _dismissed_ms(scene: Scene) -> Iterator[float | None]:
+    """Yield how late the reply goes on after each dismissed sound; None where it does not."""
+    for label, reply in asks_nothing(scene):
+        until_ms = min(label.off_ms + DISMISSED_IN_MS, scene.next_turn_ms(label))
+        dismissals = [ms for ms in scene.dismissals_ms if label.on_ms <= ms <= until_ms]
+        if dismissals and stops_for(scene, label, reply):
+            yield _restart_ms(label, reply)
+        elif dismissals:
+            yield max(0.0, dismissals[-1] - label.off_ms)
 
 
 def _stops_for_nothing(scene: Scene) -> Iterator[bool]:

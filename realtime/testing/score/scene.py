@@ -86,6 +86,10 @@ class Scene:
     """When a reply was made quieter."""
     decisions: tuple[str, ...]
     """What the server decided about voices over replies, such as `dismissed: backchannel`."""
+    dismissals_ms: tuple[float, ...]
+    """When it decided that a voice asks for nothing, at once or after it had stopped the reply."""
+    rests: tuple[bool, ...]
+    """Whether each cut item and the one that resumes it have each generated word once."""
     tools_ms: tuple[float, ...]
     """When tools were called."""
     duration_ms: float
@@ -138,6 +142,8 @@ def scene_of(record: CallRecord, labels: Iterable[Label] | None = None) -> Scene
         decisions=tuple(
             f"{one.state}: {one.reason}" for one in record.events(s.AgentInterruptionEvent) if one.state != "possible"
         ),
+        dismissals_ms=tuple(one.ts_ms for one in record.events(s.AgentInterruptionEvent) if one.state == "dismissed"),
+        rests=tuple(_rests(record, reading)),
         tools_ms=tuple(one.asked_ms for one in reading.tool_calls),
         duration_ms=float(record.duration_ms),
         estimated=any(one.estimated for one in record.events(s.ServerPlaybackEvent)),
@@ -156,11 +162,7 @@ def _replies(record: CallRecord, reading: Reading) -> tuple[Reply, ...]:
     played: dict[str, list[tuple[float, float]]] = {}
     for entry in record.events(s.ServerPlaybackEvent):
         played.setdefault(entry.item_id, []).append((entry.ts_ms, entry.played_ms))
-    resumed = {
-        one.response_id: one.metadata[RESUMES]
-        for one in record.events(s.AgentResponseCreatedEvent)
-        if one.metadata and RESUMES in one.metadata
-    }
+    resumed = _resumed(record)
 
     def speech_of(item_id: str) -> Speech:
         return reading.log.speech(item_id) or Speech(item_id, "", "")
@@ -188,6 +190,23 @@ def _replies(record: CallRecord, reading: Reading) -> tuple[Reply, ...]:
             ended_early = statuses.get(speech.response_id) in ("cancelled", "failed")
             cut.is_cut = cut.is_cut or ended_early or speech.withdrawn or speech.cut_ms is not None
     return tuple(sorted((one for one in replies.values() if one.stretches), key=lambda one: one.from_ms))
+
+
+def _resumed(record: CallRecord) -> dict[str, str]:
+    """Return the cut item of each response that resumes one."""
+    return {
+        one.response_id: one.metadata[RESUMES]
+        for one in record.events(s.AgentResponseCreatedEvent)
+        if one.metadata and RESUMES in one.metadata
+    }
+
+
+def _rests(record: CallRecord, reading: Reading) -> Iterator[bool]:
+    for response_id, cut_id in _resumed(record).items():
+        cut = reading.log.speech(cut_id)
+        rest = next((one for one in reading.speeches if one.response_id == response_id), None)
+        if cut is not None and rest is not None and cut.cut_text is not None:
+            yield f"{cut.cut_text} {rest.words.text}".split() == cut.words.text.split()
 
 
 def _stretches(positions: list[tuple[float, float]], speech: Speech) -> Iterator[tuple[float, float]]:

@@ -1,0 +1,33 @@
+"""The unit tests notice small mistakes in the rules about voices over replies. By day a few mistakes, by night all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.mutants import mutants, unnoticed
+from tests.volumes import sampled
+
+TESTS = Path(__file__).with_name("test_interruption.py")
+NOTICED_SHARE = 0.95
+CHANGES_NOTHING: dict[str, dict[str, str]] = {
+    "realtime.turn.interruption": {},
+    "realtime.turn.small_talk": {
+        "_phrase_at: range(_LONGEST_PHRASE, 0, -1) -> range(_LONGEST_PHRASE, -1, -1)": "no phrase is empty",
+    },
+}
+"""Mistakes that nothing can notice, with the reason."""
+MODULES = [*CHANGES_NOTHING]
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="mistakes are tried in forks")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nineteen_of_twenty_mistakes_are_noticed(module: str) -> None:
+    tried = sampled([one.name for one in mutants(module) if one.name not in CHANGES_NOTHING[module]])
+    missed = unnoticed(module, TESTS, tried)
+    assert len(missed) <= (1 - NOTICED_SHARE) * len(tried), missed
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_listed_mistake_can_still_be_made(module: str) -> None:
+    assert set(CHANGES_NOTHING[module]) <= {one.name for one in mutants(module)}
