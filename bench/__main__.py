@@ -2,7 +2,7 @@
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
 `resume`, `testkit`, `rooms`, `overload`, `interruption`, `listen`, `endpointing`, `near-voice`, `ears`, `speculation`,
-`echo`; default: all of them but `resume`, which takes half an hour, and the six that measure listening: from `listen` on.
+`echo`; default: all of them but `resume`, which takes half an hour, and those that measure listening, from `listen` on.
 """
 
 from __future__ import annotations

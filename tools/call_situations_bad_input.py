@@ -123,8 +123,8 @@ def bad_input_situations() -> list[Situation]:
         ),
         situation(
             "answers_unasked",
-            "A model that answers each turn though it was told not to: one answer is heard to the question, and none to "
-            "a sound of assent.",
+            "A model that answers each turn though it was told not to: one answer is heard to the question, none to a "
+            "sound of assent.",
             [TIME, BargeIn(MM_HM, after_ms=1_200), HEARD, Silence(2_000)],
             [LONG, SHORT, SHORT],
             answers_unasked=True,
