@@ -64,8 +64,9 @@ class Recognition:
     def take_turn(self, item_id: str, clip: bytes) -> None:
         """Recognise the clip of a turn's item; reuses the recognition in advance."""
         guess, self._guess = self._guess, None
-        if self._early is not guess:
-            self.drop_guess()
+        early, self._early = self._early, None
+        if early is not None and early is not guess:
+            early.cancel()
         self._wait(item_id, guess if guess is not None else self._start(clip))
 
     def take_item(self, item_id: str, clip: bytes) -> None:
