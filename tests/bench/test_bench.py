@@ -79,7 +79,7 @@ async def test_a_round_gives_a_table_with_the_ratio_to_its_floor() -> None:
     assert any(what.startswith("p99 delay, native JSON, 20 sessions, ") for what in checked)
 
 
-@pytest.mark.rotates
+@pytest.mark.rotates(1 / 3)
 @pytest.mark.usefixtures("measured_once")
 async def test_sessions_that_decide_about_voices_are_compared_with_those_that_do_not() -> None:
     told: list[str] = []
