@@ -1,4 +1,4 @@
-"""An agent that answers every turn with 12 s of voice at once; the server's detector decides about turns."""
+"""An agent that answers each turn with 12 s of voice at once, and stops at the onset of the next voice."""
 
 from realtime.agent import RealtimeAgent
 from realtime.event.config import TurnDetection
@@ -12,4 +12,5 @@ STORY_S = 12.0
 def make_agent() -> RealtimeAgent:
     """Make the agent for `realtime serve`."""
     model = ScriptedModel(echo_bot(STORY, seconds=STORY_S))
-    return RealtimeAgent("Narrator", "Tell stories.", model, turn_detection=TurnDetection(authority="server"))
+    detection = TurnDetection(authority="server", interruption="immediate")
+    return RealtimeAgent("Narrator", "Tell stories.", model, turn_detection=detection)
