@@ -28,7 +28,8 @@ CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 HOW = (
     f"Chromium plays a fake microphone that says a sentence every {PERIOD_S:g} s; the agent answers each with 12 s of "
     "voice, sent at once, and is interrupted by the next. This server's detector decides (authority `server`), at the "
-    "onset (interruption `immediate`; by default a decision comes before: `bench listen`). A script in the page notes on the page's clock when each microphone frame is sent, and when the playback worklet "
+    "onset (interruption `immediate`; by default a decision comes before: `bench listen`). A script in the page notes "
+    "on the page's clock when each microphone frame is sent, and when the playback worklet "
     "answers that it has dropped the voice; 5 ms are added for its fade. Onset: the moment the sample at "
     "`audio_start_ms` of `agent_input_started` was captured, which is when the frame with it was sent, less the part "
     "of the frame behind it. Not in it: the microphone's and the loudspeaker's own delay. The detector's share is from "
