@@ -93,7 +93,6 @@ def situation(
     positions: bool = False,
     calls: tuple[ToolUse, ...] = (),
     labels: tuple[LabelClass, ...] | None = None,
-    answers_unasked: bool = False,
     **expected: Any,
 ) -> Situation:
     """A situation. Without `hears` the model understands what was spoken, in order."""
@@ -109,7 +108,7 @@ def situation(
         about=about,
         config=config or {},
         users=(Person(tuple(steps), client=client),),
-        models={"*": StandIn(turns, heard, tuple(answers), answers_unasked=answers_unasked)},
+        models={"*": StandIn(turns, heard, tuple(answers))},
         tools=tools or {},
         seed=7,
         expect=Expected(**expected, tools=calls, log=True),

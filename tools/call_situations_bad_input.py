@@ -121,17 +121,4 @@ def bad_input_situations() -> list[Situation]:
             turns=1,
             barge_ins=0,
         ),
-        situation(
-            "answers_unasked",
-            "A model that answers each turn though it was told not to: one answer is heard to the question, none to a "
-            "sound of assent.",
-            [TIME, BargeIn(MM_HM, after_ms=1_200), HEARD, Silence(2_000)],
-            [LONG, SHORT, SHORT],
-            answers_unasked=True,
-            labels=("turn", BACKCHANNEL),
-            score={"R_R": 1.0, "S_BC": 1.0},
-            turns=1,
-            barge_ins=0,
-            agent_said=("the days are still warm",),
-        ),
     ]

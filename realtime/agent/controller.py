@@ -98,10 +98,7 @@ class Controller:
         self._tools.set_client_tools(config.tools or ())
         self._auto_response = config.auto_response is not False
         self._text_auto_response = config.text_auto_response is not False
-        self.ledger.configure(
-            tool_auto_response=config.tool_auto_response is not False,
-            only_requested=authority == "provider" and interruption == "selective",
-        )
+        self.ledger.configure(tool_auto_response=config.tool_auto_response is not False)
         self.user_turns.user_name = config.user_name
         self.turn.configure(
             authority,

@@ -33,7 +33,7 @@ class Weights:
     certain: float = 0.9
     """The completeness at which a voice counts as finished for certain."""
     short_answer: float = 0.6
-    """A whole answer of one or two words that also sounds finished for certain."""
+    """A short answer, whole: one or two words that also sound finished for certain."""
     dictated: float = 3.0
     """Digits or letters are expected: speakers group them and pause between the groups."""
 

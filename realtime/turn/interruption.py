@@ -48,7 +48,7 @@ WORDLESS_MS = 4_000
 BACKCHANNEL_MS = 350
 WORD_MS = 250
 LETTER_MS = 30
-"""A backchannel is no longer than this, and this for each word and letter: an "okay" that goes on begins more."""
+"""The longest backchannel: this, and more for each word and letter: an "okay" that goes on begins more."""
 
 
 class Verdict(StrEnum):

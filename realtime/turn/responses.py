@@ -111,7 +111,6 @@ class Ledger:
         """Those of the latest request of this turn."""
         self.tool_auto_response = True
         """The model continues by itself after results of tools in a client."""
-        self._only_requested = False
         self._responses: dict[str, Response] = {}
         self._waiting: list[Request] = []
         """Requests in order; unwanted ones come first."""
@@ -127,13 +126,9 @@ class Ledger:
         self._reply_id: str | None = None
         """The first response of the reply, which stands for all of them."""
 
-    def configure(self, *, tool_auto_response: bool, only_requested: bool = False) -> None:
-        """Set whether the model continues by itself after client tools.
-
-        `only_requested`: it was told to create no response by itself, so one that nothing asked for is unwanted.
-        """
+    def configure(self, *, tool_auto_response: bool) -> None:
+        """Set whether the model continues by itself after client tools."""
         self.tool_auto_response = tool_auto_response
-        self._only_requested = only_requested
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -236,10 +231,7 @@ class Ledger:
         if out_of_band:
             return response
         request = self._settle_unwanted(now)
-        is_due = self.is_requested or self._is_owed or self._doubted_at is not None
-        response.cancelled = (
-            request is not None or (self._n_coming > 0 and not self._is_owed) or (self._only_requested and not is_due)
-        )
+        response.cancelled = request is not None or (self._n_coming > 0 and not self._is_owed)
         # Of several turns, of which one is still to be answered, a model may make one: its first response counts.
         self._n_coming = 0 if self._is_owed else max(0, self._n_coming - 1)
         self._is_owed = False

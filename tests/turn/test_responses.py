@@ -116,22 +116,6 @@ def test_a_late_response_counts_where_nothing_else_was_asked() -> None:
     assert counts(ledger, 2 * UNANSWERED_S)
 
 
-def test_a_response_that_nothing_asked_for_is_unwanted_where_the_model_answers_requests_only() -> None:
-    ledger = Ledger()
-    assert counts(ledger, 0.0), "this model answers by itself"
-    ledger.configure(tool_auto_response=True, only_requested=True)
-    assert not counts(ledger, 1.0)
-    ledger.request(2.0)
-    assert counts(ledger, 2.1)
-    assert not counts(ledger, 2.2), "one answer to each request"
-    ledger.request(3.0)
-    ledger.refuse(3.1, named=False)
-    assert counts(ledger, 3.2), "the error was about something else"
-    ledger.request(4.0)
-    ledger.lose_link(4.1, owed=False, n_coming=0)
-    assert counts(ledger, 5.0), "owed since the link was lost"
-
-
 def test_only_what_seems_lost_is_renounced_when_it_is_asked_for_anew() -> None:
     ledger = Ledger()
     ledger.request(0.0)

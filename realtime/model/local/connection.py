@@ -301,7 +301,7 @@ class LocalConnection:
         self._speculation.drop()
 
     def _judge(self, newest: bytes, pause: int) -> None:
-        """Hear whether the voice before a pause sounds complete, where that is installed and not overloaded."""
+        """Judge how complete the voice before a pause sounds, if possible."""
         ears, judge = self._ears, self._parts.judge
         judging = None if judge is None else self._engine.judge(judge, newest)
         if ears is not None and judging is not None:

@@ -144,8 +144,6 @@ class StandIn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     answers: tuple[Answer, ...] = ()
     otherwise: Answer | None = None
     """The answer once `answers` is used up; None: no answer."""
-    answers_unasked: bool = False
-    """It answers each turn that it finds, also where the settings say that it should not."""
 
     @property
     def tools(self) -> set[str]:
@@ -370,8 +368,7 @@ class _Ear:
         settings = self.line.settings
         # A service has one response at a time: speech during one that continues gets none.
         is_beside = self.line.is_answering and not _wants(settings, "interrupt_response")
-        answers = _wants(settings, "create_response") or self._model.stand_in.answers_unasked
-        if answers and not is_beside:
+        if _wants(settings, "create_response") and not is_beside:
             yield from self._model.next_answer()
 
 

@@ -47,9 +47,9 @@ class Overlaps:
     resume_delay: Times
     """Delay of the resumed reply: from the end of the sound or the later stop."""
     gone_on: Rate
-    """Dismissed sounds, at once or after a stop, at which the reply went on within 0.5 s."""
+    """Dismissed sounds after which the reply went on: within 0.5 s, at once or after a stop."""
     gone_on_delay: Times
-    """From the end of a dismissed sound, or the later stop, to the reply at its full level."""
+    """Delay until the reply is at its full level: from the end of a dismissed sound, or the later stop."""
     rests: Rate
     """Resumed replies with no word lost or doubled."""
     self_interruptions: Rate

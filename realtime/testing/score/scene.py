@@ -87,9 +87,9 @@ class Scene:
     decisions: tuple[str, ...]
     """What the server decided about voices over replies, such as `dismissed: backchannel`."""
     dismissals_ms: tuple[float, ...]
-    """When it decided that a voice asks for nothing, at once or after it had stopped the reply."""
+    """When it dismissed a voice: at once, or after it had stopped the reply."""
     rests: tuple[bool, ...]
-    """Whether each cut item and the one that resumes it have each generated word once."""
+    """Whether no word is lost or doubled: each cut item and the one that resumes it, together."""
     tools_ms: tuple[float, ...]
     """When tools were called."""
     duration_ms: float
