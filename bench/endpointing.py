@@ -43,8 +43,7 @@ FEW_CUTS = 3
 WILSON_Z = 1.96
 WORDS_CANDIDATES = tuple(Weights(hanging=hanging, digits=digits) for hanging, digits in product((2, 3, 4), (1.5, 2, 3)))
 VOICE_CANDIDATES = tuple(
-    Weights(digits=digits, incomplete=incomplete, complete=complete)
-    for digits, incomplete, complete in product((2, 3), (2, 3, 4), (0.8, 1))
+    Weights(digits=digits, incomplete=incomplete) for digits, incomplete in product((2, 3), (2, 3, 4))
 )
 
 

@@ -27,9 +27,7 @@ class Weights:
     digits: float = 3.0
     """The words end inside a dictated number."""
     incomplete: float = 4.0
-    """The voice sounds unfinished for certain; falls evenly to `complete` at `certain`."""
-    complete: float = 0.8
-    """The voice sounds finished for certain; below 1 only where the words are known, too."""
+    """The voice sounds unfinished for certain; falls evenly to 1 at `certain`."""
     certain: float = 0.9
     """The completeness at which a voice counts as finished for certain."""
     short_answer: float = 0.6
@@ -77,8 +75,7 @@ class Endpointing:
         if completeness is None:
             return 1.0
         share = min(completeness / weights.certain, 1.0)
-        factor = weights.incomplete - (weights.incomplete - weights.complete) * share
-        return factor if self._tail is not None else max(factor, 1.0)
+        return weights.incomplete - (weights.incomplete - 1.0) * share
 
     def _words_factor(self, voiced_ms: int) -> float:
         weights, tail, expect = self._weights, self._tail, self._expect

@@ -80,10 +80,10 @@ def test_words_that_cannot_end_a_turn_lengthen_the_wait() -> None:
 
 def test_a_voice_lengthens_the_wait_the_less_complete_it_sounds() -> None:
     assert waits("The lamp.", completeness=0.0) == waits(completeness=0.0) == SILENCE_MS * FITTED.incomplete
-    halfway = (FITTED.incomplete + FITTED.complete) / 2
+    halfway = (FITTED.incomplete + 1) / 2
     assert waits("The lamp.", completeness=FITTED.certain / 2) == SILENCE_MS * halfway
-    assert waits("The lamp.", completeness=FITTED.certain) == SILENCE_MS * FITTED.complete
-    assert waits("The lamp.", completeness=1.0) == SILENCE_MS * FITTED.complete
+    assert waits("The lamp.", completeness=FITTED.certain) == SILENCE_MS
+    assert waits("The lamp.", completeness=1.0) == SILENCE_MS
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_a_voice_lengthens_the_wait_the_less_complete_it_sounds() -> None:
         ("I would like a", None, None, 1_600),
         ("My number is 041", None, None, 1_200),
         ("The lamp.", 0.0, None, 1_600),
-        ("The lamp.", 0.45, None, 960),
-        ("The lamp.", 0.9, None, 320),
+        ("The lamp.", 0.45, None, 1_000),
+        ("The lamp.", 0.9, None, 400),
         ("The lamp.", None, "spelling", 1_200),
         (None, None, "yes_no", 400),
     ],
@@ -107,7 +107,7 @@ def test_the_wait_with_the_fitted_weights(
 def test_only_words_and_voice_together_shorten_the_wait() -> None:
     assert waits("Yes.") == waits(completeness=0.99) == SILENCE_MS
     assert waits("Yes.", completeness=0.5) > SILENCE_MS
-    shortest = round(1_000 * FITTED.short_answer * FITTED.complete)
+    shortest = round(1_000 * FITTED.short_answer)
     assert waits("Yes.", completeness=FITTED.certain, silence_ms=1_000) == shortest
 
 
@@ -115,7 +115,7 @@ def test_words_and_voice_that_are_both_unfinished_add_up() -> None:
     endpointing = Endpointing(200)
     endpointing.take_words("I would like a")
     endpointing.completeness = FITTED.certain / 2
-    assert endpointing.wait_ms(VOICED_MS) == 200 * FITTED.hanging * (FITTED.incomplete + FITTED.complete) / 2
+    assert endpointing.wait_ms(VOICED_MS) == 200 * FITTED.hanging * (FITTED.incomplete + 1) / 2
 
 
 def test_nothing_waits_longer_than_the_cap_or_shorter_than_the_floor_unless_configured() -> None:
