@@ -23,7 +23,7 @@ from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.quota import Quota
 from realtime.state.restore import LastPlayed, Restored, ends_of_grace, restore
 from realtime.state.spill import SLOW, Spill
-from realtime.state.store import CallInfo, PageCursor, Store, is_call_id
+from realtime.state.store import CallInfo, PageCursor, Store, is_call_id, merged
 
 T = TypeVar("T")
 
@@ -212,13 +212,12 @@ class Archive:
 
     async def info(self, call_id: str) -> CallInfo | None:
         """Return the record of a live or ended call. Raises ClientError while the store cannot be read."""
-        live = self._spill.info(call_id)
-        if live is not None:
-            return live
         if not is_call_id(call_id):
             return None
-        await self._flush()
-        return await self._ask(self._store.call, call_id)
+        if call_id not in self._live:
+            await self._flush()
+        held = self._spill.info(call_id)
+        return held if held is not None else await self._ask(self._store.call, call_id)
 
     async def calls(
         self,
@@ -240,6 +239,8 @@ class Archive:
     async def entries(self, call_id: str, after_seq: int = 0) -> list[Entry]:
         """Return the log of a call after `after_seq`, up to now. Raises ClientError."""
         await self._flush()
+        # Looked up before the store is read: the call may end meanwhile, and what waits may be written.
+        live, waiting = self._live.get(call_id), self._spill.unwritten(call_id)
         entries: list[Entry] = []
         while True:
             known = last_seq_of(entries[-1]) if entries else after_seq
@@ -247,11 +248,9 @@ class Archive:
             entries += page
             if len(page) < READ_AT_ONCE:
                 break
-        live = self._live.get(call_id)
         if live is not None:
-            stored, known = entries, entries[-1].seq - 1 if entries else after_seq
-            entries = [*{one.seq: one for one in (*stored, *live.log.read(known))}.values()]
-        return entries
+            waiting += live.log.read(entries[-1].seq - 1 if entries else after_seq)
+        return merged([*entries, *(one for one in waiting if last_seq_of(one) > after_seq)]) if waiting else entries
 
     async def delete(self, call_id: str) -> bool:
         """Delete an ended call; False where there is none. Raises StoreError."""

@@ -18,7 +18,7 @@ import msgspec
 
 from realtime.errors import StoreError, UsageError
 from realtime.event.server import ServerEvent
-from realtime.state.log import Log, last_seq_of
+from realtime.state.log import Entry, Log, last_seq_of
 from realtime.state.quota import Quota
 from realtime.state.spilled_call import SpilledCall
 from realtime.state.store import CallInfo, Change, Store
@@ -141,13 +141,25 @@ class Spill:
             self._enqueue(call)
 
     def info(self, call_id: str) -> CallInfo | None:
-        """Return the current info of a live call, stored or not; None for an unknown call."""
+        """Return the current info of a live call, or of an ended one that waits for the store; None for others."""
         call = self._live.get(call_id)
-        return None if call is None else msgspec.structs.replace(call.info, last_seq=call.written_seq)
+        if call is not None:
+            return msgspec.structs.replace(call.info, last_seq=call.written_seq)
+        waiting = self._waiting(call_id)
+        return msgspec.structs.replace(waiting[-1].info, last_seq=waiting[-1].log.last_seq) if waiting else None
+
+    def unwritten(self, call_id: str) -> list[Entry]:
+        """Return the entries of a live or ended call that still wait for the store."""
+        live = self._live.get(call_id)
+        calls = [*self._waiting(call_id), *([live] if live is not None else [])]
+        return [entry for call in calls for entry in call.unwritten()]
 
     def is_behind(self, call_id: str) -> bool:
         """Whether entries of this ended call still wait for the store."""
-        return any(one.info.call_id == call_id and one.is_due() for one in self._ended)
+        return bool(self._waiting(call_id))
+
+    def _waiting(self, call_id: str) -> list[SpilledCall]:
+        return [one for one in self._ended if one.info.call_id == call_id and one.is_due()]
 
     def remove(self, call_id: str) -> None:
         """End the call: the rest of its log is written as soon as possible."""

@@ -63,10 +63,14 @@ class SpilledCall:
         self.written_seq = last_seq
         self.set_aside = [entry for entry in self.set_aside if last_seq_of(entry) > last_seq]
 
+    def unwritten(self, *, growing: bool = True) -> list[Entry]:
+        """Return what memory holds beyond the store; without `growing`, not the run that still grows."""
+        return [*self.set_aside, *self.log.read(self.read_seq, growing=growing)]
+
     def take(self) -> Change:
         """Return what is new; record as a gap what the log has dropped."""
         read_seq = self.read_seq
-        entries = [*self.set_aside, *self.log.read(read_seq, growing=self.audio_due or self.ended)]
+        entries = self.unwritten(growing=self.audio_due or self.ended)
         self.audio_due = False
         if self.cut:
             if self.ended and self.log.last_seq > self.written_seq:

@@ -1,7 +1,7 @@
 """What calls hear of a store in trouble."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -9,6 +9,7 @@ from realtime.errors import StoreError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.server.archive import Archive
+from realtime.state.log import Entry
 from realtime.state.memory import MemoryStore
 from realtime.state.store import Change
 from tests.room.rooms import House, Human, TalkModel, agent, house
@@ -111,3 +112,53 @@ async def test_the_log_of_the_server_names_the_one_call_that_its_store_refuses(
         ("ERROR", "call call_Anna is not stored: Is a directory"),
         ("WARNING", "call call_Anna is stored again, with what memory still holds of it"),
     ]
+
+
+@pytest.mark.virtual_time
+async def test_an_ended_call_is_read_whole_while_its_store_takes_nothing() -> None:
+    """Its end waits in memory. It was missing, and no gap told of that."""
+    store = FailingStore()
+    archive = Archive(store, resume_s=60.0)
+    async with house(agent("Alice", TalkModel("Yes."))) as home:
+        anna = await kept(home, archive, "Anna")
+        await asyncio.sleep(1)
+        stored = store.read("call_Anna")
+        store.is_full = True
+        anna.call.receive(c.ClientTextAppendEvent(text="Hello."))
+        await asyncio.sleep(10)
+        await anna.call.end("client_end")
+        whole = await archive.entries("call_Anna")
+        assert store.read("call_Anna") == stored
+        assert whole == anna.call.log.read()
+        assert await archive.entries("call_Anna", whole[-3].seq) == whole[-2:]
+        info = await archive.info("call_Anna")
+        assert info is not None
+        assert (info.ended_reason, info.last_seq, info.gaps) == ("client_end", whole[-1].seq, ())
+        store.is_full = False
+        await archive.close()
+    assert store.read("call_Anna") == whole
+
+
+class EndingStore(MemoryStore):
+    """Its reader is held up by what `meanwhile` does."""
+
+    meanwhile: Callable[[], None] = staticmethod(lambda: None)
+
+    def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
+        found = super().read(call_id, after_seq, limit)
+        self.meanwhile()
+        return found
+
+
+@pytest.mark.virtual_time
+async def test_a_call_that_ends_while_it_is_read_is_read_whole() -> None:
+    store = EndingStore()
+    archive = Archive(store, resume_s=60.0)
+    async with house(agent("Alice", TalkModel("Yes."))) as home:
+        anna = await kept(home, archive, "Anna")
+        await asyncio.sleep(1)
+        store.meanwhile = lambda: anna.call.end_soon("client_end")
+        reading = asyncio.create_task(archive.entries("call_Anna"))
+        await anna.call.ended.wait()
+        assert await reading == anna.call.log.read()
+        await archive.close()
