@@ -21,6 +21,8 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".venv" / "versions"
+# The parts that `make check` installs: without the speech models nobody hears whether a voice over a reply is one.
+PARTS = ("core", "test", "speech")
 LOCKS = ROOT / "requirements" / f"{platform.system().lower()}-{platform.machine()}"
 PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-qq")
 ASK_VERSION = "import sys, ensurepip, venv; print('%d.%d' % sys.version_info[:2])"
@@ -77,7 +79,7 @@ def with_python(version: str, path: str) -> Run:
     folder = FOLDER / f"python{version}"
     subprocess.run([path, "-m", "venv", "--clear", str(folder)], check=True)
     python = str(folder / "bin" / "python")
-    locks = [word for part in ("core", "test") for word in ("--requirement", str(LOCKS / f"{part}.txt"))]
+    locks = [word for part in PARTS for word in ("--requirement", str(LOCKS / f"{part}.txt"))]
     subprocess.run([python, *PIP, "--require-hashes", "--no-deps", *locks], check=True)
     subprocess.run([python, *PIP, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)], check=True)
     path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
