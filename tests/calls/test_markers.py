@@ -97,6 +97,7 @@ async def markers_of_the_model(recordings: list[Recording]) -> Score:
     return score
 
 
+@pytest.mark.rotates(1 / 3)
 @pytest.mark.parametrize("skipped_samples", ALIGNMENTS)
 async def test_markers_of_real_speech_lie_near_their_labels(real: list[Recording], skipped_samples: int) -> None:
     """CARD-06, RTA-21: labelled recordings spoken into a call: start and end within tolerance, else no turn."""
@@ -105,6 +106,7 @@ async def test_markers_of_real_speech_lie_near_their_labels(real: list[Recording
     score.check()
 
 
+@pytest.mark.rotates(1 / 3)
 @pytest.mark.parametrize("skipped_samples", ALIGNMENTS)
 async def test_markers_of_synthesised_speech_lie_near_their_labels(
     synthesised: list[Recording], skipped_samples: int

@@ -21,6 +21,8 @@ MODULES = [*CHANGES_NOTHING]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="mistakes are tried in forks")
 
 
+@pytest.mark.long
+@pytest.mark.rotates(1 / 4)
 @pytest.mark.parametrize("module", MODULES)
 def test_nineteen_of_twenty_mistakes_are_noticed(module: str) -> None:
     tried = sampled([one.name for one in mutants(module) if one.name not in CHANGES_NOTHING[module]])
