@@ -23,6 +23,8 @@ ENOUGH_HITS = 3
 LATEST = 5
 SETTLING_MS = 1_000
 """A new canceller leaves parts of the echo: unlike what was played."""
+KNOWN_AFTER = 4
+"""After so many looks without an echo there is none."""
 
 
 def likeness_to_played(near: bytes, rate_hz: int, far_end: FarEnd) -> float:
@@ -49,6 +51,11 @@ class EchoWatch:
         self._settled_ms = 0
         self.seen = False
         """Whether the reply was found in the microphone at all."""
+
+    @property
+    def may_echo(self) -> bool:
+        """Whether a voice may be an echo: one was found, or too little is known."""
+        return self.seen or self._looks < KNOWN_AFTER
 
     def is_due(self, position_ms: int) -> bool:
         """Whether to look again, if a reply is played."""

@@ -87,7 +87,7 @@ class Interruptions:
 
     def _may_be_tail(self, lag_ms: int) -> bool:
         """Whether a voice that began `lag_ms` ago may end an echo."""
-        far_end = self._ears.far_end() if self._settings is not None and self._watch.seen else None
+        far_end = self._ears.far_end() if self._settings is not None and self._watch.may_echo else None
         idle_ms = far_end.idle_ms() if far_end is not None else None
         return idle_ms is not None and idle_ms - lag_ms <= PATH_MS
 

@@ -23,10 +23,8 @@ ECHO_EVERY_MS = 200
 """Length of a voice between two comparisons with what is played; each takes some 5 ms."""
 ECHO_MARGIN_MS = 200
 """Audio before the onset that is compared as well: an echo is there before a detector finds a voice in it."""
-ECHO_MS = 800
+ECHO_MS = 600
 """The newest part of a voice that is compared: a user may talk over an echo that was there first."""
-AFTER_ECHO_MS = 600
-"""The same behind an echo: it shows sooner that a user talks over it."""
 LOOK_MS = (320, 480, 640, 800, 960, 1_120, 1_400, 1_900, 2_500, 3_300, 4_200)
 """How long the voice has lasted at each look for its words: they are mostly known 0.2 s later."""
 LOOK_EVERY_MS = 1_500
@@ -182,7 +180,7 @@ class Overlap:
         if come_ms < due_ms or (self.end_ms is not None and self.echo_ms >= due_ms):
             return False
         self.echo_ms = come_ms
-        length_ms = AFTER_ECHO_MS if self.was_echo else min(come_ms + ECHO_MARGIN_MS, ECHO_MS)
+        length_ms = ECHO_MS if self.was_echo else min(come_ms + ECHO_MARGIN_MS, ECHO_MS)
         self.echo = likeness_to_played(near(length_ms), rate_hz, far)
         return True
 

@@ -38,7 +38,7 @@ ECHO = 0.6
 NO_ECHO = 0.4
 """Below this likeness a voice after a reply is surely no echo: one look is enough."""
 SURE_MS = 600
-"""A longer voice after a reply need not be sure."""
+"""A voice after a reply that lasts so long need not be sure."""
 SHORT_LOOK_MS = 600
 """A younger voice may be cut inside a word: "I'm" of a hummed "mm-hm"."""
 UNDECIDED_MS = 1_500
