@@ -8,16 +8,15 @@ and `ClientItems`, which return what happened and never call back.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import assert_never
 
 import msgspec
 
 from realtime.agent.client_items import ClientItems
 from realtime.agent.context import AgentContext
-from realtime.agent.echo_watch import LOOK_MS, EchoWatch
-from realtime.agent.input import HELD_MS, AudioInput, Detector, LongAppendPiece
-from realtime.agent.interruptions import MARGIN_MS, InputEvent, Interruptions
+from realtime.agent.input import AudioInput, Detector, LongAppendPiece
+from realtime.agent.interruptions import InputEvent, Interruptions
 from realtime.agent.overlap import Overlap, Recognise
 from realtime.agent.replay_buffer import ReplayBuffer
 from realtime.agent.reply_items import ReplyItems
@@ -62,9 +61,7 @@ class Controller:
         authority: TurnAuthority,
         detector: Detector | None,
         recognise: Recognise | None,
-        echo_found: Callable[[], None] = lambda: None,
     ) -> None:
-        """`echo_found` is called once: the microphone surely hears the replies."""
         self._context = context
         self._runtime = context.runtime
         self._ears = context.ears
@@ -86,8 +83,7 @@ class Controller:
         self.user_turns = UserTurns(context, self._replay)
         self._items = ClientItems(context, self.user_turns)
         self._reply_items = ReplyItems(context)
-        self._echo = EchoWatch(echo_found)
-        self.interruptions = Interruptions(context, self._reply_items, recognise, self._echo)
+        self.interruptions = Interruptions(context, self._reply_items, recognise)
         self.input.alert_while(self.interruptions.is_alert)
         self.responses = Responses(context, tools, self.ledger, self._reply_items)
         self.resumption = Resumption()
@@ -107,10 +103,7 @@ class Controller:
             provider_responds=interruption != "selective",
         )
         transcribes = authority == "provider" and config.input_audio_transcription is not False
-        if authority != "client":
-            self._ears.keep_played_audio()
-        if self.input.remove_echo(self._ears, config.audio is not None and config.audio.echo_cancellation == "server"):
-            self._echo.cancels_from(self.input.position_ms)
+        self.input.remove_echo(self._ears, config.audio is not None and config.audio.echo_cancellation == "server")
         self.interruptions.configure(detection, interruption, transcribes=transcribes)
         hears_words = config.input_audio_transcription is not False
         self._reply_items.keep_speech(interruption == "selective" and hears_words)
@@ -212,25 +205,15 @@ class Controller:
             if pcm:
                 self._say_audio(pcm, follows=type(event) is LongAppendPiece)
             self._follow_speech(found)
-            if self.interruptions.current is None:
-                self._look_for_echo()
-            elif self.interruptions.is_due(self.input.position_ms):
+            if self.interruptions.current is not None and self.interruptions.is_due(self.input.position_ms):
                 self._weigh()
-
-    def _look_for_echo(self) -> None:
-        position_ms = self.input.position_ms
-        if self._echo.is_due(position_ms) and self.turn.authority != "client" and self._ears.unplayed_ms() > 0:
-            far_end = self._ears.far_end()
-            if far_end is not None and self._reply_items.played_ms() >= LOOK_MS:
-                self._echo.look(position_ms, self._newest_audio(LOOK_MS), self._profile.input_rate_hz, far_end)
 
     def _follow_speech(self, found: Iterable[EndpointEvent]) -> None:
         for one in found:
             match one:
                 case SpeechStarted():
                     piece_id = self._runtime.new_id("item")
-                    lag_ms = self.input.position_ms - one.start_ms
-                    if self.interruptions.begin(piece_id, one.start_ms, one.start_ms, lag_ms):
+                    if self.interruptions.begin(piece_id, one.start_ms, one.start_ms):
                         self.input.hold(True)
                         self._weigh()
                         continue
@@ -263,21 +246,17 @@ class Controller:
 
     def _take_floor(self, overlap: Overlap) -> None:
         """The voice is the user's turn, from its onset."""
-        if self._reply_items.speech is not None and not overlap.after_reply:
+        if self._reply_items.speech is not None:
             is_whole = not self.ledger.responding
             self.resumption.doubt(CutReply(overlap, self._reply_items.speech, is_whole, self.ledger.overrides))
-        follows_echo = self.interruptions.follows_echo(overlap)
-        lag_ms = self.input.position_ms - overlap.start_ms
-        self._speech_started(overlap.piece_id, overlap.start_ms, lag_ms)
-        if follows_echo:
-            self.user_turns.turn_of(overlap.piece_id).begins_after(self.interruptions.played_words(overlap))
         if self.turn.authority == "server":
-            newest_ms = lag_ms + MARGIN_MS if follows_echo else HELD_MS
-            self._say_audio(self.input.open_gate(newest_ms))
+            self._speech_started(overlap.piece_id, overlap.start_ms, self.input.position_ms - overlap.start_ms)
+            self._say_audio(self.input.open_gate())
             if overlap.over and overlap.end_ms is not None:
                 self._speech_stopped(overlap.end_ms)
                 self.input.close_gate()
             return
+        self._speech_started(overlap.piece_id, overlap.start_ms, self.input.position_ms - overlap.start_ms)
         self._replay.started(self.user_turns.turn_of(overlap.piece_id), overlap.piece_id, overlap.model_start_ms)
         for event in overlap.held:
             self.on_model(event)
@@ -486,8 +465,7 @@ class Controller:
             self.user_turns.remember(stretch.turn, event.item_id)
             return
         start_ms = event.audio_start_ms + self.input.skipped_ms
-        lag_ms = self.input.position_ms - start_ms
-        if self.interruptions.begin(event.item_id, start_ms, event.audio_start_ms, lag_ms):
+        if self.interruptions.begin(event.item_id, start_ms, event.audio_start_ms):
             self._weigh()
             return
         self._speech_started(event.item_id, start_ms)

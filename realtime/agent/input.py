@@ -97,15 +97,13 @@ class AudioInput:
         self.skipped_ms = 0
         """Time without audio, which neither the model nor the detector has seen."""
 
-    def remove_echo(self, ears: Ears, wanted: bool) -> bool:
-        """Remove the echo of what is played, or leave it. Returns whether its removal begins."""
+    def remove_echo(self, ears: Ears, wanted: bool) -> None:
+        """Remove the echo of what is played, or leave it."""
         if not wanted:
             self.clean = None
         elif self.clean is None:
             ears.keep_played_audio()
             self.clean = EchoCanceller(ears.far_end).clean
-            return True
-        return False
 
     @property
     def position_ms(self) -> int:
@@ -216,12 +214,9 @@ class AudioInput:
         n_bytes = max(0, ms) * self._model_hz // 1000 * 2
         return bytes(self._kept[-n_bytes:]) if n_bytes else b""
 
-    def open_gate(self, newest_ms: int = HELD_MS) -> bytes:
-        """Let audio pass from now on; return the moment before the speech, for the model.
-
-        What is older than `newest_ms` is dropped.
-        """
-        kept, self._kept = self.held(newest_ms), bytearray()
+    def open_gate(self) -> bytes:
+        """Let audio pass from now on; return the moment before the speech, for the model."""
+        kept, self._kept = bytes(self._kept), bytearray()
         self._open, self._holds = True, False
         self.uncommitted_ms += len(kept) / 2 * 1000 / self._model_hz
         return kept

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from realtime.agent.context import AgentContext
-from realtime.agent.echo_watch import PATH_MS, EchoWatch
 from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice, silent_ms
 from realtime.agent.reply_items import ReplyItems
 from realtime.event import model as m
@@ -15,7 +14,6 @@ from realtime.model import base
 from realtime.turn.interruption import (
     DUCK_DB,
     DUCK_RAMP_MS,
-    ECHO,
     MIN_SPEECH_MS,
     RESTORE_RAMP_MS,
     Evidence,
@@ -51,9 +49,8 @@ def _is_question(played: str) -> bool:
 class Interruptions:
     """Decides about voices over replies. The controller asks, and acts on a confirmed one."""
 
-    def __init__(self, context: AgentContext, items: ReplyItems, recognise: Recognise | None, watch: EchoWatch) -> None:
+    def __init__(self, context: AgentContext, items: ReplyItems, recognise: Recognise | None) -> None:
         self._context = context
-        self._watch = watch
         self._ears = context.ears
         self._items = items
         self._rate_hz = context.profile.input_rate_hz
@@ -85,19 +82,9 @@ class Interruptions:
         """Return whether a voice that begins now would be decided here."""
         return self._settings is not None and self._ears.unplayed_ms() > 0
 
-    def _may_be_tail(self, lag_ms: int) -> bool:
-        """Whether a voice that began `lag_ms` ago may end an echo."""
-        far_end = self._ears.far_end() if self._settings is not None and self._watch.may_echo else None
-        idle_ms = far_end.idle_ms() if far_end is not None else None
-        return idle_ms is not None and idle_ms - lag_ms <= PATH_MS
-
-    def begin(self, piece_id: str, start_ms: int, model_start_ms: int, lag_ms: int) -> bool:
-        """Whether a voice that began `lag_ms` ago has to be decided.
-
-        It is over a reply that is played, or the echo of one may not be over.
-        """
-        is_over_reply = self.is_alert()
-        if not is_over_reply and not self._may_be_tail(lag_ms):
+    def begin(self, piece_id: str, start_ms: int, model_start_ms: int) -> bool:
+        """Whether a voice that begins has to be decided: it is over a reply that is played."""
+        if not self.is_alert():
             return False
         if self.current is not None:
             # The same voice again, after a pause.
@@ -110,20 +97,11 @@ class Interruptions:
             model_start_ms,
             item_id,
             played_ms=self._items.played_ms(),
-            words_expected=self._recognise is not None and is_over_reply,
-            after_reply=not is_over_reply,
+            words_expected=self._recognise is not None,
         )
-        self._doubt(self.current)
+        self._tell("possible", "")
+        self._context.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=item_id))
         return True
-
-    def _doubt(self, overlap: Overlap, position_ms: int | None = None) -> None:
-        """Lower the reply: the voice over it is undecided."""
-        self._tell("possible", "", position_ms)
-        self._set_level(overlap, DUCK_DB, DUCK_RAMP_MS)
-
-    def _set_level(self, overlap: Overlap, gain_db: float, ramp_ms: int) -> None:
-        if not overlap.after_reply:
-            self._context.emit(s.ServerAudioGainEvent(gain_db=gain_db, ramp_ms=ramp_ms, item_id=overlap.item_id))
 
     def paused(self, end_ms: int) -> None:
         """The voice has paused."""
@@ -179,15 +157,13 @@ class Interruptions:
             return Verdict.HOLD
         if settings is None:
             return self._confirm(overlap, "settings", position_ms)
-        if overlap.after_reply and self._ears.unplayed_ms() > 0:
-            # The reply goes on after a pause.
-            overlap.after_reply, overlap.words_expected = False, self._recognise is not None
-            self._doubt(overlap, position_ms)
-        self._compare(overlap, position_ms, clip)
         if overlap.look_is_due(position_ms) and self._recognise is not None:
             self._look(self._recognise, overlap, position_ms, clip, weigh_later)
             if self.current is not overlap:
                 return Verdict.HOLD
+        far_end = self._ears.far_end()
+        if far_end is not None:
+            overlap.measure_echo(position_ms, clip, far_end, self._rate_hz)
         newest = clip(min(LEVEL_MS, position_ms - overlap.start_ms))
         transcript_expected = self.transcribes and not overlap.has_transcript
         played = self._played(overlap)
@@ -207,19 +183,9 @@ class Interruptions:
             self._dismiss(overlap, judgement.reason or "undecided", position_ms)
         elif overlap.dismissed:
             overlap.dismissed = ""
-            self._doubt(overlap, position_ms)
+            self._tell("possible", "", position_ms)
+            self._context.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=overlap.item_id))
         return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
-
-    def _compare(self, overlap: Overlap, position_ms: int, clip: Clip) -> None:
-        """Compare the voice with what is played, if that is due."""
-        far_end = self._ears.far_end()
-        if far_end is None or not overlap.measure_echo(position_ms, clip, far_end, self._rate_hz):
-            return
-        self._watch.take(position_ms, overlap.echo or 0.0)
-        if self._watch.is_settling(position_ms):
-            overlap.echo = 1.0
-        if overlap.echo is not None and overlap.echo >= ECHO and overlap.end_ms is None:
-            overlap.begin_again(position_ms, self._items.played_ms())
 
     def take(self, reason: str = "") -> Overlap:
         """Return the voice that takes the floor; there is no current one any more."""
@@ -276,13 +242,10 @@ class Interruptions:
     def _look(
         self, recognise: Recognise, overlap: Overlap, position_ms: int, clip: Clip, weigh_later: Callable[[], None]
     ) -> None:
-        covers_ms, start_ms = overlap.look(position_ms), overlap.start_ms
+        covers_ms = overlap.look(position_ms)
         length_ms = min(position_ms - overlap.start_ms + MARGIN_MS, LONGEST_LOOK_MS)
 
         def understood(words: str | None) -> None:
-            if words is not None and overlap.start_ms != start_ms:
-                overlap.looking = False  # An echo was recognised.
-                return
             overlap.take_words(words, covers_ms)
             if self.current is overlap:
                 weigh_later()
@@ -291,7 +254,6 @@ class Interruptions:
 
     def _confirm(self, overlap: Overlap, reason: str, position_ms: int) -> Verdict:
         overlap.confirmed = reason
-        self._watch.contradict()
         self._tell("confirmed", reason, position_ms)
         return Verdict.CONFIRM
 
@@ -300,15 +262,7 @@ class Interruptions:
             return
         overlap.dismissed = reason
         self._tell("dismissed", reason, position_ms)
-        self._set_level(overlap, 0.0, RESTORE_RAMP_MS)
-
-    def follows_echo(self, overlap: Overlap) -> bool:
-        """Whether an echo comes right before the voice: it is not the user's."""
-        return self._watch.seen and (overlap.was_echo or overlap.after_reply)
-
-    def played_words(self, overlap: Overlap) -> list[str]:
-        """Return the played words of the reply, which an echo may repeat."""
-        return tokens_of(self._played(overlap))
+        self._context.emit(s.ServerAudioGainEvent(gain_db=0.0, ramp_ms=RESTORE_RAMP_MS, item_id=overlap.item_id))
 
     def _played(self, overlap: Overlap) -> str:
         """Return the played words of the item that the voice began over."""
@@ -325,8 +279,7 @@ class Interruptions:
         overlap: Overlap | None = None,
     ) -> None:
         overlap = overlap or self.current
-        # A voice after the reply interrupts nothing: of those only echoes are worth telling.
-        if overlap is not None and (state == "dismissed" or not overlap.after_reply):
+        if overlap is not None:
             voiced_ms = 0 if position_ms is None else overlap.voiced_ms(position_ms)
             self._context.emit(
                 s.AgentInterruptionEvent(

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from realtime.testing.client.steps import BargeIn as BargeIn
     from realtime.testing.client.steps import Drop as Drop
     from realtime.testing.client.steps import Leave as Leave
-    from realtime.testing.client.steps import Loudspeaker as Loudspeaker
     from realtime.testing.client.steps import Network as Network
     from realtime.testing.client.steps import Send as Send
     from realtime.testing.client.steps import Silence as Silence
@@ -66,7 +65,6 @@ _NAMES = {
         "BargeIn",
         "Drop",
         "Leave",
-        "Loudspeaker",
         "Network",
         "Send",
         "Silence",

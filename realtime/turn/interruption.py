@@ -35,10 +35,6 @@ FAR_MS = 300
 """How much of a voice shows its level; weak onsets are shorter."""
 ECHO = 0.6
 """Likeness to what was played from which a voice is its echo."""
-NO_ECHO = 0.4
-"""Below this likeness a voice after a reply is surely no echo: one look is enough."""
-SURE_MS = 600
-"""A voice after a reply that lasts so long need not be sure."""
 SHORT_LOOK_MS = 600
 """A younger voice may be cut inside a word: "I'm" of a hummed "mm-hm"."""
 UNDECIDED_MS = 1_500
@@ -82,8 +78,6 @@ class Evidence:
     """Its level relative to this user's usual voice; None: no voice of this user is known."""
     echo: float | None = None
     """Likeness of its sound to what was played at the time; None: not measured."""
-    after_reply: bool = False
-    """Whether nothing was played any more at its onset: then it is the end of an echo, or it has the floor."""
     played: Sequence[str] = ()
     """The words of the reply that were played, as `tokens_of` gives them."""
     played_ms: int = 0
@@ -127,15 +121,6 @@ class Interruption:
             if (judgement := rule(self, evidence)) is not None:
                 return judgement
         return HOLD
-
-
-def _after_reply(settings: Interruption, seen: Evidence) -> Judgement | None:
-    if not seen.after_reply:
-        return None
-    if seen.echo is not None and seen.echo >= ECHO:
-        return Judgement(Verdict.DISMISS, "echo")
-    is_known = seen.ended or seen.voiced_ms >= SURE_MS or (seen.echo is not None and seen.echo < NO_ECHO)
-    return Judgement(Verdict.CONFIRM, "speech") if is_known else HOLD
 
 
 def _protected(settings: Interruption, seen: Evidence) -> Judgement | None:
@@ -194,11 +179,4 @@ def _length(settings: Interruption, seen: Evidence) -> Judgement:
     return Judgement(Verdict.DISMISS, "short") if seen.ended else HOLD
 
 
-RULES: tuple[Callable[[Interruption, Evidence], Judgement | None], ...] = (
-    _after_reply,
-    _protected,
-    _echo,
-    _far,
-    _words,
-    _length,
-)
+RULES: tuple[Callable[[Interruption, Evidence], Judgement | None], ...] = (_protected, _echo, _far, _words, _length)

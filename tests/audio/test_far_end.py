@@ -122,25 +122,3 @@ def test_it_keeps_only_what_a_comparison_needs() -> None:
         played.now = float(second)
         played.send(f"item_{second}", 1_000)
     assert np.count_nonzero(values(played.far.newest(60_000))) <= KEPT_MS + LEAD_MS + 1_000
-
-
-def test_it_knows_how_long_nothing_has_been_played() -> None:
-    played = Played()
-    assert played.far.idle_ms() is None
-    played.send("item_1", 1_000)
-    played.now = 0.9
-    assert played.far.idle_ms() is None
-    played.now = 1.25
-    assert played.far.idle_ms() == 250
-    played.send("item_2", 100)
-    assert played.far.idle_ms() is None
-
-
-def test_a_flush_begins_the_silence() -> None:
-    played = Played()
-    played.send("item_1", 1_000)
-    played.now = 0.4
-    played.far.flush()
-    played.clock.flush(played.now)
-    played.now = 0.5
-    assert played.far.idle_ms() == 100
