@@ -321,6 +321,18 @@ def let_on() -> list[Situation]:
             hears=("What time is it?", "Mm-hm.", "Stop."),
         ),
         beside(
+            "awaited_committed",
+            "The client takes over the turns, and ends one while the next answer is awaited and the first is heard.",
+            Silence(300),
+            Send(PUSHES),
+            Silence(400),
+            Send(COMMIT),
+            HEARD,
+            answers=(long, Say(LONG.text, after_ms=4_000), SHORT),
+            config=by_provider,
+            hears=("What time is it?", "Mm-hm.", "Stop."),
+        ),
+        beside(
             "written_committed_late",
             "The same, when the agent has been heard to its end.",
             Silence(10_000),

@@ -24,6 +24,8 @@ STIMULI = ROOT / "fixtures" / "audio" / "listening"
 RATE_HZ = 24_000
 SOUND = 0.003
 """RMS of a frame that is no silence."""
+EVEN_DB = 4
+"""Loudness changes by less from a frame to the next where the reply sounds evenly."""
 DUCK_DB = -15
 STOP_MS = 700
 """From the first sound of a "stop" to silence, without recognition: its time is that of the machine, and is shared here
@@ -51,8 +53,13 @@ def sounding(level: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def gains_db(levels: Levels) -> NDArray[np.float64]:
-    """Return the page's gain in each frame in which the reply sounds."""
-    frames = sounding(levels.reply)
+    """Return the page's gain in each frame in which the reply sounds evenly.
+
+    The ears may begin up to a few ms apart: where the loudness jumps, the frames of two ears do not compare.
+    """
+    reply = np.maximum(levels.reply, SOUND / 10)
+    jumps_db = np.abs(20 * np.diff(np.log10(reply)))
+    frames = np.array([at for at in sounding(reply[:-1]) if at and max(jumps_db[at - 1], jumps_db[at]) < EVEN_DB])
     gains: NDArray[np.float64] = 20 * np.log10(levels.played[frames] / levels.reply[frames])
     return gains
 
