@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from realtime.agent.context import AgentContext
 from realtime.agent.resumption import KeptSpeech, Played
 from realtime.model import base
@@ -65,6 +67,24 @@ class ReplyItems:
             if self._ears.played_ms(item_id) < int(self._conversation.audio_ms(item_id)):
                 return item_id
         return next(reversed(self.spoken), None)
+
+    @property
+    def who(self) -> dict[str, Any]:
+        """The fields of events that say whose reply it is."""
+        return self._context.who
+
+    def played_text(self, item_id: str) -> str:
+        """The words of an item that were played; "" for an unknown one."""
+        return self._conversation.played_text(item_id, self._ears.played_ms(item_id))
+
+    def addressed(self, words: str, position_ms: int) -> bool | None:
+        """Whom words speak to is unknown in a call: there is nobody else."""
+        return None
+
+    def forget_piece(self, piece_id: str) -> None:
+        """Take back what the model made of a voice that asked for nothing."""
+        if self._context.profile.supports_item_delete:
+            self._context.send(base.ItemDelete(piece_id))
 
     @property
     def is_known(self) -> bool:

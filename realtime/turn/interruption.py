@@ -45,6 +45,9 @@ BACKCHANNEL_MS = 600
 WORD_MS = 250
 """Backchannels are no longer than this and this for each word: "okay" in a longer voice is the beginning of more."""
 
+SIDE_TALK = "side_talk"
+"""Reason of a voice that speaks to another human."""
+
 
 class Verdict(StrEnum):
     """What to do about a voice over a reply."""
@@ -84,7 +87,7 @@ class Evidence:
     is_answer_expected: bool = False
     """Whether the reply has just asked a question: then "yes" answers it."""
     addressed: bool | None = None
-    """In a room: whether the voice names this agent; None: unknown."""
+    """In a room: whether the voice speaks to an agent; False: to another human; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,14 @@ def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
     return Judgement(Verdict.DISMISS, "far_voice") if seen.ended or seen.voiced_ms >= FAR_MS else None
 
 
+def _addressed(settings: Interruption, seen: Evidence) -> Judgement | None:
+    if seen.addressed is None or not seen.words:
+        return None
+    if len(tokens_of(seen.words)) == 1 and seen.words_ms < SHORT_LOOK_MS and not seen.ended:
+        return HOLD
+    return Judgement(Verdict.CONFIRM, "addressed") if seen.addressed else Judgement(Verdict.DISMISS, SIDE_TALK)
+
+
 def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.words is None:
         return None
@@ -175,4 +186,11 @@ def _length(settings: Interruption, seen: Evidence) -> Judgement | None:
     return Judgement(Verdict.DISMISS, "short") if seen.ended else HOLD
 
 
-RULES: tuple[Callable[[Interruption, Evidence], Judgement | None], ...] = (_protected, _echo, _far, _words, _length)
+RULES: tuple[Callable[[Interruption, Evidence], Judgement | None], ...] = (
+    _protected,
+    _echo,
+    _far,
+    _addressed,
+    _words,
+    _length,
+)
