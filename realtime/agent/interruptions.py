@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice, silent_ms
-from realtime.call.participant import Ears, Emit
+from realtime.call.participant import Ears
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, TurnDetection
@@ -52,6 +52,12 @@ class Reply(Protocol):
     def who(self) -> dict[str, Any]:
         """The fields of events that say whose reply it is."""
 
+    def emit(self, event: s.ServerEvent) -> None:
+        """Tell what was decided, and how loud the reply is to be."""
+
+    def unplayed_ms(self) -> int:
+        """How much of it the user will still hear."""
+
     def playing(self) -> str | None:
         """The spoken item that is being played; None without one."""
 
@@ -71,13 +77,12 @@ class Reply(Protocol):
 class Interruptions:
     """Decides about one user's voices over replies. Its owner asks, and acts on a confirmed one.
 
-    `rate_hz` is that of the clips. `emit` gets what was decided, and how loud the reply is to be.
+    `ears` are what the user's client plays; `rate_hz` is that of the clips.
     """
 
-    def __init__(self, reply: Reply, ears: Ears, emit: Emit, rate_hz: int, recognise: Recognise | None) -> None:
+    def __init__(self, reply: Reply, ears: Ears, rate_hz: int, recognise: Recognise | None) -> None:
         self._reply = reply
         self._ears = ears
-        self._emit = emit
         self._rate_hz = rate_hz
         self._recognise = recognise
         self._usual = UsualVoice()
@@ -105,7 +110,7 @@ class Interruptions:
 
     def is_alert(self) -> bool:
         """Return whether a voice that begins now would be decided here."""
-        return self._settings is not None and self._ears.unplayed_ms() > 0
+        return self._settings is not None and self._reply.unplayed_ms() > 0
 
     def begin(self, piece_id: str, start_ms: int, model_start_ms: int) -> bool:
         """Whether a voice that begins has to be decided: it is over a reply that is played."""
@@ -125,7 +130,7 @@ class Interruptions:
             words_expected=self._recognise is not None,
         )
         self._tell("possible", "")
-        self._emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=item_id))
+        self._reply.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=item_id))
         return True
 
     def paused(self, end_ms: int) -> None:
@@ -210,7 +215,7 @@ class Interruptions:
         elif overlap.dismissed:
             overlap.dismissed = ""
             self._tell("possible", "", position_ms)
-            self._emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=overlap.item_id))
+            self._reply.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=overlap.item_id))
         return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
 
     def take(self, reason: str = "") -> Overlap:
@@ -288,7 +293,7 @@ class Interruptions:
             return
         overlap.dismissed = reason
         self._tell("dismissed", reason, position_ms)
-        self._emit(s.ServerAudioGainEvent(gain_db=0.0, ramp_ms=RESTORE_RAMP_MS, item_id=overlap.item_id))
+        self._reply.emit(s.ServerAudioGainEvent(gain_db=0.0, ramp_ms=RESTORE_RAMP_MS, item_id=overlap.item_id))
 
     def _played(self, overlap: Overlap) -> str:
         """Return the played words of the item that the voice began over."""
@@ -305,7 +310,7 @@ class Interruptions:
         overlap = overlap or self.current
         if overlap is not None:
             voiced_ms = 0 if position_ms is None else overlap.voiced_ms(position_ms)
-            self._emit(
+            self._reply.emit(
                 s.AgentInterruptionEvent(
                     state=state, reason=reason, item_id=overlap.item_id, voiced_ms=voiced_ms, **self._reply.who
                 )

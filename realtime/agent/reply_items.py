@@ -6,6 +6,7 @@ from typing import Any
 
 from realtime.agent.context import AgentContext
 from realtime.agent.resumption import KeptSpeech, Played
+from realtime.event.server import ServerEvent
 from realtime.model import base
 from realtime.state.truncation import Truncation, portion_played
 
@@ -72,6 +73,14 @@ class ReplyItems:
     def who(self) -> dict[str, Any]:
         """The fields of events that say whose reply it is."""
         return self._context.who
+
+    def emit(self, event: ServerEvent) -> None:
+        """Append an event to the call's log."""
+        self._context.emit(event)
+
+    def unplayed_ms(self) -> int:
+        """How much of the reply the user will still hear."""
+        return self._ears.unplayed_ms()
 
     def played_text(self, item_id: str) -> str:
         """The words of an item that were played; "" for an unknown one."""

@@ -234,7 +234,7 @@ class ChatRoom:
             return
         self.turns.speaker.human_leaves(human)
         if self._context.is_over or human is self._own_human:
-            human.microphone.let_pass("cleared")
+            human.microphone.forsake_voice("cleared")
             human.microphone.is_speaking = False  # No agent will be there to hear it.
         else:
             human.microphone.break_off()

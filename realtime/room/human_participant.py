@@ -204,7 +204,7 @@ class Microphone:
 
     def clear(self) -> None:
         """Discard the turn; what is said from now on may be another."""
-        self.let_pass("cleared")
+        self.forsake_voice("cleared")
         self._drop()
         self._wait_for_more()
 
@@ -220,7 +220,7 @@ class Microphone:
 
     def break_off(self, event_id: str | None = None) -> None:
         """End the turn with the sound there is; `event_id` is that of the event that asks for it."""
-        self.let_pass("cleared")
+        self.forsake_voice("cleared")
         self._go_on_after(EMPTY_COMMIT_MS)  # What was said since it was cut off waits to be a turn.
         if self.is_speaking and ms_of(len(self._turn), UTTERANCE_HZ) < EMPTY_COMMIT_MS:
             self._drop()
@@ -250,19 +250,19 @@ class Microphone:
 
     # -- voices over a reply ---------------------------------------------------------------------------------------
 
-    def let_pass(self, reason: str = "") -> None:
-        """The voice over the reply takes no floor, if there is one; `reason`: why nothing more is known of it."""
+    def forsake_voice(self, reason: str) -> None:
+        """Let the voice over the reply pass, if there is one; if it goes on, it is a new one."""
+        if self.is_over_reply:
+            self._input.end_turn()
+            self._in_speech = False
+            self._let_pass(reason)
+
+    def _let_pass(self, reason: str = "") -> None:
+        """The voice over the reply takes no floor."""
         over = self._over.drop(reason) if self._over is not None else None
         if over is not None:
             self._input.hold(False)
             self._room_turns.voice_passed(self._human, over)
-
-    def forsake_voice(self) -> None:
-        """Let the voice over the reply pass, if there is one: no audio comes any more."""
-        if self.is_over_reply:
-            self.let_pass("undecided")
-            self._input.end_turn()  # If audio comes again, it begins a new voice.
-            self._in_speech = False
 
     def _follow_over_reply(self, one: EndpointEvent) -> bool:
         """Whether what was found belongs to a voice over a reply, which is decided first."""
@@ -285,7 +285,7 @@ class Microphone:
             case Verdict.CONFIRM:
                 self._interrupt(self._over.take())
             case Verdict.DISMISS:
-                self.let_pass()
+                self._let_pass()
             case Verdict.HOLD:
                 pass
 

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from realtime.call.participant import Ears
 from realtime.event import server as s
 from realtime.room.agent_participant import AgentParticipant
+from realtime.room.context import RoomContext
 from realtime.room.people import People
 from realtime.room.side_talk import SideTalk
+from realtime.room.speaker import Speaker
 
 
 @dataclass(slots=True, eq=False)
 class Overlaps:
-    """What the voices of one room share: an `OverHub`. `speaking` returns the agent that has the floor."""
+    """What the voices of one room share: an `OverHub`."""
 
+    context: RoomContext
     people: People
-    speaking: Callable[[], AgentParticipant | None]
-    now: Callable[[], float]
+    speaker: Speaker
     undecided: set[str] = field(default_factory=set)
     """The humans (by id) whose voices are undecided: the reply is quieter while there is one."""
     _side_talk: SideTalk = field(default_factory=SideTalk)
+
+    def speaking(self) -> AgentParticipant | None:
+        """See `OverHub`."""
+        return self.speaker.agent
+
+    def unplayed_ms(self, human_id: str) -> int:
+        """See `OverHub`."""
+        ears = self._ears_of(human_id)
+        return self.speaker.unplayed_ms() if ears is None else ears.unplayed_ms()
+
+    def played_ms(self, human_id: str, item_id: str) -> int:
+        """See `OverHub`."""
+        ears = self._ears_of(human_id)
+        return self.speaker.played_ms(item_id) if ears is None else ears.played_ms(item_id)
+
+    def _ears_of(self, human_id: str) -> Ears | None:
+        """The ears of a human who hears the agent from its first word; None for one who came later."""
+        human = self.people.human(human_id)
+        return human.host.ears if human is not None and self.speaker.is_heard_by(human) else None
 
     def tell(self, human_id: str, event: s.ServerEvent) -> None:
         """See `OverHub`."""
@@ -35,4 +56,4 @@ class Overlaps:
 
     def addressed(self, human_id: str, words: str) -> bool | None:
         """See `OverHub`."""
-        return self._side_talk.addressed(human_id, words, self.people.participants, self.now())
+        return self._side_talk.addressed(human_id, words, self.people.participants, self.context.runtime.now())

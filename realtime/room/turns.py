@@ -52,7 +52,7 @@ class RoomTurns:
         self.speaker = Speaker(context, people, self.floor, self._conclude)
         self.transcription = Transcription(context, people, self._words_known, self.consider)
         self.agents = Agents(context, people, self, self.floor, self.speaker, self.consider, listens)
-        self.overlaps = Overlaps(people, lambda: self.speaker.agent, lambda: context.runtime.now())
+        self.overlaps = Overlaps(context, people, self.speaker)
         self._asides: list[Utterance] = []
         """What humans said to each other while an agent spoke: agents read it after its turn, and none answers."""
         self._unwritten: list[Utterance] = []
@@ -125,7 +125,7 @@ class RoomTurns:
             if left_s > SETTLE_S and human.microphone.is_over_reply:
                 self._context.timers.after(f"over {human.id}", left_s, look)
             else:
-                human.microphone.forsake_voice()
+                human.microphone.forsake_voice("undecided")
 
         self._context.timers.after(f"over {human.id}", STALLED_S, look)
 

@@ -37,6 +37,12 @@ class OverHub(Protocol):
     def speaking(self) -> AgentParticipant | None:
         """The agent that has the floor."""
 
+    def unplayed_ms(self, human_id: str) -> int:
+        """Speech of that agent that the human will still hear; for one who came in the middle, that others will."""
+
+    def played_ms(self, human_id: str, item_id: str) -> int:
+        """How much of an item they have heard."""
+
     def tell(self, human_id: str, event: s.ServerEvent) -> None:
         """Tell everyone what was decided about a human's voice, and how loud the reply is to be."""
 
@@ -54,13 +60,12 @@ class VoiceOver:
         self.mode: InterruptionMode = "immediate"
         self._human_id = human_id
         self._hub = hub
-        self._ears = ears
         self._listening = listening
         self._agent: AgentParticipant | None = None
         """The agent that the voice is over."""
         self._is_to_agent: bool | None = None
         """Whom its words are to, as far as they were known."""
-        self._interruptions = Interruptions(self, ears, self._tell, rate_hz, listening.recognise)
+        self._interruptions = Interruptions(self, ears, rate_hz, listening.recognise)
 
     @property
     def current(self) -> Overlap | None:
@@ -113,9 +118,6 @@ class VoiceOver:
         """See `Interruptions.learn`."""
         self._interruptions.learn(length_ms, clip)
 
-    def _tell(self, event: s.ServerEvent) -> None:
-        self._hub.tell(self._human_id, event)
-
     # -- `realtime.agent.interruptions.Reply` ----------------------------------------------------------------------
 
     @property
@@ -124,17 +126,25 @@ class VoiceOver:
         agent = self._agent
         return {} if agent is None else {"agent_id": agent.id, "agent_name": agent.name}
 
+    def emit(self, event: s.ServerEvent) -> None:
+        """See `Reply`."""
+        self._hub.tell(self._human_id, event)
+
+    def unplayed_ms(self) -> int:
+        """See `Reply`."""
+        return self._hub.unplayed_ms(self._human_id)
+
     def playing(self) -> str | None:
         """See `Reply`."""
-        return None if self._agent is None else self._agent.playing(self._ears.played_ms)
+        return None if self._agent is None else self._agent.playing(self._played_ms)
 
     def played_ms(self) -> int:
         """See `Reply`."""
-        return 0 if self._agent is None else sum(map(self._ears.played_ms, self._agent.item_ids))
+        return 0 if self._agent is None else sum(map(self._played_ms, self._agent.item_ids))
 
     def played_text(self, item_id: str) -> str:
         """See `Reply`."""
-        return "" if self._agent is None else self._agent.played_text(item_id, self._ears.played_ms(item_id))
+        return "" if self._agent is None else self._agent.played_text(item_id, self._played_ms(item_id))
 
     def addressed(self, words: str, position_ms: int) -> bool | None:
         """See `Reply`. The beginning of a long voice, where a name may be, is not recognised again."""
@@ -147,3 +157,6 @@ class VoiceOver:
 
     def forget_piece(self, piece_id: str) -> None:
         """See `Reply`: no model has heard it."""
+
+    def _played_ms(self, item_id: str) -> int:
+        return self._hub.played_ms(self._human_id, item_id)

@@ -25,6 +25,7 @@ import msgspec
 
 from realtime.agent import RealtimeAgent
 from realtime.agent.input import Detector
+from realtime.agent.partial_words import no_words
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.call.limits import Limits
 from realtime.event import server as s
@@ -102,7 +103,7 @@ async def voice_room(
             floor=floor,
             max_agent_turns=max_agent_turns,
             make_detector=_by_loudness if by_loudness else None,
-            recognise=stage.recognise,
+            recognise=no_words,
         )
     began_s = time.perf_counter()
     runtime = naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
@@ -215,8 +216,6 @@ class _Stage:
     """The audio of each item by agent."""
     toolkits: list[TestToolkit] = field(default_factory=list)
     stand_ins: list[StandInModel] = field(default_factory=list)
-    vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    """The words of what the users say."""
     _room: ChatRoom | None = None
     _began_s: float = 0.0
     _log: WholeLog = field(default_factory=WholeLog)
@@ -230,7 +229,7 @@ class _Stage:
         """Return the agents, made of their stand-ins where given."""
         if not isinstance(agents, Mapping):
             return [*agents]
-        vocabulary = self.vocabulary
+        vocabulary = Vocabulary()
         for person in self.case.users:
             for number, step in enumerate(person.steps, 1):
                 speech = step.speech if isinstance(step, BargeIn) else step
@@ -249,10 +248,6 @@ class _Stage:
             self.stand_ins.append(plain)
             made.append(RealtimeAgent(name, "", HearingModel(name, plain, vocabulary)))
         return made
-
-    def recognise(self, pcm: bytes, rate_hz: int, then: Callable[[str | None], None]) -> None:
-        """Recognise a voice over a reply; nothing where the agents are not made of stand-ins."""
-        then(self.vocabulary.understand(pcm) if self.vocabulary else None)
 
     def _check_stand_in(self, name: str, given: object) -> None:
         if not isinstance(given, StandIn):

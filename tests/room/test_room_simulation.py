@@ -26,8 +26,9 @@ VoiceRoom = Callable[..., Awaitable[RoomRun]]
 
 MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(2, 5)))
 LONG_MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(2, 30)))
-STOPPED_MS = 250
-"""A voice is noticed after 60 to 100 ms, and a device plays on for 80 ms: there is room for one frame more."""
+STOPPED_MS = 720
+"""A voice whose words are unknown takes the floor once it lasts 500 ms, which is known up to 60 ms later, and a device
+plays on for 80 ms: there is room for four frames more."""
 LIMIT = 4
 
 

@@ -52,10 +52,6 @@ class Vocabulary:
         self._known: dict[bytes, tuple[str, int]] = {}
         """Maps an excerpt to its words and its sample in the recording."""
 
-    def __bool__(self) -> bool:
-        """Whether it knows any recording."""
-        return bool(self._known)
-
     def add(self, pcm: bytes, words: str) -> None:
         """Learn a recording's loudest moments; several, in case one is lost."""
         samples = np.frombuffer(pcm, "<i2").astype(np.int32)
