@@ -15,7 +15,7 @@ from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.room.floor import addressed
 from realtime.testing.cases.hearing import voice
-from tests.room.rooms import HZ, House, Human, TalkModel, agent, house, utterance
+from tests.room.rooms import HZ, House, Human, TalkModel, agent, house
 
 pytestmark = pytest.mark.virtual_time(limit_s=600)
 
@@ -51,9 +51,7 @@ async def speak(human: Human, pcm: bytes, *, quiet_ms: int = 700) -> None:
 async def story(*names: str, config: SessionConfig | None = None, **options: Any) -> AsyncIterator[House]:
     """A room in which Alice has begun to tell a story of five seconds, two seconds ago; Bob is there as well."""
     options = {"floor": addressed, "interruption": "selective", "recognise": recognise} | options
-    async with house(
-        agent("Alice", TalkModel(STORY, "Yes?")), agent("Bob", TalkModel("I am Bob.")), **options
-    ) as home:
+    async with house(agent("Alice", TalkModel(STORY, "Yes?")), agent("Bob", TalkModel("I am Bob.")), **options) as home:
         for name in names or ("Anna",):
             await home.come(name, config)
         home.humans[0].write("Alice, tell me a story.")
@@ -95,7 +93,9 @@ async def test_stop_silences_the_agent_for_all_while_the_voice_lasts() -> None:
         assert decisions(home) == [("possible", ""), ("confirmed", "stop_words")]
         assert all(len(human.of(s.ServerAudioFlushEvent)) == 1 for human in home.humans)
         (cut,) = home.of(s.AgentItemTruncatedEvent)
-        assert cut.transcript and STORY.startswith(cut.transcript) and cut.transcript != STORY
+        assert cut.transcript
+        assert STORY.startswith(cut.transcript)
+        assert cut.transcript != STORY
         await home.quiet()
         assert texts(home) == ["Alice, tell me a story.", cut.transcript, "Stop.", "Yes?"]
 
