@@ -177,10 +177,17 @@ async def over_a_reply(seconds: float, sound: bytes) -> float:
     call.attach(NativeDialect().listener(_Counter(), runtime, _config(DOWN_HZ)))
     await call.start(_config(DOWN_HZ))
     decided: list[str] = []
-    room.on_event.append(lambda one: decided.append(one.state) if isinstance(one, s.AgentInterruptionEvent) else None)
+    sent = asyncio.Event()
+
+    def follow(event: s.ServerEvent) -> None:
+        if isinstance(event, s.AgentInterruptionEvent):
+            decided.append(event.state)
+        elif isinstance(event, s.AgentResponseDoneEvent):
+            sent.set()
+
+    room.on_event.append(follow)
     call.receive(c.ClientTextAppendEvent(text="Tell me a story."))
-    while room.humans[0].host.ears.unplayed_ms() < seconds * 1000:
-        await asyncio.sleep(0.01)
+    await sent.wait()
     frames_of_it = [sound[at : at + STEP_BYTES] for at in range(0, len(sound), STEP_BYTES)]
     steps = [frames_of_it[number % len(frames_of_it)] for number in range(int(seconds / STEP_S))]
     began = time.process_time()

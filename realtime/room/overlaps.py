@@ -24,9 +24,10 @@ class Overlaps:
     """The humans (by id) whose voices are undecided: the reply is quieter while there is one."""
     _side_talk: SideTalk = field(default_factory=SideTalk)
 
-    def speaking(self) -> AgentParticipant | None:
+    def speaking(self, human_id: str) -> AgentParticipant | None:
         """See `OverHub`."""
-        return self.speaker.agent
+        agent = self.speaker.agent
+        return agent if agent is not None and self.people.human(human_id) is not None else None
 
     def unplayed_ms(self, human_id: str) -> int:
         """See `OverHub`."""

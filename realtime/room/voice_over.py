@@ -34,8 +34,8 @@ class Listening:
 class OverHub(Protocol):
     """What the voices of one human need of the room."""
 
-    def speaking(self) -> AgentParticipant | None:
-        """The agent that has the floor."""
+    def speaking(self, human_id: str) -> AgentParticipant | None:
+        """The agent that has the floor; None for a human who is not in the room any more."""
 
     def unplayed_ms(self, human_id: str) -> int:
         """Speech of that agent that the human will still hear; for one who came in the middle, that others will."""
@@ -79,7 +79,7 @@ class VoiceOver:
 
     def is_alert(self) -> bool:
         """Whether a voice that begins now would be decided: the human hears an agent."""
-        return self._hub.speaking() is not None and self._interruptions.is_alert()
+        return self._hub.speaking(self._human_id) is not None and self._interruptions.is_alert()
 
     def follow(self, one: EndpointEvent, new_id: Callable[[str], str]) -> bool:
         """Follow what the detector finds. False: it is not about a voice over a reply."""
@@ -88,7 +88,7 @@ class VoiceOver:
                 if self.current is None:
                     if not self.is_alert():
                         return False
-                    self._agent, self._is_to_agent = self._hub.speaking(), None
+                    self._agent, self._is_to_agent = self._hub.speaking(self._human_id), None
                 return self._interruptions.begin(new_id("said"), one.start_ms, one.start_ms)
             case TurnEnded():
                 self._interruptions.ended(one.end_ms)

@@ -248,3 +248,22 @@ async def test_a_human_who_leaves_or_is_muted_in_mid_voice_restores_the_level() 
         home.room.mute(carla.id)
         assert gains(anna) == [-15.0, 0.0]
         assert home.of(s.ServerAudioFlushEvent) == []
+
+
+async def test_a_human_who_was_removed_lowers_nothing() -> None:
+    async with story("Anna", "Ben") as home:
+        anna, ben = home.humans
+        await home.room.remove(ben.id)
+        await speak(ben, said("Stop that now.", 700))
+        assert gains(anna) == []
+        assert home.of(s.ServerAudioFlushEvent) == []
+
+
+async def test_a_long_remark_to_a_human_stays_one_when_its_beginning_is_not_recognised_again() -> None:
+    async with house(agent("Alice", TalkModel(STORY * 4)), interruption="selective", recognise=recognise) as home:
+        anna, _ = await home.come("Anna"), await home.come("Ben")
+        anna.write("Alice, tell me a story.")
+        await asyncio.sleep(1)
+        await speak(anna, said("Ben, that is how it was,", 3_000) + said("and it went on for long,", 6_500))
+        assert "confirmed" not in dict(decisions(home))
+        assert home.of(s.ServerAudioFlushEvent) == []
