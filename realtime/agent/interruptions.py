@@ -71,7 +71,7 @@ class Reply(Protocol):
         """Whether these words of the user speak to an agent; False: to another human; None: unknown."""
 
     def forget_piece(self, piece_id: str) -> None:
-        """Take back what the model made of a voice that asked for nothing."""
+        """Delete, at the model, a voice that asked for nothing."""
 
 
 class Interruptions:

@@ -87,11 +87,11 @@ class ReplyItems:
         return self._conversation.played_text(item_id, self._ears.played_ms(item_id))
 
     def addressed(self, words: str, position_ms: int) -> bool | None:
-        """Whom words speak to is unknown in a call: there is nobody else."""
+        """Unknown: a call has no other participants."""
         return None
 
     def forget_piece(self, piece_id: str) -> None:
-        """Take back what the model made of a voice that asked for nothing."""
+        """Delete, at the model, a voice that asked for nothing."""
         if self._context.profile.supports_item_delete:
             self._context.send(base.ItemDelete(piece_id))
 

@@ -194,7 +194,7 @@ _CALLING = frozenset(["and", "but", "hallo", "hello", "hey", "hi", "hola", "list
 def called_in(text: str, participants: tuple[Participant, ...]) -> Participant | None:
     """Which of `participants` the text calls: at its beginning ("Hey Ben, look!") or at its end ("What now, Ben?").
 
-    A sign separates the name from the rest, so "Ben told me" and "call Ben" call nobody.
+    A sign separates the name from the rest, so "Ben told me" and "call Ben" call no participant.
     """
     for written in (folded, _without_accents):
         said = written(text)

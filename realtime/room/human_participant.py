@@ -162,7 +162,7 @@ class Microphone:
 
     @property
     def is_over_reply(self) -> bool:
-        """Whether this human's voice over a reply has not taken the floor, and is not over."""
+        """Whether a voice over a reply goes on that has no floor."""
         return self._over is not None and self._over.current is not None
 
     def decide(self, detection: TurnDetection, listening: Listening) -> None:
@@ -265,7 +265,7 @@ class Microphone:
             self._room_turns.voice_passed(self._human, over)
 
     def _follow_over_reply(self, one: EndpointEvent) -> bool:
-        """Whether what was found belongs to a voice over a reply, which is decided first."""
+        """Whether what was found belongs to a voice over a reply."""
         over = self._over
         if over is None or self.is_speaking:
             return False

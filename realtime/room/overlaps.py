@@ -40,7 +40,7 @@ class Overlaps:
         return self.speaker.played_ms(item_id) if ears is None else ears.played_ms(item_id)
 
     def _ears_of(self, human_id: str) -> Ears | None:
-        """The ears of a human who hears the agent from its first word; None for one who came later."""
+        """The ears of a human; None for one who came while the agent spoke."""
         human = self.people.human(human_id)
         return human.host.ears if human is not None and self.speaker.is_heard_by(human) else None
 

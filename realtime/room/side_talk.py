@@ -1,4 +1,4 @@
-"""Which humans of a room speak to each other while an agent speaks. Pure: times are arguments."""
+"""Which humans speak to each other while an agent speaks. Pure: times are arguments."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class SideTalk:
     """By the id of a human: who has called them, and until when (seconds) their words are the answer."""
 
     def addressed(self, who: str, words: str, participants: tuple[Participant, ...], now_s: float) -> bool | None:
-        """Whether the words of the human `who` (an id) are to an agent; False: to another human; None: unknown.
+        """Whether these words are to an agent; False: to another human; None: unknown.
 
-        A human is called at the beginning or the end ("Ben, look!"), an agent wherever its name stands. Who was called
+        `who` is the id of the human who says them. A human is called at the beginning or the end ("Ben, look!"), an agent wherever its name stands. Who was called
         answers, unless they name an agent or their words take the floor.
         """
         humans = tuple(one for one in participants if one.kind == "human" and one.id != who)

@@ -160,7 +160,7 @@ class Speaker:
             self._hearing.cut()
 
     def is_heard_by(self, human: HumanParticipant) -> bool:
-        """Whether this human was there when the turn of the agent that speaks, or spoke last, began."""
+        """Whether this human was there when the agent's turn began."""
         return human in self._hearing.audience
 
     def is_still_heard(self, agent: AgentParticipant) -> bool:

@@ -22,7 +22,7 @@ class Listening:
 
     recognise: Recognise
     interruption: InterruptionMode
-    """What a voice does, where the human's own settings do not say it."""
+    """What a voice does, unless the human's own settings say it."""
 
     def mode(self, detection: TurnDetection) -> InterruptionMode:
         """What a voice over a reply does, with a human's settings."""
@@ -44,7 +44,7 @@ class OverHub(Protocol):
         """How much of an item they have heard."""
 
     def tell(self, human_id: str, event: s.ServerEvent) -> None:
-        """Tell everyone what was decided about a human's voice, and how loud the reply is to be."""
+        """Tell everyone of a decision, or how loud the reply is."""
 
     def addressed(self, human_id: str, words: str) -> bool | None:
         """Whether these words are to an agent; False: to another human; None: unknown."""
@@ -99,7 +99,7 @@ class VoiceOver:
         return self.current is not None
 
     def is_due(self, position_ms: int) -> bool:
-        """Whether there is a voice, and enough of it is new to judge it again."""
+        """Whether a voice should be judged again."""
         return self.current is not None and self._interruptions.is_due(position_ms)
 
     def weigh(self, position_ms: int, clip: Clip, weigh_later: Callable[[], None]) -> Verdict:
