@@ -21,8 +21,8 @@ class SideTalk:
     def addressed(self, who: str, words: str, participants: tuple[Participant, ...], now_s: float) -> bool | None:
         """Whether these words are to an agent; False: to another human; None: unknown.
 
-        `who` is the id of the human who says them. A human is called at the beginning or the end ("Ben, look!"), an agent wherever its name stands. Who was called
-        answers, unless they name an agent or their words take the floor.
+        `who` is the id of the human who says them. A human is called at the beginning or the end ("Ben, look!"), an
+        agent wherever its name stands. Who was called answers, unless they name an agent or their words take the floor.
         """
         humans = tuple(one for one in participants if one.kind == "human" and one.id != who)
         agents = tuple(one for one in participants if one.kind == "agent")
