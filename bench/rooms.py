@@ -160,6 +160,48 @@ async def in_process(listeners: int, seconds: float) -> float:
     return took_s
 
 
+async def over_a_reply(seconds: float, sound: bytes) -> float:
+    """CPU seconds for one human's microphone while an agent is heard; `sound` repeats, its words are a backchannel.
+
+    Raises ValueError where a voice was not decided.
+    """
+    now = 0.0
+    runtime = Runtime.deterministic(lambda: now)
+    pcm = bytes(int((seconds + 1) * DOWN_HZ) * 2)
+    said: list[Step] = [Speak("A long story.", pcm, wait=False)]
+    agent = RealtimeAgent("Friday", "", ScriptedModel(lambda one: said if isinstance(one, ResponseCreate) else []))
+    room = ChatRoom(
+        [agent], make_detector=lambda _: LoudnessDetector(), recognise=lambda _pcm, _hz, then: then("Mm-hmm.")
+    )
+    call = Session(participant=room.make_human("Ann", runtime), runtime=runtime, session_id="bench")
+    call.attach(NativeDialect().listener(_Counter(), runtime, _config(DOWN_HZ)))
+    await call.start(_config(DOWN_HZ))
+    decided: list[str] = []
+    sent = asyncio.Event()
+
+    def follow(event: s.ServerEvent) -> None:
+        if isinstance(event, s.AgentInterruptionEvent):
+            decided.append(event.state)
+        elif isinstance(event, s.AgentResponseDoneEvent):
+            sent.set()
+
+    room.on_event.append(follow)
+    call.receive(c.ClientTextAppendEvent(text="Tell me a story."))
+    await sent.wait()
+    frames_of_it = [sound[at : at + STEP_BYTES] for at in range(0, len(sound), STEP_BYTES)]
+    steps = [frames_of_it[number % len(frames_of_it)] for number in range(int(seconds / STEP_S))]
+    began = time.process_time()
+    for frame in steps:
+        call.receive(c.ClientAudioAppendEvent(audio=frame, format=AudioFormat.pcm16(UP_HZ)))
+        now += STEP_S
+    took_s = time.process_time() - began
+    await call.end("over")
+    await room.close("over")
+    if decided != ["possible", "dismissed"] * (len(decided) // 2) or bool(decided) != any(sound):
+        raise ValueError(f"the voices were decided so: {decided}")
+    return took_s
+
+
 def speech(n_steps: int, rate_hz: int = UP_HZ) -> Iterable[bytes]:
     """A human's voice in frames of 20 ms, each with its number but for those of a breath every two seconds."""
     pcm = read_pcm16(ROOT / "fixtures" / "audio" / "hello_anna.wav", rate_hz)
@@ -412,6 +454,8 @@ async def measure_rooms(seconds: float = SECONDS, turns: int = TURNS, listeners:
     """Run the whole measurement. `seconds` is the length of each window."""
     mixed = mixing(seconds) / seconds * 100
     inside = await in_process(listeners, seconds) / seconds * 100
+    silent = await over_a_reply(seconds, bytes(2 * UP_HZ)) / seconds * 100
+    voices = await over_a_reply(seconds, b"".join(speech(50)) + bytes(2 * UP_HZ)) / seconds * 100
     floor_ms = await decisions(turns)
     with _beside_the_server():
         lanes = await _undisturbed(listeners, seconds, lanes=True)
@@ -427,6 +471,8 @@ async def measure_rooms(seconds: float = SECONDS, turns: int = TURNS, listeners:
             (f"{listeners} in a room, in the process", f"{inside:.1f} %"),
             (f"{listeners} in a room, with sockets, a lane for each speaker", f"{lanes.cpu:.1f} %"),
             (f"{listeners} in a room, with sockets, one mixed stream for each", f"{stream.cpu:.1f} %"),
+            ("a silent microphone while an agent is heard", f"{silent:.2f} %"),
+            ("a voice of 1 s over it every 2 s, without recognition", f"{voices:.2f} %"),
         ],
     )
     section.checks = [

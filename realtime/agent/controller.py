@@ -83,7 +83,8 @@ class Controller:
         self.user_turns = UserTurns(context, self._replay)
         self._items = ClientItems(context, self.user_turns)
         self._reply_items = ReplyItems(context)
-        self.interruptions = Interruptions(context, self._reply_items, recognise)
+        rate_hz = self._profile.input_rate_hz
+        self.interruptions = Interruptions(self._reply_items, context.ears, rate_hz, recognise)
         self.input.alert_while(self.interruptions.is_alert)
         self.responses = Responses(context, tools, self.ledger, self._reply_items)
         self.resumption = Resumption()

@@ -1,16 +1,15 @@
-"""Voices over replies in one call: gathers what is known of the current one, and reports what was decided."""
+"""One user's voices over replies: gathers what is known of the current one, and reports what was decided."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Protocol
 
-from realtime.agent.context import AgentContext
 from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice, silent_ms
-from realtime.agent.reply_items import ReplyItems
+from realtime.call.participant import Ears
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, TurnDetection
-from realtime.model import base
 from realtime.turn.interruption import (
     DUCK_DB,
     DUCK_RAMP_MS,
@@ -46,14 +45,45 @@ def _is_question(played: str) -> bool:
     return played.rstrip().endswith(("?", "？"))
 
 
-class Interruptions:
-    """Decides about voices over replies. The controller asks, and acts on a confirmed one."""
+class Reply(Protocol):
+    """The reply that is played to one user."""
 
-    def __init__(self, context: AgentContext, items: ReplyItems, recognise: Recognise | None) -> None:
-        self._context = context
-        self._ears = context.ears
-        self._items = items
-        self._rate_hz = context.profile.input_rate_hz
+    @property
+    def who(self) -> dict[str, Any]:
+        """The fields of events that say whose reply it is."""
+
+    def emit(self, event: s.ServerEvent) -> None:
+        """Tell what was decided, and how loud the reply is to be."""
+
+    def unplayed_ms(self) -> int:
+        """How much of it the user will still hear."""
+
+    def playing(self) -> str | None:
+        """The spoken item that is being played; None without one."""
+
+    def played_ms(self) -> int:
+        """How much of the spoken items was played."""
+
+    def played_text(self, item_id: str) -> str:
+        """The words of an item that were played; "" for an unknown one."""
+
+    def addressed(self, words: str, position_ms: int) -> bool | None:
+        """Whether these words of the user speak to an agent; False: to another human; None: unknown."""
+
+    def forget_piece(self, piece_id: str) -> None:
+        """Delete, at the model, a voice that asked for nothing."""
+
+
+class Interruptions:
+    """Decides about one user's voices over replies. Its owner asks, and acts on a confirmed one.
+
+    `ears` are what the user's client plays; `rate_hz` is that of the clips.
+    """
+
+    def __init__(self, reply: Reply, ears: Ears, rate_hz: int, recognise: Recognise | None) -> None:
+        self._reply = reply
+        self._ears = ears
+        self._rate_hz = rate_hz
         self._recognise = recognise
         self._usual = UsualVoice()
         self._settings: Interruption | None = None
@@ -80,27 +110,27 @@ class Interruptions:
 
     def is_alert(self) -> bool:
         """Return whether a voice that begins now would be decided here."""
-        return self._settings is not None and self._ears.unplayed_ms() > 0
+        return self._settings is not None and self._reply.unplayed_ms() > 0
 
     def begin(self, piece_id: str, start_ms: int, model_start_ms: int) -> bool:
         """Whether a voice that begins has to be decided: it is over a reply that is played."""
-        if not self.is_alert():
-            return False
         if self.current is not None:
             # The same voice again, after a pause.
             self.current.end_ms, self.current.over, self.current.has_paused = None, False, True
             return True
-        item_id = self._items.playing()
+        if not self.is_alert():
+            return False
+        item_id = self._reply.playing()
         self.current = Overlap(
             piece_id,
             start_ms,
             model_start_ms,
             item_id,
-            played_ms=self._items.played_ms(),
+            played_ms=self._reply.played_ms(),
             words_expected=self._recognise is not None,
         )
         self._tell("possible", "")
-        self._context.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=item_id))
+        self._reply.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=item_id))
         return True
 
     def paused(self, end_ms: int) -> None:
@@ -175,6 +205,7 @@ class Interruptions:
             played=tokens_of(played),
             is_answer_expected=_is_question(played),
             transcript_expected=transcript_expected,
+            addressed=self._reply.addressed(overlap.words, position_ms) if overlap.words else None,
         )
         if judgement.verdict is Verdict.CONFIRM:
             return self._confirm(overlap, judgement.reason, position_ms)
@@ -184,7 +215,7 @@ class Interruptions:
         elif overlap.dismissed:
             overlap.dismissed = ""
             self._tell("possible", "", position_ms)
-            self._context.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=overlap.item_id))
+            self._reply.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=overlap.item_id))
         return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
 
     def take(self, reason: str = "") -> Overlap:
@@ -218,7 +249,7 @@ class Interruptions:
         """A voice that took the floor asks for nothing; nor does the item that the model made of it."""
         self._tell("dismissed", reason, overlap=overlap)
         if piece_id is not None:
-            self.forget_pieces(m.ModelInputCommittedEvent(item_id=piece_id))
+            self._reply.forget_piece(piece_id)
 
     def drop(self, reason: str) -> Overlap | None:
         """Return the voice that asked for nothing; what the model still reports of it does not count."""
@@ -232,8 +263,8 @@ class Interruptions:
     def forget_pieces(self, *reported: m.ModelEvent) -> None:
         """Take back the items that the model made of such voices."""
         for event in reported:
-            if isinstance(event, m.ModelInputCommittedEvent) and self._context.profile.supports_item_delete:
-                self._context.send(base.ItemDelete(event.item_id))
+            if isinstance(event, m.ModelInputCommittedEvent):
+                self._reply.forget_piece(event.item_id)
 
     def learn(self, length_ms: int, clip: Clip) -> None:
         """The newest audio, of this length, is a turn of the user."""
@@ -262,13 +293,11 @@ class Interruptions:
             return
         overlap.dismissed = reason
         self._tell("dismissed", reason, position_ms)
-        self._context.emit(s.ServerAudioGainEvent(gain_db=0.0, ramp_ms=RESTORE_RAMP_MS, item_id=overlap.item_id))
+        self._reply.emit(s.ServerAudioGainEvent(gain_db=0.0, ramp_ms=RESTORE_RAMP_MS, item_id=overlap.item_id))
 
     def _played(self, overlap: Overlap) -> str:
         """Return the played words of the item that the voice began over."""
-        if overlap.item_id is None:
-            return ""
-        return self._context.conversation.played_text(overlap.item_id, self._ears.played_ms(overlap.item_id))
+        return "" if overlap.item_id is None else self._reply.played_text(overlap.item_id)
 
     def _tell(
         self,
@@ -281,8 +310,8 @@ class Interruptions:
         overlap = overlap or self.current
         if overlap is not None:
             voiced_ms = 0 if position_ms is None else overlap.voiced_ms(position_ms)
-            self._context.emit(
+            self._reply.emit(
                 s.AgentInterruptionEvent(
-                    state=state, reason=reason, item_id=overlap.item_id, voiced_ms=voiced_ms, **self._context.who
+                    state=state, reason=reason, item_id=overlap.item_id, voiced_ms=voiced_ms, **self._reply.who
                 )
             )

@@ -193,6 +193,7 @@ class Overlap:
         played: Sequence[str],
         is_answer_expected: bool,
         transcript_expected: bool,
+        addressed: bool | None = None,
     ) -> Judgement:
         """Return what the voice means, as far as it is known. `transcript_expected`: the model will say its words."""
         ended = self.end_ms is not None
@@ -209,6 +210,7 @@ class Overlap:
                 played=played,
                 played_ms=self.played_ms,
                 is_answer_expected=is_answer_expected,
+                addressed=addressed,
             )
         )
 

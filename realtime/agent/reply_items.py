@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from realtime.agent.context import AgentContext
 from realtime.agent.resumption import KeptSpeech, Played
+from realtime.event.server import ServerEvent
 from realtime.model import base
 from realtime.state.truncation import Truncation, portion_played
 
@@ -65,6 +68,32 @@ class ReplyItems:
             if self._ears.played_ms(item_id) < int(self._conversation.audio_ms(item_id)):
                 return item_id
         return next(reversed(self.spoken), None)
+
+    @property
+    def who(self) -> dict[str, Any]:
+        """The fields of events that say whose reply it is."""
+        return self._context.who
+
+    def emit(self, event: ServerEvent) -> None:
+        """Append an event to the call's log."""
+        self._context.emit(event)
+
+    def unplayed_ms(self) -> int:
+        """How much of the reply the user will still hear."""
+        return self._ears.unplayed_ms()
+
+    def played_text(self, item_id: str) -> str:
+        """The words of an item that were played; "" for an unknown one."""
+        return self._conversation.played_text(item_id, self._ears.played_ms(item_id))
+
+    def addressed(self, words: str, position_ms: int) -> bool | None:
+        """Unknown: a call has no other participants."""
+        return None
+
+    def forget_piece(self, piece_id: str) -> None:
+        """Delete, at the model, a voice that asked for nothing."""
+        if self._context.profile.supports_item_delete:
+            self._context.send(base.ItemDelete(piece_id))
 
     @property
     def is_known(self) -> bool:

@@ -219,6 +219,17 @@ class AgentParticipant:
         """Its items of this turn, by their names in the room."""
         return [self._prefix + item_id for item_id in self._spoken]
 
+    def playing(self, played_ms: Callable[[str], int]) -> str | None:
+        """The item of this turn that is being played (its room name)."""
+        for item_id in self.item_ids:
+            if played_ms(item_id) < int(self._talk.audio_ms(item_id.removeprefix(self._prefix))):
+                return item_id
+        return next(reversed(self.item_ids), None)
+
+    def played_text(self, item_id: str, played_ms: int) -> str:
+        """The words within the first `played_ms` of an item (its room name)."""
+        return self._talk.played_text(item_id.removeprefix(self._prefix), played_ms)
+
     @property
     def is_at_work(self) -> bool:
         """Whether a tool of this turn runs, or waits for consent."""

@@ -1,6 +1,6 @@
 """`ChatRoom`: several humans, several agents, one conversation.
 
-The room decides who speaks. A human who speaks has the floor, and the agent that spoke stops at the word that was
+The room decides who speaks. A human who takes the floor has it, and the agent that spoke stops at the word that was
 heard. When a turn is over and its words are known, the policy (`realtime.room.floor`) chooses the agent that answers;
 all others hear the turn as well, once: as sound, or as the line `[Name]: text`.
 """
@@ -12,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from realtime.agent.detector import DetectorFactory, silero_detector
+from realtime.agent.overlap import Recognise
+from realtime.agent.partial_words import recognise_words
 from realtime.agent.realtime import Outlet, RealtimeAgent
 from realtime.call.session import Session, queue_listener
 from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.config import SessionConfig
+from realtime.event.config import InterruptionMode, SessionConfig
 from realtime.room.agent_participant import Listens
 from realtime.room.consent import ConsentBy
 from realtime.room.context import RoomContext
@@ -26,6 +28,7 @@ from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
 from realtime.room.people import People, joined
 from realtime.room.turns import RoomTurns
+from realtime.room.voice_over import Listening
 from realtime.runtime import Runtime
 from realtime.state.log import Log
 
@@ -40,6 +43,8 @@ class ChatRoom:
     - `listens`: how agents (by name) hear what is not said to them, `audio` or `text`. Under `broadcast` all hear
       sound, else text.
     - `make_detector` makes the detector of each human; the default is Silero VAD.
+    - `interruption`: what a human's voice over a reply does, where their own settings do not say it; `recognise`
+      recognises it meanwhile, by default with the recogniser of the embedded model where that is loaded.
     - `max_humans` may be in it at once.
     - `consent_by` says who may agree to a tool that asks: the human whose turn led to its call (`asked`), or `anyone`.
     """
@@ -52,17 +57,23 @@ class ChatRoom:
         max_agent_turns: int = MAX_AGENT_TURNS,
         listens: Mapping[str, Listens] | None = None,
         make_detector: DetectorFactory | None = None,
+        interruption: InterruptionMode = "selective",
+        recognise: Recognise | None = None,
         max_humans: int = MAX_HUMANS,
         consent_by: ConsentBy = "asked",
         name: str = "room",
     ) -> None:
         if consent_by not in get_args(ConsentBy):
             raise UsageError(f"consent_by is one of {', '.join(get_args(ConsentBy))}", code="bad_consent_by")
+        if interruption not in get_args(InterruptionMode):
+            raise UsageError(f"interruption is one of {', '.join(get_args(InterruptionMode))}", code="bad_interruption")
         names = [folded(agent.name) for agent in agents]
         if len(set(names)) < len(names):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
         self.name = name
         self._make_detector = make_detector or silero_detector
+        self.listening = Listening(recognise or recognise_words, interruption)
+        """How it listens while an agent speaks."""
         self._max_humans = max_humans
         self._context = RoomContext(name)
         people = self._people = People(agents)
@@ -223,6 +234,7 @@ class ChatRoom:
             return
         self.turns.speaker.human_leaves(human)
         if self._context.is_over or human is self._own_human:
+            human.microphone.forsake_voice("cleared")
             human.microphone.is_speaking = False  # No agent will be there to hear it.
         else:
             human.microphone.break_off()

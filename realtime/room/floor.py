@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from realtime.message.formatter import spoken_by
+from realtime.turn.small_talk import DEFAULT_BACKCHANNELS, rest_of, tokens_of
 
 Kind = Literal["human", "agent"]
 JOINERS = frozenset("\u200c\u200d" + "".join(map(chr, range(0xFE00, 0xFE10))))
@@ -183,6 +184,28 @@ def named_in(
             taken = start - minus_length
         if found:
             break
+    return None
+
+
+_CALLING = frozenset(["and", "but", "hallo", "hello", "hey", "hi", "hola", "listen", "oh", "salut", "so"])
+"""Words that stand before a called name, besides small talk."""
+
+
+def called_in(text: str, participants: tuple[Participant, ...]) -> Participant | None:
+    """Which of `participants` the text calls: at its beginning ("Hey Ben, look!") or at its end ("What now, Ben?").
+
+    A sign separates the name from the rest, so "Ben told me" and "call Ben" call no participant.
+    """
+    for written in (folded, _without_accents):
+        said = written(text)
+        for one in sorted(participants, key=lambda one: -len(one.name)):
+            for at, length in _places(said, written(one.name)):
+                before, after = said[:at].rstrip(), said[at + length :].lstrip()
+                leads = [word for word in rest_of(tokens_of(before), DEFAULT_BACKCHANNELS)[0] if word not in _CALLING]
+                is_first = not leads and (not after or not _is_word(after[0]))
+                is_last = before != "" and not _is_word(before[-1]) and not any(map(_is_word, after))
+                if is_first or is_last:
+                    return one
     return None
 
 

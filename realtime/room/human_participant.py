@@ -11,8 +11,9 @@ from typing import Any, Protocol
 from realtime.agent.controller import EMPTY_COMMIT_MS
 from realtime.agent.detector import DetectorFactory, silence_ms_of
 from realtime.agent.input import AudioInput
+from realtime.agent.overlap import Overlap
 from realtime.audio.endpoint import EndpointEvent, SpeechStarted, TurnEnded
-from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry, ms_of
+from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry, bytes_of, ms_of
 from realtime.audio.voice import Voice
 from realtime.call.participant import Host
 from realtime.errors import ClientError, UsageError
@@ -22,7 +23,9 @@ from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.event.config import Expectation, SessionConfig, TurnDetection
 from realtime.room.rate import Rate
 from realtime.room.utterance import UTTERANCE_HZ, Utterance
+from realtime.room.voice_over import Listening, OverHub, VoiceOver
 from realtime.state.restore import ConversationReader
+from realtime.turn.interruption import Verdict
 
 KEPT_ITEMS = 1_000
 """How many items of the talk a human's own call keeps."""
@@ -49,6 +52,16 @@ class HumanTurns(Protocol):
     def voice(self, voice: Voice) -> None:
         """Let all other humans hear what one says at this moment."""
 
+    @property
+    def overlaps(self) -> OverHub:
+        """What decides about voices over replies."""
+
+    def voice_over(self, human: HumanParticipant) -> None:
+        """A human's voice over a reply begins; it is undecided."""
+
+    def voice_passed(self, human: HumanParticipant, over: Overlap) -> None:
+        """A human's voice over a reply did not take the floor."""
+
     def voice_began(self, human: HumanParticipant, start_ms: int) -> None:
         """A human begins to speak."""
 
@@ -71,6 +84,10 @@ class Room(Protocol):
     @property
     def turns(self) -> HumanTurns:
         """What takes the turns of its humans."""
+
+    @property
+    def listening(self) -> Listening:
+        """How it listens while an agent speaks."""
 
     async def enter(self, human: HumanParticipant, config: SessionConfig) -> None:
         """Let a human in. Raises ClientError where the room cannot."""
@@ -105,6 +122,8 @@ class Microphone:
         self._silence_ms = 0
         self._expect: Expectation | None = None
         self._input = AudioInput(UTTERANCE_HZ, None)
+        self._over: VoiceOver | None = None
+        """Decides about voices over replies; None before the room is entered."""
         self._carry = PcmCarry()
         self._turn = bytearray()
         self._in_speech = False
@@ -136,6 +155,24 @@ class Microphone:
             self._input.wait_for(silence_ms, detection.expect)
         self._by_button, self._silence_ms, self._expect = by_button, silence_ms, detection.expect
 
+    @property
+    def interrupts(self) -> bool:
+        """Whether a voice may stop a reply at all."""
+        return self._over is None or self._over.mode != "off"
+
+    @property
+    def is_over_reply(self) -> bool:
+        """Whether a voice over a reply goes on that has no floor."""
+        return self._over is not None and self._over.current is not None
+
+    def decide(self, detection: TurnDetection, listening: Listening) -> None:
+        """Decide about voices over replies in this way from now on; the room is entered."""
+        if self._over is None:
+            host = self._human.host
+            self._over = VoiceOver(self._human.id, self._room_turns.overlaps, host.ears, UTTERANCE_HZ, listening)
+        self._over.configure(detection, by_button=self._by_button)
+        self._input.alert_while(self._over.is_alert)
+
     def hear(self, event: c.ClientAudioAppendEvent) -> None:
         """Take audio. Raises ClientError for a rate that is not supported, or a negative offset."""
         try:
@@ -159,12 +196,15 @@ class Microphone:
 
     def commit(self, event_id: str | None) -> None:
         """End the turn, as the event of this id asks; what is said from now on may be another."""
+        if self._over is not None and self._over.current is not None:
+            self._interrupt(self._over.take("commit"))
         if self.is_speaking:
             self.break_off(event_id)
             self._wait_for_more()
 
     def clear(self) -> None:
         """Discard the turn; what is said from now on may be another."""
+        self.forsake_voice("cleared")
         self._drop()
         self._wait_for_more()
 
@@ -180,6 +220,7 @@ class Microphone:
 
     def break_off(self, event_id: str | None = None) -> None:
         """End the turn with the sound there is; `event_id` is that of the event that asks for it."""
+        self.forsake_voice("cleared")
         self._go_on_after(EMPTY_COMMIT_MS)  # What was said since it was cut off waits to be a turn.
         if self.is_speaking and ms_of(len(self._turn), UTTERANCE_HZ) < EMPTY_COMMIT_MS:
             self._drop()
@@ -191,17 +232,69 @@ class Microphone:
         if self._by_button and pcm:
             self._begin(self._input.position_ms)
         for one in found:
-            if isinstance(one, SpeechStarted):
+            if self._follow_over_reply(one):
+                self._weigh()
+            elif isinstance(one, SpeechStarted):
                 self._turn += self._input.open_gate()
                 self._begin(one.start_ms)
             elif isinstance(one, TurnEnded):
                 self._found_end(one.end_ms)
+        if self._over is not None and self._over.is_due(self._input.position_ms):
+            self._weigh()
         if len(self._turn) >= MAX_TURN_BYTES:
             self._end(self._input.position_ms)
             self._wait_for_more()
             self._go_on_after(0)
         else:
             self._go_on_after(GOES_ON_MS)
+
+    # -- voices over a reply ---------------------------------------------------------------------------------------
+
+    def forsake_voice(self, reason: str) -> None:
+        """Let the voice over the reply pass, if there is one; if it goes on, it is a new one."""
+        if self.is_over_reply:
+            self._input.end_turn()
+            self._in_speech = False
+            self._let_pass(reason)
+
+    def _let_pass(self, reason: str = "") -> None:
+        """The voice over the reply takes no floor."""
+        over = self._over.drop(reason) if self._over is not None else None
+        if over is not None:
+            self._input.hold(False)
+            self._room_turns.voice_passed(self._human, over)
+
+    def _follow_over_reply(self, one: EndpointEvent) -> bool:
+        """Whether what was found belongs to a voice over a reply."""
+        over = self._over
+        if over is None or self.is_speaking:
+            return False
+        was_open = over.current is not None
+        if not over.follow(one, self._human.host.runtime.new_id):
+            return False
+        if not was_open:
+            self._input.hold(True)
+            self._room_turns.voice_over(self._human)
+        return True
+
+    def _weigh(self) -> None:
+        """Act on what the voice over the reply turns out to mean."""
+        if self._over is None:
+            return
+        match self._over.weigh(self._input.position_ms, self._input.held, self._weigh):
+            case Verdict.CONFIRM:
+                self._interrupt(self._over.take())
+            case Verdict.DISMISS:
+                self._let_pass()
+            case Verdict.HOLD:
+                pass
+
+    def _interrupt(self, over: Overlap) -> None:
+        """The voice over the reply is a turn, from its onset."""
+        self._turn += self._input.open_gate()
+        self._begin(over.start_ms)
+        if over.over and over.end_ms is not None:
+            self._end(over.end_ms)
 
     def _found_end(self, end_ms: int) -> None:
         """The detector has found the end of speech."""
@@ -260,6 +353,8 @@ class Microphone:
         self._cut_off_ms = None
         if self.is_speaking:
             self.is_speaking = self.is_stalled = False
+            if self._over is not None:
+                self._over.learn(round(ms_of(len(pcm), UTTERANCE_HZ)), lambda ms: pcm[-bytes_of(ms, UTTERANCE_HZ) :])
             self._room_turns.voice_ended(self._human, end_ms, pcm)
 
 
@@ -306,6 +401,7 @@ class HumanParticipant:
         self.microphone.detect(config.detection)
         self._config = config
         self._host, self._reader = host, ConversationReader(host.conversation)
+        self.microphone.decide(config.detection, self.room.listening)
         try:
             await self.room.enter(self, config)
         except BaseException:
@@ -350,6 +446,7 @@ class HumanParticipant:
         """Apply new settings of this client. Raises what `Microphone.detect` raises."""
         config = self._config.merged(change)
         self.microphone.detect(config.detection)
+        self.microphone.decide(config.detection, self.room.listening)
         self._config = config
         return config
 

@@ -159,6 +159,10 @@ class Speaker:
         if self._hearing.cut is not None:
             self._hearing.cut()
 
+    def is_heard_by(self, human: HumanParticipant) -> bool:
+        """Whether this human was there when the agent's turn began."""
+        return human in self._hearing.audience
+
     def is_still_heard(self, agent: AgentParticipant) -> bool:
         """Whether the agent speaks, or the latest turn's cut is still unknown."""
         return self.agent is agent or self._hearing.cut is not None

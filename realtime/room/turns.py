@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from realtime.agent.overlap import Overlap
 from realtime.audio.voice import Voice
 from realtime.errors import ClientError
 from realtime.event import client as c
@@ -16,10 +17,12 @@ from realtime.room.context import RoomContext
 from realtime.room.floor import Kind, Policy, Said
 from realtime.room.floor_keeper import FloorKeeper
 from realtime.room.human_participant import HumanParticipant
+from realtime.room.overlaps import Overlaps
 from realtime.room.people import People
 from realtime.room.speaker import SETTLE_S, STALLED_S, Speaker
 from realtime.room.transcription import Transcription
 from realtime.room.utterance import Utterance
+from realtime.turn.interruption import SIDE_TALK
 from realtime.turn.responses import FAILED_S
 
 CLIENT_MISTAKE = "client_error"
@@ -49,6 +52,11 @@ class RoomTurns:
         self.speaker = Speaker(context, people, self.floor, self._conclude)
         self.transcription = Transcription(context, people, self._words_known, self.consider)
         self.agents = Agents(context, people, self, self.floor, self.speaker, self.consider, listens)
+        self.overlaps = Overlaps(context, people, self.speaker)
+        self._asides: list[Utterance] = []
+        """What humans said to each other while an agent spoke: agents read it after its turn, and none answers."""
+        self._unwritten: list[Utterance] = []
+        """Turns that did not stop the agent that speaks: they are written down after its turn."""
         self._late: list[Utterance] = []
         """Turns whose words came while an agent spoke: they count as said after its turn."""
         self._mistakes: list[s.AgentErrorEvent] | None = None
@@ -68,7 +76,8 @@ class RoomTurns:
         """A human begins to speak, and has the floor."""
         if human not in self._people.humans:
             return  # Removed, and not told yet.
-        self.take_floor(human, "speech")
+        if self._takes_floor(human):
+            self.take_floor(human, "speech")
         self._is_quiet = False
         utterance = Utterance(self._context.runtime.new_id("said"), human.id, human.name)
         self.transcription.begin(utterance)
@@ -86,7 +95,10 @@ class RoomTurns:
         item = Item(id=utterance.id, role="user", name=human.name, content=(ContentPart(type="audio"),))
         self._record.tell(s.AgentItemAddedEvent(item=item, **human.who))
         utterance.pcm += pcm
-        self.transcription.write_down(utterance, self.floor.state.addressed)
+        if self.speaker.agent is not None:
+            self._unwritten.append(utterance)
+        else:
+            self.transcription.write_down(utterance, self.floor.state.addressed)
 
     def voice_dropped(self, human: HumanParticipant) -> None:
         """A human's turn is discarded as a false start."""
@@ -98,8 +110,47 @@ class RoomTurns:
     def voice_goes_on(self, human: HumanParticipant) -> None:
         """A human who stalled in mid-turn is heard again."""
         if human.utterance is not None:
-            self.take_floor(human, "speech")
+            if self._takes_floor(human):
+                self.take_floor(human, "speech")
             self._watch(human, human.utterance)
+
+    def _takes_floor(self, human: HumanParticipant) -> bool:
+        return self.speaker.agent is None or human.microphone.interrupts
+
+    def voice_over(self, human: HumanParticipant) -> None:
+        """A human's voice over a reply begins: it is dropped if their audio stops before a decision."""
+
+        def look() -> None:
+            left_s = human.microphone.heard_at_s + STALLED_S - self._context.runtime.now()
+            if left_s > SETTLE_S and human.microphone.is_over_reply:
+                self._context.timers.after(f"over {human.id}", left_s, look)
+            else:
+                human.microphone.forsake_voice("undecided")
+
+        self._context.timers.after(f"over {human.id}", STALLED_S, look)
+
+    def voice_passed(self, human: HumanParticipant, over: Overlap) -> None:
+        """A human's voice over a reply did not take the floor; words to another human belong to the talk."""
+        self._context.timers.cancel(f"over {human.id}")
+        if over.dismissed == SIDE_TALK and over.words and human in self._people.humans:
+            self._aside(human, over, over.words)
+        self.consider()
+
+    def _aside(self, human: HumanParticipant, over: Overlap, words: str) -> None:
+        utterance = Utterance(over.piece_id, human.id, human.name, text=words)
+        end_ms = over.start_ms if over.end_ms is None else over.end_ms
+        content = (ContentPart(type="audio", transcript=words),)
+        item = Item(id=utterance.id, role="user", name=human.name, content=content)
+        tell, who = self._record.tell, human.who
+        tell(s.AgentInputStartedEvent(item_id=utterance.id, audio_start_ms=over.start_ms, **who))
+        tell(s.AgentInputDoneEvent(item_id=utterance.id, audio_end_ms=end_ms, **who))
+        tell(s.AgentItemAddedEvent(item=item, **who))
+        tell(s.AgentInputTranscriptionDoneEvent(item_id=utterance.id, transcript=words, **who))
+        tell(s.AgentItemDoneEvent(item=item, **who))
+        if self.speaker.agent is not None:
+            self._asides.append(utterance)
+        else:
+            self._pass_on(utterance)
 
     def _watch(self, human: HumanParticipant, utterance: Utterance) -> None:
         """Free the floor of a human who falls silent in mid-turn; the turn stays open."""
@@ -230,6 +281,8 @@ class RoomTurns:
             # A human who has said something while another goes on has the floor no longer.
             if self.floor.holder not in speaking:
                 self.floor.set(speaking[0], "speech")
+        elif self.overlaps.undecided:
+            pass  # What was said decides.
         elif not self._people.humans:
             self.floor.set(None, "nobody")
         elif self.transcription.are_awaited:
@@ -257,6 +310,9 @@ class RoomTurns:
         Where none were since it was `interrupted`, has `failed`, its model was lost or its provider failed, there was
         no turn: the question is still open.
         """
+        asides, self._asides = self._asides, []
+        for utterance in asides:
+            self._pass_on(utterance)
         said = agent.utterance(self._context.runtime.new_id("said"))
         if said.text or not (interrupted or failed or agent.is_away or agent.responses.has_failed):
             self._said(said, "agent")
@@ -265,6 +321,9 @@ class RoomTurns:
         late, self._late = self._late, []
         for utterance in late:
             self._said(utterance, "human")
+        unwritten, self._unwritten = self._unwritten, []
+        for utterance in unwritten:
+            self.transcription.write_down(utterance, self.floor.state.addressed)
         if agent.responses.has_failed and not said.text:
             self._context.timers.after("again", FAILED_S, self.consider)
         elif not interrupted:
@@ -280,8 +339,11 @@ class RoomTurns:
         if not (utterance.text or is_agent):
             return
         self.floor.add_turn(Said(utterance.who, utterance.name, kind, utterance.text))
+        self._pass_on(utterance, as_sound=is_agent)
+
+    def _pass_on(self, utterance: Utterance, *, as_sound: bool = False) -> None:
         for agent in self._people.agents:
             if agent.id == utterance.who or agent.id in utterance.heard_by:
                 continue
-            if not (is_agent and agent.listens == "audio" and agent.listen(utterance, named=True)):
+            if not (as_sound and agent.listens == "audio" and agent.listen(utterance, named=True)):
                 agent.read(utterance)

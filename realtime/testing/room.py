@@ -25,6 +25,7 @@ import msgspec
 
 from realtime.agent import RealtimeAgent
 from realtime.agent.input import Detector
+from realtime.agent.partial_words import no_words
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.call.limits import Limits
 from realtime.event import server as s
@@ -102,6 +103,7 @@ async def voice_room(
             floor=floor,
             max_agent_turns=max_agent_turns,
             make_detector=_by_loudness if by_loudness else None,
+            recognise=no_words,
         )
     began_s = time.perf_counter()
     runtime = naming_apart(Runtime.deterministic(loop.time, seed=case.seed))

@@ -46,6 +46,9 @@ WORD_MS = 250
 LETTER_MS = 30
 """The longest backchannel: this, and more for each word and letter: an "okay" that goes on begins more."""
 
+SIDE_TALK = "side_talk"
+"""Reason of a voice that speaks to another human."""
+
 
 class Verdict(StrEnum):
     """What to do about a voice over a reply."""
@@ -85,7 +88,7 @@ class Evidence:
     is_answer_expected: bool = False
     """Whether the reply has just asked a question: then "yes" answers it."""
     addressed: bool | None = None
-    """In a room: whether the voice names this agent; None: unknown."""
+    """In a room: whether the voice speaks to an agent; False: to another human; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,14 @@ def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
     return Judgement(Verdict.DISMISS, "far_voice") if seen.ended or seen.voiced_ms >= FAR_MS else None
 
 
+def _addressed(settings: Interruption, seen: Evidence) -> Judgement | None:
+    if seen.addressed is None or not seen.words:
+        return None
+    if len(tokens_of(seen.words)) == 1 and seen.words_ms < SHORT_LOOK_MS and not seen.ended:
+        return HOLD
+    return Judgement(Verdict.CONFIRM, "addressed") if seen.addressed else Judgement(Verdict.DISMISS, SIDE_TALK)
+
+
 def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.words is None:
         return None
@@ -179,4 +190,11 @@ def _length(settings: Interruption, seen: Evidence) -> Judgement:
     return Judgement(Verdict.DISMISS, "short") if seen.ended else HOLD
 
 
-RULES: tuple[Callable[[Interruption, Evidence], Judgement | None], ...] = (_protected, _echo, _far, _words, _length)
+RULES: tuple[Callable[[Interruption, Evidence], Judgement | None], ...] = (
+    _protected,
+    _echo,
+    _far,
+    _addressed,
+    _words,
+    _length,
+)

@@ -238,6 +238,7 @@ class House:
     def __init__(self, agents: Sequence[RealtimeAgent], **options: Any) -> None:
         self.runtime = naming_apart(Runtime.deterministic(asyncio.get_running_loop().time))
         options.setdefault("make_detector", lambda _: LoudnessDetector())
+        options.setdefault("interruption", "immediate")
         self.room = ChatRoom(agents, **options)
         self.told: list[s.ServerEvent] = []
         """The log of the room, with the sound."""

@@ -258,3 +258,30 @@ def test_four_words_of_five_repeat_what_was_played() -> None:
     assert repeats(["the", "nights"], played)
     assert not repeats(["the", "wet"], played)
     assert not repeats(["cold", "and"], [])
+
+
+def test_words_to_an_agent_take_the_floor_and_words_to_another_human_do_not() -> None:
+    assert judged(words="Mm-hm, Alice", addressed=True) == "confirm addressed"
+    assert judged(words="Ben, stop", addressed=False) == "dismiss side_talk"
+    assert judged(words="tell me more", addressed=None) == "confirm words"
+
+
+def test_whom_unknown_words_are_to_says_nothing() -> None:
+    assert judged(words=None, addressed=True) == "hold"
+    assert judged(words="", addressed=False) == "hold"
+
+
+def test_a_single_young_word_may_be_the_beginning_of_another_name() -> None:
+    assert judged(voiced_ms=599, words="Will", addressed=False) == "hold"
+    assert judged(voiced_ms=600, words="Will", addressed=False) == "dismiss side_talk"
+    assert judged(voiced_ms=320, words="Will", addressed=False, ended=True) == "dismiss side_talk"
+    assert judged(voiced_ms=320, words="Bob tell", addressed=True) == "confirm addressed"
+
+
+def test_an_agent_that_is_called_from_far_away_is_called() -> None:
+    assert judged(words="Bob, listen", addressed=True, level_db=-20.0) == "confirm addressed"
+    assert judged(words="Ben, listen", addressed=False, level_db=-20.0) == "dismiss far_voice"
+
+
+def test_an_echo_that_names_an_agent_is_an_echo() -> None:
+    assert judged(words="ask Bob", addressed=True, echo=0.9) == "dismiss echo"

@@ -10,6 +10,8 @@ const REASONS: Record<string, string> = {
   echo: OWN_VOICE,
   echo_words: OWN_VOICE,
   far_voice: "the voice was far away",
+  addressed: "an agent was called by name",
+  side_talk: "words to another person",
   answer: "an answer to its question",
   stop_words: "“stop”, “wait”, a question or the like",
   words: "words for the agent",
