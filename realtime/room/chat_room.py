@@ -57,7 +57,7 @@ class ChatRoom:
         max_agent_turns: int = MAX_AGENT_TURNS,
         listens: Mapping[str, Listens] | None = None,
         make_detector: DetectorFactory | None = None,
-        interruption: InterruptionMode = "selective",
+        interruption: InterruptionMode = "immediate",
         recognise: Recognise | None = None,
         max_humans: int = MAX_HUMANS,
         consent_by: ConsentBy = "asked",
