@@ -42,8 +42,10 @@ FEW_CUTS = 3
 """From this many cut turns of the timer on, the goal is half of them."""
 WILSON_Z = 1.96
 WORDS_CANDIDATES = tuple(Weights(hanging=hanging, digits=digits) for hanging, digits in product((2, 3, 4), (1.5, 2, 3)))
+# More than twice the wait, or a wait for a voice that sounds rather complete, delays short answers, too.
 VOICE_CANDIDATES = tuple(
-    Weights(digits=digits, incomplete=incomplete) for digits, incomplete in product((2, 3), (2, 3, 4))
+    Weights(digits=digits, incomplete=incomplete, likely=likely)
+    for digits, incomplete, likely in product((2, 3), (1.5, 2), (0.5, 0.7))
 )
 
 
@@ -163,6 +165,8 @@ class Arm:
         self._evidence = evidence
         fitting = {weights: self._decided(weights, DEFAULT_MS) for weights in evidence.candidates}
         self.chosen = {turn.speaker: self._chosen(turn.speaker, fitting) for turn in timer.turns}
+        self.fitted = self._chosen(None, fitting)
+        """The weights that fit all speakers best."""
 
     def held_out(self, silence_ms: int) -> list[Outcome]:
         """Return what becomes of each turn with the weights that other speakers' turns chose."""
@@ -172,7 +176,7 @@ class Arm:
     def _decided(self, weights: Weights, silence_ms: int) -> list[Outcome]:
         return [replay(turn, silence_ms, self._evidence, weights) for turn in self._timer.turns]
 
-    def _chosen(self, speaker: str, fitting: dict[Weights, list[Outcome]]) -> Weights:
+    def _chosen(self, speaker: str | None, fitting: dict[Weights, list[Outcome]]) -> Weights:
         def gain(weights: Weights) -> float:
             others = _without(fitting[weights], speaker)
             return self._timer.cut(_mean(others), speaker) - _cut(others)
@@ -194,8 +198,8 @@ async def measure_endpointing(silences_ms: Sequence[int] = SILENCES_MS) -> Secti
         f"{len(turns)} labelled turns of {len(voice.chosen)} speakers with {sum(turn.pauses for turn in turns)} "
         "pauses inside, replayed in the audio's own time. Cut: turns that were cut, with the 95 % interval of their "
         "share, and the mean latency from the labelled end of the voice to the decision. The weights of a decision "
-        "are chosen on the other speakers' turns (leave one speaker out). The last column is the timer of the same "
-        "mean latency as words and voice, between two measured silences.",
+        f"are chosen on the other speakers' turns (leave one speaker out); those that fit all best: {voice.fitted}. "
+        "The last column is the timer of the same mean latency as words and voice, between two measured silences.",
         ("silence", "timer: cut", "mean", "words: cut", "mean", "words and voice: cut", "mean", "median", "timer: cut"),
         page=ROOT / "docs" / "listening.md",
     )

@@ -141,7 +141,7 @@ class Spill:
             self._enqueue(call)
 
     def info(self, call_id: str) -> CallInfo | None:
-        """Return the current info of a live call, or of an ended one that waits for the store; None for others."""
+        """Return the newest info of a call: live, or ended and waiting for the store; None for others."""
         call = self._live.get(call_id)
         if call is not None:
             return msgspec.structs.replace(call.info, last_seq=call.written_seq)
@@ -149,7 +149,7 @@ class Spill:
         return msgspec.structs.replace(waiting[-1].info, last_seq=waiting[-1].log.last_seq) if waiting else None
 
     def unwritten(self, call_id: str) -> list[Entry]:
-        """Return the entries of a live or ended call that still wait for the store."""
+        """Return the entries that wait for the store: of a live or ended call."""
         live = self._live.get(call_id)
         calls = [*self._waiting(call_id), *([live] if live is not None else [])]
         return [entry for call in calls for entry in call.unwritten()]

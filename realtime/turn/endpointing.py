@@ -24,14 +24,14 @@ class Weights:
 
     hanging: float = 4.0
     """The words cannot end here."""
-    digits: float = 3.0
+    digits: float = 2.0
     """The words end inside a dictated number."""
-    incomplete: float = 4.0
-    """The voice sounds unfinished for certain; falls evenly to 1 at `certain`."""
-    certain: float = 0.9
-    """The completeness at which a voice counts as finished for certain."""
+    incomplete: float = 2.0
+    """The voice sounds unfinished for certain; falls evenly to 1 at `likely`."""
+    likely: float = 0.7
+    """The completeness from which the voice counts as finished."""
     short_answer: float = 0.6
-    """A short answer, whole: one or two words that also sound finished for certain."""
+    """A whole answer of one or two words that also sounds finished."""
     dictated: float = 3.0
     """Digits or letters are expected: speakers group them and pause between the groups."""
 
@@ -74,12 +74,11 @@ class Endpointing:
         weights, completeness = self._weights, self.completeness
         if completeness is None:
             return 1.0
-        share = min(completeness / weights.certain, 1.0)
-        return weights.incomplete - (weights.incomplete - 1.0) * share
+        return weights.incomplete - (weights.incomplete - 1.0) * min(completeness / weights.likely, 1.0)
 
     def _words_factor(self, voiced_ms: int) -> float:
         weights, tail, expect = self._weights, self._tail, self._expect
-        is_certain = self.completeness is not None and self.completeness >= weights.certain
+        is_finished = self.completeness is not None and self.completeness >= weights.likely
         if expect in ("digits", "spelling"):
             return weights.dictated
         if expect == "yes_no" and (tail == "short_answer" or (tail is None and voiced_ms <= _SHORT_VOICE_MS)):
@@ -89,7 +88,7 @@ class Endpointing:
                 return weights.hanging
             case "digits":
                 return weights.digits
-            case "short_answer" if is_certain:
+            case "short_answer" if is_finished:
                 return weights.short_answer
             case _:
                 return 1.0

@@ -38,6 +38,8 @@ def waits(
         ("I was thinking...", "hanging"),
         ("What is it for?", "closed"),
         ("Yes, it is.", "open"),
+        ("It is.", "open"),
+        ("With.", "hanging"),
         ("My number is 041", "digits"),
         ("zero four one", "digits"),
         ("It is 44 207.", "digits"),
@@ -81,8 +83,8 @@ def test_words_that_cannot_end_a_turn_lengthen_the_wait() -> None:
 def test_a_voice_lengthens_the_wait_the_less_complete_it_sounds() -> None:
     assert waits("The lamp.", completeness=0.0) == waits(completeness=0.0) == SILENCE_MS * FITTED.incomplete
     halfway = (FITTED.incomplete + 1) / 2
-    assert waits("The lamp.", completeness=FITTED.certain / 2) == SILENCE_MS * halfway
-    assert waits("The lamp.", completeness=FITTED.certain) == SILENCE_MS
+    assert waits("The lamp.", completeness=FITTED.likely / 2) == SILENCE_MS * halfway
+    assert waits("The lamp.", completeness=FITTED.likely) == SILENCE_MS
     assert waits("The lamp.", completeness=1.0) == SILENCE_MS
 
 
@@ -90,10 +92,10 @@ def test_a_voice_lengthens_the_wait_the_less_complete_it_sounds() -> None:
     ("words", "completeness", "expect", "wait_ms"),
     [
         ("I would like a", None, None, 1_600),
-        ("My number is 041", None, None, 1_200),
-        ("The lamp.", 0.0, None, 1_600),
-        ("The lamp.", 0.45, None, 1_000),
-        ("The lamp.", 0.9, None, 400),
+        ("My number is 041", None, None, 800),
+        ("The lamp.", 0.0, None, 800),
+        ("The lamp.", 0.35, None, 600),
+        ("The lamp.", 0.7, None, 400),
         ("The lamp.", None, "spelling", 1_200),
         (None, None, "yes_no", 400),
     ],
@@ -106,21 +108,20 @@ def test_the_wait_with_the_fitted_weights(
 
 def test_only_words_and_voice_together_shorten_the_wait() -> None:
     assert waits("Yes.") == waits(completeness=0.99) == SILENCE_MS
-    assert waits("Yes.", completeness=0.5) > SILENCE_MS
-    shortest = round(1_000 * FITTED.short_answer)
-    assert waits("Yes.", completeness=FITTED.certain, silence_ms=1_000) == shortest
+    assert waits("Yes.", completeness=0.5) > waits("Yes.", completeness=FITTED.likely - 0.01) > SILENCE_MS / 2
+    assert waits("Yes.", completeness=FITTED.likely, silence_ms=1_000) == 1_000 * FITTED.short_answer
 
 
 def test_words_and_voice_that_are_both_unfinished_add_up() -> None:
     endpointing = Endpointing(200)
     endpointing.take_words("I would like a")
-    endpointing.completeness = FITTED.certain / 2
+    endpointing.completeness = FITTED.likely / 2
     assert endpointing.wait_ms(VOICED_MS) == 200 * FITTED.hanging * (FITTED.incomplete + 1) / 2
 
 
 def test_nothing_waits_longer_than_the_cap_or_shorter_than_the_floor_unless_configured() -> None:
     assert waits("I would like a", completeness=0.0) == CAP_MS == 2_000
-    assert waits("Yes.", completeness=1.0) == FLOOR_MS == 300
+    assert waits("Yes.", completeness=1.0, silence_ms=400) == FLOOR_MS == 300
     assert waits("Yes.", completeness=1.0, silence_ms=200) == 200
     assert waits("I would like a", silence_ms=2_500) == 2_500
 
