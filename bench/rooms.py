@@ -171,7 +171,10 @@ async def over_a_reply(seconds: float, sound: bytes) -> float:
     said: list[Step] = [Speak("A long story.", pcm, wait=False)]
     agent = RealtimeAgent("Friday", "", ScriptedModel(lambda one: said if isinstance(one, ResponseCreate) else []))
     room = ChatRoom(
-        [agent], make_detector=lambda _: LoudnessDetector(), recognise=lambda _pcm, _hz, then: then("Mm-hmm.")
+        [agent],
+        make_detector=lambda _: LoudnessDetector(),
+        interruption="selective",
+        recognise=lambda _pcm, _hz, then: then("Mm-hmm."),
     )
     call = Session(participant=room.make_human("Ann", runtime), runtime=runtime, session_id="bench")
     call.attach(NativeDialect().listener(_Counter(), runtime, _config(DOWN_HZ)))

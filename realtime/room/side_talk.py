@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from realtime.room.floor import Participant, called_in, named_in
 from realtime.turn.small_talk import DEFAULT_BACKCHANNELS, rest_of, tokens_of
 
-ANSWER_S = 4.0
+CALLED_S = 4.0
 """How soon a human who was called answers; a later voice is to the agent again."""
 
 
@@ -28,7 +28,7 @@ class SideTalk:
         agents = tuple(one for one in participants if one.kind == "agent")
         human = called_in(words, humans)
         if human is not None:
-            self._called[human.id] = who, now_s + ANSWER_S
+            self._called[human.id] = who, now_s + CALLED_S
             return False
         if named_in(words, agents, besides=humans) is not None:
             self._called.pop(who, None)
@@ -36,6 +36,6 @@ class SideTalk:
         caller, until_s = self._called.get(who, ("", 0.0))
         if now_s >= until_s or rest_of(tokens_of(words), DEFAULT_BACKCHANNELS)[1]:
             return None
-        self._called[who] = caller, now_s + ANSWER_S  # They go on.
-        self._called[caller] = who, now_s + ANSWER_S
+        self._called[who] = caller, now_s + CALLED_S  # They go on.
+        self._called[caller] = who, now_s + CALLED_S
         return False

@@ -3,7 +3,7 @@
 import pytest
 
 from realtime.room.floor import Participant, called_in
-from realtime.room.side_talk import ANSWER_S, SideTalk
+from realtime.room.side_talk import CALLED_S, SideTalk
 
 ANNA, BEN = Participant("h1", "Anna", "human"), Participant("h2", "Ben", "human")
 LEE, LEE_2 = Participant("h3", "Lee", "human"), Participant("h4", "Anna Lee", "human")
@@ -59,13 +59,13 @@ def test_a_human_who_was_called_answers_and_so_does_the_caller_in_turn() -> None
     assert talk.addressed(LEE.id, "I saw it.", ROOM, 1.0) is None, "nobody has called Lee"
     assert talk.addressed(BEN.id, "I saw it.", ROOM, 1.0) is False
     assert talk.addressed(ANNA.id, "It was red.", ROOM, 2.0) is False
-    assert talk.addressed(BEN.id, "It was blue.", ROOM, 2.0 + ANSWER_S - 0.1) is False
+    assert talk.addressed(BEN.id, "It was blue.", ROOM, 2.0 + CALLED_S - 0.1) is False
 
 
 def test_a_voice_long_after_a_call_is_no_answer_to_it() -> None:
     talk = SideTalk()
     talk.addressed(ANNA.id, "Ben, did you see that?", ROOM, 0.0)
-    assert talk.addressed(BEN.id, "And what comes next?", ROOM, ANSWER_S) is None
+    assert talk.addressed(BEN.id, "And what comes next?", ROOM, CALLED_S) is None
 
 
 @pytest.mark.parametrize("words", ["Stop.", "Wait a minute."])
