@@ -38,8 +38,8 @@ _SETTLING = frozenset(
 _QUIET_SHARE = 10**-2.0
 """Share of the loudest frame's power below which a frame is silent: 20 dB."""
 _FRAME_MS = 20
-_LOOK_EVERY = 64
-"""Parts between two checks of what was played."""
+_LOOK_EVERY = 8
+"""Parts between two checks of what was played: fewer cost time, more cost memory."""
 
 SpokenPart = m.ModelResponseAudioDeltaEvent | m.ModelResponseAudioTranscriptDeltaEvent
 
@@ -55,7 +55,7 @@ class Played:
 class KeptSpeech:
     """One reply's words and unplayed audio, in the order of their arrival."""
 
-    __slots__ = ("_dropped_bytes", "_is_too_long", "look_at", "parts")
+    __slots__ = ("_dropped_bytes", "_is_too_long", "_n_counted", "_n_words", "_size_ms", "look_at", "parts")
 
     def __init__(self) -> None:
         self.parts: list[SpokenPart] = []
@@ -64,25 +64,43 @@ class KeptSpeech:
         """The number of parts at which to call `trim`."""
         self._dropped_bytes: dict[str, int] = {}
         self._is_too_long = False
+        self._n_words = 0
+        """So many parts at the beginning are words: the audio between them was played."""
+        self._n_counted = 0
+        """Of so many parts at the beginning, the audio is in `_size_ms`."""
+        self._size_ms = 0.0
 
     def trim(self, played_ms: Callable[[str], int], default_rate_hz: int) -> None:
-        """Drop what was played of each item, but for the last `BACK_MS`; drop all if too much is unplayed."""
-        kept: list[SpokenPart] = []
-        size_ms = 0.0
-        ends = dict(self._dropped_bytes)
-        places_ms = {item_id: played_ms(item_id) for item_id in {part.item_id for part in self.parts}}
-        for part in self.parts:
-            if isinstance(part, m.ModelResponseAudioDeltaEvent):
-                rate_hz = part.format.rate or default_rate_hz
-                end = ends[part.item_id] = ends.get(part.item_id, 0) + len(part.delta)
-                if end <= bytes_of(max(0, places_ms[part.item_id] - BACK_MS), rate_hz):
-                    self._dropped_bytes[part.item_id] = end
-                    continue
-                size_ms += len(part.delta) * 500 / rate_hz
-            kept.append(part)
-        self._is_too_long = self._is_too_long or size_ms > KEPT_MS
-        self.parts[:] = [] if self._is_too_long else kept
-        self.look_at = len(self.parts) + _LOOK_EVERY
+        """Drop what was played of each item, but for the last `BACK_MS`; drop all if too much is unplayed.
+
+        It looks at what is new and at what it drops, so the length of the reply does not matter.
+        """
+        parts = self.parts
+        self._size_ms += sum(_length_ms(part, default_rate_hz) for part in parts[self._n_counted :])
+        words: list[SpokenPart] = []
+        item_id, until, at = None, 0, self._n_words
+        while at < len(parts):
+            part = parts[at]
+            if not isinstance(part, m.ModelResponseAudioDeltaEvent):
+                words.append(part)
+            else:
+                if part.item_id != item_id:
+                    item_id = part.item_id
+                    until = bytes_of(max(0, played_ms(item_id) - BACK_MS), part.format.rate or default_rate_hz)
+                end = self._dropped_bytes.get(item_id, 0) + len(part.delta)
+                if end > until:
+                    break  # Items are played one after the other.
+                self._dropped_bytes[item_id] = end
+                self._size_ms -= _length_ms(part, default_rate_hz)
+            at += 1
+        parts[self._n_words : at] = words
+        self._n_words += len(words)
+        if self._is_too_long or self._size_ms > KEPT_MS:
+            self._is_too_long = True
+            parts.clear()
+            self._n_words, self._size_ms = 0, 0.0
+        self._n_counted = len(parts)
+        self.look_at = len(parts) + _LOOK_EVERY
 
     def rest(self, played: Callable[[str], Played | None], default_rate_hz: int) -> list[SpokenPart]:
         """Return the unplayed parts; `played` returns None for an item that was played whole."""
@@ -121,6 +139,12 @@ class KeptSpeech:
         cut = bytes_of(cut_ms, rate_hz)
         before = bytes(pcm[max(0, cut - begin - bytes_of(BACK_MS, rate_hz)) : max(0, cut - begin)])
         return cut - _since_silence(before, rate_hz)
+
+
+def _length_ms(part: SpokenPart, default_rate_hz: int) -> float:
+    if not isinstance(part, m.ModelResponseAudioDeltaEvent):
+        return 0.0
+    return len(part.delta) * 500 / (part.format.rate or default_rate_hz)
 
 
 def _since_silence(pcm: bytes, rate_hz: int) -> int:

@@ -11,26 +11,29 @@ from realtime.audio.playback import PlaybackClock
 
 LEAD_MS = 150
 """How far the played position may be behind the truth: acknowledgements come every 100 ms, estimates err to "later"."""
-KEPT_MS = 3_000
-"""Played audio that is kept."""
+KEPT_MS = 1_300
+"""Played audio that is kept, as much as a comparison takes: 62 kB at 24 kHz for every listener."""
 MAX_FAR_END_BYTES = 4_000_000
 """The most audio kept for a listener that does not acknowledge: 83 s at 24 kHz."""
 AHEAD_MS = 80
 """Lead of `FarEnd.follow` over the reported position: it must not be behind the echo."""
 JUMP_MS = 150
 """A reported position this far from the followed one is right: the client ran dry, or began again."""
-_LOOK_EVERY = 8
+_LOOK_EVERY = 4
 """Chunks between two checks of what is no longer needed."""
 
 
 class _Chunk(NamedTuple):
     at: int
     """Its first sample, in playing order: all items and the rests between them count."""
+    end: int
+    """The first sample behind it."""
     item_id: str | None
     """None: a rest, in which the listener played nothing."""
     start: int
     """Its first sample in its item."""
     pcm: bytes
+    """What the listener was sent, the same object; empty for a rest."""
 
 
 class FarEnd:
@@ -48,8 +51,8 @@ class FarEnd:
         "_played",
         "_reported",
         "_rest_at",
-        "_size_bytes",
         "rate_hz",
+        "size_bytes",
     )
 
     def __init__(self, clock: PlaybackClock, now: Callable[[], float], rate_hz: int) -> None:
@@ -64,7 +67,8 @@ class FarEnd:
         """Where the newest rest begins, in samples and in time of `now`."""
         self._played = 0
         self._look_at = _LOOK_EVERY
-        self._size_bytes = 0
+        self.size_bytes = 0
+        """Of the audio that is kept."""
         self._cursor = 0
         self._moves = False
         self._reported = 0
@@ -76,19 +80,17 @@ class FarEnd:
         if self._finish_s is not None and now >= self._finish_s and self.played_samples() == self._end:
             self._rest(self._finish_s, finish_s - len(pcm) / (SAMPLE_BYTES * self.rate_hz))
         self._finish_s = finish_s
-        self._chunks.append(_Chunk(self._end, item_id, start, pcm))
-        self._end += len(pcm) // SAMPLE_BYTES
-        self._size_bytes += len(pcm)
+        at, self._end = self._end, self._end + len(pcm) // SAMPLE_BYTES
+        self._chunks.append(_Chunk(at, self._end, item_id, start, pcm))
+        self.size_bytes += len(pcm)
         if len(self._chunks) >= self._look_at:
             self._forget()
 
     def _rest(self, start_s: float, end_s: float) -> None:
         """Append the silence between two items, at most :data:`KEPT_MS`."""
         self._rest_at = self._end, start_s
-        silence = bytes(self._samples_in(end_s - start_s) * SAMPLE_BYTES)
-        self._chunks.append(_Chunk(self._end, None, 0, silence))
-        self._end += len(silence) // SAMPLE_BYTES
-        self._size_bytes += len(silence)
+        at, self._end = self._end, self._end + self._samples_in(end_s - start_s)
+        self._chunks.append(_Chunk(at, self._end, None, 0, b""))
 
     def _samples_in(self, rest_s: float) -> int:
         return round(min(max(0.0, rest_s), KEPT_MS / 1000) * self.rate_hz)
@@ -100,12 +102,12 @@ class FarEnd:
             is_at_rest = self._rest_at is not None and played == self._rest_at[0]
             self._finish_s = self._rest_at[1] if is_at_rest and self._rest_at is not None else self._now()
         while self._chunks and self._chunks[-1].at >= played:
-            self._size_bytes -= len(self._chunks.pop().pcm)
+            self.size_bytes -= len(self._chunks.pop().pcm)
         if self._chunks:
             last = self._chunks[-1]
             kept = last.pcm[: (played - last.at) * SAMPLE_BYTES]
-            self._size_bytes -= len(last.pcm) - len(kept)
-            self._chunks[-1] = last._replace(pcm=kept)
+            self.size_bytes -= len(last.pcm) - len(kept)
+            self._chunks[-1] = last._replace(end=min(last.end, played), pcm=kept)
         self._end = played
         self._moves = False
 
@@ -113,7 +115,7 @@ class FarEnd:
         """Return how much was played of everything sent, in samples; a rest counts once the item after it begins."""
         now = self._now()
         for chunk in self._chunks:
-            end = chunk.at + len(chunk.pcm) // SAMPLE_BYTES
+            end = chunk.end
             if end <= self._played or chunk.item_id is None:
                 continue
             played = self._clock.played_samples(chunk.item_id, now)
@@ -170,15 +172,16 @@ class FarEnd:
         for chunk in self._chunks:
             if chunk.at >= end:
                 break
-            skip = max(0, start - chunk.at) * SAMPLE_BYTES
-            parts.append(chunk.pcm[skip : (end - chunk.at) * SAMPLE_BYTES])
+            first, last = max(start, chunk.at), min(end, chunk.end)
+            if chunk.item_id is None:
+                parts.append(bytes(max(0, last - first) * SAMPLE_BYTES))
+            else:
+                parts.append(chunk.pcm[(first - chunk.at) * SAMPLE_BYTES : (last - chunk.at) * SAMPLE_BYTES])
         return b"".join(parts)
 
     def _forget(self) -> None:
         oldest = self.played_samples() - KEPT_MS * self.rate_hz // 1000
         chunks = self._chunks
-        while chunks and (
-            chunks[0].at + len(chunks[0].pcm) // SAMPLE_BYTES <= oldest or self._size_bytes > MAX_FAR_END_BYTES
-        ):
-            self._size_bytes -= len(chunks.popleft().pcm)
+        while chunks and (chunks[0].end <= oldest or self.size_bytes > MAX_FAR_END_BYTES):
+            self.size_bytes -= len(chunks.popleft().pcm)
         self._look_at = len(chunks) + _LOOK_EVERY

@@ -392,8 +392,12 @@ class PlayoutBuffer:
         return run_bytes
 
     def _take(self, want_bytes: int) -> tuple[str, bytes]:
-        """Take up to *want_bytes* of the first item: joins small chunks, cuts a large one."""
+        """Take up to *want_bytes* of the first item: joins small chunks, cuts a large one.
+
+        A chunk that is long enough stays what it is: others that keep it share its bytes.
+        """
         chunks = self._chunks
+        enough_bytes = bytes_of(MIN_CHUNK_MS, self._rate_hz)
         head_id, pcm = chunks[0]
         offset = self._head_offset
         if len(pcm) - offset > want_bytes:
@@ -405,6 +409,8 @@ class PlayoutBuffer:
         while chunks and chunks[0][0] == head_id and taken_bytes < want_bytes:
             pcm = chunks[0][1]
             offset = self._head_offset
+            if taken_bytes >= enough_bytes and taken_bytes + len(pcm) - offset > want_bytes:
+                break
             part = pcm[offset : offset + want_bytes - taken_bytes]
             parts.append(part)
             taken_bytes += len(part)

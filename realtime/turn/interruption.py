@@ -116,7 +116,8 @@ class Interruption:
         self.min_speech_ms = min_speech_ms
         self.min_words = min_words
         self.protect_ms = protect_ms
-        self.backchannels = DEFAULT_BACKCHANNELS | phrases_of(backchannels)
+        own = phrases_of(backchannels)
+        self.backchannels = DEFAULT_BACKCHANNELS | own if own else DEFAULT_BACKCHANNELS
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict of the first rule that has one; HOLD if none has."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.agent.resumption import BACK_MS, SORRY, KeptSpeech, Played, SpokenPart, renamed
+from realtime.agent.resumption import BACK_MS, KEPT_MS, SORRY, KeptSpeech, Played, SpokenPart, renamed
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.event import client as c
 from realtime.event import model as m
@@ -313,12 +313,31 @@ def test_no_word_and_no_sound_is_lost_or_doubled_at_any_cut(
 def test_speech_too_far_ahead_is_not_kept() -> None:
     kept = KeptSpeech()
     second = audio(bytes(48_000))
-    while len(kept.parts) < kept.look_at:
+    for _ in range(KEPT_MS // 1_000):
         kept.parts.append(second)
+        if len(kept.parts) >= kept.look_at:
+            kept.trim(lambda _: 0, RATE_HZ)
+    assert len(kept.parts) == KEPT_MS // 1_000
+    kept.parts.append(second)
     kept.trim(lambda _: 0, RATE_HZ)
     assert kept.parts == []
     kept.parts.append(second)
     assert kept.rest(lambda _: Played(0, 0), RATE_HZ) == []
+
+
+def test_little_of_what_was_played_is_kept_and_all_words() -> None:
+    kept, n_words, come_ms = KeptSpeech(), 0, 0
+    for part in parts_of(WORDS * 4, voice(20_000, 0), chunk_ms=40, aligned=True):
+        kept.parts.append(part)
+        if isinstance(part, m.ModelResponseAudioDeltaEvent):
+            come_ms += len(part.delta) // 48
+        else:
+            n_words += 1
+        if len(kept.parts) >= kept.look_at:
+            kept.trim(partial(lambda come_ms, _: come_ms, come_ms), RATE_HZ)
+        sounds = [one for one in kept.parts if isinstance(one, m.ModelResponseAudioDeltaEvent)]
+        assert sum(len(one.delta) for one in sounds) <= (BACK_MS + 10 * 40) * 48
+        assert len(kept.parts) - len(sounds) == n_words
 
 
 def test_an_item_that_was_played_whole_does_not_go_on() -> None:

@@ -1,11 +1,15 @@
 """The played audio of one listener."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime.agent.overlap import ECHO_MS, ECHO_PATH_MS
 from realtime.audio.far_end import KEPT_MS, LEAD_MS, FarEnd
+from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.playback import AcknowledgedPlayback, EstimatedPlayback, PlaybackClock, WallClockPlayback
 
 RATE_HZ = 1_000
@@ -77,7 +81,7 @@ def test_what_a_flush_drops_was_not_played() -> None:
 
 
 @pytest.mark.parametrize("acknowledges", [False, True])
-@given(pauses_ms=st.lists(st.integers(0, 4_000), min_size=1, max_size=4), ms=st.integers(1, 3_000))
+@given(pauses_ms=st.lists(st.integers(0, 4_000), min_size=1, max_size=4), ms=st.integers(1, KEPT_MS))
 def test_the_pauses_between_items_are_silence(acknowledges: bool, pauses_ms: list[int], ms: int) -> None:
     played, truth = Played(acknowledges=acknowledges), bytearray()
     for number, pause_ms in enumerate(pauses_ms):
@@ -117,8 +121,26 @@ def test_an_item_that_the_client_cut_is_not_played_further() -> None:
 
 
 def test_it_keeps_only_what_a_comparison_needs() -> None:
+    assert ECHO_MS + ECHO_PATH_MS <= KEPT_MS
     played = Played()
-    for second in range(60):
-        played.now = float(second)
-        played.send(f"item_{second}", 1_000)
-    assert np.count_nonzero(values(played.far.newest(60_000))) <= KEPT_MS + LEAD_MS + 1_000
+    for number in range(500):
+        played.now = number * 0.04
+        played.send("item", 40, chunk=40)
+        assert played.far.size_bytes <= (KEPT_MS + 5 * 40) * SAMPLE_BYTES
+        assert values(played.far.newest(KEPT_MS))[:KEPT_MS] == [*[0] * KEPT_MS, *range(number * 40)][-KEPT_MS:]
+
+
+def test_a_rest_takes_no_memory() -> None:
+    played = Played()
+    played.send("item_1", 100)
+    played.now = 2.0
+    played.send("item_2", 100)
+    assert played.far.size_bytes == 200 * SAMPLE_BYTES
+
+
+def test_it_keeps_the_bytes_that_were_sent_and_no_copy() -> None:
+    played, pcm = Played(), ramp(0, 40)
+    n_holders = sys.getrefcount(pcm)
+    assert played.clock.sent("item", len(pcm), 0.0) == 0
+    played.far.sent("item", 0, pcm)
+    assert sys.getrefcount(pcm) == n_holders + 1

@@ -302,7 +302,18 @@ def test_chunks_are_neither_tiny_nor_large_while_there_is_more() -> None:
         buffer.push("a", bytes(audio(10)))
     assert [len(pcm) for _, pcm in buffer.pop_due(0.0)] == [audio(100), audio(100), audio(100), audio(50)]
     assert buffer.pop_due(0.039) == []
-    assert [len(pcm) for _, pcm in buffer.pop_due(0.041)] == [audio(41)]
+    assert [len(pcm) for _, pcm in buffer.pop_due(0.041)] == [audio(40)]
+
+
+def test_paced_chunks_that_are_long_enough_leave_as_they_came() -> None:
+    buffer = PlayoutBuffer(RATE_HZ, LIMIT_BYTES)
+    chunks = [bytes([number]) * audio(40) for number in range(50)]
+    sent: list[bytes] = []
+    for number, pcm in enumerate(chunks):
+        buffer.push("a", pcm)
+        sent += [pcm for _, pcm in buffer.pop_due(number * 0.0404)]
+    assert len(sent) == len(chunks)
+    assert all(one is pcm for one, pcm in zip(sent, chunks, strict=True))
 
 
 def test_an_idle_listener_gets_the_next_audio_at_once() -> None:
