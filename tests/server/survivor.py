@@ -15,18 +15,21 @@ from realtime.dialects import frames
 from realtime.model.base import AudioAppend, ModelInput, ResponseCreate
 from realtime.model.script import Speak, SpeechEnd, SpeechStart, Step
 from realtime.model.scripted import PROFILE, ScriptedModel
+from realtime.state.spill import SLOW
 from tests.server.harness import NATIVE, Json
 
 TICK_S = 0.04
 INPUT_HZ = 16_000
 TICK_SAMPLES = int(INPUT_HZ * TICK_S)
-KEPT_TICKS = 250
+KEPT_EVENTS = 64
+"""As many as a store knows to have taken (docs/protocol.md, "Coming back")."""
 SPOKEN_TICKS = 6
 PAUSE_TICKS = 22
 """More than the 800 ms within which speech would be the same turn."""
 AGAIN_S = 0.05
 """Between two tries to reach a server that is being started."""
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
+"""Beyond it a wait hangs: a busy machine hears a minute of speech again in some seconds."""
 _ANSWER = Speak("An answer in a few words.", 1.0, chunk_ms=40, pace=2.0, wait=False)
 
 
@@ -78,10 +81,15 @@ class Survivor:
         self._samples = 0
         self._pause_ticks = sum(name.encode()) % PAUSE_TICKS
         self._speaking = (0, 0)
-        self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_TICKS)
-        self._typed: deque[tuple[int, Json]] = deque(maxlen=64)
-        self._told = ""
-        """The words of the user that the server has told."""
+        self._kept: list[tuple[int, int | Json]] = []
+        """What was said, in order, after that many samples: the value of a tick's samples, or what was typed.
+
+        All of it, not the last 10 s: on a busy machine the next server may take longer to start.
+        """
+        self._typed_at: deque[int] = deque(maxlen=KEPT_EVENTS)
+        """Where the latest typed events are in it."""
+        self._told: list[tuple[int, str]] = []
+        """The words of the user that the server has told, and still knows; each with its `seq`."""
         self._wants_to_stop = False
 
     async def talk(self, address: str) -> None:
@@ -121,6 +129,7 @@ class Survivor:
                 if seq is not None:
                     self.rewound += 1
                     self.seen = [one for one in self.seen if one <= seq]
+                    self._told = [one for one in self._told if one[0] <= seq]
                 return
             case "server_audio_received":
                 if not self._may_speak and self._token and self.seen:
@@ -128,30 +137,30 @@ class Survivor:
                 return
             case "server_audio_item":
                 return
-            case "agent_error":
+            case "agent_error" if event["code"] != SLOW:
                 self.refusals.append(event["code"])
             case "agent_ready" if not self._may_speak and not self.resumed.is_set():
                 self._may_speak = True
                 self.resumed.set()
             case "agent_input_transcription_done":
-                self._told += event["transcript"]
+                self._told.append((event["seq"], event["transcript"]))
             case "agent_item_added" if event["item"]["role"] == "user" and event["item"]["content"]:
-                self._told += event["item"]["content"][0].get("text") or ""
+                self._told.append((event["seq"], event["item"]["content"][0].get("text") or ""))
         if "seq" in event:
             self.seen.append(event["seq"])
 
     def _is_understood(self) -> bool:
-        return not self._speaking[1] and self.said[-1] in self._told
+        return not self._speaking[1] and any(self.said[-1] in words for _, words in self._told)
 
     async def _say_again(self, received: int) -> None:
-        typed = deque(self._typed)
-        for offset, pcm in [*self._kept]:
-            while typed and typed[0][0] <= offset:
-                await self._send(typed.popleft()[1])
-            if offset + TICK_SAMPLES > received:
-                await self._send_speech(offset, pcm)
-        for _, event in typed:
-            await self._send(event)
+        first_typed = self._typed_at[0] if self._typed_at else 0
+        at = 0
+        # It grows meanwhile: writing waits for the server.
+        while at < len(self._kept):
+            offset, said = self._kept[at]
+            if at >= first_typed if isinstance(said, dict) else offset + TICK_SAMPLES > received:
+                await self._send_said(offset, said)
+            at += 1
         self._may_speak = True
         self.resumed.set()
 
@@ -175,11 +184,9 @@ class Survivor:
         if self._pause_ticks > PAUSE_TICKS and not self._wants_to_stop:
             self._pause_ticks = 0
             await self._begin(len(self.said) + 1)
-        pcm = value.to_bytes(2, "little") * TICK_SAMPLES
-        self._kept.append((self._samples, pcm))
+        offset = self._samples
         self._samples += TICK_SAMPLES
-        if self._may_speak:
-            await self._send_speech(*self._kept[-1])
+        await self._say(offset, value)
 
     async def _begin(self, number: int) -> None:
         self.said.append(sentence(number))
@@ -187,12 +194,20 @@ class Survivor:
             self._speaking = (number, SPOKEN_TICKS)
             return
         event = {"type": "client_text_append", "text": sentence(number), "event_id": f"{self.name}_{number}"}
-        self._typed.append((self._samples, event))
-        if self._may_speak:
-            await self._send(event)
+        self._typed_at.append(len(self._kept))
+        await self._say(self._samples, event)
 
-    async def _send_speech(self, offset: int, pcm: bytes) -> None:
-        await self._put(frames.pack(frames.CLIENT_AUDIO, 0, 0, offset, pcm))
+    async def _say(self, offset: int, said: int | Json) -> None:
+        self._kept.append((offset, said))
+        if self._may_speak:
+            await self._send_said(offset, said)
+
+    async def _send_said(self, offset: int, said: int | Json) -> None:
+        if isinstance(said, int):
+            pcm = said.to_bytes(2, "little") * TICK_SAMPLES
+            await self._put(frames.pack(frames.CLIENT_AUDIO, 0, 0, offset, pcm))
+        else:
+            await self._send(said)
 
     async def _send(self, event: Json) -> None:
         await self._put(json.dumps(event))
