@@ -318,7 +318,8 @@ class RecordingModel(RealtimeModel):
         if not isinstance(below, WireModel):
             raise UsageError(f"{below!r} has no socket: there is nothing to record", code="not_recordable")
         if below.profile.provider not in SERVICES:
-            problem = f"no service is called {below.profile.provider!r}: its cassette could not be replayed"
+            cause = f"no service is called {below.profile.provider!r}: its cassette could not be replayed"
+            problem = f"{cause}; add it to SERVICES in realtime/model/services.py"
             raise UsageError(problem, code="not_recordable")
         self._below = below
         self._folder = Path(folder)
