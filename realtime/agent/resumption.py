@@ -55,7 +55,7 @@ class Played:
 class KeptSpeech:
     """One reply's words and unplayed audio, in the order of their arrival."""
 
-    __slots__ = ("_dropped_bytes", "_is_too_long", "_n_counted", "_n_words", "_size_ms", "look_at", "parts")
+    __slots__ = ("_dropped_bytes", "_is_too_long", "_n_words", "_size_ms", "look_at", "parts")
 
     def __init__(self) -> None:
         self.parts: list[SpokenPart] = []
@@ -66,9 +66,8 @@ class KeptSpeech:
         self._is_too_long = False
         self._n_words = 0
         """So many parts at the beginning are words: the audio between them was played."""
-        self._n_counted = 0
-        """Of so many parts at the beginning, the audio is in `_size_ms`."""
         self._size_ms = 0.0
+        """Length of the audio among the parts of the last `trim`."""
 
     def trim(self, played_ms: Callable[[str], int], default_rate_hz: int) -> None:
         """Drop what was played of each item, but for the last `BACK_MS`; drop all if too much is unplayed.
@@ -76,7 +75,8 @@ class KeptSpeech:
         It looks at what is new and at what it drops, so the length of the reply does not matter.
         """
         parts = self.parts
-        self._size_ms += sum(_length_ms(part, default_rate_hz) for part in parts[self._n_counted :])
+        new = parts[self.look_at - _LOOK_EVERY :]
+        self._size_ms += sum(_length_ms(part, default_rate_hz) for part in new)
         words: list[SpokenPart] = []
         item_id, until, at = None, 0, self._n_words
         while at < len(parts):
@@ -99,7 +99,6 @@ class KeptSpeech:
             self._is_too_long = True
             parts.clear()
             self._n_words, self._size_ms = 0, 0.0
-        self._n_counted = len(parts)
         self.look_at = len(parts) + _LOOK_EVERY
 
     def rest(self, played: Callable[[str], Played | None], default_rate_hz: int) -> list[SpokenPart]:

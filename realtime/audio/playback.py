@@ -337,7 +337,7 @@ class PlayoutBuffer:
             want_bytes = min(room_bytes, most_bytes)
             if want_bytes < min(bytes_of(MIN_CHUNK_MS, self._rate_hz), self._run_bytes()):
                 break
-            chunk = self._take(want_bytes)
+            chunk = self._take(self._whole_bytes(want_bytes))
             start += len(chunk[1]) * self._byte_s
             due.append(chunk)
         if due:
@@ -391,13 +391,22 @@ class PlayoutBuffer:
                 break
         return run_bytes
 
-    def _take(self, want_bytes: int) -> tuple[str, bytes]:
-        """Take up to *want_bytes* of the first item: joins small chunks, cuts a large one.
+    def _whole_bytes(self, most_bytes: int) -> int:
+        """Return the length of the first item's chunks that fit whole; *most_bytes* if that is too short to send.
 
-        A chunk that is long enough stays what it is: others that keep it share its bytes.
+        A chunk that is not cut is not copied: others that keep it share its bytes.
         """
+        head_id = self._chunks[0][0]
+        whole_bytes = -self._head_offset
+        for item_id, pcm in self._chunks:
+            if item_id != head_id or whole_bytes + len(pcm) > most_bytes:
+                break
+            whole_bytes += len(pcm)
+        return whole_bytes if whole_bytes >= bytes_of(MIN_CHUNK_MS, self._rate_hz) else most_bytes
+
+    def _take(self, want_bytes: int) -> tuple[str, bytes]:
+        """Take up to *want_bytes* of the first item: joins small chunks, cuts a large one."""
         chunks = self._chunks
-        enough_bytes = bytes_of(MIN_CHUNK_MS, self._rate_hz)
         head_id, pcm = chunks[0]
         offset = self._head_offset
         if len(pcm) - offset > want_bytes:
@@ -409,8 +418,6 @@ class PlayoutBuffer:
         while chunks and chunks[0][0] == head_id and taken_bytes < want_bytes:
             pcm = chunks[0][1]
             offset = self._head_offset
-            if taken_bytes >= enough_bytes and taken_bytes + len(pcm) - offset > want_bytes:
-                break
             part = pcm[offset : offset + want_bytes - taken_bytes]
             parts.append(part)
             taken_bytes += len(part)

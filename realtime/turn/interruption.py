@@ -117,6 +117,7 @@ class Interruption:
         self.min_words = min_words
         self.protect_ms = protect_ms
         own = phrases_of(backchannels)
+        # A union is a copy, also with nothing: all calls without phrases of their own share one set.
         self.backchannels = DEFAULT_BACKCHANNELS | own if own else DEFAULT_BACKCHANNELS
 
     def judge(self, evidence: Evidence) -> Judgement:

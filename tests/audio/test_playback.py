@@ -316,6 +316,13 @@ def test_paced_chunks_that_are_long_enough_leave_as_they_came() -> None:
     assert all(one is pcm for one, pcm in zip(sent, chunks, strict=True))
 
 
+def test_what_is_taken_of_one_item_is_one_chunk_wherever_its_chunks_end() -> None:
+    buffer = PlayoutBuffer(RATE_HZ, LIMIT_BYTES)
+    for _ in range(3):
+        buffer.push("a", bytes(audio(60)))
+    assert [len(pcm) for _, pcm in buffer.take(audio(100))] == [audio(100)]
+
+
 def test_an_idle_listener_gets_the_next_audio_at_once() -> None:
     buffer = PlayoutBuffer(RATE_HZ, LIMIT_BYTES)
     buffer.push("a", bytes(audio(20)))

@@ -158,7 +158,8 @@ class Survivor:
         # It grows meanwhile: writing waits for the server.
         while at < len(self._kept):
             offset, said = self._kept[at]
-            if at >= first_typed if isinstance(said, dict) else offset + TICK_SAMPLES > received:
+            is_missing = at >= first_typed if isinstance(said, dict) else offset + TICK_SAMPLES > received
+            if is_missing:
                 await self._send_said(offset, said)
             at += 1
         self._may_speak = True
