@@ -65,6 +65,13 @@ test("an interruption leaves the words that were heard, and keeps the others apa
   expect(read(foldTalk(talk, cut("a1.item_1", "One two")))).toEqual(["Ada: One two|three four cut"]);
 });
 
+test("a corrected interruption divides the words anew: none is lost or shown twice", () => {
+  const said = [delta("a1.item_1", "One two three four"), cut("a1.item_1", "One two")];
+  expect(read(fold(...said, cut("a1.item_1", "One two three")))).toEqual(["Ada: One two three|four cut"]);
+  expect(read(fold(...said, cut("a1.item_1", "One")))).toEqual(["Ada: One|two three four cut"]);
+  expect(read(fold(...said, cut("a1.item_1", "One two three four")))).toEqual(["Ada: One two three four| cut"]);
+});
+
 test("an answer of which no word was heard is still shown as unheard", () => {
   expect(read(fold(delta("a1.item_1", "One two"), cut("a1.item_1", "")))).toEqual(["Ada: |One two cut"]);
 });

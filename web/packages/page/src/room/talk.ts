@@ -43,8 +43,9 @@ export function foldTalk(talk: Talk, event: ServerEvent | LocalSignal): Talk {
   let { unheard } = talk;
   if (event.type === "agent_item_truncated" && event.transcript !== null) {
     const before = known.get(event.item_id);
-    const rest = before && before.status !== "cut" ? restOf(before.text, event.transcript) : "";
-    if (rest !== "") unheard = { ...unheard, [event.item_id]: rest };
+    // A second truncation corrects the first: it divides the same words anew.
+    const rest = restOf(`${before?.text ?? ""} ${unheard[event.item_id] ?? ""}`, event.transcript);
+    if (rest !== "" || event.item_id in unheard) unheard = { ...unheard, [event.item_id]: rest };
   }
   if (captions === talk.captions && authors === talk.authors && unheard === talk.unheard) return talk;
   return { captions, authors, unheard };
