@@ -69,7 +69,7 @@ async def measure_talk(
     """
     plan = [(n, subject) for n in sessions for subject in subjects]
     if detector_sessions:
-        plan += [(detector_sessions, FLOOR), (detector_sessions, SERVER_VAD)]
+        plan += [one for one in ((detector_sessions, FLOOR), (detector_sessions, SERVER_VAD)) if one not in plan]
     windows: Windows = {}
     for number in range(rounds):
         for n, subject in plan:

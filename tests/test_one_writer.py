@@ -88,7 +88,7 @@ def test_responses_have_one_writer() -> None:
 
 def test_deadlines_of_responses_stand_in_the_ledger() -> None:
     """A number of seconds that a response is waited for has one home."""
-    deadlines = {"UNANSWERED_S", "GIVEN_UP_S", "FORGOTTEN_S", "ERROR_BEFORE_LOSS_S", "PATIENCE_S", "SILENCE_S"}
+    deadlines = {"UNANSWERED_S", "GIVEN_UP_S", "FORGOTTEN_S", "ERROR_BEFORE_LOSS_S", "LOST_REQUEST_S", "SILENCE_S"}
     deadlines |= {"ANSWER_S", "REFUSED_S", "FAILED_S"}
     parts = ("model/", "turn/", "call/", "agent/", "room/")
     homes = {

@@ -16,8 +16,8 @@ from realtime.event.base import ResponseOverrides
 from realtime.turn.machine import Action, Signal
 from realtime.turn.responses import UNCLEAR_S
 
-KEPT_MS = 60_000
-"""The most unplayed speech kept of a reply; one with more cannot go on."""
+KEPT_BYTES = 2_880_000
+"""The most unplayed speech kept of a reply, a minute at 24 kHz; one with more cannot go on."""
 BACK_MS = 500
 """How far a reply goes back to a silence: the cut word begins there."""
 SORRY = "Sorry, I did not catch that."
@@ -38,7 +38,7 @@ _SETTLING = frozenset(
 _QUIET_SHARE = 10**-2.0
 """Share of the loudest frame's power below which a frame is silent: 20 dB."""
 _FRAME_MS = 20
-_LOOK_EVERY = 8
+_LOOK_EVERY = 16
 """Parts between two checks of what was played: fewer cost time, more cost memory."""
 
 SpokenPart = m.ModelResponseAudioDeltaEvent | m.ModelResponseAudioTranscriptDeltaEvent
@@ -55,7 +55,7 @@ class Played:
 class KeptSpeech:
     """One reply's words and unplayed audio, in the order of their arrival."""
 
-    __slots__ = ("_dropped_bytes", "_is_too_long", "_n_words", "_size_ms", "look_at", "parts")
+    __slots__ = ("_dropped_bytes", "_is_too_long", "_n_words", "_size_bytes", "look_at", "parts")
 
     def __init__(self) -> None:
         self.parts: list[SpokenPart] = []
@@ -66,8 +66,8 @@ class KeptSpeech:
         self._is_too_long = False
         self._n_words = 0
         """So many parts at the beginning are words: the audio between them was played."""
-        self._size_ms = 0.0
-        """Length of the audio among the parts of the last `trim`."""
+        self._size_bytes = 0
+        """Of the audio among the parts of the last `trim`."""
 
     def trim(self, played_ms: Callable[[str], int], default_rate_hz: int) -> None:
         """Drop what was played of each item, but for the last `BACK_MS`; drop all if too much is unplayed.
@@ -76,7 +76,7 @@ class KeptSpeech:
         """
         parts = self.parts
         new = parts[self.look_at - _LOOK_EVERY :]
-        self._size_ms += sum(_length_ms(part, default_rate_hz) for part in new)
+        self._size_bytes += sum([len(part.delta) for part in new if isinstance(part, m.ModelResponseAudioDeltaEvent)])
         words: list[SpokenPart] = []
         item_id, until, at = None, 0, self._n_words
         while at < len(parts):
@@ -91,14 +91,14 @@ class KeptSpeech:
                 if end > until:
                     break  # Items are played one after the other.
                 self._dropped_bytes[item_id] = end
-                self._size_ms -= _length_ms(part, default_rate_hz)
+                self._size_bytes -= len(part.delta)
             at += 1
         parts[self._n_words : at] = words
         self._n_words += len(words)
-        if self._is_too_long or self._size_ms > KEPT_MS:
+        if self._is_too_long or self._size_bytes > KEPT_BYTES:
             self._is_too_long = True
             parts.clear()
-            self._n_words, self._size_ms = 0, 0.0
+            self._n_words, self._size_bytes = 0, 0
         self.look_at = len(parts) + _LOOK_EVERY
 
     def rest(self, played: Callable[[str], Played | None], default_rate_hz: int) -> list[SpokenPart]:
@@ -138,12 +138,6 @@ class KeptSpeech:
         cut = bytes_of(cut_ms, rate_hz)
         before = bytes(pcm[max(0, cut - begin - bytes_of(BACK_MS, rate_hz)) : max(0, cut - begin)])
         return cut - _since_silence(before, rate_hz)
-
-
-def _length_ms(part: SpokenPart, default_rate_hz: int) -> float:
-    if not isinstance(part, m.ModelResponseAudioDeltaEvent):
-        return 0.0
-    return len(part.delta) * 500 / (part.format.rate or default_rate_hz)
 
 
 def _since_silence(pcm: bytes, rate_hz: int) -> int:

@@ -1,8 +1,8 @@
 """Find the start and end of speech and of turns.
 
 Speech begins and ends by hysteresis over voice activity, turns end after a silence. How long a silence ends a turn is
-one number, or the decision of a `Patience`. Voices that are quieter than the turn's own (`audio/near.py`) delay its end
-by half a second at most, and begin no turn.
+one number, or the decision of an `EndpointingPolicy`. Voices that are quieter than the turn's own (`audio/near.py`)
+delay its end by half a second at most, and begin no turn.
 
 Positions are ms of audio pushed since the endpoint was made: start of voice without padding, end of voice without the
 silence behind it. Time is counted in audio, not by a clock: a client that stops sending stops the timer, too.
@@ -48,9 +48,9 @@ class EndpointConfig:
     min_speech_ms: int = 64
     """Consecutive frames over `threshold` before voice begins: a click lasts for one."""
     silence_ms: int = SILENCE_MS
-    """Silence after which the turn is over; with a `Patience`, where nothing else is known."""
+    """Silence after which the turn is over; with an `EndpointingPolicy`, where nothing else is known."""
     expect: Expectation | None = None
-    """The kind of answer that a `Patience` waits for."""
+    """The kind of answer that an `EndpointingPolicy` waits for."""
     speculative_ms: int = 200
     """Silence after which speculative recognition may start."""
     pre_roll_ms: int = 300
@@ -101,7 +101,7 @@ class TurnEnded:
     pcm: bytes = field(repr=False)
 
 
-class Patience(Protocol):
+class EndpointingPolicy(Protocol):
     """Decides how long a silence ends the turn of one speaker."""
 
     def configure(self, silence_ms: int, expect: Expectation | None) -> None:
@@ -123,11 +123,13 @@ class Endpoint:
     Events per turn: SpeechStarted, any SpeechPaused and SpeechResumed, TurnEnded.
     """
 
-    def __init__(self, vad: Vad, config: EndpointConfig | None = None, patience: Patience | None = None) -> None:
+    def __init__(
+        self, vad: Vad, config: EndpointConfig | None = None, endpointing: EndpointingPolicy | None = None
+    ) -> None:
         config = config or EndpointConfig()
         self._vad = vad
         self._config = config
-        self._patience = patience
+        self._endpointing = endpointing
         self._min_run = -(-config.min_speech_ms // FRAME_MS)
         self._unsure_run = max(self._min_run, -(-config.unsure_ms // FRAME_MS))
         self._alert_run = max(self._min_run, -(-config.alert_ms // FRAME_MS))
@@ -200,8 +202,8 @@ class Endpoint:
     def wait_for(self, silence_ms: int, expect: Expectation | None = None) -> None:
         """Set the silence that ends a turn, and the expected answer. Raises ValueError unless it is positive."""
         self._config = replace(self._config, silence_ms=silence_ms, expect=expect)
-        if self._patience is not None:
-            self._patience.configure(silence_ms, expect)
+        if self._endpointing is not None:
+            self._endpointing.configure(silence_ms, expect)
 
     def alert_while(self, is_alert: Callable[[], bool]) -> None:
         """Begin a voice sooner while `is_alert`: a false start costs little where interruptions are decided later."""
@@ -259,8 +261,8 @@ class Endpoint:
             if self._voiced:
                 if now_ms - self._onset_ms < LEVEL_MS:
                     return
-                if self._patience is not None:
-                    self._patience.begin_pause()
+                if self._endpointing is not None:
+                    self._endpointing.begin_pause()
             self._paused = True
             self._paused_pcm = b"".join(self._utterance)
             events.append(SpeechPaused(self._end_ms, self._paused_pcm))
@@ -270,8 +272,8 @@ class Endpoint:
         self._end_ms = max(self._start_ms, now_ms - _silence_ms(self._recent))
         # A quieter voice that ends with a silence may be the last words of the turn: they belong to it.
         self._resume(events)
-        if self._patience is not None:
-            self._patience.begin_pause()
+        if self._endpointing is not None:
+            self._endpointing.begin_pause()
 
     def _resume(self, events: list[EndpointEvent]) -> None:
         if self._paused:
@@ -279,9 +281,9 @@ class Endpoint:
             self._paused = False
 
     def _wait_ms(self) -> int:
-        if self._patience is None:
+        if self._endpointing is None:
             return self._config.silence_ms
-        return self._patience.wait_ms(self._end_ms - self._start_ms)
+        return self._endpointing.wait_ms(self._end_ms - self._start_ms)
 
     def _voice_began(self, now_ms: int, events: list[EndpointEvent]) -> None:
         if self._in_turn:

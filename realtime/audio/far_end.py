@@ -19,7 +19,7 @@ AHEAD_MS = 80
 """Lead of `FarEnd.follow` over the reported position: it must not be behind the echo."""
 JUMP_MS = 150
 """A reported position this far from the followed one is right: the client ran dry, or began again."""
-_LOOK_EVERY = 4
+_LOOK_EVERY = 8
 """Chunks between two checks of what is no longer needed."""
 
 

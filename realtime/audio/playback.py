@@ -153,7 +153,8 @@ class PlaybackClock:
 
     def finished_at(self, now: float) -> float | None:
         """Return when the client will have played everything, in seconds of `now`; None if it has."""
-        self._advance(now)
+        if self._runs:
+            self._advance(now)
         return self._end(now) if self._unplayed else None
 
     def _advance(self, now: float) -> None:

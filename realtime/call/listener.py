@@ -129,7 +129,7 @@ class Listener:
         """
         self.unsent: set[str] = set()
         """Items whose speech came while the client of a handle was away: it will never hear them."""
-        self.frames_dropped = 0
+        self.events_dropped = 0
         self.voices_dropped = 0
         """Chunks of humans' voices that the client could not take in time."""
 
@@ -323,7 +323,7 @@ class Listener:
             self._drainer = None
 
     def _overflow(self) -> None:
-        self.frames_dropped += len(self._waiting)
+        self.events_dropped += len(self._waiting)
         code, reason = 1013, "the client does not read what it is sent"
         if self.resumable:
             # It may be in a tunnel: what it has not heard is kept as for a lost socket.
@@ -375,7 +375,7 @@ class Listener:
         """The call is over: let the client take what waits for it, for `timeout_s` at most, then stop writing."""
         if self._drainer is not None:
             await asyncio.wait([self._drainer], timeout=timeout_s)
-        self.frames_dropped += len(self._waiting)
+        self.events_dropped += len(self._waiting)
         self.release()
 
     def close(self, code: int = 1000, reason: str = "") -> None:

@@ -49,7 +49,7 @@ RECOVERED_BUSY = 0.1
 
 And this far below the highest busy share.
 """
-PATIENCE_S = 3.0
+QUEUE_S = 3.0
 """Seconds that a burst's call waits for measurements of earlier calls."""
 RETRY_AFTER_MS = 2_000
 RETRY_STEP_MS = 50
@@ -224,7 +224,7 @@ class Admission:
         while self._waiting:
             call, since_s, admitted = self._waiting[0]
             verdict = self.load.verdict(self._running() - len(self._waiting))
-            if verdict is Verdict.WAIT and now_s < since_s + PATIENCE_S and not admitted.done():
+            if verdict is Verdict.WAIT and now_s < since_s + QUEUE_S and not admitted.done():
                 return
             self._waiting.popleft()
             if admitted.done():

@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 
 LARGE_FRAME = 16_384
 """Characters or bytes: 0.26 s of speech in base64 at 24 kHz. A larger frame is read in slices, not at once."""
-MAX_BAD_FRAMES = 100
-"""Unreadable frames in a row after which a client's socket is closed."""
+MAX_FAULTS = 100
+"""Unreadable frames in a row, or faults of ours, after which a client's socket is closed."""
 TRY_AGAIN_LATER = 1013
 """Close code for clients that should retry later: IANA's registry of RFC 6455."""
 CLOSE_WAIT_S = 2.0
@@ -136,7 +136,7 @@ class ClientSocket:
             except ClientError as error:
                 self._bad_frames += 1
                 await self._complain(error)
-                if self._bad_frames > MAX_BAD_FRAMES:
+                if self._bad_frames > MAX_FAULTS:
                     self._send_away(1008, "too many frames that cannot be read")
                 continue
             except Exception:
@@ -300,7 +300,7 @@ class ClientSocket:
             self._direct.on_message = None
         self._ahead.stop()
         session = self._made.session
-        self._made.forget()
+        self._made.detach()
         if session is not None:
             await session.settled()
         self._made.close()
@@ -341,7 +341,7 @@ class ClientSocket:
         Only the first in a row counts: speech comes 50 times a second, and so would a fault in its way.
         """
         self._faults += 1
-        if self._faults > MAX_BAD_FRAMES:
+        if self._faults > MAX_FAULTS:
             self._send_away(1011, "the server cannot serve this call")
         if self._faults > 1:
             return None

@@ -49,6 +49,8 @@ Linux only; elsewhere TCP's own timeout holds.
 """
 GRACEFUL_S = 5
 """Seconds for open connections to close once all calls have ended."""
+MAX_FRAME_BYTES = 16_777_216
+"""The largest frame of a client that is read whole; a larger one closes its socket with 1009."""
 FORCED_S = 1.0
 """Seconds for the application to close its resources after a repeated Ctrl+C."""
 
@@ -211,6 +213,7 @@ def uvicorn_config(
         http=GuardedHttp,
         ws=_socket_protocol(),
         ws_per_message_deflate=False,
+        ws_max_size=MAX_FRAME_BYTES,
         lifespan="on",
         access_log=False,
         log_config=None,

@@ -116,7 +116,7 @@ class SocketCalls:
         `resume` brings the listener in; else it is attached. Returns when the call is made, has failed, or the client
         is gone.
         """
-        self.forget()
+        self.detach()
         slot = self.client.calls.take_slot(self.client.address)
         if not await self._is_let_in(slot, returns=resume is not None):
             return
@@ -223,7 +223,7 @@ class SocketCalls:
             if session.is_ending:
                 raise ClientError("the call ended just now", code="resume_under_way", retryable=True)
             self._check_right(session, event.token)
-        self.forget()
+        self.detach()
         self._take_on(session, listener)
         self.resumed = True
         session.resume(listener, event.token, event.last_seq, earlier=earlier, gap=gap)
@@ -291,7 +291,7 @@ class SocketCalls:
         self.session = None
         self.on_ended()
 
-    def forget(self) -> None:
+    def detach(self) -> None:
         """Detach from the latest call: it is over, or the socket is lost."""
         if self.latest is not None and self.listener is not None:
             if self._call_ended in self.latest.on_ended:

@@ -32,8 +32,8 @@ FORGOTTEN_S = 2 * UNANSWERED_S
 """Age from which a new response does not answer a passed-over request."""
 ERROR_BEFORE_LOSS_S = 5.0
 """An error this soon before a lost link was about the link."""
-PATIENCE_S = 10.0
-"""A single-response provider lost a request that nothing follows this long."""
+LOST_REQUEST_S = 10.0
+"""Time after which a single-response provider has lost a request that nothing followed."""
 SILENCE_S = 60.0
 """Silence that shows a lost link if the provider owes a response."""
 ANSWER_S = 20.0
@@ -397,9 +397,9 @@ class ServiceLedger:
         """Whether a service with one response at a time accepts another request.
 
         It does once the response before has begun and was not cancelled, or was cancelled and is done. A request that
-        nothing follows for `PATIENCE_S` holds back none.
+        nothing follows for `LOST_REQUEST_S` holds back none.
         """
-        return not self._is_cancelling and (self._asked_at is None or now - self._asked_at >= PATIENCE_S)
+        return not self._is_cancelling and (self._asked_at is None or now - self._asked_at >= LOST_REQUEST_S)
 
     def request(self, now: float) -> None:
         """The service is asked for a response."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.agent.resumption import BACK_MS, KEPT_MS, SORRY, KeptSpeech, Played, SpokenPart, renamed
+from realtime.agent.resumption import BACK_MS, KEPT_BYTES, SORRY, KeptSpeech, Played, SpokenPart, renamed
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.event import client as c
 from realtime.event import model as m
@@ -313,11 +313,11 @@ def test_no_word_and_no_sound_is_lost_or_doubled_at_any_cut(
 def test_speech_too_far_ahead_is_not_kept() -> None:
     kept = KeptSpeech()
     second = audio(bytes(48_000))
-    for _ in range(KEPT_MS // 1_000):
+    for _ in range(KEPT_BYTES // len(second.delta)):
         kept.parts.append(second)
         if len(kept.parts) >= kept.look_at:
             kept.trim(lambda _: 0, RATE_HZ)
-    assert len(kept.parts) == KEPT_MS // 1_000
+    assert len(kept.parts) == KEPT_BYTES // len(second.delta)
     kept.parts.append(second)
     kept.trim(lambda _: 0, RATE_HZ)
     assert kept.parts == []
@@ -336,7 +336,7 @@ def test_little_of_what_was_played_is_kept_and_all_words() -> None:
         if len(kept.parts) >= kept.look_at:
             kept.trim(partial(lambda come_ms, _: come_ms, come_ms), RATE_HZ)
         sounds = [one for one in kept.parts if isinstance(one, m.ModelResponseAudioDeltaEvent)]
-        assert sum(len(one.delta) for one in sounds) <= (BACK_MS + 10 * 40) * 48
+        assert sum(len(one.delta) for one in sounds) <= (BACK_MS + 18 * 40) * 48
         assert len(kept.parts) - len(sounds) == n_words
 
 

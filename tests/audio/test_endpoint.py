@@ -247,7 +247,7 @@ def test_contradicting_settings_are_refused(settings: dict[str, float]) -> None:
         EndpointConfig(**settings)  # type: ignore[arg-type]  # one table for int and float fields
 
 
-class FixedPatience:
+class FixedEndpointing:
     """Waits as long as it was made to; notes what it was asked."""
 
     def __init__(self, wait_ms: int) -> None:
@@ -268,13 +268,13 @@ class FixedPatience:
 def test_patience_decides_how_long_a_silence_may_be() -> None:
     script = [VOICE] * 20 + [QUIET] * 25 + [VOICE] * 20 + [QUIET] * 60
     assert kinds(run(script)).count("TurnEnded") == 2
-    patience = FixedPatience(1_500)
-    events = Endpoint(ScriptedVad(script), None, patience).push(sound(script))
+    policy = FixedEndpointing(1_500)
+    events = Endpoint(ScriptedVad(script), None, policy).push(sound(script))
     assert kinds(events) == ["SpeechStarted", "SpeechPaused", "SpeechResumed", "SpeechPaused", "TurnEnded"]
-    assert patience.pauses == 2
+    assert policy.pauses == 2
 
 
 def test_patience_takes_new_settings() -> None:
-    patience = FixedPatience(500)
-    Endpoint(ScriptedVad([]), None, patience).wait_for(700, "digits")
-    assert patience.settings == [(700, "digits")]
+    policy = FixedEndpointing(500)
+    Endpoint(ScriptedVad([]), None, policy).wait_for(700, "digits")
+    assert policy.settings == [(700, "digits")]

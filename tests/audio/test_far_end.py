@@ -126,7 +126,7 @@ def test_it_keeps_only_what_a_comparison_needs() -> None:
     for number in range(500):
         played.now = number * 0.04
         played.send("item", 40, chunk=40)
-        assert played.far.size_bytes <= (KEPT_MS + 5 * 40) * SAMPLE_BYTES
+        assert played.far.size_bytes <= (KEPT_MS + 9 * 40) * SAMPLE_BYTES
         assert values(played.far.newest(KEPT_MS))[:KEPT_MS] == [*[0] * KEPT_MS, *range(number * 40)][-KEPT_MS:]
 
 

@@ -17,7 +17,7 @@ from realtime.event.model import (
 from realtime.model._one_request import OneRequest
 from realtime.model.base import ModelInput, Profile, ResponseCancel, ResponseCreate
 from realtime.runtime import Runtime
-from realtime.turn.responses import PATIENCE_S
+from realtime.turn.responses import LOST_REQUEST_S
 
 
 def ask(instructions: str) -> ResponseCreate:
@@ -105,7 +105,7 @@ def test_a_request_that_nothing_follows_is_waited_for_a_while_only() -> None:
     service = Service()
     connection = service.connection()
     connection.send(ask("first"))
-    service.now_s += PATIENCE_S
+    service.now_s += LOST_REQUEST_S
     connection.send(ask("second"))
     assert service.sent == [ask("first"), ask("second")]
 

@@ -14,7 +14,7 @@ from realtime.call.limits import Limits
 from realtime.errors import ProviderError
 from realtime.event.config import SessionConfig
 from realtime.model.scripted import PROFILE, Hangup, ScriptedModel, Speak, Wait, echo_bot
-from realtime.server.client_socket import MAX_BAD_FRAMES
+from realtime.server.client_socket import MAX_FAULTS
 from realtime.server.make_agent import make_agent_of
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import SocketSink
@@ -329,7 +329,7 @@ async def test_a_fault_of_ours_is_told_once_in_a_row_and_ends_a_socket_that_only
         assert client.codes == ["internal", "internal"]
         assert "a detail" not in str(client.sent)
         monkeypatch.setattr(session, "receive", broken)
-        for _ in range(MAX_BAD_FRAMES + 1):
+        for _ in range(MAX_FAULTS + 1):
             client.say({"type": "client_audio_clear"})
         assert client.serving is not None
         await asyncio.wait([client.serving])

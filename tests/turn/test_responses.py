@@ -7,7 +7,7 @@ from realtime.turn.responses import (
     ERROR_BEFORE_LOSS_S,
     FORGOTTEN_S,
     GIVEN_UP_S,
-    PATIENCE_S,
+    LOST_REQUEST_S,
     UNANSWERED_S,
     After,
     Ledger,
@@ -274,11 +274,11 @@ def test_a_service_owes_a_response_from_the_request_to_its_end() -> None:
 def test_a_service_takes_the_next_request_once_the_cancelled_response_is_done() -> None:
     service = ServiceLedger()
     service.request(0.0)
-    assert not service.may_request(PATIENCE_S - 1)
-    assert service.may_request(PATIENCE_S), "the request is lost"
+    assert not service.may_request(LOST_REQUEST_S - 1)
+    assert service.may_request(LOST_REQUEST_S), "the request is lost"
     service.cancel(None)
     service.begin("resp_1", alone=True)
-    assert not service.may_request(PATIENCE_S)
+    assert not service.may_request(LOST_REQUEST_S)
     service.end("resp_1")
     assert service.may_request(0.1)
 
