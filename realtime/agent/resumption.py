@@ -17,7 +17,9 @@ from realtime.turn.machine import Action, Signal
 from realtime.turn.responses import UNCLEAR_S
 
 KEPT_BYTES = 2_880_000
-"""The most unplayed speech kept of a reply, a minute at 24 kHz; one with more cannot go on."""
+"""The most unplayed speech that is kept of a reply.
+
+One minute at 24 kHz; a reply with more cannot go on."""
 BACK_MS = 500
 """How far a reply goes back to a silence: the cut word begins there."""
 SORRY = "Sorry, I did not catch that."

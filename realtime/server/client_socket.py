@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 LARGE_FRAME = 16_384
 """Characters or bytes: 0.26 s of speech in base64 at 24 kHz. A larger frame is read in slices, not at once."""
 MAX_FAULTS = 100
-"""Unreadable frames in a row, or faults of ours, after which a client's socket is closed."""
+"""Unreadable frames or faults in a row after which a socket closes."""
 TRY_AGAIN_LATER = 1013
 """Close code for clients that should retry later: IANA's registry of RFC 6455."""
 CLOSE_WAIT_S = 2.0

@@ -33,7 +33,7 @@ FORGOTTEN_S = 2 * UNANSWERED_S
 ERROR_BEFORE_LOSS_S = 5.0
 """An error this soon before a lost link was about the link."""
 LOST_REQUEST_S = 10.0
-"""Time after which a single-response provider has lost a request that nothing followed."""
+"""A single-response provider has lost a request after this silence."""
 SILENCE_S = 60.0
 """Silence that shows a lost link if the provider owes a response."""
 ANSWER_S = 20.0

@@ -33,7 +33,7 @@ from realtime.testing.errors import CaseError
 
 VERSION = 1
 FILE_NAME = "cassette.jsonl"
-RECORD_AGAIN = "Record the session again (`realtime record`)"
+RECORD_AGAIN = "Record the session again (`realtime record`, or `pytest --voice-record` for a test)"
 G711_BYTES_PER_MS = 8
 MAX_DEPTH = 100
 """Maximum nesting of frames."""
