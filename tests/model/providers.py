@@ -94,7 +94,7 @@ class Fake(ABC):
         """A spoken answer that is not over."""
 
     async def call_tool(self, session: Any, *call_ids: str) -> None:
-        """Answer with one response that calls `get_time` once for each id, then is done; only asked with `has_tools`."""
+        """Answer with one response that calls `get_time` once for each id; only asked with `has_tools`."""
         raise NotImplementedError
 
     async def hear(self, session: Any, start_ms: int, end_ms: int) -> None:
