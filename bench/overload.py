@@ -20,7 +20,7 @@ from bench.clients import Call, Load
 from bench.process import LOAD_CORE, SERVER_CORE, free_port, listening, pin, running
 from bench.report import Check, Section, median
 from bench.window import SERVER_VAD, server_command
-from realtime.server.admission import DEFAULT_MAX_BUSY, PATIENCE_S
+from realtime.server.admission import DEFAULT_MAX_BUSY, QUEUE_S
 
 TIMES = 4
 """Number of clients that ask for each admitted call."""
@@ -91,7 +91,7 @@ async def measure_overload(hold_s: float = HOLD_S, max_busy: float = DEFAULT_MAX
         asked = await _ask(crowd, port)
         readiness = await asyncio.to_thread(_readiness, port)
         # The last clients to ask may still wait for their answer.
-        await asyncio.sleep(PATIENCE_S + 1)
+        await asyncio.sleep(QUEUE_S + 1)
         lived = len(crowd.live)
         cpu_s, start = server.cpu_s(), time.monotonic()
         await asyncio.sleep(hold_s)
