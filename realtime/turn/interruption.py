@@ -35,8 +35,11 @@ FAR_MS = 300
 """How much of a voice shows its level; weak onsets are shorter."""
 ECHO = 0.6
 """Likeness to what was played from which a voice is its echo."""
-SHORT_LOOK_MS = 600
-"""A younger voice may be cut inside a word: "I'm" of a hummed "mm-hm"."""
+SHORT_LOOK_MS = {1: 600, 2: 400}
+"""Until a voice lasts this long, so few words of it may be cut or wrong.
+
+"I'm" is heard of a hummed "mm-hm", "that's not" of "exactly".
+"""
 UNDECIDED_MS = 1_500
 """A voice that lasts this long with unknown words takes the floor: a user who talks must be heard."""
 WORDLESS_MS = 4_000
@@ -151,7 +154,7 @@ def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
 def _addressed(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.addressed is None or not seen.words:
         return None
-    if len(tokens_of(seen.words)) == 1 and seen.words_ms < SHORT_LOOK_MS and not seen.ended:
+    if len(tokens_of(seen.words)) == 1 and _is_short_look(1, seen):
         return HOLD
     return Judgement(Verdict.CONFIRM, "addressed") if seen.addressed else Judgement(Verdict.DISMISS, SIDE_TALK)
 
@@ -174,9 +177,14 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
         return Judgement(Verdict.CONFIRM, "stop_words")
     if len(rest) < settings.min_words:
         return Judgement(Verdict.DISMISS, "few_words") if seen.ended else HOLD
-    if len(words) == 1 and seen.words_ms < SHORT_LOOK_MS and not seen.ended:
+    if _is_short_look(len(words), seen):
         return HOLD
     return Judgement(Verdict.CONFIRM, "words")
+
+
+def _is_short_look(n_words: int, seen: Evidence) -> bool:
+    """Return whether the voice goes on, and this many words of it are too few to tell."""
+    return not seen.ended and seen.words_ms < SHORT_LOOK_MS.get(n_words, 0)
 
 
 def _longest_ms(words: Sequence[str]) -> int:

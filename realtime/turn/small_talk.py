@@ -21,7 +21,7 @@ BACKCHANNELS: dict[str, str] = {
         "exactly, absolutely, definitely, true, that's right, that's true, all right, alright, really, "
         "nice, great, good, cool, fine, interesting, amazing, makes sense, that makes sense, uh huh, "
         "mm hm, no way, oh really, i know, go on, sounds good, fair enough, indeed, totally, very good, "
-        "oh my, i get it, understood, perfect, good point, huh, aha, wow"
+        "oh my, i get it, understood, perfect, good point, huh, aha, wow, well"
     ),
     "de": (
         "ja, jaja, genau, okay, ok, klar, stimmt, richtig, gut, ach so, achso, verstehe, aha, sicher, "

@@ -122,10 +122,13 @@ def test_other_words_take_the_floor(words: str) -> None:
     assert judged(words=words).startswith("confirm")
 
 
-def test_one_word_of_a_young_voice_may_be_half_of_a_hum() -> None:
+def test_few_words_of_a_young_voice_may_be_half_of_a_hum_or_misheard() -> None:
     assert judged(voiced_ms=599, words="Momentum") == "hold"
     assert judged(voiced_ms=600, words="Momentum") == "confirm words"
+    assert judged(voiced_ms=399, words="That's not") == "hold"
+    assert judged(voiced_ms=399, words="That's not", ended=True) == "confirm words"
     assert judged(voiced_ms=400, words="Momentum please") == "confirm words"
+    assert judged(voiced_ms=320, words="Momentum please now") == "confirm words"
     assert judged(voiced_ms=400, words="Louder.", ended=True) == "confirm words"
 
 
@@ -195,7 +198,7 @@ def test_a_reply_is_lowered_at_once_and_comes_back_slowly() -> None:
 
 def test_a_voice_far_below_the_users_usual_level_comes_from_elsewhere() -> None:
     assert judged(voiced_ms=300, words="Put it over there", level_db=-6.0) == "dismiss far_voice"
-    assert judged(voiced_ms=299, words="Put it", level_db=-6.0) == "confirm words", "too short to know its level"
+    assert judged(voiced_ms=299, words="Put it over", level_db=-6.0) == "confirm words", "too short to know its level"
     assert judged(voiced_ms=299, words="Put it", level_db=-6.0, ended=True) == "dismiss far_voice"
     assert judged(voiced_ms=600, words="Put it over there", level_db=-5.9) == "confirm words"
     assert judged(voiced_ms=600, words="Friday, what else?", level_db=-12.0, addressed=True).startswith("confirm")
