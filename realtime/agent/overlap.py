@@ -201,6 +201,7 @@ class Overlap:
             Evidence(
                 voiced_ms=self.voiced_ms(position_ms) - (0 if ended else silent_ms),
                 ended=ended,
+                silent_ms=silent_ms,
                 has_paused=self.has_paused,
                 words=self.words,
                 words_expected=self.words_expected or (ended and transcript_expected),

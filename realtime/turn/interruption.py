@@ -40,6 +40,8 @@ SHORT_LOOK_MS = {1: 600, 2: 400}
 
 "I'm" is heard of a hummed "mm-hm", "that's not" of "exactly".
 """
+QUIET_MS = 160
+"""Silence after which a voice may be over, before its detector says so; a consonant's is shorter."""
 UNDECIDED_MS = 1_500
 """A voice that lasts this long with unknown words takes the floor: a user who talks must be heard."""
 WORDLESS_MS = 4_000
@@ -72,6 +74,8 @@ class Evidence:
     """From its onset to now, or to its end."""
     ended: bool = False
     """Whether the voice is over."""
+    silent_ms: int = 0
+    """How long its level has been that of silence; `voiced_ms` does not count it."""
     has_paused: bool = False
     """Whether the voice went on after a pause, which `voiced_ms` counts."""
     words: str | None = None
@@ -167,8 +171,7 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.is_answer_expected and any(not is_hum(word) for word in words) and seen.ended:
         return Judgement(Verdict.CONFIRM, "answer")
     if not rest:
-        is_whole = seen.ended and seen.words_ms >= seen.voiced_ms
-        if not is_whole:
+        if not _seems_over(seen) or seen.words_ms < seen.voiced_ms:
             is_open = seen.has_paused or all(map(is_hum, words))
             long_ms = WORDLESS_MS if is_open else _longest_ms(words)
             return Judgement(Verdict.CONFIRM, "speech") if seen.voiced_ms >= long_ms and not seen.ended else HOLD
@@ -180,6 +183,14 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
     if _is_short_look(len(words), seen):
         return HOLD
     return Judgement(Verdict.CONFIRM, "words")
+
+
+def _seems_over(seen: Evidence) -> bool:
+    """Return whether the voice is over, or seems so by its level.
+
+    A dismissal is taken back if the voice goes on; an answer to a question is not judged so early.
+    """
+    return seen.ended or (seen.silent_ms >= QUIET_MS and not seen.is_answer_expected)
 
 
 def _is_short_look(n_words: int, seen: Evidence) -> bool:
@@ -197,7 +208,7 @@ def _length(settings: Interruption, seen: Evidence) -> Judgement:
         return Judgement(Verdict.CONFIRM, "speech") if seen.voiced_ms >= UNDECIDED_MS and not seen.ended else HOLD
     if seen.voiced_ms >= settings.min_speech_ms:
         return Judgement(Verdict.CONFIRM, "speech")
-    return Judgement(Verdict.DISMISS, "short") if seen.ended else HOLD
+    return Judgement(Verdict.DISMISS, "short") if _seems_over(seen) else HOLD
 
 
 RULES: tuple[Callable[[Interruption, Evidence], Judgement | None], ...] = (

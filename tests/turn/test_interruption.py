@@ -132,6 +132,17 @@ def test_few_words_of_a_young_voice_may_be_half_of_a_hum_or_misheard() -> None:
     assert judged(voiced_ms=400, words="Louder.", ended=True) == "confirm words"
 
 
+def test_a_voice_that_seems_over_is_dismissed_before_its_detector_says_so() -> None:
+    assert judged(words="Okay", silent_ms=159) == "hold"
+    assert judged(words="Okay", silent_ms=160) == "dismiss backchannel"
+    assert judged(words="", silent_ms=160) == "dismiss no_words"
+    assert judged(words="Okay", words_ms=499, silent_ms=160) == "hold", "its last sound may be a word"
+    assert judged(words="Okay", silent_ms=160, is_answer_expected=True) == "hold", "it may be the answer"
+    assert judged(words="Louder", silent_ms=160) == "hold", "one word is not dismissed for being short"
+    assert judged(400, words_expected=False, silent_ms=159) == "hold"
+    assert judged(400, words_expected=False, silent_ms=160) == "dismiss short"
+
+
 def test_a_voice_without_words_asks_for_nothing() -> None:
     assert judged(words="") == "hold"
     assert judged(words="", ended=True) == "dismiss no_words"
@@ -178,6 +189,7 @@ def test_what_is_not_known_is_as_if_it_had_not_happened() -> None:
     assert Evidence(voiced_ms=1) == Evidence(
         voiced_ms=1,
         ended=False,
+        silent_ms=0,
         has_paused=False,
         words=None,
         words_expected=False,
