@@ -36,12 +36,12 @@ FAR_MS = 300
 ECHO = 0.6
 """Likeness to what was played from which a voice is its echo."""
 SHORT_LOOK_MS = {1: 600, 2: 400}
-"""Until a voice lasts this long, so few words of it may be cut or wrong.
+"""How long a voice lasts until so few words are certain.
 
 "I'm" is heard of a hummed "mm-hm", "that's not" of "exactly".
 """
 QUIET_MS = 160
-"""Silence after which a voice may be over, before its detector says so; a consonant's is shorter."""
+"""Silence after which a voice seems over; a consonant's is shorter."""
 UNDECIDED_MS = 1_500
 """A voice that lasts this long with unknown words takes the floor: a user who talks must be heard."""
 WORDLESS_MS = 4_000
@@ -194,7 +194,7 @@ def _seems_over(seen: Evidence) -> bool:
 
 
 def _is_short_look(n_words: int, seen: Evidence) -> bool:
-    """Return whether the voice goes on, and this many words of it are too few to tell."""
+    """Return whether this many words are too few so early."""
     return not seen.ended and seen.words_ms < SHORT_LOOK_MS.get(n_words, 0)
 
 
@@ -208,7 +208,7 @@ def _length(settings: Interruption, seen: Evidence) -> Judgement:
         return Judgement(Verdict.CONFIRM, "speech") if seen.voiced_ms >= UNDECIDED_MS and not seen.ended else HOLD
     if seen.voiced_ms >= settings.min_speech_ms:
         return Judgement(Verdict.CONFIRM, "speech")
-    return Judgement(Verdict.DISMISS, "short") if _seems_over(seen) else HOLD
+    return Judgement(Verdict.DISMISS, "short") if seen.ended else HOLD
 
 
 RULES: tuple[Callable[[Interruption, Evidence], Judgement | None], ...] = (

@@ -212,9 +212,9 @@ def ticking() -> None:
     slices_of(asyncio.get_running_loop(), lambda: next(ticks) * SLICE_S / A_TURN)
 
 
-async def settled(condition: Callable[[], bool]) -> None:
+async def settled(condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
     """Wait until the condition holds."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(within_s):
         while not condition():  # noqa: ASYNC110  (what is waited for lies inside the server and tells nobody)
             await asyncio.sleep(0.005)
 

@@ -211,7 +211,7 @@ async def test_a_message_in_fragments_that_is_longer_than_any_endpoint_takes_is_
     async with served(application) as place, wire(place) as client:
         for frame in (fragment(TEXT, half), *[fragment(CONTINUATION, half)] * 3, client_frame(CONTINUATION, half)):
             await asyncio.get_running_loop().sock_sendall(client, frame)
-        await settled(lambda: bool(application.got))
+        await settled(lambda: bool(application.got), 6 * PATIENCE_S)
     assert application.got == ["\0" * (LONGEST_MESSAGE_BYTES + 1)], "too long all the same"
 
 
