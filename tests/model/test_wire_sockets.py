@@ -10,6 +10,7 @@ import socket
 import warnings
 from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
+from pathlib import Path
 
 import psutil
 import pytest
@@ -17,6 +18,7 @@ import pytest_asyncio
 from websockets.asyncio.client import ClientConnection
 from websockets.utils import accept_key
 
+import realtime
 from realtime.errors import ProviderError
 from realtime.event import Item, ModelEvent, ModelEvents
 from realtime.event.base import ContentPart
@@ -134,8 +136,9 @@ async def test_what_is_sent_arrives_whole_and_in_order(provider: Emulator, call:
 
 async def test_a_healthy_session_has_no_task_of_ours(call: Call) -> None:
     wire = await call.open()
-    ours = [task for task in asyncio.all_tasks() if "realtime/" in getattr(task.get_coro(), "cr_code", "").__repr__()]
-    assert ours == []
+    ours = str(Path(realtime.__file__).parent)
+    codes = [getattr(task.get_coro(), "cr_code", None) for task in asyncio.all_tasks()]
+    assert [code for code in codes if code is not None and code.co_filename.startswith(ours)] == []
     await wire.close()
 
 
