@@ -69,6 +69,9 @@ def messages_schema() -> dict[str, Any]:
         components[cls.__name__]["description"] = inspect.getdoc(cls)
     for flattened, field in FLATTENED.items():
         del components[flattened.__name__]["properties"][field]
+    for component in components.values():
+        if "description" in component:
+            component["description"] = inspect.cleandoc(component["description"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Messages and reply events",
