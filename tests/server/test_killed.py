@@ -20,7 +20,7 @@ from websockets.asyncio.client import connect
 from bench.process import free_port
 from realtime.state.log import last_seq_of
 from realtime.state.sqlite import SqliteStore
-from tests.server.harness import NATIVE, Client, settled
+from tests.server.harness import NATIVE, Client, Json, settled
 from tests.server.survivor import PATIENCE_S, Survivor
 from tests.volumes import NIGHTLY, SEED, volume
 
@@ -156,18 +156,19 @@ async def test_killing_the_server_again_and_again_loses_no_word(tmp_path: Path) 
             async with asyncio.timeout(PATIENCE_S):
                 await asyncio.gather(*talks)
             for caller in callers:
-                known, said = Counter(await asyncio.to_thread(said_by, caller, address)), Counter(caller.said)
-                assert (caller.name, said - known, known - said) == (caller.name, Counter(), Counter())
+                sentences, gaps = await asyncio.to_thread(said_by, caller, address)
+                known, said = Counter(sentences), Counter(caller.said)
+                assert (said - known, known - said, gaps) == (Counter(), Counter(), []), caller.name
     assert [caller.refusals for caller in callers] == [[] for _ in callers]
     assert all(caller.seen == sorted(set(caller.seen)) for caller in callers)
     if NIGHTLY:
         assert sum(caller.rewound for caller in callers), "nobody was ahead of the store: the kills have proven nothing"
 
 
-def said_by(caller: Survivor, address: str) -> list[str]:
-    """The sentences of the user that the call holds."""
+def said_by(caller: Survivor, address: str) -> tuple[list[str], list[Json]]:
+    """The sentences of the user that the call holds, and what its log lacks."""
     path = f"{address}/api/calls/{caller.call_id}/messages?user={caller.name}"
     with urllib.request.urlopen(path) as answer:
-        messages = json.load(answer)["messages"]
-    words = " ".join(part["text"] for one in messages if one["role"] == "user" for part in one["content"])
-    return re.findall(r"Sentence \d+\.", words)
+        told = json.load(answer)
+    words = " ".join(part["text"] for one in told["messages"] if one["role"] == "user" for part in one["content"])
+    return re.findall(r"Sentence \d+\.", words), told["gaps"]
