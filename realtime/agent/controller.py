@@ -206,8 +206,7 @@ class Controller:
             if pcm:
                 self._say_audio(pcm, follows=type(event) is LongAppendPiece)
             self._follow_speech(found)
-            if self.interruptions.current is not None and self.interruptions.is_due(self.input.position_ms):
-                self._weigh()
+            self._listen_over_reply()
 
     def _follow_speech(self, found: Iterable[EndpointEvent]) -> None:
         for one in found:
@@ -234,6 +233,13 @@ class Controller:
                     assert_never(one)
 
     # -- voices over a reply ---------------------------------------------------------------------------------------
+
+    def _listen_over_reply(self) -> None:
+        position_ms = self.input.position_ms
+        if self.turn.authority != "client":
+            self.interruptions.hear(position_ms, self._newest_audio)
+        if self.interruptions.current is not None and self.interruptions.is_due(position_ms):
+            self._weigh()
 
     def _weigh(self) -> None:
         """Act on what a voice over the reply turns out to mean."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice, silent_ms
+from realtime.audio.onset import Onset
 from realtime.call.participant import Ears
 from realtime.event import model as m
 from realtime.event import server as s
@@ -35,6 +36,10 @@ MARGIN_MS = 250
 LEVEL_MS = 1_500
 """A voice is as loud as its newest part: a near voice may follow a far one."""
 WEIGH_EVERY_MS = 60
+ONSET_MS = 400
+"""How long a sound lowers the reply in which no voice is found: detectors need up to 0.3 s, providers' longer."""
+MOST_HEARD_MS = 200
+"""The most audio in which an onset is looked for at once."""
 KEPT_DISMISSED = 16
 """Dismissed pieces whose words the model may still report."""
 TURN_LEVEL_MS = 3_000
@@ -88,6 +93,10 @@ class Interruptions:
         self._usual = UsualVoice()
         self._settings: Interruption | None = None
         self._weighed_ms = 0
+        self._onset = Onset()
+        self._heard_ms = 0
+        self._onset_ms: int | None = None
+        """Where a sound began that lowers the reply, as it may be a voice."""
         self._dismissed: list[str] = []
         self.current: Overlap | None = None
         """The voice over the reply that is undecided, or dismissed so far."""
@@ -112,6 +121,29 @@ class Interruptions:
         """Return whether a voice that begins now would be decided here."""
         return self._settings is not None and self._reply.unplayed_ms() > 0
 
+    def hear(self, position_ms: int, clip: Clip) -> None:
+        """Lower the reply where a sound begins in the newest audio: a voice is found later in it."""
+        length_ms, self._heard_ms = position_ms - self._heard_ms, position_ms
+        if self.current is not None:
+            return
+        is_alert = self.is_alert()
+        if self._onset_ms is None:
+            if is_alert and self._onset.hear(clip(min(length_ms, MOST_HEARD_MS)), self._rate_hz):
+                self._onset_ms = position_ms
+                self._duck(self._reply.playing())
+        elif position_ms - self._onset_ms >= ONSET_MS or not is_alert:
+            self._onset_ms = None
+            self._onset.ignore()
+            self._restore(self._reply.playing())
+        else:
+            self._onset.hear(clip(min(length_ms, MOST_HEARD_MS)), self._rate_hz)
+
+    def _duck(self, item_id: str | None) -> None:
+        self._reply.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=item_id))
+
+    def _restore(self, item_id: str | None) -> None:
+        self._reply.emit(s.ServerAudioGainEvent(gain_db=0.0, ramp_ms=RESTORE_RAMP_MS, item_id=item_id))
+
     def begin(self, piece_id: str, start_ms: int, model_start_ms: int) -> bool:
         """Whether a voice that begins has to be decided: it is over a reply that is played."""
         if self.current is not None:
@@ -130,7 +162,9 @@ class Interruptions:
             words_expected=self._recognise is not None,
         )
         self._tell("possible", "")
-        self._reply.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=item_id))
+        if self._onset_ms is None:
+            self._duck(item_id)
+        self._onset_ms = None
         return True
 
     def paused(self, end_ms: int) -> None:
@@ -215,7 +249,7 @@ class Interruptions:
         elif overlap.dismissed:
             overlap.dismissed = ""
             self._tell("possible", "", position_ms)
-            self._reply.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=overlap.item_id))
+            self._duck(overlap.item_id)
         return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
 
     def take(self, reason: str = "") -> Overlap:
@@ -293,7 +327,7 @@ class Interruptions:
             return
         overlap.dismissed = reason
         self._tell("dismissed", reason, position_ms)
-        self._reply.emit(s.ServerAudioGainEvent(gain_db=0.0, ramp_ms=RESTORE_RAMP_MS, item_id=overlap.item_id))
+        self._restore(overlap.item_id)
 
     def _played(self, overlap: Overlap) -> str:
         """Return the played words of the item that the voice began over."""

@@ -28,7 +28,7 @@ ECHO_MS = 800
 """The newest part of a voice that is compared: a user may talk over an echo that was there first."""
 ECHO_PATH_MS = 500
 """The longest way from the played position to the microphone."""
-LOOK_MS = (320, 440, 600, 760, 920, 1_120, 1_400, 1_900, 2_500, 3_300, 4_200)
+LOOK_MS = (320, 440, 560, 720, 880, 1_040, 1_200, 1_400, 1_900, 2_500, 3_300, 4_200)
 """How long the voice has lasted at each look for its words: they are mostly known 0.2 s later."""
 LOOK_EVERY_MS = 1_500
 """And from then on, as long as it lasts."""

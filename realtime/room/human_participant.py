@@ -239,8 +239,10 @@ class Microphone:
                 self._begin(one.start_ms)
             elif isinstance(one, TurnEnded):
                 self._found_end(one.end_ms)
-        if self._over is not None and self._over.is_due(self._input.position_ms):
-            self._weigh()
+        if self._over is not None:
+            self._over.hear(self._input.position_ms, self._input.held)
+            if self._over.is_due(self._input.position_ms):
+                self._weigh()
         if len(self._turn) >= MAX_TURN_BYTES:
             self._end(self._input.position_ms)
             self._wait_for_more()

@@ -98,6 +98,14 @@ class VoiceOver:
                 self._interruptions.resumed()
         return self.current is not None
 
+    def hear(self, position_ms: int, clip: Clip) -> None:
+        """See `Interruptions.hear`."""
+        if self.mode != "selective":
+            return
+        if self.current is None:
+            self._agent = self._hub.speaking(self._human_id)
+        self._interruptions.hear(position_ms, clip)
+
     def is_due(self, position_ms: int) -> bool:
         """Whether a voice should be judged again."""
         return self.current is not None and self._interruptions.is_due(position_ms)

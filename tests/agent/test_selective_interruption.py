@@ -155,6 +155,56 @@ async def test_a_backchannel_that_goes_on_into_a_question_interrupts() -> None:
         assert gains(made) == [-15.0, 0.0, -15.0]
 
 
+async def test_a_sound_lowers_the_reply_before_a_voice_is_found_in_it() -> None:
+    async with by_server((1_120, SpeechStarted(ONSET_MS)), ear=FakeEar(waits=True)) as made:
+        item_id = await reply(made)
+        hear(made, ONSET_MS, amplitude=20)
+        assert gains(made) == []
+        hear(made, ONSET_MS + 20)
+        assert [(event.gain_db, event.item_id) for event in made.of(s.ServerAudioGainEvent)] == [(-15.0, item_id)]
+        assert decisions(made) == []
+        hear(made, 1_500)
+        assert gains(made) == [-15.0]
+        assert decisions(made) == [("possible", "")]
+
+
+async def test_a_sound_without_a_voice_lowers_the_reply_for_a_moment_and_only_once() -> None:
+    async with by_server(ear=FakeEar(waits=True)) as made:
+        await reply(made)
+        hear(made, ONSET_MS, amplitude=20)
+        hear(made, ONSET_MS + 60)
+        hear(made, ONSET_MS + 400, amplitude=20)
+        assert gains(made) == [-15.0]
+        hear(made, ONSET_MS + 420, amplitude=20)
+        assert gains(made) == [-15.0, 0.0]
+        hear(made, ONSET_MS + 500)
+        hear(made, ONSET_MS + 2_000, amplitude=20)
+        assert gains(made) == [-15.0, 0.0]
+        hear(made, ONSET_MS + 2_040, amplitude=20_000)
+        assert gains(made) == [-15.0, 0.0, -15.0]
+        assert decisions(made) == []
+
+
+async def test_a_sound_at_the_end_of_a_reply_does_not_lower_the_next_one() -> None:
+    async with by_server(ear=FakeEar(waits=True)) as made:
+        await reply(made, 1_200)
+        hear(made, ONSET_MS, amplitude=20)
+        hear(made, ONSET_MS + 60)
+        assert gains(made) == [-15.0]
+        await asyncio.sleep(1)
+        hear(made, ONSET_MS + 80, amplitude=20)
+        assert gains(made) == [-15.0, 0.0]
+
+
+@pytest.mark.parametrize("wanted", [{"authority": "client"}, {"interruption": "immediate"}, {"interruption": "off"}])
+async def test_a_sound_lowers_nothing_where_voices_are_not_decided(wanted: dict[str, Any]) -> None:
+    async with by_provider(ear=FakeEar(waits=True), **wanted) as made:
+        await reply(made)
+        hear(made, ONSET_MS, amplitude=20)
+        hear(made, ONSET_MS + 100)
+        assert gains(made) == []
+
+
 async def test_without_a_recogniser_the_length_of_the_voice_decides() -> None:
     async with by_server(*VOICE, ear=None) as made:
         await reply(made)
