@@ -281,6 +281,19 @@ def test_stop_response_duck_and_flush_are_timed_from_the_interruption() -> None:
     assert (found.duck.values_ms, found.flush.values_ms) == ((90,), (300,))
 
 
+def test_a_reply_that_a_sound_has_lowered_before_the_voice_is_quieter_at_once() -> None:
+    call = sound_over_a_reply("interruption", stops_ms=5_300)
+    call.put(4_900, s.ServerAudioGainEvent(gain_db=-15))
+    assert call.score().overlaps.duck.values_ms == (0,)
+
+
+def test_a_reply_whose_level_is_back_before_the_voice_is_not_quieter() -> None:
+    call = sound_over_a_reply("interruption", stops_ms=5_300)
+    call.put(4_700, s.ServerAudioGainEvent(gain_db=-15))
+    call.put(4_900, s.ServerAudioGainEvent(gain_db=0))
+    assert call.score().overlaps.duck.values_ms == ()
+
+
 def test_decisions_are_counted_by_reason() -> None:
     call = sound_over_a_reply("backchannel", stops_ms=None)
     for state, reason in (("possible", ""), ("dismissed", "backchannel"), ("confirmed", "words")):

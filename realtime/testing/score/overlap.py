@@ -110,7 +110,7 @@ def overlaps(scenes: Sequence[Scene]) -> Overlaps:
             )
         ),
         behaviour=_behaviours(labelled),
-        duck=Times(tuple(ms for scene in labelled for ms in _delays_ms(scene, scene.ducks_ms, _over_replies(scene)))),
+        duck=Times(tuple(ms for scene in labelled for ms in _duck_delays_ms(scene))),
         flush=Times(tuple(ms for scene in labelled for ms in _delays_ms(scene, scene.flushes_ms, scene.turns))),
         resumed=Rate.of(one is not None for one in restarts),
         resumed_in_time=Rate.of(one is not None and one <= RESUMES_IN_MS for one in restarts),
@@ -154,6 +154,18 @@ def _behaviours(scenes: Sequence[Scene]) -> dict[str, dict[Behaviour, int]]:
 def _over_replies(scene: Scene) -> list[Label]:
     labels = scene.labelled(*ASKS_NOTHING, "turn", "interruption")
     return [one for one in labels if scene.reply_over(one.on_ms) is not None]
+
+
+def _duck_delays_ms(scene: Scene) -> Iterator[float]:
+    """Yield how long after the onset of each voice the reply was quieter."""
+    for label in scene.labelled("turn", "interruption", "backchannel", "side"):
+        reply = scene.reply_over(label.on_ms)
+        if reply is None:
+            continue
+        until_ms = label.off_ms + SOON_MS
+        ducks_ms = [one for one, to_ms in scene.ducks_ms if reply.from_ms <= one <= until_ms and to_ms > label.on_ms]
+        if ducks_ms:
+            yield max(0.0, ducks_ms[0] - label.on_ms)
 
 
 def _delays_ms(scene: Scene, moments_ms: Sequence[float], labels: Sequence[Label]) -> Iterator[float]:

@@ -6,6 +6,7 @@ it runs seconds ahead of the ear.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -82,8 +83,8 @@ class Scene:
     """When turns were declared over."""
     flushes_ms: tuple[float, ...]
     """When a voice stopped a reply, at the server."""
-    ducks_ms: tuple[float, ...]
-    """When a reply was made quieter."""
+    ducks_ms: tuple[tuple[float, float], ...]
+    """When replies were quieter: from and to."""
     decisions: tuple[str, ...]
     """What the server decided about voices over replies, such as `dismissed: backchannel`."""
     dismissals_ms: tuple[float, ...]
@@ -138,7 +139,7 @@ def scene_of(record: CallRecord, labels: Iterable[Label] | None = None) -> Scene
         segments=tuple(_segments(replies)),
         ends_ms=tuple(one.ts_ms for one in record.events(s.AgentInputDoneEvent)),
         flushes_ms=tuple(one.flush_ms for one in flushes),
-        ducks_ms=tuple(one.ts_ms for one in record.events(s.ServerAudioGainEvent) if one.gain_db < 0),
+        ducks_ms=tuple(_ducks_ms(record)),
         decisions=tuple(
             f"{one.state}: {one.reason}" for one in record.events(s.AgentInterruptionEvent) if one.state != "possible"
         ),
@@ -232,6 +233,19 @@ def _stretches(positions: list[tuple[float, float]], speech: Speech) -> Iterator
     if end_ms > offset_ms:
         begin_ms = max(earliest_ms, start_ms + offset_ms)
         yield begin_ms, max(begin_ms, start_ms + end_ms)
+
+
+def _ducks_ms(record: CallRecord) -> Iterator[tuple[float, float]]:
+    """Yield when replies were quieter."""
+    from_ms: float | None = None
+    for one in record.events(s.ServerAudioGainEvent):
+        if one.gain_db < 0:
+            from_ms = one.ts_ms if from_ms is None else from_ms
+        elif from_ms is not None:
+            yield from_ms, one.ts_ms
+            from_ms = None
+    if from_ms is not None:
+        yield from_ms, math.inf
 
 
 def _segments(replies: Sequence[Reply]) -> Iterator[Segment]:
