@@ -1,8 +1,8 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`, `interruption`, `listen`, `endpointing`, `near-voice`, `ears`, `speculation`;
-default: all of them but `resume`, which takes half an hour, and those that measure listening, from `listen` on.
+`resume`, `testkit`, `rooms`, `overload`, `interruption`, `listen`, `endpointing`, `near-voice`, `ears`, `speculation`,
+`echo`; default: all of them but `resume`, which takes half an hour, and those that measure listening, from `listen` on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-ONLY_BY_NAME = {"ears", "endpointing", "listen", "near-voice", "resume", "speculation"}
+ONLY_BY_NAME = {"ears", "echo", "endpointing", "listen", "near-voice", "resume", "speculation"}
 
 
 def main() -> None:
@@ -35,7 +35,9 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, nargs="+", default=[100, 200], help="talking sessions (talk)")
     parser.add_argument("--cuts", type=int, default=1_000_000, help="sockets that are cut (resume)")
     parser.add_argument("--n", type=int, default=1_000, help="stimuli (listen)")
-    parser.add_argument("--words", type=Path, metavar="FILE", help="where transcripts are kept (listen, speculation)")
+    parser.add_argument(
+        "--words", type=Path, metavar="FILE", help="where transcripts are kept (listen, speculation, echo)"
+    )
     parser.add_argument("--quick", action="store_true", help="one round of 4 s, fewer calls and runs: an impression")
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="also write everything measured there")
     parser.add_argument("--write", action="store_true", help="put the results into their page of docs")
@@ -125,6 +127,13 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_speculation(quick=quick, words=options.words)
 
+    def echo() -> Awaitable[Section]:
+        from bench.echo import DELAYS_MS, LEVELS_DB, measure_echo
+
+        if quick:
+            return measure_echo(LEVELS_DB, DELAYS_MS[1:2], say, words=options.words, per_call=1)
+        return measure_echo(say=say, words=options.words)
+
     def fold() -> Awaitable[Section]:
         from bench.fold import measure_fold
 
@@ -179,6 +188,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "near-voice": near_voice,
         "ears": ears,
         "speculation": speculation,
+        "echo": echo,
         "fold": fold,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
 from pathlib import Path
+from typing import TypeVar
 
 from bench.listen_calls import Heard, ModelName, Outcome, grouped, hear
 from bench.listen_words import RememberingRecognizer, remembering_engine
@@ -27,6 +28,8 @@ from realtime.testing.score.board import Score
 from realtime.testing.score.numbers import Rate
 from realtime.testing.score.tau_voice import TauVoice
 
+Call = TypeVar("Call")
+Done = TypeVar("Done")
 PAGE = ROOT / "docs" / "listening.md"
 COUNT = 1_000
 CONTROL_SHARE = 0.1
@@ -118,8 +121,13 @@ class Played:
     different: int
 
 
-Play = Callable[[Sequence[tuple[Sequence[Varied], int]], Arm], Iterator[Played]]
-"""Plays calls in an arm; each with how many kept transcripts are to be recognised again."""
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A call to play in an arm; `check` kept transcripts are to be recognised again."""
+
+    stimuli: Sequence[Varied]
+    check: int
+    arm: Arm
 
 
 async def measure_listen(
@@ -140,12 +148,13 @@ async def measure_listen(
 
 def _measure(count: int, say: Callable[[str], None], file: Path, workers: int, arms: Sequence[Arm]) -> Section:
     section = Section("listen", "Measured: what stops a reply", HOW, HEADER, page=PAGE)
-    with _players(file, workers) as play:
+    with players(workers, partial(_play_call, file=file)) as play:
         for arm in arms:
             calls = grouped(arm.draw(round(count * arm.share)))
             say(f"{arm.name}: {len(calls)} calls")
             per_call = -(-CHECKED // len(calls)) if arm is arms[0] else 0
-            played = [*play([(call, per_call if at * per_call < CHECKED else 0) for at, call in enumerate(calls)], arm)]
+            jobs = [Job(call, per_call if at * per_call < CHECKED else 0, arm) for at, call in enumerate(calls)]
+            played = [*play(jobs)]
             heard = [one.heard for one in played]
             section.rows.append(_row(arm.name, heard))
             outcomes = [outcome for one in heard for outcome in one.outcomes]
@@ -173,31 +182,33 @@ def _measure(count: int, say: Callable[[str], None], file: Path, workers: int, a
 
 
 @contextmanager
-def _players(file: Path, workers: int) -> Iterator[Play]:
+def players(workers: int, play: Callable[[Call], Done]) -> Iterator[Callable[[Sequence[Call]], Iterator[Done]]]:
     """Yield what plays calls, in this process or in several."""
     if workers == 1:
-        yield lambda calls, arm: map(partial(_play_call, arm=arm, file=file), calls)
+        yield lambda calls: map(play, calls)
         return
     # Each has a core: more threads of the arithmetic would wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Forked processes would share the threads of the speech parts, which do not survive that.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        yield lambda calls, arm: pool.map(partial(_play_call, arm=arm, file=file), calls)
+        yield lambda calls: pool.map(play, calls)
 
 
-def _play_call(call: tuple[Sequence[Varied], int], *, arm: Arm, file: Path) -> Played:
-    stimuli, check = call
-    engine = _engine(file)
+def _play_call(job: Job, *, file: Path) -> Played:
+    arm, engine = job.arm, remembered(file)
     recognizer = engine.load().recognizer
     assert isinstance(recognizer, RememberingRecognizer)
-    recognizer.check_next(check)
-    heard = hear(stimuli, engine, model=arm.model, mode=arm.mode, authority=arm.authority, recognises=arm.recognises)
+    recognizer.check_next(job.check)
+    heard = hear(
+        job.stimuli, engine, model=arm.model, mode=arm.mode, authority=arm.authority, recognises=arm.recognises
+    )
     return Played(heard, recognizer.checked, recognizer.different)
 
 
 @cache
-def _engine(file: Path) -> SpeechEngine:
+def remembered(file: Path) -> SpeechEngine:
+    """Return the speech parts of this process, with recognition kept in `file`."""
     engine = remembering_engine(file)
     engine.load()
     return engine

@@ -16,7 +16,7 @@ from bench.stimuli import Channel, Varied, question
 from realtime.agent import RealtimeAgent
 from realtime.agent.partial_words import no_words, recognise_words
 from realtime.event.config import InterruptionMode, TurnAuthority
-from realtime.event.server import AgentInterruptionEvent
+from realtime.event.server import AgentInputTranscriptionDoneEvent, AgentInterruptionEvent
 from realtime.model.base import RealtimeModel
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine
@@ -84,6 +84,8 @@ class Heard:
     outcomes: tuple[Outcome, ...]
     unplaced: int
     """Stimuli that never sounded, because no reply came."""
+    transcripts: tuple[str, ...] = ()
+    """The words of the user's turns, as they were told."""
 
 
 @dataclass(slots=True)
@@ -99,7 +101,7 @@ class _Mind:
 
 
 @dataclass(slots=True)
-class _Script:
+class Script:
     """The user's steps, and which of them speak which stimulus."""
 
     steps: list[Step] = field(default_factory=list)
@@ -122,9 +124,9 @@ def grouped(stimuli: Sequence[Varied]) -> list[tuple[Varied, ...]]:
     ]
 
 
-def script_of(stimuli: Sequence[Varied], *, model: ModelName) -> _Script:
+def script_of(stimuli: Sequence[Varied], *, model: ModelName) -> Script:
     """Return a user who asks, and is overheard during the reply, once for each stimulus."""
-    script = _Script()
+    script = Script()
     # The scripted model answers at length whatever it hears.
     answer_ms = 2 * REPLY_MS if model == "scripted" else ANSWER_MS
     for one in stimuli:
@@ -163,6 +165,20 @@ def hear(
 ) -> Heard:
     """Play one call. `recognises` says whether this server recognises voices over replies itself."""
     script = script_of(stimuli, model=model)
+    return hear_script(script, engine, model=model, mode=mode, authority=authority, recognises=recognises)
+
+
+def hear_script(
+    script: Script,
+    engine: SpeechEngine,
+    *,
+    model: ModelName,
+    mode: InterruptionMode,
+    authority: TurnAuthority | None = None,
+    recognises: bool = True,
+    settings: dict[str, Any] | None = None,
+) -> Heard:
+    """Play one call of these steps; `settings` are added to those of the call."""
     mind = _Mind()
     loop = VirtualLoop()
     looked: list[tuple[float, str]] = []
@@ -189,6 +205,7 @@ def hear(
             agent = partial(RealtimeAgent, "Friday", "", behind, recognise=recognise)
             detection = {"interruption": mode, "authority": authority}
             config: dict[str, Any] = {"turn_detection": detection, "input_audio_transcription": True}
+            config |= settings or {}
             return await play(script.steps, agent=agent, model="own", config=config, frames=False, on_step=on_step)
 
     loop.declare_cost(RememberingRecognizer.transcribe, LOCAL_COSTS["Recognizer.transcribe"])
@@ -222,7 +239,7 @@ def _scripted() -> RealtimeModel:
     return StandIn(turns="none", hears=(Hear("Go on."),) * 100, otherwise=Say(REPLY, ms=REPLY_MS - 2_000)).model(ROOT)
 
 
-def _heard(script: _Script, record: CallRecord, looked: Sequence[tuple[float, str]]) -> Heard:
+def _heard(script: Script, record: CallRecord, looked: Sequence[tuple[float, str]]) -> Heard:
     labels: list[Label] = []
     outcomes: list[Outcome] = []
     decisions = record.events(AgentInterruptionEvent)
@@ -251,7 +268,8 @@ def _heard(script: _Script, record: CallRecord, looked: Sequence[tuple[float, st
                 )
             )
     unplaced = sum(one is not None for one in script.spoken[len(record.spoken) :])
-    return Heard(scene_of(record, labels), tuple(outcomes), unplaced)
+    transcripts = tuple(event.transcript for event in record.events(AgentInputTranscriptionDoneEvent))
+    return Heard(scene_of(record, labels), tuple(outcomes), unplaced, transcripts)
 
 
 def _labels(number: int, one: Varied | None, spoken: Spoken) -> Iterator[Label]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from realtime.testing.client.steps import BargeIn as BargeIn
     from realtime.testing.client.steps import Drop as Drop
     from realtime.testing.client.steps import Leave as Leave
+    from realtime.testing.client.steps import Loudspeaker as Loudspeaker
     from realtime.testing.client.steps import Network as Network
     from realtime.testing.client.steps import Send as Send
     from realtime.testing.client.steps import Silence as Silence
@@ -65,6 +66,7 @@ _NAMES = {
         "BargeIn",
         "Drop",
         "Leave",
+        "Loudspeaker",
         "Network",
         "Send",
         "Silence",

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.testing.client.echo_path import EchoPath
 from realtime.testing.client.steps import INPUT_HZ
 
 OUTPUT_HZ = 24_000
@@ -127,6 +128,18 @@ class Speaker:
         """Return all played audio: (item, offset, time when it became audible, pcm)."""
         return [(run.item_id, run.offset, run.from_s + OUTPUT_LATENCY_S, run.pcm()) for run in self._runs]
 
+    def audible(self, from_s: float, length_ms: int) -> bytes:
+        """Return what was audible from then on, for this long."""
+        sound = bytearray(OUTPUT_HZ * length_ms // 1000 * SAMPLE_BYTES)
+        for run in reversed(self._runs):
+            at = round((run.from_s + OUTPUT_LATENCY_S - from_s) * OUTPUT_HZ)
+            if at + run.n_samples <= 0:
+                break
+            begin = max(0, at) * SAMPLE_BYTES
+            part = run.pcm()[max(0, -at) * SAMPLE_BYTES :][: max(0, len(sound) - begin)]
+            sound[begin : begin + len(part)] = part
+        return bytes(sound)
+
     def _end_of(self, run: _Run) -> float:
         return run.from_s + run.n_samples / OUTPUT_HZ
 
@@ -169,6 +182,8 @@ class Microphone:
         self._room = _noise(background, seed)
         self._to_say: deque[tuple[int, bytes]] = deque()
         self._frames: list[bytes] = []
+        self.echo: EchoPath | None = None
+        """The way from the loudspeaker to it; None: it does not hear it."""
         self.position = 0
         """Number of samples given so far."""
 
@@ -185,9 +200,12 @@ class Microphone:
         """Return all audio given so far."""
         return b"".join(self._frames)
 
-    def next_frame(self) -> bytes:
-        """Return the next 40 ms."""
+    def next_frame(self, played: bytes = b"") -> bytes:
+        """Return the next 40 ms; `played` is what was audible in that time."""
         frame = self._made()
+        if self.echo is not None:
+            sound = np.frombuffer(frame, "<i2") + self.echo.next_frame(played, FRAME_SAMPLES)
+            frame = np.clip(np.rint(sound), -32_768, 32_767).astype("<i2").tobytes()
         self.position += FRAME_SAMPLES
         self._frames.append(frame)
         return frame

@@ -21,11 +21,12 @@ import pybase64
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.dialects import frames
 from realtime.dialects.native import SUBPROTOCOL
-from realtime.testing.client.devices import FRAME_SAMPLES, OUTPUT_HZ, Microphone
+from realtime.testing.client.devices import FRAME_MS, FRAME_SAMPLES, OUTPUT_HZ, Microphone
 from realtime.testing.client.ear import Ear, Speech
+from realtime.testing.client.echo_path import EchoPath
 from realtime.testing.client.outbox import Client, Outbox, acknowledgement
 from realtime.testing.client.pair import LOST, Application, Frame, SocketPair, Tap, Uplink
-from realtime.testing.client.steps import INPUT_HZ
+from realtime.testing.client.steps import INPUT_HZ, Loudspeaker
 from realtime.testing.errors import ScriptFailure
 from realtime.testing.record import Lane, Played
 
@@ -122,6 +123,7 @@ class Page:
         self._settled: asyncio.Future[None] | None = None
         # -- the microphone
         self._microphone = Microphone(background, chance.getrandbits(32))
+        self._echoes = False
         self._frame_timer: asyncio.TimerHandle | None = None
         self._hears_from_s = 0.0
 
@@ -396,6 +398,11 @@ class Page:
         end = begin + len(pcm) // SAMPLE_BYTES
         return self._hears_from_s + begin / INPUT_HZ, self._hears_from_s + end / INPUT_HZ
 
+    def hear_loudspeaker(self, step: Loudspeaker) -> None:
+        """Let the microphone hear what is played, from now on."""
+        self._echoes = True
+        self._microphone.echo = EchoPath(step, OUTPUT_HZ)
+
     def _listen(self) -> None:
         at_s = self._hears_from_s + (self._microphone.position + FRAME_SAMPLES) / INPUT_HZ
         self._frame_timer = self._loop.call_at(at_s, self._tick)
@@ -405,7 +412,9 @@ class Page:
         if self._ended:
             self._frame_timer = None
             return
-        offset, pcm = self._microphone.position, self._microphone.next_frame()
+        offset = self._microphone.position
+        heard = self.ear.speaker.audible(self._loop.time() - FRAME_MS / 1000, FRAME_MS) if self._echoes else b""
+        pcm = self._microphone.next_frame(heard)
         self._listen()
         item_id, played_ms = self.ear.report() if self._line == "open" else (None, 0)
         self._outbox.keep_speech(offset, pcm, item_id, played_ms)

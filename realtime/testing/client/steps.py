@@ -114,6 +114,19 @@ class Network(_Step, frozen=True, tag="network"):
     delay_ms: Ms = 0
 
 
+class Loudspeaker(_Step, frozen=True, tag="loudspeaker"):
+    """Lets the microphone hear what the page plays, from now on.
+
+    The echo is `level_db` louder than what is played (below 0: quieter) and `delay_ms` late; the room's sound falls by
+    60 dB in `decay_ms`, and `seed` decides its reflections.
+    """
+
+    level_db: float
+    delay_ms: Annotated[int, msgspec.Meta(ge=10)] = 120
+    decay_ms: Ms = 250
+    seed: int = 1
+
+
 class Send(_Step, frozen=True, tag="send"):
     """Sends a client event unchanged."""
 
@@ -124,4 +137,4 @@ class Leave(_Step, frozen=True, tag="leave"):
     """Ends the call. Without it a user leaves when all have done their steps."""
 
 
-Step = Speak | BargeIn | Silence | Type | WaitFor | WaitUntilHeard | Drop | Network | Send | Leave
+Step = Speak | BargeIn | Silence | Type | WaitFor | WaitUntilHeard | Drop | Network | Loudspeaker | Send | Leave

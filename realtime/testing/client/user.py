@@ -19,6 +19,7 @@ from realtime.testing.client.steps import (
     BargeIn,
     Drop,
     Leave,
+    Loudspeaker,
     Network,
     Send,
     Silence,
@@ -112,6 +113,8 @@ class User:
                 await self._drop(step)
             case Network():
                 page.uplink.network = step
+            case Loudspeaker():
+                page.hear_loudspeaker(step)
             case Send():
                 self._note_sent(step.event)
                 page.send(step.event)
@@ -442,6 +445,8 @@ def _check(step: Step, number: int, name: str, page: Page) -> None:
             problem, remedy = "it does not say when", "Give one of after_ms, at_word and on_tool"
         case Network() if not (0 <= step.loss <= 1 and step.jitter_ms >= 0 and step.delay_ms >= 0):
             problem, remedy = "loss is a share from 0 to 1, times are not negative", "Correct the numbers"
+        case Loudspeaker() if step.delay_ms < 10 or step.decay_ms < 0:
+            problem, remedy = "an echo is 10 ms late at least, and decays in 0 ms or more", "Correct the numbers"
         case Silence(ms=ms) | Drop(away_ms=ms) if ms < 0:
             problem, remedy = f"{ms} ms cannot be waited", "Give 0 or more"
         case Drop() if page.client == "agentscope1":
