@@ -8,15 +8,16 @@ and `ClientItems`, which return what happened and never call back.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import assert_never
 
 import msgspec
 
 from realtime.agent.client_items import ClientItems
 from realtime.agent.context import AgentContext
-from realtime.agent.input import AudioInput, Detector, LongAppendPiece
-from realtime.agent.interruptions import InputEvent, Interruptions
+from realtime.agent.echo_watch import LOOK_MS, EchoWatch
+from realtime.agent.input import HELD_MS, AudioInput, Detector, LongAppendPiece
+from realtime.agent.interruptions import MARGIN_MS, InputEvent, Interruptions
 from realtime.agent.overlap import Overlap, Recognise
 from realtime.agent.replay_buffer import ReplayBuffer
 from realtime.agent.reply_items import ReplyItems
@@ -61,7 +62,9 @@ class Controller:
         authority: TurnAuthority,
         detector: Detector | None,
         recognise: Recognise | None,
+        echo_found: Callable[[], None] = lambda: None,
     ) -> None:
+        """`echo_found` is called once: the microphone surely hears the replies."""
         self._context = context
         self._runtime = context.runtime
         self._ears = context.ears
@@ -84,7 +87,8 @@ class Controller:
         self._items = ClientItems(context, self.user_turns)
         self._reply_items = ReplyItems(context)
         rate_hz = self._profile.input_rate_hz
-        self.interruptions = Interruptions(self._reply_items, context.ears, rate_hz, recognise)
+        self._echo = EchoWatch(echo_found, self.input.raw)
+        self.interruptions = Interruptions(self._reply_items, context.ears, rate_hz, recognise, self._echo)
         self.input.alert_while(self.interruptions.is_alert)
         self.responses = Responses(context, tools, self.ledger, self._reply_items)
         self.resumption = Resumption()
@@ -104,7 +108,10 @@ class Controller:
             provider_responds=interruption != "selective",
         )
         transcribes = authority == "provider" and config.input_audio_transcription is not False
-        self.input.remove_echo(self._ears, config.audio is not None and config.audio.echo_cancellation == "server")
+        if authority != "client":
+            self._ears.keep_played_audio()
+        if self.input.remove_echo(self._ears, config.audio is not None and config.audio.echo_cancellation == "server"):
+            self._echo.cancels_from(self.input.position_ms)
         self.interruptions.configure(detection, interruption, transcribes=transcribes)
         hears_words = config.input_audio_transcription is not False
         self._reply_items.keep_speech(interruption == "selective" and hears_words)
@@ -208,12 +215,20 @@ class Controller:
             self._follow_speech(found)
             self._listen_over_reply()
 
+    def _look_for_echo(self) -> None:
+        position_ms = self.input.position_ms
+        if self._echo.is_due(position_ms) and self.turn.authority != "client" and self._ears.unplayed_ms() > 0:
+            far_end = self._ears.far_end()
+            if far_end is not None and self._reply_items.played_ms() >= LOOK_MS:
+                self._echo.look(position_ms, self._newest_audio(LOOK_MS), self._profile.input_rate_hz, far_end)
+
     def _follow_speech(self, found: Iterable[EndpointEvent]) -> None:
         for one in found:
             match one:
                 case SpeechStarted():
                     piece_id = self._runtime.new_id("item")
-                    if self.interruptions.begin(piece_id, one.start_ms, one.start_ms):
+                    lag_ms = self.input.position_ms - one.start_ms
+                    if self.interruptions.begin(piece_id, one.start_ms, one.start_ms, lag_ms):
                         self.input.hold(True)
                         self._weigh()
                         continue
@@ -238,7 +253,9 @@ class Controller:
         position_ms = self.input.position_ms
         if self.turn.authority != "client":
             self.interruptions.hear(position_ms, self._newest_audio)
-        if self.interruptions.current is not None and self.interruptions.is_due(position_ms):
+        if self.interruptions.current is None:
+            self._look_for_echo()
+        elif self.interruptions.is_due(position_ms):
             self._weigh()
 
     def _weigh(self) -> None:
@@ -253,17 +270,21 @@ class Controller:
 
     def _take_floor(self, overlap: Overlap) -> None:
         """The voice is the user's turn, from its onset."""
-        if self._reply_items.speech is not None:
+        if self._reply_items.speech is not None and not overlap.after_reply:
             is_whole = not self.ledger.responding
             self.resumption.doubt(CutReply(overlap, self._reply_items.speech, is_whole, self.ledger.overrides))
+        follows_echo = self.interruptions.follows_echo(overlap)
+        lag_ms = self.input.position_ms - overlap.start_ms
+        self._speech_started(overlap.piece_id, overlap.start_ms, lag_ms)
+        if follows_echo:
+            self.user_turns.turn_of(overlap.piece_id).begins_after(self.interruptions.played_words(overlap))
         if self.turn.authority == "server":
-            self._speech_started(overlap.piece_id, overlap.start_ms, self.input.position_ms - overlap.start_ms)
-            self._say_audio(self.input.open_gate())
+            newest_ms = lag_ms + MARGIN_MS if follows_echo else HELD_MS
+            self._say_audio(self.input.open_gate(newest_ms))
             if overlap.over and overlap.end_ms is not None:
                 self._speech_stopped(overlap.end_ms)
                 self.input.close_gate()
             return
-        self._speech_started(overlap.piece_id, overlap.start_ms, self.input.position_ms - overlap.start_ms)
         self._replay.started(self.user_turns.turn_of(overlap.piece_id), overlap.piece_id, overlap.model_start_ms)
         for event in overlap.held:
             self.on_model(event)
@@ -472,7 +493,8 @@ class Controller:
             self.user_turns.remember(stretch.turn, event.item_id)
             return
         start_ms = event.audio_start_ms + self.input.skipped_ms
-        if self.interruptions.begin(event.item_id, start_ms, event.audio_start_ms):
+        lag_ms = self.input.position_ms - start_ms
+        if self.interruptions.begin(event.item_id, start_ms, event.audio_start_ms, lag_ms):
             self._weigh()
             return
         self._speech_started(event.item_id, start_ms)

@@ -23,6 +23,8 @@ LONG_APPEND_BYTES = 6_400
 """0.2 s at 16 kHz: detecting, resampling and passing on this much takes a millisecond or two."""
 HELD_MS = 20_000
 """The most audio kept of an undecided voice over a reply."""
+RAW_MS = 800
+"""Audio kept as it came while an echo is removed from it."""
 PRE_ROLL_MS = 600
 """Audio kept before detected speech, for its soft start: 300 ms and the detector's delay."""
 
@@ -90,6 +92,7 @@ class AudioInput:
         self._open = detector is None
         self._discards = False
         self._holds = False
+        self._raw = bytearray()
         self.clean: Callable[[bytes, int], bytes] | None = None
         """Removes the echo from audio of a rate in Hz; None: the audio is taken as it is."""
         self.uncommitted_ms = 0.0
@@ -97,13 +100,19 @@ class AudioInput:
         self.skipped_ms = 0
         """Time without audio, which neither the model nor the detector has seen."""
 
-    def remove_echo(self, ears: Ears, wanted: bool) -> None:
-        """Remove the echo of what is played, or leave it."""
+    def remove_echo(self, ears: Ears, wanted: bool) -> bool:
+        """Remove the echo of what is played, or leave it. Returns whether its removal begins."""
         if not wanted:
             self.clean = None
         elif self.clean is None:
             ears.keep_played_audio()
             self.clean = EchoCanceller(ears.far_end).clean
+            return True
+        return False
+
+    def raw(self, ms: int) -> tuple[bytes, int]:
+        """Return the newest audio before its echo was removed, at most 0.8 s, and its rate in Hz."""
+        return bytes(self._raw[-ms * self._rate_hz // 1000 * 2 :]), self._rate_hz
 
     @property
     def position_ms(self) -> int:
@@ -140,6 +149,8 @@ class AudioInput:
         length_ms = n_samples * 1000 / rate_hz
         self._position_ms += length_ms
         if self.clean is not None:
+            self._raw += pcm
+            del self._raw[: -RAW_MS * rate_hz // 1000 * 2]
             pcm = self.clean(pcm, rate_hz)
         for_model = self._resampler.push(pcm) if self._resampler is not None else pcm
         if self._detector is None:
@@ -214,9 +225,12 @@ class AudioInput:
         n_bytes = max(0, ms) * self._model_hz // 1000 * 2
         return bytes(self._kept[-n_bytes:]) if n_bytes else b""
 
-    def open_gate(self) -> bytes:
-        """Let audio pass from now on; return the moment before the speech, for the model."""
-        kept, self._kept = bytes(self._kept), bytearray()
+    def open_gate(self, newest_ms: int = HELD_MS) -> bytes:
+        """Let audio pass from now on; return the moment before the speech, for the model.
+
+        What is older than `newest_ms` is dropped.
+        """
+        kept, self._kept = self.held(newest_ms), bytearray()
         self._open, self._holds = True, False
         self.uncommitted_ms += len(kept) / 2 * 1000 / self._model_hz
         return kept
@@ -239,6 +253,7 @@ class AudioInput:
 
     def _change_rate(self, rate_hz: int) -> None:
         self._rate_hz = rate_hz
+        self._raw.clear()
         self._carry.clear()
         self._resampler = None if rate_hz == self._model_hz else Resampler(rate_hz, self._model_hz)
         if self._detector is not None and rate_hz != DETECTOR_RATE_HZ:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from realtime.agent.echo_watch import PATH_MS, EchoWatch
 from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice, silent_ms
 from realtime.audio.onset import Onset
 from realtime.call.participant import Ears
@@ -14,6 +15,7 @@ from realtime.event.config import InterruptionMode, TurnDetection
 from realtime.turn.interruption import (
     DUCK_DB,
     DUCK_RAMP_MS,
+    ECHO,
     MIN_SPEECH_MS,
     RESTORE_RAMP_MS,
     Evidence,
@@ -85,10 +87,11 @@ class Interruptions:
     `ears` are what the user's client plays; `rate_hz` is that of the clips.
     """
 
-    def __init__(self, reply: Reply, ears: Ears, rate_hz: int, recognise: Recognise | None) -> None:
+    def __init__(self, reply: Reply, ears: Ears, rate_hz: int, recognise: Recognise | None, watch: EchoWatch) -> None:
         self._reply = reply
         self._ears = ears
         self._rate_hz = rate_hz
+        self._watch = watch
         self._recognise = recognise
         self._usual = UsualVoice()
         self._settings: Interruption | None = None
@@ -130,27 +133,35 @@ class Interruptions:
         if self._onset_ms is None:
             if is_alert and self._onset.hear(clip(min(length_ms, MOST_HEARD_MS)), self._rate_hz):
                 self._onset_ms = position_ms
-                self._duck(self._reply.playing())
+                self._set_level(self._reply.playing(), DUCK_DB)
         elif position_ms - self._onset_ms >= ONSET_MS or not is_alert:
             self._onset_ms = None
             self._onset.ignore()
-            self._restore(self._reply.playing())
+            self._set_level(self._reply.playing(), 0.0)
         else:
             self._onset.hear(clip(min(length_ms, MOST_HEARD_MS)), self._rate_hz)
 
-    def _duck(self, item_id: str | None) -> None:
-        self._reply.emit(s.ServerAudioGainEvent(gain_db=DUCK_DB, ramp_ms=DUCK_RAMP_MS, item_id=item_id))
+    def _set_level(self, item_id: str | None, gain_db: float) -> None:
+        ramp_ms = DUCK_RAMP_MS if gain_db < 0 else RESTORE_RAMP_MS
+        self._reply.emit(s.ServerAudioGainEvent(gain_db=gain_db, ramp_ms=ramp_ms, item_id=item_id))
 
-    def _restore(self, item_id: str | None) -> None:
-        self._reply.emit(s.ServerAudioGainEvent(gain_db=0.0, ramp_ms=RESTORE_RAMP_MS, item_id=item_id))
+    def _may_be_tail(self, lag_ms: int) -> bool:
+        """Whether a voice that began `lag_ms` ago may end an echo."""
+        far_end = self._ears.far_end() if self._settings is not None and self._watch.may_echo else None
+        idle_ms = far_end.idle_ms() if far_end is not None else None
+        return idle_ms is not None and idle_ms - lag_ms <= PATH_MS
 
-    def begin(self, piece_id: str, start_ms: int, model_start_ms: int) -> bool:
-        """Whether a voice that begins has to be decided: it is over a reply that is played."""
+    def begin(self, piece_id: str, start_ms: int, model_start_ms: int, lag_ms: int) -> bool:
+        """Whether a voice that began `lag_ms` ago has to be decided.
+
+        It is over a reply that is played, or the echo of one may not be over.
+        """
         if self.current is not None:
             # The same voice again, after a pause.
             self.current.end_ms, self.current.over, self.current.has_paused = None, False, True
             return True
-        if not self.is_alert():
+        is_over_reply = self.is_alert()
+        if not is_over_reply and not self._may_be_tail(lag_ms):
             return False
         item_id = self._reply.playing()
         self.current = Overlap(
@@ -159,13 +170,20 @@ class Interruptions:
             model_start_ms,
             item_id,
             played_ms=self._reply.played_ms(),
-            words_expected=self._recognise is not None,
+            words_expected=self._recognise is not None and is_over_reply,
+            after_reply=not is_over_reply,
         )
+        is_ducked, self._onset_ms = self._onset_ms is not None, None
         self._tell("possible", "")
-        if self._onset_ms is None:
-            self._duck(item_id)
-        self._onset_ms = None
+        if is_ducked != is_over_reply:
+            self._set_level(item_id, DUCK_DB if is_over_reply else 0.0)
         return True
+
+    def _doubt(self, overlap: Overlap, position_ms: int) -> None:
+        """Lower the reply: the voice over it is undecided."""
+        self._tell("possible", "", position_ms)
+        if not overlap.after_reply:
+            self._set_level(overlap.item_id, DUCK_DB)
 
     def paused(self, end_ms: int) -> None:
         """The voice has paused."""
@@ -221,13 +239,15 @@ class Interruptions:
             return Verdict.HOLD
         if settings is None:
             return self._confirm(overlap, "settings", position_ms)
+        if overlap.after_reply and self._reply.unplayed_ms() > 0:
+            # The reply goes on after a pause.
+            overlap.after_reply, overlap.words_expected = False, self._recognise is not None
+            self._doubt(overlap, position_ms)
+        self._compare(overlap, position_ms, clip)
         if overlap.look_is_due(position_ms) and self._recognise is not None:
             self._look(self._recognise, overlap, position_ms, clip, weigh_later)
             if self.current is not overlap:
                 return Verdict.HOLD
-        far_end = self._ears.far_end()
-        if far_end is not None:
-            overlap.measure_echo(position_ms, clip, far_end, self._rate_hz)
         newest = clip(min(LEVEL_MS, position_ms - overlap.start_ms))
         transcript_expected = self.transcribes and not overlap.has_transcript
         played = self._played(overlap)
@@ -248,9 +268,17 @@ class Interruptions:
             self._dismiss(overlap, judgement.reason or "undecided", position_ms)
         elif overlap.dismissed:
             overlap.dismissed = ""
-            self._tell("possible", "", position_ms)
-            self._duck(overlap.item_id)
+            self._doubt(overlap, position_ms)
         return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
+
+    def _compare(self, overlap: Overlap, position_ms: int, clip: Clip) -> None:
+        """Compare the voice with what is played, if that is due."""
+        far_end, length_ms = self._ears.far_end(), overlap.to_compare_ms(position_ms)
+        if far_end is None or not length_ms:
+            return
+        overlap.echo = self._watch.compare(position_ms, clip(length_ms), self._rate_hz, far_end)
+        if overlap.echo >= ECHO and overlap.end_ms is None:
+            overlap.begin_again(position_ms, self._reply.played_ms())
 
     def take(self, reason: str = "") -> Overlap:
         """Return the voice that takes the floor; there is no current one any more."""
@@ -307,10 +335,13 @@ class Interruptions:
     def _look(
         self, recognise: Recognise, overlap: Overlap, position_ms: int, clip: Clip, weigh_later: Callable[[], None]
     ) -> None:
-        covers_ms = overlap.look(position_ms)
+        covers_ms, start_ms = overlap.look(position_ms), overlap.start_ms
         length_ms = min(position_ms - overlap.start_ms + MARGIN_MS, LONGEST_LOOK_MS)
 
         def understood(words: str | None) -> None:
+            if words is not None and overlap.start_ms != start_ms:
+                overlap.looking = False  # An echo was recognised.
+                return
             overlap.take_words(words, covers_ms)
             if self.current is overlap:
                 weigh_later()
@@ -319,6 +350,7 @@ class Interruptions:
 
     def _confirm(self, overlap: Overlap, reason: str, position_ms: int) -> Verdict:
         overlap.confirmed = reason
+        self._watch.contradict()
         self._tell("confirmed", reason, position_ms)
         return Verdict.CONFIRM
 
@@ -327,7 +359,16 @@ class Interruptions:
             return
         overlap.dismissed = reason
         self._tell("dismissed", reason, position_ms)
-        self._restore(overlap.item_id)
+        if not overlap.after_reply:
+            self._set_level(overlap.item_id, 0.0)
+
+    def follows_echo(self, overlap: Overlap) -> bool:
+        """Whether an echo comes right before the voice: it is not the user's."""
+        return self._watch.seen and (overlap.was_echo or overlap.after_reply)
+
+    def played_words(self, overlap: Overlap) -> list[str]:
+        """Return the played words of the reply, which an echo may repeat."""
+        return tokens_of(self._played(overlap))
 
     def _played(self, overlap: Overlap) -> str:
         """Return the played words of the item that the voice began over."""
@@ -342,7 +383,8 @@ class Interruptions:
         overlap: Overlap | None = None,
     ) -> None:
         overlap = overlap or self.current
-        if overlap is not None:
+        # A voice after the reply interrupts nothing: of those only echoes are worth telling.
+        if overlap is not None and (state == "dismissed" or not overlap.after_reply):
             voiced_ms = 0 if position_ms is None else overlap.voiced_ms(position_ms)
             self._reply.emit(
                 s.AgentInterruptionEvent(

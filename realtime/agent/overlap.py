@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from realtime.audio import echo
-from realtime.audio.far_end import FarEnd
-from realtime.audio.resample import resampled
 from realtime.event import model as m
 from realtime.turn.interruption import Evidence, Interruption, Judgement
 
@@ -24,10 +21,8 @@ ECHO_EVERY_MS = 200
 """Length of a voice between two comparisons with what is played; each takes some 5 ms."""
 ECHO_MARGIN_MS = 200
 """Audio before the onset that is compared as well: an echo is there before a detector finds a voice in it."""
-ECHO_MS = 800
+ECHO_MS = 600
 """The newest part of a voice that is compared: a user may talk over an echo that was there first."""
-ECHO_PATH_MS = 500
-"""The longest way from the played position to the microphone."""
 LOOK_MS = (320, 440, 560, 720, 880, 1_040, 1_200, 1_400, 1_900, 2_500, 3_300, 4_200)
 """How long the voice has lasted at each look for its words: they are mostly known 0.2 s later."""
 LOOK_EVERY_MS = 1_500
@@ -114,6 +109,10 @@ class Overlap:
     end_ms: int | None = None
     """Where the voice ended; None while it lasts."""
     has_paused: bool = False
+    after_reply: bool = False
+    """Nothing is played any more: it is either the last of an echo, or the user's turn."""
+    was_echo: bool = False
+    """The microphone heard an echo until `start_ms`."""
     over: bool = False
     """The turn that it would be is over: it will not go on."""
     confirmed: str = ""
@@ -168,20 +167,24 @@ class Overlap:
         else:
             self.words, self.words_ms = words, covers_ms
 
-    def measure_echo(self, position_ms: int, near: Callable[[int], bytes], far: FarEnd, rate_hz: int) -> None:
-        """Compare its newest sound with what is played, if that is due.
-
-        `near` returns the newest audio of the user, this many ms at `rate_hz`.
-        """
+    def to_compare_ms(self, position_ms: int) -> int:
+        """Note a comparison with what is played, if one is due; return how much of the newest sound it takes, in ms."""
         come_ms = position_ms - self.start_ms
         # Once more when it is over: a short one has not been measured, and a pause brings no more of it.
         due_ms = self.echo_ms + ECHO_EVERY_MS if self.end_ms is None else self.end_ms - self.start_ms
         if come_ms < due_ms or (self.end_ms is not None and self.echo_ms >= due_ms):
-            return
+            return 0
         self.echo_ms = come_ms
-        length_ms = min(come_ms + ECHO_MARGIN_MS, ECHO_MS)
-        played = resampled(far.newest(length_ms + ECHO_PATH_MS), far.rate_hz, echo.RATE_HZ)
-        self.echo = echo.likeness(resampled(near(length_ms), rate_hz, echo.RATE_HZ), played)
+        return ECHO_MS if self.was_echo else min(come_ms + ECHO_MARGIN_MS, ECHO_MS)
+
+    def begin_again(self, position_ms: int, played_ms: int) -> None:
+        """All of it was an echo so far: what counts as the user's voice begins here."""
+        self.model_start_ms += position_ms - self.start_ms
+        self.start_ms, self.played_ms = position_ms, played_ms
+        self.was_echo, self.has_paused = True, False
+        self.echo_ms = self.looks = self.words_ms = 0
+        self.unasked_ms = -1
+        self.words = None
 
     def judge(
         self,
@@ -208,6 +211,7 @@ class Overlap:
                 words_ms=self.words_ms,
                 level_db=relative_db,
                 echo=self.echo,
+                after_reply=self.after_reply,
                 played=played,
                 played_ms=self.played_ms,
                 is_answer_expected=is_answer_expected,

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
+
+import msgspec
 
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.detector import VAD_UNAVAILABLE, load_silero, silence_ms_of, silero_detector
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
+from realtime.audio.echo_canceller import is_installed
 from realtime.call.participant import Host
 from realtime.errors import ClientError, ProviderError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.config import SessionConfig
+from realtime.event.config import AudioSettings, SessionConfig
 from realtime.message import ConfirmResult
 from realtime.model.base import Connection, SessionUpdate
 from realtime.turn.machine import State
@@ -121,6 +125,7 @@ class AgentRun:
                         authority=settings.authority,
                         detector=detector,
                         recognise=self.spec.recognise if settings.interruption == "selective" else None,
+                        echo_found=partial(self._remove_echo, host),
                     )
                     controller.configure(settings.config, settings.authority, settings.interruption)
                     host.emit(self.ready())
@@ -303,6 +308,17 @@ class AgentRun:
     def _tell_error(self, error: RealtimeError) -> None:
         if self._controller is not None:
             self._controller.tell_error(error)
+
+    def _remove_echo(self, host: Host) -> None:
+        """The microphone hears the replies: let this server remove them from now on, unless that was settled."""
+        audio = self._settings.config.audio
+        if audio is not None and audio.echo_cancellation in ("server", "off"):
+            return
+        if not is_installed():
+            logger.warning("agent %s hears itself: pip install '.[echo]' removes the echo", self.agent_id)
+            return
+        settled = self.configure(SessionConfig(audio=AudioSettings(echo_cancellation="server")))
+        host.configured({"audio": msgspec.to_builtins(settled.audio)})
 
     def _tell_what_is_left_out(self) -> None:
         """Report what the agent goes on without: tools, or turns found in speech."""

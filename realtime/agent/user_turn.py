@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from realtime.turn.small_talk import without_repeated
+
 
 class UserTurn:
     """A turn of the user. A hasty turn end that is undone leaves it with several pieces of audio."""
 
-    __slots__ = ("_captioned", "_growing", "_texts", "end_ms", "item_id", "label", "quiet")
+    __slots__ = ("_captioned", "_echo_words", "_growing", "_texts", "end_ms", "item_id", "label", "quiet")
 
     def __init__(self, item_id: str) -> None:
         self.item_id = item_id
@@ -18,12 +22,18 @@ class UserTurn:
         self._growing: dict[str, str] = {}
         """What was reported so far of pieces whose words are incomplete."""
         self._captioned: str | None = None
+        self._echo_words: Sequence[str] = ()
         self.quiet = False
         """Its growing words were reported once and come again: only the complete words are reported."""
 
     def add(self, piece_id: str) -> None:
         """Add a piece of audio to the turn."""
         self._texts.setdefault(piece_id, "")
+
+    def begins_after(self, echo_words: Sequence[str]) -> None:
+        """The microphone heard these words of the reply right before it: they are not the user's."""
+        self._echo_words = echo_words
+        self.quiet = True
 
     def ends_with(self, piece_id: str) -> bool:
         """Whether this is its last piece."""
@@ -42,7 +52,8 @@ class UserTurn:
 
     def say(self, piece_id: str, transcript: str) -> str:
         """Set the words of a piece; return the words of the turn so far."""
-        self._texts[piece_id] = transcript.strip()
+        first = not any(self._texts.values())
+        self._texts[piece_id] = without_repeated(transcript, self._echo_words if first else ()).strip()
         if self.quiet:
             self._growing.clear()  # the piece was said again, under another name
         self._growing.pop(piece_id, None)

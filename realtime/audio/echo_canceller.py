@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from realtime.audio.double_talk import DoubleTalk
 from realtime.audio.far_end import FarEnd
 from realtime.audio.resample import Resampler
 from realtime.errors import UsageError
@@ -14,6 +15,8 @@ from realtime.errors import UsageError
 ECHO_UNAVAILABLE = "echo_unavailable"
 """Error code where the echo canceller is not installed."""
 FRAMES_PER_S = 100
+DELAY_MS = 14
+"""How late the canceller's output is."""
 
 
 def is_installed() -> bool:
@@ -24,7 +27,8 @@ def is_installed() -> bool:
 class EchoCanceller:
     """Removes what `far_end` plays from one microphone.
 
-    It takes 10 ms at a time, so up to 10 ms are held back, and its output is 14 ms late. Costs 0.08 ms per 10 ms.
+    It takes 10 ms at a time, so up to 10 ms are held back, and its output is 14 ms late. A user who is louder than the
+    echo passes as he is, with the echo. Costs 0.1 ms per 10 ms.
     Raises UsageError where it is not installed.
     """
 
@@ -62,11 +66,17 @@ class EchoCanceller:
             # The filter of the resampler holds some ms back: from here on the far end is that much later.
             self._far[:0] = bytes(missing)
         far = self._taken(self._far, len(near))
-        return bytes(self._filter.process(np.frombuffer(near, np.int16), np.frombuffer(far, np.int16)))
+        heard, source = np.frombuffer(near, np.int16), np.frombuffer(far, np.int16)
+        left, size = self._filter.process(heard, source), frame_bytes // 2
+        return b"".join(
+            self._double_talk.frame(heard[at : at + size], left[at : at + size], source[at : at + size]).tobytes()
+            for at in range(0, len(heard), size)
+        )
 
     def _begin(self, rate_hz: int, far_hz: int) -> None:
         self._rates_hz = (rate_hz, far_hz)
         self._filter = self._new_filter(rate_hz)
+        self._double_talk = DoubleTalk(rate_hz * DELAY_MS // 1000)
         self._resampler = Resampler(far_hz, rate_hz)
         self._near.clear()
         self._far.clear()

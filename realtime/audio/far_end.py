@@ -138,6 +138,12 @@ class FarEnd:
         audio = bytes(max(0, -start) * SAMPLE_BYTES) + self._between(start, end)
         return audio.ljust((end - start) * SAMPLE_BYTES, b"\0")
 
+    def idle_ms(self) -> int | None:
+        """Return how long the listener has played nothing; None while it plays, and before its first audio."""
+        if self._finish_s is None or self.played_samples() < self._end:
+            return None
+        return max(0, round((self._now() - self._finish_s) * 1000))
+
     def _position(self) -> int:
         """Return the played position, which also moves while the listener plays nothing."""
         played, now = self.played_samples(), self._now()

@@ -51,6 +51,10 @@ def nobody_hears(voice: Voice) -> None:
     """Ignore a human's voice: an agent hears turns, not voices."""
 
 
+def nobody_is_told(config: dict[str, Any]) -> None:
+    """Keep a change of settings to oneself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """The call as its participant sees it."""
@@ -60,6 +64,8 @@ class Host:
     conversation: Conversation
     ears: Ears
     runtime: Runtime
+    configured: Callable[[dict[str, Any]], None] = nobody_is_told
+    """Reports settings that the participant has changed itself."""
     voice: LetHear = nobody_hears
     """Lets the listeners hear what another human says at this moment. Unlike emitted events, none of it is kept."""
 

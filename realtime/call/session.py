@@ -120,6 +120,7 @@ class Session:
             conversation=self.conversation,
             ears=self.audience,
             runtime=self.runtime,
+            configured=self._tell_settings,
             voice=self.audience.let_hear,
         )
         try:
@@ -363,6 +364,9 @@ class Session:
         except ValueError as error:
             raise ClientError(str(error), code="invalid_config") from error
         self.participant.configure(change)
+        self._tell_settings(config)
+
+    def _tell_settings(self, config: dict[str, Any]) -> None:
         self.log.append(s.ServerSessionUpdatedEvent(session_id=self.session_id, config=config))
 
     # -- the end ---------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from realtime.agent.echo_watch import EchoWatch
 from realtime.agent.interruptions import Clip, Interruptions
 from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise
 from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
@@ -65,7 +66,7 @@ class VoiceOver:
         """The agent that the voice is over."""
         self._is_to_agent: bool | None = None
         """Whom its words are to, as far as they were known."""
-        self._interruptions = Interruptions(self, ears, rate_hz, listening.recognise)
+        self._interruptions = Interruptions(self, ears, rate_hz, listening.recognise, EchoWatch())
 
     @property
     def current(self) -> Overlap | None:
@@ -89,7 +90,7 @@ class VoiceOver:
                     if not self.is_alert():
                         return False
                     self._agent, self._is_to_agent = self._hub.speaking(self._human_id), None
-                return self._interruptions.begin(new_id("said"), one.start_ms, one.start_ms)
+                return self._interruptions.begin(new_id("said"), one.start_ms, one.start_ms, lag_ms=0)
             case TurnEnded():
                 self._interruptions.ended(one.end_ms)
             case SpeechPaused():

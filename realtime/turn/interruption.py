@@ -42,6 +42,10 @@ SHORT_LOOK_MS = {1: 560, 2: 400}
 """
 QUIET_MS = 160
 """Silence after which a voice seems over; a consonant's is shorter."""
+NO_ECHO = 0.4
+"""Below this likeness a voice after a reply is surely no echo: one look is enough."""
+SURE_MS = 600
+"""A longer voice after a reply need not be sure."""
 UNDECIDED_MS = 1_500
 """A voice that lasts this long with unknown words takes the floor: a user who talks must be heard."""
 WORDLESS_MS = 4_000
@@ -88,6 +92,8 @@ class Evidence:
     """Its level relative to this user's usual voice; None: no voice of this user is known."""
     echo: float | None = None
     """Likeness of its sound to what was played at the time; None: not measured."""
+    after_reply: bool = False
+    """Whether nothing was played any more at its onset: then it is the end of an echo, or it has the floor."""
     played: Sequence[str] = ()
     """The words of the reply that were played, as `tokens_of` gives them."""
     played_ms: int = 0
@@ -133,6 +139,15 @@ class Interruption:
             if (judgement := rule(self, evidence)) is not None:
                 return judgement
         return HOLD
+
+
+def _after_reply(settings: Interruption, seen: Evidence) -> Judgement | None:
+    if not seen.after_reply:
+        return None
+    if seen.echo is not None and seen.echo >= ECHO:
+        return Judgement(Verdict.DISMISS, "echo")
+    is_known = seen.ended or seen.voiced_ms >= SURE_MS or (seen.echo is not None and seen.echo < NO_ECHO)
+    return Judgement(Verdict.CONFIRM, "speech") if is_known else HOLD
 
 
 def _protected(settings: Interruption, seen: Evidence) -> Judgement | None:
@@ -212,6 +227,7 @@ def _length(settings: Interruption, seen: Evidence) -> Judgement:
 
 
 RULES: tuple[Callable[[Interruption, Evidence], Judgement | None], ...] = (
+    _after_reply,
     _protected,
     _echo,
     _far,

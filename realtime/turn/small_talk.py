@@ -76,6 +76,8 @@ def _folded(words: Sequence[str]) -> tuple[str, ...]:
 
 
 _LONGEST_PHRASE = 6
+_ECHO_WORDS = 40
+"""Words of a reply that its echo may repeat."""
 DEFAULT_BACKCHANNELS = phrases_of(BACKCHANNELS.values())
 DEFAULT_TAKES_FLOOR = phrases_of(TAKES_FLOOR.values())
 
@@ -105,6 +107,20 @@ def rest_of(words: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> tuple[
 def _phrase_at(words: Sequence[str], at: int, phrases: frozenset[tuple[str, ...]]) -> int:
     """Return how many words the longest phrase at this place has; 0 without one."""
     return next((n for n in range(_LONGEST_PHRASE, 0, -1) if _folded(words[at : at + n]) in phrases), 0)
+
+
+def without_repeated(text: str, played: Sequence[str]) -> str:
+    """Return the text without first words that repeat what was played last.
+
+    One word repeats nothing: "yes" occurs everywhere.
+    """
+    words = [(match.group(), match.end()) for match in _WORD.finditer(unicodedata.normalize("NFC", text))]
+    tokens = [word.lower().replace("’", "'") for word, _ in words]
+    newest = list(played[-_ECHO_WORDS:])
+    for count in range(min(len(words), len(newest)), 1, -1):
+        if tokens[count - 1] in newest and repeats(tokens[:count], newest):
+            return unicodedata.normalize("NFC", text)[words[count - 1][1] :].lstrip(" .,;:!?…-")
+    return text
 
 
 def repeats(words: Sequence[str], played: Sequence[str], *, share: float = 0.8) -> bool:

@@ -1,11 +1,15 @@
 """The agent's own voice in the microphone: no interruption, and no turn; a user who talks over it is heard."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from realtime.agent import settings
+from realtime.agent import run, settings
+from realtime.agent.interruptions import MARGIN_MS
 from realtime.agent.run import AgentRun
 from realtime.audio.echo_canceller import is_installed
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
@@ -17,19 +21,32 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import AudioSettings, SessionConfig, TurnDetection
 from realtime.model import base
-from tests.agent.fakes import NO_DETECTOR, Call, FakeDetector, call
+from tests.agent.fakes import NO_DETECTOR, PROFILE, Call, FakeDetector, call
 from tests.audio.rooms import RATE_HZ, Samples, agent_speech, echo_of, level_db, noise, pcm, voiced
 
 pytestmark = pytest.mark.virtual_time
 
 SECONDS = 6
 ONSET_MS = 1_000
+KEEPS_ECHO = AudioSettings(echo_cancellation="off")
 STARTED = (1_100, SpeechStarted(ONSET_MS))
 
 
-def say(made: Call, speech: Samples) -> None:
+def by_server(*found: tuple[int, SpeechStarted | TurnEnded]) -> AbstractAsyncContextManager[Call]:
+    """A call in which our detector finds these things, and neither recogniser nor canceller helps."""
+    return call(
+        profile=NO_DETECTOR,
+        config=SessionConfig(
+            turn_detection=TurnDetection(authority="server", interruption="selective"), audio=KEEPS_ECHO
+        ),
+        make_detector=lambda _: FakeDetector(*found),
+        recognise=lambda pcm, hz, then: then(None),
+    )
+
+
+def say(made: Call, speech: Samples, *, response_id: str = "") -> None:
     """The agent says this, in one burst."""
-    where = {"response_id": made.link.begin(), "item_id": "reply_1"}
+    where = {"response_id": response_id or made.link.begin(), "item_id": "reply_1"}
     sound = resampled(pcm(speech), RATE_HZ, 24_000)
     for at in range(0, len(sound), 9_600):
         delta = sound[at : at + 9_600]
@@ -46,13 +63,7 @@ async def hear(made: Call, microphone: Samples) -> None:
 
 async def talk(microphone: Samples, *found: tuple[int, SpeechStarted | TurnEnded]) -> list[tuple[str, str]]:
     """The decisions of a call whose agent speaks from the first moment on; no recogniser helps it."""
-    detection = TurnDetection(authority="server", interruption="selective")
-    async with call(
-        profile=NO_DETECTOR,
-        config=SessionConfig(turn_detection=detection),
-        make_detector=lambda _: FakeDetector(*found),
-        recognise=lambda pcm, hz, then: then(None),
-    ) as made:
+    async with by_server(*found) as made:
         assert isinstance(made.agent, AgentRun)
         made.receive(c.ClientTextAppendEvent(text="Where can I eat?"))
         say(made, agent_speech(SECONDS))
@@ -75,7 +86,7 @@ async def test_a_user_who_talks_over_the_echo_interrupts() -> None:
     voice = voiced("barge_in.wav")[: RATE_HZ * 3 // 2]
     microphone[2 * RATE_HZ : 2 * RATE_HZ + len(voice)] += voice
     decided = await talk(microphone, STARTED)
-    assert decided == [("possible", ""), ("dismissed", "echo"), ("confirmed", "speech")]
+    assert decided == [("possible", ""), ("dismissed", "echo"), ("possible", ""), ("confirmed", "speech")]
 
 
 @pytest.mark.skipif(not is_installed(), reason="the extra echo is not installed")
@@ -91,6 +102,134 @@ async def test_the_model_gets_a_microphone_without_the_echo() -> None:
         made.receive(c.ClientSessionUpdateEvent(config={"audio": {"echo_cancellation": "off"}}))
         made.receive(c.ClientAudioAppendEvent(audio=pcm(microphone[:320]), format=AudioFormat.pcm16(RATE_HZ)))
         assert made.link.heard_bytes().endswith(pcm(microphone[:320]))
+
+
+def told(made: Call) -> list[Any]:
+    return [event.config for event in made.of(s.ServerSessionUpdatedEvent)]
+
+
+async def converse(made: Call, microphone: Samples) -> None:
+    made.receive(c.ClientTextAppendEvent(text="Where can I eat?"))
+    say(made, agent_speech(SECONDS))
+    await hear(made, microphone)
+
+
+@pytest.mark.skipif(not is_installed(), reason="the extra echo is not installed")
+@pytest.mark.parametrize("cancels", [None, True])
+async def test_the_canceller_switches_itself_on_where_the_microphone_hears_the_reply(cancels: bool | None) -> None:
+    config = SessionConfig(audio=AudioSettings(cancels_echo=cancels)) if cancels else SessionConfig()
+    async with call(config=config) as made:
+        microphone = echo(SECONDS)
+        await converse(made, microphone)
+        assert [config["audio"]["echo_cancellation"] for config in told(made)] == ["server"]
+        newest = made.link.heard_bytes()[-RATE_HZ:]
+        assert level_db(pcm(microphone)[-RATE_HZ:]) - level_db(newest) > 15
+        assert made.link.got(base.SessionUpdate) == []
+
+
+async def test_a_microphone_without_the_reply_is_left_alone() -> None:
+    async with call() as made:
+        voice = np.resize(voiced("barge_in.wav"), SECONDS * RATE_HZ) + noise(SECONDS * RATE_HZ)
+        await converse(made, voice)
+        assert told(made) == []
+        assert made.link.heard_bytes() == pcm(voice)
+
+
+async def test_a_client_that_wants_its_echo_keeps_it() -> None:
+    async with call(config=SessionConfig(audio=KEEPS_ECHO)) as made:
+        microphone = echo(SECONDS)
+        await converse(made, microphone)
+        assert told(made) == []
+        assert made.link.heard_bytes() == pcm(microphone)
+
+
+async def test_without_the_extra_a_log_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(run, "is_installed", lambda: False)
+    async with call() as made:
+        await converse(made, echo(SECONDS))
+        assert told(made) == []
+        hint = f"agent {made.agent.agent_id} hears itself: pip install '.[echo]' removes the echo"
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [hint]
+
+
+TAIL_MS = SECONDS * 1000 + 50
+"""A detector finds the last of the echo, which is 120 ms late, when the reply has been played."""
+
+
+async def test_the_last_of_an_echo_is_no_turn_where_this_server_detects() -> None:
+    microphone = np.concatenate([echo(SECONDS + 0.3), noise(RATE_HZ)])
+    found = (
+        (TAIL_MS + 30, SpeechStarted(TAIL_MS - 250)),
+        (TAIL_MS + 700, TurnEnded(TAIL_MS - 250, TAIL_MS + 100, b"")),
+    )
+    async with by_server(*found) as made:
+        await converse(made, microphone)
+        assert made.of(s.AgentInputStartedEvent) == []
+        assert made.link.heard_bytes() == b""
+        assert [(event.state, event.reason) for event in made.of(s.AgentInterruptionEvent)] == [("dismissed", "echo")]
+        assert made.of(s.ServerAudioGainEvent) == []
+
+
+async def test_the_last_of_an_echo_is_deleted_where_the_provider_detects() -> None:
+    microphone = np.concatenate([echo(SECONDS + 0.3), noise(RATE_HZ)])
+    profile = msgspec.structs.replace(PROFILE, leaves_responses=True)
+    config = SessionConfig(turn_detection=TurnDetection(interruption="selective"), audio=KEEPS_ECHO)
+    async with call(profile=profile, config=config, recognise=lambda pcm, hz, then: then(None)) as made:
+        await converse(made, microphone[: (TAIL_MS + 30) * 16])
+        made.link.hear_start("item_echo", TAIL_MS - 250)
+        await hear(made, microphone[(TAIL_MS + 30) * 16 : (TAIL_MS + 600) * 16])
+        made.link.hear_end("item_echo", TAIL_MS + 100, "the last of it")
+        await hear(made, noise(RATE_HZ // 5))
+        assert made.of(s.AgentInputStartedEvent) == []
+        assert made.of(s.AgentInputTranscriptionDoneEvent) == []
+        assert made.link.got(base.ItemDelete) == [base.ItemDelete("item_echo")]
+        assert len(made.link.got(base.ResponseCreate)) == 1, "for the typed question"
+
+
+async def test_a_user_who_answers_at_once_has_a_turn_without_the_echo_before_it() -> None:
+    microphone = np.concatenate([echo(SECONDS + 0.3), noise(2 * RATE_HZ)])
+    voice = voiced("barge_in.wav")[:RATE_HZ]
+    begin_ms = SECONDS * 1000 + 400
+    microphone[begin_ms * 16 :][: len(voice)] += voice
+    found = (
+        (begin_ms + 100, SpeechStarted(begin_ms)),
+        (begin_ms + 1_600, TurnEnded(begin_ms, begin_ms + 1_000, b"")),
+    )
+    async with by_server(*found) as made:
+        await converse(made, microphone)
+        started = made.of(s.AgentInputStartedEvent)
+        assert [event.audio_start_ms for event in started] == [begin_ms]
+        assert len(made.link.got(base.AudioCommit)) == 1
+        assert made.of(s.AgentInterruptionEvent) == []
+        before_ms = begin_ms - MARGIN_MS
+        assert made.link.heard_bytes().startswith(pcm(microphone[before_ms * 16 : begin_ms * 16]))
+
+
+async def test_words_of_the_echo_before_an_interruption_are_not_the_users() -> None:
+    profile = msgspec.structs.replace(PROFILE, leaves_responses=True)
+    config = SessionConfig(turn_detection=TurnDetection(interruption="selective"), audio=KEEPS_ECHO)
+    microphone = echo(4)
+    voice = voiced("barge_in.wav")[: RATE_HZ * 3 // 2]
+    microphone[2 * RATE_HZ :][: len(voice)] += 2 * voice
+    async with call(profile=profile, config=config, recognise=lambda pcm, hz, then: then(None)) as made:
+        made.receive(c.ClientTextAppendEvent(text="Where can I eat?"))
+        response_id = made.link.begin()
+        words = "The market is open until six and the cafe behind it is the best of all places in town."
+        where = {"response_id": response_id, "item_id": "reply_1"}
+        made.link.say(m.ModelResponseAudioTranscriptDeltaEvent(delta=words, **where))
+        say(made, agent_speech(SECONDS), response_id=response_id)
+        await hear(made, microphone[: RATE_HZ // 2])
+        made.link.hear_start("item_both", 300)
+        await hear(made, microphone[RATE_HZ // 2 : 7 * RATE_HZ // 2])
+        made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="item_both", delta="The market is open"))
+        made.link.hear_end("item_both", 3_500, "The market is open. Stop, please, that is enough.")
+        told = [event.transcript for event in made.of(s.AgentInputTranscriptionDoneEvent)]
+        assert told == ["Stop, please, that is enough."]
+        assert made.of(s.AgentInputTranscriptionDeltaEvent) == []
+        started = made.of(s.AgentInputStartedEvent)[-1]
+        assert 1_700 <= started.audio_start_ms <= 2_400, "where the user began, not the echo"
 
 
 async def test_a_server_without_the_extra_refuses_to_remove_echoes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.agent.overlap import ECHO_MS, ECHO_PATH_MS
+from realtime.agent.echo_watch import PATH_MS
+from realtime.agent.overlap import ECHO_MS
 from realtime.audio.far_end import KEPT_MS, LEAD_MS, FarEnd
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.playback import AcknowledgedPlayback, EstimatedPlayback, PlaybackClock, WallClockPlayback
@@ -121,7 +122,7 @@ def test_an_item_that_the_client_cut_is_not_played_further() -> None:
 
 
 def test_it_keeps_only_what_a_comparison_needs() -> None:
-    assert ECHO_MS + ECHO_PATH_MS <= KEPT_MS
+    assert ECHO_MS + PATH_MS <= KEPT_MS
     played = Played()
     for number in range(500):
         played.now = number * 0.04
@@ -144,3 +145,25 @@ def test_it_keeps_the_bytes_that_were_sent_and_no_copy() -> None:
     assert played.clock.sent("item", len(pcm), 0.0) == 0
     played.far.sent("item", 0, pcm)
     assert sys.getrefcount(pcm) == n_holders + 1
+
+
+def test_it_knows_how_long_nothing_has_been_played() -> None:
+    played = Played()
+    assert played.far.idle_ms() is None
+    played.send("item_1", 1_000)
+    played.now = 0.9
+    assert played.far.idle_ms() is None
+    played.now = 1.25
+    assert played.far.idle_ms() == 250
+    played.send("item_2", 100)
+    assert played.far.idle_ms() is None
+
+
+def test_a_flush_begins_the_silence() -> None:
+    played = Played()
+    played.send("item_1", 1_000)
+    played.now = 0.4
+    played.far.flush()
+    played.clock.flush(played.now)
+    played.now = 0.5
+    assert played.far.idle_ms() == 100

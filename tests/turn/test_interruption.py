@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.turn.interruption import DUCK_DB, DUCK_RAMP_MS, RESTORE_RAMP_MS, Evidence, Interruption, Verdict
-from realtime.turn.small_talk import BACKCHANNELS, TAKES_FLOOR, is_hum, phrases_of, repeats, tokens_of
+from realtime.turn.small_talk import (
+    BACKCHANNELS,
+    TAKES_FLOOR,
+    is_hum,
+    phrases_of,
+    repeats,
+    tokens_of,
+    without_repeated,
+)
 
 C, D, H = Verdict.CONFIRM, Verdict.DISMISS, Verdict.HOLD
 
@@ -221,6 +229,33 @@ def test_an_echo_is_no_voice_of_the_user() -> None:
     assert judged(words="are the days cold in spring", played=played).startswith("confirm")
     assert judged(words="what", echo=0.6) == "dismiss echo"
     assert judged(words="what", echo=0.59) == "confirm stop_words"
+
+
+def test_a_voice_after_the_reply_is_the_last_of_its_echo_or_the_users() -> None:
+    assert judged(voiced_ms=200, after_reply=True) == "hold"
+    assert judged(voiced_ms=200, after_reply=True, echo=0.5) == "hold"
+    assert judged(voiced_ms=200, after_reply=True, echo=0.3) == "confirm speech"
+    assert judged(voiced_ms=599, after_reply=True, echo=0.5) == "hold"
+    assert judged(voiced_ms=600, after_reply=True, echo=0.5) == "confirm speech"
+    assert judged(voiced_ms=600, after_reply=True, echo=0.6) == "dismiss echo"
+    assert judged(voiced_ms=150, after_reply=True, ended=True) == "confirm speech"
+    assert judged(voiced_ms=900, after_reply=True, ended=True, echo=0.7) == "dismiss echo"
+    assert judged(words="yes", after_reply=True, ended=True, settings=Interruption(protect_ms=500)) == "confirm speech"
+
+
+@pytest.mark.parametrize(
+    ("heard", "left"),
+    [
+        ("Are still warm. Stop, please.", "Stop, please."),
+        ("the days are, still, warm", ""),
+        ("The days are steel warm, and what about June?", "and what about June?"),
+        ("Warm.", "Warm."),
+        ("What about June?", "What about June?"),
+        ("", ""),
+    ],
+)
+def test_words_of_the_reply_at_the_beginning_are_dropped(heard: str, left: str) -> None:
+    assert without_repeated(heard, tokens_of("The nights are cold and the days are still warm")) == left
 
 
 def test_an_expected_answer_is_no_backchannel() -> None:

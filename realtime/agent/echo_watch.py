@@ -1,0 +1,113 @@
+"""Whether the microphone hears the reply: looks during the first seconds of replies, and what voices over them show."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from realtime.audio import echo
+from realtime.audio.far_end import FarEnd
+from realtime.audio.resample import resampled
+from realtime.turn.interruption import ECHO
+
+Raw = Callable[[int], tuple[bytes, int]]
+"""Returns the newest audio of the microphone as it came, this many ms, and its rate in Hz."""
+PATH_MS = 500
+"""The longest way from the played position to the microphone."""
+LOOK_MS = 600
+"""Audio of the user in one look."""
+EVERY_MS = 500
+"""Time between two looks; each takes some 4 ms."""
+MOST_LOOKS = 20
+"""Looks of a call: 10 s of speech. From then on only voices over replies are compared."""
+ENOUGH_HITS = 3
+"""Of the latest looks, those that find the reply: then the microphone hears it."""
+LATEST = 5
+SETTLING_MS = 2_000
+"""How long a new canceller may leave parts of the echo, which are unlike what was played."""
+REMOVED_DB = 10.0
+"""A canceller that lowers the sound this much removed an echo: of a user it takes less."""
+KNOWN_AFTER = 4
+"""After so many looks without an echo there is none."""
+
+
+class EchoWatch:
+    """Compares the user's sound with what is played; calls `found` once, when the microphone surely hears the reply.
+
+    `raw` is the microphone before an echo is removed. Positions are ms of the client's audio.
+    """
+
+    __slots__ = ("_found", "_is_told", "_latest", "_looked_ms", "_looks", "_raw", "_settled_ms", "seen")
+
+    def __init__(self, found: Callable[[], None] = lambda: None, raw: Raw | None = None) -> None:
+        self._found = found
+        self._raw = raw
+        self._is_told = False
+        self._latest: deque[bool] = deque(maxlen=LATEST)
+        self._looked_ms = 0
+        self._looks = 0
+        self._settled_ms: int | None = None
+        """Where a canceller that removes the echo has settled; None: none does."""
+        self.seen = False
+        """Whether the reply was found in the microphone at all."""
+
+    @property
+    def may_echo(self) -> bool:
+        """Whether a voice may be an echo: one was found, or too little is known."""
+        return self.seen or self._looks < KNOWN_AFTER
+
+    def is_due(self, position_ms: int) -> bool:
+        """Whether to look again, if a reply is played."""
+        return self._looks < MOST_LOOKS and position_ms - self._looked_ms >= EVERY_MS
+
+    def look(self, position_ms: int, near: bytes, rate_hz: int, far_end: FarEnd) -> None:
+        """Compare the user's newest audio with what was played, while there is no voice."""
+        self._looks += 1
+        self.compare(position_ms, near, rate_hz, far_end)
+
+    def compare(self, position_ms: int, near: bytes, rate_hz: int, far_end: FarEnd) -> float:
+        """Return how much of the user's newest audio is an echo of what was played: 0 to 1.
+
+        What a canceller leaves of an echo need not be like it: then the microphone's own sound decides, if most of it
+        is gone or the canceller has just begun.
+        """
+        likeness = _likeness(near, rate_hz, far_end)
+        if likeness < ECHO and self._raw is not None and self._settled_ms is not None:
+            raw, raw_hz = self._raw(len(near) * 500 // rate_hz)
+            if position_ms < self._settled_ms or _level_db(raw) - _level_db(near) >= REMOVED_DB:
+                likeness = max(likeness, _likeness(raw, raw_hz, far_end))
+        self.take(position_ms, likeness)
+        return likeness
+
+    def take(self, position_ms: int, likeness: float) -> None:
+        """Take the likeness of the newest audio; of those that follow too soon, nothing is new."""
+        self.seen = self.seen or likeness >= ECHO
+        if position_ms - self._looked_ms < EVERY_MS:
+            return
+        self._looked_ms = position_ms
+        self._latest.append(likeness >= ECHO)
+        if not self._is_told and sum(self._latest) >= ENOUGH_HITS:
+            self._is_told = True
+            self._found()
+
+    def cancels_from(self, position_ms: int) -> None:
+        """The echo is removed from here on."""
+        self._settled_ms = position_ms + SETTLING_MS
+
+    def contradict(self) -> None:
+        """A voice over the reply was the user's: begin to count again."""
+        self._latest.clear()
+
+
+def _likeness(near: bytes, rate_hz: int, far_end: FarEnd) -> float:
+    """Return how much of the user's newest audio was played (see `echo.likeness`)."""
+    length_ms = len(near) * 500 // rate_hz
+    played = resampled(far_end.newest(length_ms + PATH_MS), far_end.rate_hz, echo.RATE_HZ)
+    return echo.likeness(resampled(near, rate_hz, echo.RATE_HZ), played)
+
+
+def _level_db(pcm: bytes) -> float:
+    samples = np.frombuffer(pcm, "<i2", len(pcm) // 2).astype(np.float32)
+    return float(10 * np.log10(np.dot(samples, samples) / max(1, len(samples)) + 1.0))
