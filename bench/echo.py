@@ -19,8 +19,7 @@ from bench.listen_calls import ANSWER_MS, LEAD_MS, REPLY, REPLY_MS, Heard, Scrip
 from bench.process import ROOT
 from bench.report import Check, Section, median
 from bench.stimuli import RATE_HZ, Sound, Varied, drawn, manifest, question
-from realtime.agent.overlap import ECHO_MS as LOOK_MS
-from realtime.agent.overlap import ECHO_PATH_MS as PATH_MS
+from realtime.agent.echo_watch import LOOK_MS, PATH_MS
 from realtime.audio.echo import likeness
 from realtime.audio.echo_canceller import EchoCanceller
 from realtime.audio.far_end import FarEnd
@@ -48,8 +47,8 @@ NOISE = 20.0
 """RMS of the room's noise: 64 dB below full scale."""
 YIELDS = 0.95
 MAY_CANCEL: dict[str, dict[str, object] | None] = {
-    "none": {},
-    "server": {"audio": {"echo_cancellation": "server"}},
+    "by itself": {},
+    "off": {"audio": {"echo_cancellation": "off"}},
 }
 HOW = (
     "Calls with the embedded model and default settings, in virtual time. The page plays the replies (10 s each), and "
@@ -109,7 +108,7 @@ def _measure(
     how = HOW.format(delays=", ".join(map(str, delays_ms)), per_call=per_call)
     section = Section("echo", "Measured: an agent that hears itself", how, HEADER, page=ROOT / "docs" / "listening.md")
     with players(workers, partial(_play, file=file)) as play:
-        alone = _row(section, play, [(None, delay_ms, "none") for delay_ms in delays_ms], per_call, say)
+        alone = _row(section, play, [(None, delay_ms, "by itself") for delay_ms in delays_ms], per_call, say)
         for canceller in MAY_CANCEL:
             calls: list[Heard] = []
             for level_db in levels_db:
