@@ -16,6 +16,9 @@ from realtime.turn.interruption import (
     DUCK_DB,
     DUCK_RAMP_MS,
     ECHO,
+    FAR_DB,
+    FAR_MS,
+    FAR_VOICE,
     MIN_SPEECH_MS,
     RESTORE_RAMP_MS,
     Evidence,
@@ -244,6 +247,9 @@ class Interruptions:
             overlap.after_reply, overlap.words_expected = False, self._recognise is not None
             self._doubt(overlap, position_ms)
         self._compare(overlap, position_ms, clip)
+        if self._is_still_far(overlap, clip):
+            overlap.begin_again(position_ms, self._reply.played_ms())
+            return Verdict.HOLD
         if overlap.look_is_due(position_ms) and self._recognise is not None:
             self._look(self._recognise, overlap, position_ms, clip, weigh_later)
             if self.current is not overlap:
@@ -270,6 +276,13 @@ class Interruptions:
             overlap.dismissed = ""
             self._doubt(overlap, position_ms)
         return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
+
+    def _is_still_far(self, overlap: Overlap, clip: Clip) -> bool:
+        """Whether a voice that came from elsewhere goes on: a near one that follows begins anew."""
+        if overlap.dismissed != FAR_VOICE or overlap.end_ms is not None:
+            return False
+        relative_db = self._usual.relative_db(clip(FAR_MS), self._rate_hz)
+        return relative_db is not None and relative_db <= FAR_DB
 
     def _compare(self, overlap: Overlap, position_ms: int, clip: Clip) -> None:
         """Compare the voice with what is played, if that is due."""

@@ -66,10 +66,10 @@ class EchoCanceller:
             # The filter of the resampler holds some ms back: from here on the far end is that much later.
             self._far[:0] = bytes(missing)
         far = self._taken(self._far, len(near))
-        heard, source = np.frombuffer(near, np.int16), np.frombuffer(far, np.int16)
-        left, size = self._filter.process(heard, source), frame_bytes // 2
+        heard = np.frombuffer(near, np.int16)
+        left, size = self._filter.process(heard, np.frombuffer(far, np.int16)), frame_bytes // 2
         return b"".join(
-            self._double_talk.frame(heard[at : at + size], left[at : at + size], source[at : at + size]).tobytes()
+            self._double_talk.frame(heard[at : at + size], left[at : at + size]).tobytes()
             for at in range(0, len(heard), size)
         )
 

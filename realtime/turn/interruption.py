@@ -55,6 +55,8 @@ WORD_MS = 250
 LETTER_MS = 30
 """The longest backchannel: this, and more for each word and letter: an "okay" that goes on begins more."""
 
+FAR_VOICE = "far_voice"
+"""Reason of a voice that comes from elsewhere."""
 SIDE_TALK = "side_talk"
 """Reason of a voice that speaks to another human."""
 
@@ -167,7 +169,7 @@ def _echo(settings: Interruption, seen: Evidence) -> Judgement | None:
 def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.level_db is None or seen.level_db > FAR_DB or seen.addressed:
         return None
-    return Judgement(Verdict.DISMISS, "far_voice") if seen.ended or seen.voiced_ms >= FAR_MS else None
+    return Judgement(Verdict.DISMISS, FAR_VOICE) if seen.ended or seen.voiced_ms >= FAR_MS else None
 
 
 def _addressed(settings: Interruption, seen: Evidence) -> Judgement | None:
