@@ -14,7 +14,6 @@ from realtime.agent.controller import Controller
 from realtime.agent.detector import VAD_UNAVAILABLE, load_silero, silence_ms_of, silero_detector
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
-from realtime.audio.echo_canceller import is_installed
 from realtime.call.participant import Host
 from realtime.errors import ClientError, ProviderError, RealtimeError, UsageError
 from realtime.event import client as c
@@ -313,9 +312,6 @@ class AgentRun:
         """The microphone hears the replies: let this server remove them from now on, unless that was settled."""
         audio = self._settings.config.audio
         if audio is not None and audio.echo_cancellation in ("server", "off"):
-            return
-        if not is_installed():
-            logger.warning("agent %s hears itself: pip install '.[echo]' removes the echo", self.agent_id)
             return
         settled = self.configure(SessionConfig(audio=AudioSettings(echo_cancellation="server")))
         host.configured({"audio": msgspec.to_builtins(settled.audio)})

@@ -10,7 +10,6 @@ from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, silero_det
 from realtime.agent.input import Detector
 from realtime.agent.overlap import Recognise
 from realtime.agent.partial_words import recognise_words
-from realtime.audio.echo_canceller import ECHO_UNAVAILABLE, is_installed
 from realtime.errors import ClientError, UsageError
 from realtime.event.config import InterruptionMode, SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
 from realtime.model.base import RealtimeModel, Settings
@@ -111,8 +110,6 @@ class RunSettings:
         whole call.
         """
         audio = self.config.audio
-        if audio is not None and audio.echo_cancellation == "server" and not is_installed():
-            raise ClientError("this server cannot remove echoes: it lacks its extra echo", code=ECHO_UNAVAILABLE)
         authority, profile = self.authority, self._spec.model.profile
         if authority != "provider" and not profile.supports_manual_turns:
             raise ClientError(
