@@ -89,19 +89,18 @@ class EchoCanceller:
         if (rate_hz, far_hz) != self._rates_hz:
             self._begin(rate_hz, far_hz)
         self._near += pcm
-        block_bytes = self._filter.block * 2
-        n_blocks = len(self._near) // block_bytes
-        if not n_blocks:
-            return b""
-        near = _taken(self._near, n_blocks * block_bytes)
-        far_samples = len(near) // 2 * far_hz // rate_hz
-        played = far_end.follow(far_samples) if far_end is not None else bytes(far_samples * 2)
-        self._far += self._resampler.push(played)
-        missing = len(near) - len(self._far)
+        # As much as has come, not whole blocks: how the two lie to each other must not change.
+        played = bytes(len(pcm) // 2 * far_hz // rate_hz * 2)
+        self._far += self._resampler.push(far_end.follow(len(played) // 2) if far_end is not None else played)
+        missing = len(self._near) - len(self._far)
         if missing > 0:
             # The filter of the resampler holds some ms back: from here on the far end is that much later.
             self._far[:0] = bytes(missing)
-        far = _taken(self._far, len(near))
+        block_bytes = self._filter.block * 2
+        n_bytes = len(self._near) // block_bytes * block_bytes
+        if not n_bytes:
+            return b""
+        near, far = _taken(self._near, n_bytes), _taken(self._far, n_bytes)
         heard, source = _samples(near), _samples(far)
         step = self._filter.block
         left = [self._filter.subtract(heard[at:][:step], source[at:][:step]) for at in range(0, len(heard), step)]
