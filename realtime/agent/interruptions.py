@@ -101,6 +101,8 @@ class Interruptions:
         self._weighed_ms = 0
         self._onset = Onset()
         self._heard_ms = 0
+        self._gain_db = 0.0
+        """Of the reply, as the client was told."""
         self._onset_ms: int | None = None
         """Where a sound began that lowers the reply, as it may be a voice."""
         self._dismissed: list[str] = []
@@ -132,7 +134,8 @@ class Interruptions:
         length_ms, self._heard_ms = position_ms - self._heard_ms, position_ms
         if self.current is not None:
             return
-        is_alert = self.is_alert()
+        # Where the microphone hears the reply, a sound is mostly that.
+        is_alert = self.is_alert() and not self._watch.seen
         if self._onset_ms is None:
             if is_alert and self._onset.hear(clip(min(length_ms, MOST_HEARD_MS)), self._rate_hz):
                 self._onset_ms = position_ms
@@ -145,8 +148,10 @@ class Interruptions:
             self._onset.hear(clip(min(length_ms, MOST_HEARD_MS)), self._rate_hz)
 
     def _set_level(self, item_id: str | None, gain_db: float) -> None:
-        ramp_ms = DUCK_RAMP_MS if gain_db < 0 else RESTORE_RAMP_MS
-        self._reply.emit(s.ServerAudioGainEvent(gain_db=gain_db, ramp_ms=ramp_ms, item_id=item_id))
+        if gain_db != self._gain_db:
+            self._gain_db = gain_db
+            ramp_ms = DUCK_RAMP_MS if gain_db < 0 else RESTORE_RAMP_MS
+            self._reply.emit(s.ServerAudioGainEvent(gain_db=gain_db, ramp_ms=ramp_ms, item_id=item_id))
 
     def _may_be_tail(self, lag_ms: int) -> bool:
         """Whether a voice that began `lag_ms` ago may end an echo."""
@@ -176,17 +181,16 @@ class Interruptions:
             words_expected=self._recognise is not None and is_over_reply,
             after_reply=not is_over_reply,
         )
-        is_ducked, self._onset_ms = self._onset_ms is not None, None
+        self._onset_ms = None
         self._tell("possible", "")
-        if is_ducked != is_over_reply:
-            self._set_level(item_id, DUCK_DB if is_over_reply else 0.0)
+        self._level(self.current)
         return True
 
-    def _doubt(self, overlap: Overlap, position_ms: int) -> None:
-        """Lower the reply: the voice over it is undecided."""
-        self._tell("possible", "", position_ms)
-        if not overlap.after_reply:
-            self._set_level(overlap.item_id, DUCK_DB)
+    def _level(self, overlap: Overlap) -> None:
+        """Lower the reply while the voice over it is undecided, unless it may well be an echo."""
+        is_known = overlap.echo is not None or not self._watch.seen
+        lowers = is_known and not overlap.after_reply and not overlap.dismissed
+        self._set_level(overlap.item_id, DUCK_DB if lowers else 0.0)
 
     def paused(self, end_ms: int) -> None:
         """The voice has paused."""
@@ -245,11 +249,12 @@ class Interruptions:
         if overlap.after_reply and self._reply.unplayed_ms() > 0:
             # The reply goes on after a pause.
             overlap.after_reply, overlap.words_expected = False, self._recognise is not None
-            self._doubt(overlap, position_ms)
+            self._tell("possible", "", position_ms)
         self._compare(overlap, position_ms, clip)
-        if self._is_still_far(overlap, clip):
-            overlap.begin_again(position_ms, self._reply.played_ms())
-            return Verdict.HOLD
+        if overlap.dismissed == FAR_VOICE and overlap.end_ms is None:
+            if self._is_far(clip(FAR_MS)):
+                return Verdict.HOLD
+            overlap.begin_again(position_ms - FAR_MS, self._reply.played_ms())
         if overlap.look_is_due(position_ms) and self._recognise is not None:
             self._look(self._recognise, overlap, position_ms, clip, weigh_later)
             if self.current is not overlap:
@@ -274,15 +279,14 @@ class Interruptions:
             self._dismiss(overlap, judgement.reason or "undecided", position_ms)
         elif overlap.dismissed:
             overlap.dismissed = ""
-            self._doubt(overlap, position_ms)
+            self._tell("possible", "", position_ms)
+        self._level(overlap)
         return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
 
-    def _is_still_far(self, overlap: Overlap, clip: Clip) -> bool:
-        """Whether a voice that came from elsewhere goes on: a near one that follows begins anew."""
-        if overlap.dismissed != FAR_VOICE or overlap.end_ms is not None:
-            return False
-        relative_db = self._usual.relative_db(clip(FAR_MS), self._rate_hz)
-        return relative_db is not None and relative_db <= FAR_DB
+    def _is_far(self, pcm: bytes) -> bool:
+        """Whether this voice comes from elsewhere, or nothing of it is left."""
+        relative_db = self._usual.relative_db(pcm, self._rate_hz)
+        return relative_db is None or relative_db <= FAR_DB
 
     def _compare(self, overlap: Overlap, position_ms: int, clip: Clip) -> None:
         """Compare the voice with what is played, if that is due."""
@@ -300,7 +304,7 @@ class Interruptions:
         if reason:
             overlap.confirmed = reason
             self._tell("confirmed", reason)
-        self.current = None
+        self.current, self._gain_db = None, 0.0  # A flush restores the level.
         return overlap
 
     def judge_again(self, overlap: Overlap, words: str) -> str:
@@ -372,8 +376,7 @@ class Interruptions:
             return
         overlap.dismissed = reason
         self._tell("dismissed", reason, position_ms)
-        if not overlap.after_reply:
-            self._set_level(overlap.item_id, 0.0)
+        self._level(overlap)
 
     def follows_echo(self, overlap: Overlap) -> bool:
         """Whether an echo comes right before the voice: it is not the user's."""

@@ -52,7 +52,8 @@ class EchoFilter:
         self._spectra = np.concatenate([np.fft.rfft(self._played)[None].astype(np.complex64), self._spectra[:-1]])
         self._variance = _KEPT**2 * self._variance + (1 - _KEPT**2) * _power(self._path)
         self._path *= np.float32(_KEPT)
-        left = near - np.fft.irfft((self._spectra * self._path).sum(0))[size:].astype(np.float32)
+        echo = np.fft.irfft((self._spectra * self._path).sum(0))[size:]
+        left = near - echo.astype(np.float32)
         self._learn(left)
         return left
 
@@ -119,7 +120,7 @@ def _power(spectrum: NDArray[np.complexfloating]) -> Samples:
 
 
 def _samples(pcm: bytes) -> Samples:
-    return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
+    return np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32768)
 
 
 def _taken(kept: bytearray, n_bytes: int) -> bytes:

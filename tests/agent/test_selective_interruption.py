@@ -146,7 +146,7 @@ async def test_a_backchannel_that_goes_on_into_a_question_interrupts() -> None:
         (1_600, SpeechPaused(1_350, b"")),
         (1_800, SpeechResumed()),
     )
-    async with by_server(*found, ear=FakeEar("Yeah.", "Yeah.", "Yeah.", "Yeah, but the huts")) as made:
+    async with by_server(*found, ear=FakeEar(*["Yeah."] * 4, "Yeah, but the huts")) as made:
         await reply(made)
         hear(made, 1_700)
         assert decisions(made)[-1] == ("dismissed", "backchannel")
