@@ -8,13 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from realtime.agent import run, settings
 from realtime.agent.interruptions import MARGIN_MS
 from realtime.agent.run import AgentRun
-from realtime.audio.echo_canceller import is_installed
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.audio.resample import resampled
-from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
@@ -89,7 +86,6 @@ async def test_a_user_who_talks_over_the_echo_interrupts() -> None:
     assert decided == [("possible", ""), ("dismissed", "echo"), ("possible", ""), ("confirmed", "speech")]
 
 
-@pytest.mark.skipif(not is_installed(), reason="the extra echo is not installed")
 async def test_the_model_gets_a_microphone_without_the_echo() -> None:
     config = SessionConfig(audio=AudioSettings(echo_cancellation="server"))
     async with call(config=config) as made:
@@ -114,7 +110,6 @@ async def converse(made: Call, microphone: Samples) -> None:
     await hear(made, microphone)
 
 
-@pytest.mark.skipif(not is_installed(), reason="the extra echo is not installed")
 @pytest.mark.parametrize("cancels", [None, True])
 async def test_the_canceller_switches_itself_on_where_the_microphone_hears_the_reply(cancels: bool | None) -> None:
     config = SessionConfig(audio=AudioSettings(cancels_echo=cancels)) if cancels else SessionConfig()
@@ -141,17 +136,6 @@ async def test_a_client_that_wants_its_echo_keeps_it() -> None:
         await converse(made, microphone)
         assert told(made) == []
         assert made.link.heard_bytes() == pcm(microphone)
-
-
-async def test_without_the_extra_a_log_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(run, "is_installed", lambda: False)
-    async with call() as made:
-        await converse(made, echo(SECONDS))
-        assert told(made) == []
-        hint = f"agent {made.agent.agent_id} hears itself: pip install '.[echo]' removes the echo"
-    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [hint]
 
 
 TAIL_MS = SECONDS * 1000 + 50
@@ -230,14 +214,6 @@ async def test_words_of_the_echo_before_an_interruption_are_not_the_users() -> N
         assert made.of(s.AgentInputTranscriptionDeltaEvent) == []
         started = made.of(s.AgentInputStartedEvent)[-1]
         assert 1_700 <= started.audio_start_ms <= 2_400, "where the user began, not the echo"
-
-
-async def test_a_server_without_the_extra_refuses_to_remove_echoes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "is_installed", lambda: False)
-    async with call() as made:
-        with pytest.raises(ClientError) as refused:
-            made.agent.configure(SessionConfig(audio=AudioSettings(echo_cancellation="server")))
-        assert refused.value.code == "echo_unavailable"
 
 
 async def test_a_user_without_an_echo_interrupts() -> None:

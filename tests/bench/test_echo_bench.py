@@ -1,10 +1,7 @@
 """The bench of echoes plays what it says it plays. No timing."""
 
-import pytest
-
 from bench.echo import Cell, echo_words, erle_db, interruptions, script_of
 from bench.listen_calls import REPLY
-from realtime.audio.echo_canceller import is_installed
 from realtime.testing.client.steps import BargeIn, Loudspeaker
 
 
@@ -29,6 +26,5 @@ def test_interruptions_are_as_many_as_wanted() -> None:
     assert [one.stimulus.kind for one in interruptions(7)] == ["interruption"] * 7
 
 
-@pytest.mark.skipif(not is_installed(), reason="the extra echo is not installed")
 def test_the_canceller_lowers_an_echo() -> None:
     assert erle_db(-12, 120) > 20

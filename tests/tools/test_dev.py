@@ -124,7 +124,7 @@ def test_a_platform_without_a_lock_takes_the_lower_bounds(
     monkeypatch.setattr(dev, "lock_platform", lambda: "plan9-vax")
     dev.install("speech", (3, 11, 7))
     (command,) = commands.ran
-    assert command[-2:] == ["--editable", f"{project}[local,echo]"]
+    assert command[-2:] == ["--editable", f"{project}[local]"]
     assert "no lock for plan9-vax" in capsys.readouterr().out
 
 
@@ -137,7 +137,7 @@ def test_failing_speech_models_are_told_survived_and_tried_again(
     assert "going on without them" in capsys.readouterr().out
     commands.failing = "\0"
     dev.install_speech((3, 11, 7))
-    assert commands.ran[-1][-1] == f"{project}[local,echo]"
+    assert commands.ran[-1][-1] == f"{project}[local]"
 
 
 def test_an_absent_browser_is_named_where_it_cannot_be_installed(
