@@ -109,7 +109,6 @@ class RunSettings:
         Turns do not pass to or from this server's detector once there was audio: what it holds back belongs to the
         whole call.
         """
-        audio = self.config.audio
         authority, profile = self.authority, self._spec.model.profile
         if authority != "provider" and not profile.supports_manual_turns:
             raise ClientError(

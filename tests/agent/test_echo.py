@@ -153,7 +153,8 @@ async def test_the_last_of_an_echo_is_no_turn_where_this_server_detects() -> Non
         assert made.of(s.AgentInputStartedEvent) == []
         assert made.link.heard_bytes() == b""
         assert [(event.state, event.reason) for event in made.of(s.AgentInterruptionEvent)] == [("dismissed", "echo")]
-        assert made.of(s.ServerAudioGainEvent) == []
+        gains = [event.gain_db for event in made.of(s.ServerAudioGainEvent)]
+        assert gains == [-15.0, 0.0], "for its first sound, when nothing was known of an echo"
 
 
 async def test_the_last_of_an_echo_is_deleted_where_the_provider_detects() -> None:
