@@ -33,6 +33,7 @@ from realtime.turn.small_talk import tokens_of
 
 LEVELS_DB = (-6, -12, -20, -30, -40)
 DELAYS_MS = (40, 120, 250)
+LEAST_WORDS = 3
 PER_CALL = 3
 """Interruptions of a call; as many replies are left alone."""
 PLACES_MS = (1_500, 3_000, 4_500, 6_000)
@@ -56,7 +57,7 @@ HOW = (
     "s. In each call a user of the stimuli asks, hears a whole reply and interrupts the next one after 1.5 to 6 s, "
     "{per_call} times. Canceller by itself: nothing is asked for, the server switches it on when it has found the "
     "echo; off: the client forbids it, so only likeness and words protect. Self-interruptions: replies that a voice "
-    "stopped where no user spoke. Echo words: words in transcripts of the user that repeat two or more words of the "
+    "stopped where no user spoke. Echo words: words in transcripts of the user that repeat three or more words of the "
     "reply in a row and were not said. R_Y and L_Y as by bench listen; the first row has no echo. Recognition is "
     "looked up by hash; each run gives the same numbers. ERLE: by how much the canceller lowers the echo alone, 4 to "
     "12 s after its start, behind a client that acknowledges every 100 ms. CPU: of one core."
@@ -197,18 +198,21 @@ def spoken_s(heard: Sequence[Heard]) -> float:
 
 
 def echo_words(transcripts: Iterable[str], said: str) -> list[str]:
-    """Return runs of at least two words in transcripts that the reply has and the user did not say."""
+    """Return runs of at least three words in transcripts that the reply has and the user did not say.
+
+    Of two words, "of the" and the like are misheard without an echo too.
+    """
     played, spoken = f" {' '.join(tokens_of(REPLY))} ", f" {' '.join(tokens_of(said))} "
     found: list[str] = []
     for text in transcripts:
         words = tokens_of(text)
         at = 0
-        while at < len(words) - 1:
+        while at <= len(words) - LEAST_WORDS:
             end = at
             while end < len(words) and f" {' '.join(words[at : end + 1])} " in played:
                 end += 1
             run = " ".join(words[at:end])
-            if end - at >= 2 and f" {run} " not in spoken:
+            if end - at >= LEAST_WORDS and f" {run} " not in spoken:
                 found.append(run)
             at = max(at + 1, end)
     return found

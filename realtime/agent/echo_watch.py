@@ -27,10 +27,11 @@ ENOUGH_HITS = 3
 LATEST = 5
 SETTLING_MS = 2_000
 """How long a new canceller may leave parts of the echo, which are unlike what was played."""
-REMOVED_DB = 10.0
-"""A canceller that lowers the sound this much removed an echo: of a user it takes less."""
-KNOWN_AFTER = 4
-"""After so many looks without an echo there is none."""
+LITTLE_DB, REMOVED_DB = 3.0, 10.0
+"""A sound that is like the reply and was lowered by less or by more is an echo.
+
+With a user in it, who is not removed, it is lowered by something between.
+"""
 
 
 class EchoWatch:
@@ -53,11 +54,6 @@ class EchoWatch:
         self.seen = False
         """Whether the reply was found in the microphone at all."""
 
-    @property
-    def may_echo(self) -> bool:
-        """Whether a voice may be an echo: one was found, or too little is known."""
-        return self.seen or self._looks < KNOWN_AFTER
-
     def is_due(self, position_ms: int) -> bool:
         """Whether to look again, if a reply is played."""
         return self._looks < MOST_LOOKS and position_ms - self._looked_ms >= EVERY_MS
@@ -71,12 +67,12 @@ class EchoWatch:
         """Return how much of the user's newest audio is an echo of what was played: 0 to 1.
 
         What a canceller leaves of an echo need not be like it: then the microphone's own sound decides, if most of it
-        is gone or the canceller has just begun.
+        or nearly nothing of it is gone, or the canceller has just begun.
         """
         likeness = _likeness(near, rate_hz, far_end)
         if likeness < ECHO and self._raw is not None and self._settled_ms is not None:
             raw, raw_hz = self._raw(len(near) * 500 // rate_hz)
-            if position_ms < self._settled_ms or _level_db(raw) - _level_db(near) >= REMOVED_DB:
+            if position_ms < self._settled_ms or not LITTLE_DB <= _level_db(raw) - _level_db(near) < REMOVED_DB:
                 likeness = max(likeness, _likeness(raw, raw_hz, far_end))
         self.take(position_ms, likeness)
         return likeness

@@ -45,6 +45,8 @@ ONSET_MS = 400
 """How long a sound lowers the reply in which no voice is found: detectors need up to 0.3 s, providers' longer."""
 MOST_HEARD_MS = 200
 """The most audio in which an onset is looked for at once."""
+AHEAD_MS = 700
+"""An echo may repeat words that the client has not reported as played yet."""
 KEPT_DISMISSED = 16
 """Dismissed pieces whose words the model may still report."""
 TURN_LEVEL_MS = 3_000
@@ -74,8 +76,8 @@ class Reply(Protocol):
     def played_ms(self) -> int:
         """How much of the spoken items was played."""
 
-    def played_text(self, item_id: str) -> str:
-        """The words of an item that were played; "" for an unknown one."""
+    def played_text(self, item_id: str, ahead_ms: int = 0) -> str:
+        """The words of an item that were played, or will be in `ahead_ms`; "" for an unknown one."""
 
     def addressed(self, words: str, position_ms: int) -> bool | None:
         """Whether these words of the user speak to an agent; False: to another human; None: unknown."""
@@ -155,7 +157,7 @@ class Interruptions:
 
     def _may_be_tail(self, lag_ms: int) -> bool:
         """Whether a voice that began `lag_ms` ago may end an echo."""
-        far_end = self._ears.far_end() if self._settings is not None and self._watch.may_echo else None
+        far_end = self._ears.far_end() if self._settings is not None and self._watch.seen else None
         idle_ms = far_end.idle_ms() if far_end is not None else None
         return idle_ms is not None and idle_ms - lag_ms <= PATH_MS
 
@@ -267,7 +269,7 @@ class Interruptions:
             position_ms,
             silent_ms=silent_ms(newest, self._rate_hz),
             relative_db=self._usual.relative_db(newest, self._rate_hz),
-            played=tokens_of(played),
+            played=tokens_of(self._played(overlap, AHEAD_MS) if self._watch.seen else played),
             is_answer_expected=_is_question(played),
             transcript_expected=transcript_expected,
             addressed=self._reply.addressed(overlap.words, position_ms) if overlap.words else None,
@@ -386,9 +388,9 @@ class Interruptions:
         """Return the played words of the reply, which an echo may repeat."""
         return tokens_of(self._played(overlap))
 
-    def _played(self, overlap: Overlap) -> str:
+    def _played(self, overlap: Overlap, ahead_ms: int = 0) -> str:
         """Return the played words of the item that the voice began over."""
-        return "" if overlap.item_id is None else self._reply.played_text(overlap.item_id)
+        return "" if overlap.item_id is None else self._reply.played_text(overlap.item_id, ahead_ms)
 
     def _tell(
         self,

@@ -21,7 +21,7 @@ ECHO_EVERY_MS = 200
 """Length of a voice between two comparisons with what is played; each takes some 5 ms."""
 ECHO_MARGIN_MS = 200
 """Audio before the onset that is compared as well: an echo is there before a detector finds a voice in it."""
-ECHO_MS = 600
+ECHO_MS = 800
 """The newest part of a voice that is compared: a user may talk over an echo that was there first."""
 LOOK_MS = (320, 440, 560, 720, 880, 1_040, 1_200, 1_400, 1_900, 2_500, 3_300, 4_200)
 """How long the voice has lasted at each look for its words: they are mostly known 0.2 s later."""

@@ -151,9 +151,9 @@ class VoiceOver:
         """See `Reply`."""
         return 0 if self._agent is None else sum(map(self._played_ms, self._agent.item_ids))
 
-    def played_text(self, item_id: str) -> str:
+    def played_text(self, item_id: str, ahead_ms: int = 0) -> str:
         """See `Reply`."""
-        return "" if self._agent is None else self._agent.played_text(item_id, self._played_ms(item_id))
+        return "" if self._agent is None else self._agent.played_text(item_id, self._played_ms(item_id) + ahead_ms)
 
     def addressed(self, words: str, position_ms: int) -> bool | None:
         """See `Reply`. The beginning of a long voice, where a name may be, is not recognised again."""

@@ -169,7 +169,8 @@ def _echo(settings: Interruption, seen: Evidence) -> Judgement | None:
 def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.level_db is None or seen.level_db > FAR_DB or seen.addressed:
         return None
-    return Judgement(Verdict.DISMISS, FAR_VOICE) if seen.ended or seen.voiced_ms >= FAR_MS else None
+    lasted_ms = seen.voiced_ms + seen.silent_ms
+    return Judgement(Verdict.DISMISS, FAR_VOICE) if seen.ended or lasted_ms >= FAR_MS else None
 
 
 def _addressed(settings: Interruption, seen: Evidence) -> Judgement | None:
