@@ -15,7 +15,7 @@ import msgspec
 
 from realtime.agent.client_items import ClientItems
 from realtime.agent.context import AgentContext
-from realtime.agent.echo_watch import LOOK_MS, EchoWatch
+from realtime.agent.echo_watch import EchoWatch
 from realtime.agent.input import HELD_MS, AudioInput, Detector, LongAppendPiece
 from realtime.agent.interruptions import MARGIN_MS, InputEvent, Interruptions
 from realtime.agent.overlap import Overlap, Recognise
@@ -215,13 +215,6 @@ class Controller:
             self._follow_speech(found)
             self._listen_over_reply()
 
-    def _look_for_echo(self) -> None:
-        position_ms = self.input.position_ms
-        if self._echo.is_due(position_ms) and self.turn.authority != "client" and self._ears.unplayed_ms() > 0:
-            far_end = self._ears.far_end()
-            if far_end is not None and self._reply_items.played_ms() >= LOOK_MS:
-                self._echo.look(position_ms, self._newest_audio(LOOK_MS), self._profile.input_rate_hz, far_end)
-
     def _follow_speech(self, found: Iterable[EndpointEvent]) -> None:
         for one in found:
             match one:
@@ -253,9 +246,7 @@ class Controller:
         position_ms = self.input.position_ms
         if self.turn.authority != "client":
             self.interruptions.hear(position_ms, self._newest_audio)
-        if self.interruptions.current is None:
-            self._look_for_echo()
-        elif self.interruptions.is_due(position_ms):
+        if self.interruptions.current is not None and self.interruptions.is_due(position_ms):
             self._weigh()
 
     def _weigh(self) -> None:

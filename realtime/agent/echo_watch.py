@@ -13,7 +13,7 @@ from realtime.audio.resample import resampled
 from realtime.turn.interruption import ECHO
 
 Raw = Callable[[int], tuple[bytes, int]]
-"""Returns the newest audio of the microphone as it came, this many ms, and its rate in Hz."""
+"""Returns this many ms of the microphone, and its rate in Hz."""
 PATH_MS = 500
 """The longest way from the played position to the microphone."""
 LOOK_MS = 600
@@ -26,9 +26,12 @@ ENOUGH_HITS = 3
 """Of the latest looks, those that find the reply: then the microphone hears it."""
 LATEST = 5
 SETTLING_MS = 2_000
-"""How long a new canceller may leave parts of the echo, which are unlike what was played."""
+"""How long a new canceller leaves parts of the echo.
+
+They are unlike what was played.
+"""
 LITTLE_DB, REMOVED_DB = 3.0, 10.0
-"""A sound that is like the reply and was lowered by less or by more is an echo.
+"""A sound like the reply, lowered by less or more, is an echo.
 
 With a user in it, who is not removed, it is lowered by something between.
 """
@@ -59,12 +62,12 @@ class EchoWatch:
         return self._looks < MOST_LOOKS and position_ms - self._looked_ms >= EVERY_MS
 
     def look(self, position_ms: int, near: bytes, rate_hz: int, far_end: FarEnd) -> None:
-        """Compare the user's newest audio with what was played, while there is no voice."""
+        """Compare the user's newest audio with what was played: no voice sounds."""
         self._looks += 1
         self.compare(position_ms, near, rate_hz, far_end)
 
     def compare(self, position_ms: int, near: bytes, rate_hz: int, far_end: FarEnd) -> float:
-        """Return how much of the user's newest audio is an echo of what was played: 0 to 1.
+        """Return how much of the user's newest audio is an echo: 0 to 1.
 
         What a canceller leaves of an echo need not be like it: then the microphone's own sound decides, if most of it
         or nearly nothing of it is gone, or the canceller has just begun.

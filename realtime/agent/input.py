@@ -111,7 +111,10 @@ class AudioInput:
         return False
 
     def raw(self, ms: int) -> tuple[bytes, int]:
-        """Return the newest audio before its echo was removed, at most 0.8 s, and its rate in Hz."""
+        """Return the newest audio, with its echo, and its rate in Hz.
+
+        At most 0.8 s, and only while the echo is removed.
+        """
         return bytes(self._raw[-ms * self._rate_hz // 1000 * 2 :]), self._rate_hz
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from realtime.agent.echo_watch import LOOK_MS as ECHO_LOOK_MS
 from realtime.agent.echo_watch import PATH_MS, EchoWatch
 from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice, silent_ms
 from realtime.audio.onset import Onset
@@ -42,11 +43,14 @@ LEVEL_MS = 1_500
 """A voice is as loud as its newest part: a near voice may follow a far one."""
 WEIGH_EVERY_MS = 60
 ONSET_MS = 400
-"""How long a sound lowers the reply in which no voice is found: detectors need up to 0.3 s, providers' longer."""
+"""How long a sound without a voice lowers the reply.
+
+Detectors need up to 0.3 s, providers' longer.
+"""
 MOST_HEARD_MS = 200
 """The most audio in which an onset is looked for at once."""
 AHEAD_MS = 700
-"""An echo may repeat words that the client has not reported as played yet."""
+"""An echo may repeat words that are not reported as played yet."""
 KEPT_DISMISSED = 16
 """Dismissed pieces whose words the model may still report."""
 TURN_LEVEL_MS = 3_000
@@ -77,7 +81,7 @@ class Reply(Protocol):
         """How much of the spoken items was played."""
 
     def played_text(self, item_id: str, ahead_ms: int = 0) -> str:
-        """The words of an item that were played, or will be in `ahead_ms`; "" for an unknown one."""
+        """The words of an item played by now, or in `ahead_ms`; "" for an unknown one."""
 
     def addressed(self, words: str, position_ms: int) -> bool | None:
         """Whether these words of the user speak to an agent; False: to another human; None: unknown."""
@@ -106,7 +110,7 @@ class Interruptions:
         self._gain_db = 0.0
         """Of the reply, as the client was told."""
         self._onset_ms: int | None = None
-        """Where a sound began that lowers the reply, as it may be a voice."""
+        """Where a sound began that lowers the reply: perhaps a voice."""
         self._dismissed: list[str] = []
         self.current: Overlap | None = None
         """The voice over the reply that is undecided, or dismissed so far."""
@@ -136,6 +140,7 @@ class Interruptions:
         length_ms, self._heard_ms = position_ms - self._heard_ms, position_ms
         if self.current is not None:
             return
+        self._look_for_echo(position_ms, clip)
         # Where the microphone hears the reply, a sound is mostly that.
         is_alert = self.is_alert() and not self._watch.seen
         if self._onset_ms is None:
@@ -148,6 +153,12 @@ class Interruptions:
             self._set_level(self._reply.playing(), 0.0)
         else:
             self._onset.hear(clip(min(length_ms, MOST_HEARD_MS)), self._rate_hz)
+
+    def _look_for_echo(self, position_ms: int, clip: Clip) -> None:
+        if self._watch.is_due(position_ms) and self._reply.unplayed_ms() > 0:
+            far_end = self._ears.far_end()
+            if far_end is not None and self._reply.played_ms() >= ECHO_LOOK_MS:
+                self._watch.look(position_ms, clip(ECHO_LOOK_MS), self._rate_hz, far_end)
 
     def _set_level(self, item_id: str | None, gain_db: float) -> None:
         if gain_db != self._gain_db:
@@ -189,7 +200,10 @@ class Interruptions:
         return True
 
     def _level(self, overlap: Overlap) -> None:
-        """Lower the reply while the voice over it is undecided, unless it may well be an echo."""
+        """Lower the reply while the voice over it is undecided.
+
+        Where the microphone hears the reply, only once the voice is known to be no echo.
+        """
         is_known = overlap.echo is not None or not self._watch.seen
         lowers = is_known and not overlap.after_reply and not overlap.dismissed
         self._set_level(overlap.item_id, DUCK_DB if lowers else 0.0)

@@ -83,7 +83,7 @@ class ReplyItems:
         return self._ears.unplayed_ms()
 
     def played_text(self, item_id: str, ahead_ms: int = 0) -> str:
-        """The words of an item that were played, or will be in `ahead_ms`; "" for an unknown one."""
+        """The words of an item played by now, or in `ahead_ms`; "" for an unknown one."""
         return self._conversation.played_text(item_id, self._ears.played_ms(item_id) + ahead_ms)
 
     def addressed(self, words: str, position_ms: int) -> bool | None:

@@ -23,6 +23,10 @@ _TAPS = 8
 _BEFORE = 240
 """Samples before the strongest path at which the echo path begins."""
 _RIDGE = 0.02
+_LOUD = 1e-3
+"""Share of the loudest hop's power from which another counts: 30 dB below."""
+_LEAST_LOUD_MS = 200
+"""A shorter sound in silence resembles everything."""
 _SILENCE = 30.0
 """Level of silence: root mean square of pcm16 in the band, -61 dB below full scale."""
 _WINDOW = np.hanning(_FRAME + 1)[:-1]
@@ -44,7 +48,7 @@ def likeness(near: bytes, far: bytes) -> float:
     if len(user) * 1000 < LEAST_MS * RATE_HZ or len(played) < len(user):
         return 0.0
     heard = _spectrum(user)
-    if _level(heard) < _SILENCE:
+    if _level(heard) < _SILENCE or _loud_ms(heard) < _LEAST_LOUD_MS:
         return 0.0
     # The hops of the far end that may contribute to the first one of the near end, and all later ones.
     start = _distance(user, played) + _BEFORE - (_TAPS - 1) * _HOP
@@ -81,6 +85,12 @@ def _distance(user: Samples, played: Samples) -> int:
 def _spectrum(samples: Samples) -> Spectrum:
     frames = sliding_window_view(samples, _FRAME)[::_HOP] * _WINDOW
     return np.fft.rfft(frames, axis=1)[:, _BINS]
+
+
+def _loud_ms(spectrum: Spectrum) -> int:
+    """Return how long there is sound, in ms."""
+    power = np.square(np.abs(spectrum)).sum(1)
+    return int((power > _LOUD * power.max()).sum()) * _HOP * 1000 // RATE_HZ
 
 
 def _cut(samples: Samples, start: int, length: int) -> Samples:

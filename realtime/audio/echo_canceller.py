@@ -1,4 +1,4 @@
-"""Remove from a microphone the echo of what its listener plays, and nothing else of it."""
+"""Remove the echo of played audio, and leave the user."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PARTS = 32
 _KEPT = 0.9995
 """How much of the known path holds in the next block: rooms change slowly."""
 _FIRST_VARIANCE = 0.1
-"""Uncertainty of the path before anything is known of it, as a power gain."""
+"""Uncertainty of the path at first, as a power gain."""
 _SMOOTH = 0.7
-"""Share of the past in the known spectrum of what is no echo."""
+"""Share of the past in the spectrum of what is no echo."""
 _FIRST_REST = 100.0
 """That spectrum before anything is known: the first blocks change little."""
 _TINY = 1e-3

@@ -157,7 +157,7 @@ def _over_replies(scene: Scene) -> list[Label]:
 
 
 def _duck_delays_ms(scene: Scene) -> Iterator[float]:
-    """Yield how long after the onset of each voice the reply was quieter."""
+    """Yield how long after each voice's onset the reply is quieter."""
     for label in scene.labelled("turn", "interruption", "backchannel", "side"):
         reply = scene.reply_over(label.on_ms)
         if reply is None:
