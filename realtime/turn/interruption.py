@@ -35,7 +35,7 @@ FAR_MS = 300
 """How much of a voice shows its level; weak onsets are shorter."""
 ECHO = 0.6
 """Likeness to what was played from which a voice is its echo."""
-SHORT_LOOK_MS = {1: 560, 2: 400}
+SHORT_LOOK_MS = {1: 600, 2: 450}
 """How long a voice lasts until so few words are certain.
 
 "I'm" is heard of a hummed "mm-hm", "that's not" of "exactly".

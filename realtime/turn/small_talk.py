@@ -93,6 +93,8 @@ def rest_of(words: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> tuple[
     Of two readings the longer wins: "no way" is a backchannel though "no" takes the floor, "um momento" takes it though
     "um" is a hum.
     """
+    if len(words) > 1 and len({*words}) == 1 and len(words[0]) == 1:
+        return (), False  # "T-t-t": a laugh
     at = 0
     while at < len(words):
         length = _phrase_at(words, at, phrases) or is_hum(words[at])

@@ -287,6 +287,14 @@ def test_a_reply_that_a_sound_has_lowered_before_the_voice_is_quieter_at_once() 
     assert call.score().overlaps.duck.values_ms == (0,)
 
 
+def test_a_flush_ends_what_lowered_the_reply() -> None:
+    call = sound_over_a_reply("interruption", stops_ms=5_300)
+    call.put(4_000, s.ServerAudioGainEvent(gain_db=-15))
+    call.put(4_500, s.ServerAudioFlushEvent(item_id=None, reason="speech_started"))
+    call.put(5_050, s.ServerAudioGainEvent(gain_db=-15))
+    assert call.score().overlaps.duck.values_ms == (50,)
+
+
 def test_a_reply_whose_level_is_back_before_the_voice_is_not_quieter() -> None:
     call = sound_over_a_reply("interruption", stops_ms=5_300)
     call.put(4_700, s.ServerAudioGainEvent(gain_db=-15))

@@ -131,11 +131,11 @@ def test_other_words_take_the_floor(words: str) -> None:
 
 
 def test_few_words_of_a_young_voice_may_be_half_of_a_hum_or_misheard() -> None:
-    assert judged(voiced_ms=559, words="Momentum") == "hold"
+    assert judged(voiced_ms=599, words="Momentum") == "hold"
     assert judged(voiced_ms=600, words="Momentum") == "confirm words"
-    assert judged(voiced_ms=399, words="That's not") == "hold"
-    assert judged(voiced_ms=399, words="That's not", ended=True) == "confirm words"
-    assert judged(voiced_ms=400, words="Momentum please") == "confirm words"
+    assert judged(voiced_ms=449, words="That's not") == "hold"
+    assert judged(voiced_ms=449, words="That's not", ended=True) == "confirm words"
+    assert judged(voiced_ms=450, words="Momentum please") == "confirm words"
     assert judged(voiced_ms=320, words="Momentum please now") == "confirm words"
     assert judged(voiced_ms=400, words="Louder.", ended=True) == "confirm words"
 
@@ -235,7 +235,7 @@ def test_a_voice_after_the_reply_is_the_last_of_its_echo_or_the_users() -> None:
     assert judged(voiced_ms=200, after_reply=True) == "hold"
     assert judged(voiced_ms=200, after_reply=True, echo=0.5) == "hold"
     assert judged(voiced_ms=200, after_reply=True, echo=0.3) == "confirm speech"
-    assert judged(voiced_ms=559, after_reply=True, echo=0.5) == "hold"
+    assert judged(voiced_ms=599, after_reply=True, echo=0.5) == "hold"
     assert judged(voiced_ms=600, after_reply=True, echo=0.5) == "confirm speech"
     assert judged(voiced_ms=600, after_reply=True, echo=0.6) == "dismiss echo"
     assert judged(voiced_ms=150, after_reply=True, ended=True) == "confirm speech"
@@ -320,8 +320,13 @@ def test_whom_unknown_words_are_to_says_nothing() -> None:
     assert judged(words="", addressed=False) == "hold"
 
 
+def test_a_laugh_that_is_heard_as_one_letter_again_and_again_has_no_words() -> None:
+    assert judged(voiced_ms=600, words="T-t-t-t", ended=True) == "dismiss backchannel"
+    assert judged(voiced_ms=600, words="A B C", ended=True) == "confirm words"
+
+
 def test_a_single_young_word_may_be_the_beginning_of_another_name() -> None:
-    assert judged(voiced_ms=559, words="Will", addressed=False) == "hold"
+    assert judged(voiced_ms=599, words="Will", addressed=False) == "hold"
     assert judged(voiced_ms=600, words="Will", addressed=False) == "dismiss side_talk"
     assert judged(voiced_ms=320, words="Will", addressed=False, ended=True) == "dismiss side_talk"
     assert judged(voiced_ms=320, words="Bob tell", addressed=True) == "confirm addressed"

@@ -236,10 +236,12 @@ def _stretches(positions: list[tuple[float, float]], speech: Speech) -> Iterator
 
 
 def _ducks_ms(record: CallRecord) -> Iterator[tuple[float, float]]:
-    """Yield when replies were quieter."""
+    """Yield when replies were quieter: up to a flush at the latest."""
     from_ms: float | None = None
-    for one in record.events(s.ServerAudioGainEvent):
-        if one.gain_db < 0:
+    levels: list[s.ServerAudioGainEvent | s.ServerAudioFlushEvent] = []
+    levels += [*record.events(s.ServerAudioGainEvent), *record.events(s.ServerAudioFlushEvent)]
+    for one in sorted(levels, key=lambda event: event.ts_ms):
+        if isinstance(one, s.ServerAudioGainEvent) and one.gain_db < 0:
             from_ms = one.ts_ms if from_ms is None else from_ms
         elif from_ms is not None:
             yield from_ms, one.ts_ms
