@@ -31,7 +31,7 @@ SETTLING_MS = 2_000
 They are unlike what was played.
 """
 LITTLE_DB, REMOVED_DB = 3.0, 10.0
-"""A sound like the reply, lowered by less or more, is an echo.
+"""A sound like the reply, lowered by less or more: an echo.
 
 With a user in it, who is not removed, it is lowered by something between.
 """

@@ -116,12 +116,12 @@ def without_repeated(text: str, played: Sequence[str]) -> str:
 
     One word repeats nothing: "yes" occurs everywhere.
     """
-    words = [(match.group(), match.end()) for match in _WORD.finditer(unicodedata.normalize("NFC", text))]
-    tokens = [word.lower().replace("’", "'") for word, _ in words]
-    newest = list(played[-_ECHO_WORDS:])
+    text = unicodedata.normalize("NFC", text)
+    ends = [match.end() for match in _WORD.finditer(text)]
+    words, newest = tokens_of(text), list(played[-_ECHO_WORDS:])
     for count in range(min(len(words), len(newest)), 1, -1):
-        if tokens[count - 1] in newest and repeats(tokens[:count], newest):
-            return unicodedata.normalize("NFC", text)[words[count - 1][1] :].lstrip(" .,;:!?…-")
+        if words[count - 1] in newest and repeats(words[:count], newest):
+            return text[ends[count - 1] :].lstrip(" .,;:!?…-")
     return text
 
 

@@ -258,6 +258,12 @@ def test_words_of_the_reply_at_the_beginning_are_dropped(heard: str, left: str) 
     assert without_repeated(heard, tokens_of("The nights are cold and the days are still warm")) == left
 
 
+@pytest.mark.parametrize("mark", ["'", "’"])
+def test_an_apostrophe_of_either_form_repeats_the_other(mark: str) -> None:
+    assert without_repeated(f"It{mark}s not far. Stop.", tokens_of("it's not far")) == "Stop."
+    assert without_repeated("It's not far. Stop.", tokens_of(f"It{mark}s not far")) == "Stop."
+
+
 def test_an_expected_answer_is_no_backchannel() -> None:
     assert judged(words="Yes.", ended=True, is_answer_expected=True) == "confirm answer"
     assert judged(words="Mm, yes.", ended=True, is_answer_expected=True) == "confirm answer"
