@@ -1,5 +1,7 @@
 """What a voice over a reply means, from evidence alone."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -262,6 +264,7 @@ def test_words_of_the_reply_at_the_beginning_are_dropped(heard: str, left: str) 
 def test_an_apostrophe_of_either_form_repeats_the_other(mark: str) -> None:
     assert without_repeated(f"It{mark}s not far. Stop.", tokens_of("it's not far")) == "Stop."
     assert without_repeated("It's not far. Stop.", tokens_of(f"It{mark}s not far")) == "Stop."
+    assert without_repeated(unicodedata.normalize("NFD", "Très bien. Stop."), tokens_of("Très bien")) == "Stop."
 
 
 def test_an_expected_answer_is_no_backchannel() -> None:
@@ -345,3 +348,16 @@ def test_an_agent_that_is_called_from_far_away_is_called() -> None:
 
 def test_an_echo_that_names_an_agent_is_an_echo() -> None:
     assert judged(words="ask Bob", addressed=True, echo=0.9) == "dismiss echo"
+
+
+def test_only_the_newest_forty_words_of_a_reply_are_repeated() -> None:
+    played = ["alpha", "beta", *(f"w{number}" for number in range(38))]
+    assert without_repeated("Alpha beta. Stop.", played) == "Stop."
+    assert without_repeated("Alpha beta. Stop.", [*played, "more"]) == "Alpha beta. Stop."
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"), [("T-t", "dismiss backchannel"), ("T", "confirm words"), ("Tt tt", "confirm words")]
+)
+def test_a_laugh_is_the_same_single_letter_at_least_twice(words: str, verdict: str) -> None:
+    assert judged(voiced_ms=700, words=words, ended=True) == verdict
