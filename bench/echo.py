@@ -34,7 +34,7 @@ from realtime.turn.small_talk import tokens_of
 LEVELS_DB = (-6, -12, -20, -30, -40)
 DELAYS_MS = (40, 120, 250)
 LEAST_WORDS = 3
-PER_CALL = 3
+PER_CALL = 8
 """Interruptions of a call; as many replies are left alone."""
 PLACES_MS = (1_500, 3_000, 4_500, 6_000)
 """How much of a reply was heard at its interruption."""
