@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from realtime.state.log import AudioRun
+from realtime.state.sqlite import SqliteStore
 from tests.volumes import SEED, volume
 from tests.web.conftest import Serving
 from tests.web.flaky_line import FlakyLine
@@ -146,6 +148,15 @@ def snapshot(page: Page) -> dict[str, Any]:
 
 def captions(page: Page) -> list[tuple[str, str, str]]:
     return [(bubble["side"], bubble["text"], bubble["status"]) for bubble in snapshot(page)["bubbles"]]
+
+
+def until_stored(page: Page, folder: Path, item_id: str) -> None:
+    """Wait until the store holds audio of an item: a killed server forgets what its store lacks."""
+    token = page.evaluate("JSON.parse(sessionStorage.getItem('realtime.call /')).resumeToken.token")
+    store = SqliteStore(next(folder.rglob("calls.sqlite")))
+    while not any(isinstance(one, AudioRun) and one.item_id == item_id for one in store.read(token.rpartition(".")[0])):
+        page.evaluate("new Promise((go) => setTimeout(go, 5))")
+    store.close()
 
 
 def heard(page: Page) -> np.ndarray:
@@ -350,13 +361,14 @@ def test_giving_up_is_told_and_what_was_said_is_still_shown(page: Page, serve: S
 
 
 def test_a_server_killed_in_mid_answer_goes_on_with_the_call_once_it_is_back(
-    page: Page, serve: Serve, until: Until
+    page: Page, serve: Serve, until: Until, tmp_path: Path
 ) -> None:
     server = serve(f"{APP}:make_slow_listener")
     # Half an answer is heard sooner than a busy machine kills a server: the user waits for all of it.
     put_user(page, 3, into=ANSWER_SAMPLES)
     call(page, server.address)
     until(page, "user.next === 2 && user.counts[2] > 20000")
+    until_stored(page, tmp_path, snapshot(page)["bubbles"][3]["id"])
     server.kill()
     expect(page.get_by_role("status")).to_contain_text("Reconnecting")
     # The voice stands still, so the user does not interrupt yet.
