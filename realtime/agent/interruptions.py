@@ -47,6 +47,8 @@ ONSET_MS = 400
 
 Detectors need up to 0.3 s, providers' longer.
 """
+HEAR_EVERY_MS = 40
+"""Audio between two looks for an onset; each takes 10 us."""
 MOST_HEARD_MS = 200
 """The most audio in which an onset is looked for at once."""
 AHEAD_MS = 700
@@ -137,7 +139,10 @@ class Interruptions:
 
     def hear(self, position_ms: int, clip: Clip) -> None:
         """Lower the reply where a sound begins in the newest audio: a voice is found later in it."""
-        length_ms, self._heard_ms = position_ms - self._heard_ms, position_ms
+        length_ms = position_ms - self._heard_ms
+        if length_ms < HEAR_EVERY_MS:
+            return
+        self._heard_ms = position_ms
         if self.current is not None:
             return
         self._look_for_echo(position_ms, clip)

@@ -160,7 +160,7 @@ async def test_a_sound_lowers_the_reply_before_a_voice_is_found_in_it() -> None:
         item_id = await reply(made)
         hear(made, ONSET_MS, amplitude=20)
         assert gains(made) == []
-        hear(made, ONSET_MS + 20)
+        hear(made, ONSET_MS + 40)
         assert [(event.gain_db, event.item_id) for event in made.of(s.ServerAudioGainEvent)] == [(-15.0, item_id)]
         assert decisions(made) == []
         hear(made, 1_500)
@@ -172,10 +172,10 @@ async def test_a_sound_without_a_voice_lowers_the_reply_for_a_moment_and_only_on
     async with by_server(ear=FakeEar(waits=True)) as made:
         await reply(made)
         hear(made, ONSET_MS, amplitude=20)
-        hear(made, ONSET_MS + 60)
+        hear(made, ONSET_MS + 80)
         hear(made, ONSET_MS + 400, amplitude=20)
         assert gains(made) == [-15.0]
-        hear(made, ONSET_MS + 420, amplitude=20)
+        hear(made, ONSET_MS + 440, amplitude=20)
         assert gains(made) == [-15.0, 0.0]
         hear(made, ONSET_MS + 500)
         hear(made, ONSET_MS + 2_000, amplitude=20)
