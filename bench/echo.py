@@ -1,6 +1,6 @@
 """An agent that hears itself: replies through a loudspeaker and a room back into the microphone, in virtual time.
 
-Needs the extras `local` and `echo`.
+Needs the extra `local`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench.listen import players, remembered
 from bench.listen_calls import ANSWER_MS, LEAD_MS, REPLY, REPLY_MS, Heard, Script, hear_script, question_pcm
 from bench.process import ROOT
 from bench.report import Check, Section, median
-from bench.stimuli import RATE_HZ, Sound, Varied, drawn, manifest, question
+from bench.stimuli import FOLDER, RATE_HZ, Sound, Varied, drawn, manifest, question
 from realtime.agent.echo_watch import LOOK_MS, PATH_MS
 from realtime.audio.echo import likeness
 from realtime.audio.echo_canceller import EchoCanceller
@@ -38,7 +38,6 @@ PER_CALL = 8
 """Interruptions of a call; as many replies are left alone."""
 PLACES_MS = (1_500, 3_000, 4_500, 6_000)
 """How much of a reply was heard at its interruption."""
-FOLDER = ROOT / "fixtures" / "audio" / "listening"
 FRAME_MS = 20
 ACK_EVERY_MS = 100
 SETTLED_S = 4
@@ -47,7 +46,7 @@ RUNS = 50
 NOISE = 20.0
 """RMS of the room's noise: 64 dB below full scale."""
 YIELDS = 0.95
-MAY_CANCEL: dict[str, dict[str, object] | None] = {
+MAY_CANCEL: dict[str, dict[str, object]] = {
     "by itself": {},
     "off": {"audio": {"echo_cancellation": "off"}},
 }
@@ -135,9 +134,7 @@ def _row(
     name = "none" if level_db is None else f"{level_db} dB"
     say(f"{name}, {canceller}: {len(cells)} calls")
     stimuli = interruptions(per_call * len(cells))
-    heard = [
-        *play([Cell(*cell, tuple(stimuli[at * per_call :][:per_call])) for at, cell in enumerate(cells)]),
-    ]
+    heard = [*play([Cell(*cell, tuple(stimuli[at * per_call :][:per_call])) for at, cell in enumerate(cells)])]
     score = Score(tuple(one.scene for one in heard))
     tau, own = score.tau_voice_fine, score.overlaps
     latency = tau.yield_latency

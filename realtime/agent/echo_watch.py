@@ -9,6 +9,7 @@ import numpy as np
 
 from realtime.audio import echo
 from realtime.audio.far_end import FarEnd
+from realtime.audio.pcm import power_of
 from realtime.audio.resample import resampled
 from realtime.turn.interruption import ECHO
 
@@ -108,5 +109,4 @@ def _likeness(near: bytes, rate_hz: int, far_end: FarEnd) -> float:
 
 
 def _level_db(pcm: bytes) -> float:
-    samples = np.frombuffer(pcm, "<i2", len(pcm) // 2).astype(np.float32)
-    return float(10 * np.log10(np.dot(samples, samples) / max(1, len(samples)) + 1.0))
+    return 10 * float(np.log10(power_of(pcm) + 1.0))

@@ -145,25 +145,25 @@ class Interruptions:
         self._heard_ms = position_ms
         if self.current is not None:
             return
-        self._look_for_echo(position_ms, clip)
+        is_playing = self._reply.unplayed_ms() > 0
+        if is_playing and self._watch.is_due(position_ms):
+            self._look_for_echo(position_ms, clip)
         # Where the microphone hears the reply, a sound is mostly that.
-        is_alert = self.is_alert() and not self._watch.seen
-        if self._onset_ms is None:
-            if is_alert and self._onset.hear(clip(min(length_ms, MOST_HEARD_MS)), self._rate_hz):
-                self._onset_ms = position_ms
-                self._set_level(self._reply.playing(), DUCK_DB)
-        elif position_ms - self._onset_ms >= ONSET_MS or not is_alert:
+        is_alert = is_playing and self._settings is not None and not self._watch.seen
+        if self._onset_ms is not None and (not is_alert or position_ms - self._onset_ms >= ONSET_MS):
             self._onset_ms = None
             self._onset.ignore()
             self._set_level(self._reply.playing(), 0.0)
-        else:
-            self._onset.hear(clip(min(length_ms, MOST_HEARD_MS)), self._rate_hz)
+        elif (
+            is_alert and self._onset.hear(clip(min(length_ms, MOST_HEARD_MS)), self._rate_hz) and self._onset_ms is None
+        ):
+            self._onset_ms = position_ms
+            self._set_level(self._reply.playing(), DUCK_DB)
 
     def _look_for_echo(self, position_ms: int, clip: Clip) -> None:
-        if self._watch.is_due(position_ms) and self._reply.unplayed_ms() > 0:
-            far_end = self._ears.far_end()
-            if far_end is not None and self._reply.played_ms() >= ECHO_LOOK_MS:
-                self._watch.look(position_ms, clip(ECHO_LOOK_MS), self._rate_hz, far_end)
+        far_end = self._ears.far_end()
+        if far_end is not None and self._reply.played_ms() >= ECHO_LOOK_MS:
+            self._watch.look(position_ms, clip(ECHO_LOOK_MS), self._rate_hz, far_end)
 
     def _set_level(self, item_id: str | None, gain_db: float) -> None:
         if gain_db != self._gain_db:

@@ -112,7 +112,7 @@ class Overlap:
     after_reply: bool = False
     """Nothing is played any more: it is either the last of an echo, or the user's turn."""
     was_echo: bool = False
-    """The microphone heard an echo until `start_ms`."""
+    """An echo, or a voice from elsewhere, sounded until `start_ms`."""
     over: bool = False
     """The turn that it would be is over: it will not go on."""
     confirmed: str = ""
@@ -178,7 +178,7 @@ class Overlap:
         return ECHO_MS if self.was_echo else min(come_ms + ECHO_MARGIN_MS, ECHO_MS)
 
     def begin_again(self, position_ms: int, played_ms: int) -> None:
-        """All of it was an echo so far: what counts as the user's voice begins here."""
+        """So far it was an echo, or came from elsewhere: the user's voice begins here."""
         self.model_start_ms += position_ms - self.start_ms
         self.start_ms, self.played_ms = position_ms, played_ms
         self.was_echo, self.has_paused = True, False

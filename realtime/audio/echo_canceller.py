@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from realtime.audio.far_end import FarEnd
+from realtime.audio.pcm import from_float32, to_float32
 from realtime.audio.resample import Resampler
 
 BLOCKS_PER_S = 62.5
@@ -102,10 +103,10 @@ class EchoCanceller:
         if not n_bytes:
             return b""
         near, far = _taken(self._near, n_bytes), _taken(self._far, n_bytes)
-        heard, source = _samples(near), _samples(far)
+        heard, source = to_float32(near), to_float32(far)
         step = self._filter.block
         left = [self._filter.subtract(heard[at:][:step], source[at:][:step]) for at in range(0, len(heard), step)]
-        return (np.clip(np.concatenate(left) * 32768, -32768, 32767)).round().astype("<i2").tobytes()
+        return from_float32(np.concatenate(left))
 
     def _begin(self, rate_hz: int, far_hz: int) -> None:
         self._rates_hz = (rate_hz, far_hz)
@@ -117,10 +118,6 @@ class EchoCanceller:
 
 def _power(spectrum: NDArray[np.complexfloating]) -> Samples:
     return np.asarray(spectrum.real**2 + spectrum.imag**2, np.float32)
-
-
-def _samples(pcm: bytes) -> Samples:
-    return np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32768)
 
 
 def _taken(kept: bytearray, n_bytes: int) -> bytes:

@@ -7,6 +7,7 @@ from collections import deque
 
 import numpy as np
 
+from realtime.audio.pcm import power_of
 from realtime.audio.vad import FRAME_MS
 
 MARGIN_DB = 11.5
@@ -45,8 +46,7 @@ class NearVoice:
 
     def hear(self, frame: bytes) -> None:
         """Take the next frame of pcm16. Costs 5 us."""
-        samples = np.frombuffer(frame, "<i2").astype(np.float32)
-        self._powers.append(float(samples @ samples) / len(samples))
+        self._powers.append(power_of(frame))
         self._level_db = _db(sum(self._powers) / _FRAMES)
 
     def learn(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.audio.pcm import SAMPLE_BYTES, power_of
 
 FRAME_MS = 20
 RISE_DB = 10.0
@@ -55,5 +55,4 @@ class Onset:
 
 
 def _level_db(frame: bytes) -> float:
-    samples = np.frombuffer(frame, "<i2").astype(np.float32)
-    return 10 * float(np.log10(samples @ samples / len(samples) / 32768.0**2 + 1e-10))
+    return 10 * float(np.log10(power_of(frame) / 32768.0**2 + 1e-10))

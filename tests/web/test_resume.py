@@ -374,7 +374,7 @@ def test_a_server_killed_in_mid_answer_goes_on_with_the_call_once_it_is_back(
     # The voice stands still, so the user does not interrupt yet.
     assert page.evaluate("user.next") == 2
     serve(f"{APP}:make_slow_listener", port=int(server.address.rpartition(":")[2]))
-    # The page goes back to what the store held, then the cut answer is told again.
+    # The page rewinds to what the store held; the server then sends the cut answer again.
     until(page, "user.back === 1 && realtime.snapshot().state === 'listening'")
     until(page, "realtime.snapshot().bubbles.at(3)?.status === 'cut'")
     first, told, second, cut = captions(page)
