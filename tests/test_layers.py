@@ -16,10 +16,11 @@ PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
 LAYERS: list[set[str]] = [
     {"errors", "version"},
     {"runtime"},
+    {"module"},
     {"slices"},
     {"websocket", "message"},
     {"event"},
-    {"audio", "state", "tool"},
+    {"audio", "state", "tool", "token", "formatter", "memory"},
     {"turn"},
     {"model"},
     {"call"},
@@ -56,7 +57,7 @@ CLOCKS_AND_CHANCE = {
 CHANCE_MODULES = ("random.", "secrets.", "numpy.random.")
 
 # A core install has none of these, and none may be loaded by `import realtime`.
-OPTIONAL = ["openai", "google.genai", "dashscope", "onnxruntime", "ctranslate2", "hibari", "tokenizers"]
+OPTIONAL = ["openai", "google.genai", "dashscope", "anthropic", "onnxruntime", "ctranslate2", "hibari", "tokenizers"]
 HEAVY = [
     *OPTIONAL,
     "fastapi",

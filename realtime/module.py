@@ -1,0 +1,95 @@
+"""`StateModule`: objects whose registered attributes can be saved as JSON and restored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+class StateModule:
+    """Base of objects with a state.
+
+    The state is that of registered attributes and of attributes that are StateModules themselves. A subclass calls `super().__init__()` before it sets such an attribute.
+    """
+
+    def __init__(self) -> None:
+        self._state_attributes: dict[str, _Conversion] = {}
+        self._state_modules: dict[str, None] = {}
+        """Names of the attributes that are StateModules, in order of assignment."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, StateModule):
+            if "_state_modules" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__}.__init__ calls super().__init__() before it sets {name!r}")
+            self._state_modules[name] = None
+        elif name in self.__dict__.get("_state_modules", ()):
+            del self._state_modules[name]
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        self._state_modules.pop(name, None)
+        self._state_attributes.pop(name, None)
+
+    def register_state(
+        self,
+        attr_name: str,
+        custom_to_json: Callable[[Any], Any] | None = None,
+        custom_from_json: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """Make an attribute part of the state.
+
+        The functions convert it to JSON-safe builtins and back. Raises AttributeError if there is no such attribute, TypeError if it has no JSON form and no `custom_to_json`,
+        ValueError if it is a StateModule, which is part of the state already.
+        """
+        value = getattr(self, attr_name)
+        if attr_name in self._state_modules:
+            raise ValueError(f"{attr_name!r} is a StateModule: it is part of the state already")
+        if custom_to_json is None:
+            try:
+                json.dumps(value)
+            except (TypeError, ValueError, RecursionError) as error:
+                raise TypeError(f"{attr_name!r} has no JSON form ({error}): give a `custom_to_json`") from error
+        self._state_attributes[attr_name] = (custom_to_json, custom_from_json)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as builtins, nested StateModules by their names."""
+        state: dict[str, Any] = {name: getattr(self, name).state_dict() for name in self._state_modules}
+        for name, (to_json, _) in self._state_attributes.items():
+            value = getattr(self, name)
+            state[name] = _copied(value) if to_json is None else to_json(value)
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
+        """Restore what `state_dict` returned.
+
+        Unknown names are ignored. With `strict`, raises KeyError for a missing name, before any attribute changes.
+        """
+        if strict and (missing := self._missing(state_dict, "")):
+            raise KeyError(f"the state of a {type(self).__name__} lacks {', '.join(missing)}")
+        for name in [*self._state_modules]:
+            if name in state_dict:
+                getattr(self, name).load_state_dict(state_dict[name], strict=strict)
+        for name, (_, from_json) in self._state_attributes.items():
+            if name in state_dict:
+                value = state_dict[name]
+                setattr(self, name, _copied(value) if from_json is None else from_json(value))
+
+    def _missing(self, state: Mapping[str, Any], path: str) -> list[str]:
+        """Return the dotted names that `state` lacks."""
+        missing = [path + name for name in self._state_attributes if name not in state]
+        for name in self._state_modules:
+            if name not in state:
+                missing.append(path + name)
+            else:
+                missing += getattr(self, name)._missing(state[name], f"{path}{name}.")
+        return missing
+
+
+_Conversion = tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]
+
+
+def _copied(value: Any) -> Any:
+    """Return an independent copy of a JSON value: a saved state does not change with its object."""
+    return json.loads(json.dumps(value))
