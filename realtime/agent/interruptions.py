@@ -147,11 +147,14 @@ class Interruptions:
         self._heard_ms = position_ms
         if self.current is not None:
             return
+        looks_for_echo, may_lower = self._watch.is_due(position_ms), self._ears.can_be_lowered()
+        if not looks_for_echo and not may_lower:
+            return
         is_playing = self._reply.unplayed_ms() > 0
-        if is_playing and self._watch.is_due(position_ms):
+        if is_playing and looks_for_echo:
             self._look_for_echo(position_ms, clip)
         # Where the microphone hears the reply, a sound is mostly that.
-        is_alert = is_playing and self._settings is not None and not self._watch.seen
+        is_alert = is_playing and may_lower and self._settings is not None and not self._watch.seen
         if self._onset_ms is not None and (not is_alert or position_ms - self._onset_ms >= ONSET_MS):
             self._onset_ms = None
             self._onset.ignore()
