@@ -42,10 +42,10 @@ FEW_CUTS = 3
 """From this many cut turns of the timer on, the goal is half of them."""
 WILSON_Z = 1.96
 WORDS_CANDIDATES = tuple(Weights(hanging=hanging, digits=digits) for hanging, digits in product((2, 3, 4), (1.5, 2, 3)))
-# More than twice the wait, or a wait for a voice that sounds rather complete, delays short answers, too.
+# A longer wait, or one for a voice that sounds rather complete, delays short answers, too.
 VOICE_CANDIDATES = tuple(
     Weights(digits=digits, incomplete=incomplete, likely=likely)
-    for digits, incomplete, likely in product((2, 3), (1.5, 2), (0.5, 0.7))
+    for digits, incomplete, likely in product((2, 3), (1.5, 2, 2.5), (0.5, 0.7, 0.8))
 )
 
 

@@ -41,6 +41,8 @@ MARGIN_MS = 250
 """Audio before the onset that recognition gets: weak first consonants."""
 LEVEL_MS = 1_500
 """A voice is as loud as its newest part: a near voice may follow a far one."""
+MIXED_MS = 900
+"""In this much of a far voice, 0.2 s of a near one show; its own loudest word does not."""
 WEIGH_EVERY_MS = 60
 ONSET_MS = 400
 """How long a sound without a voice lowers the reply.
@@ -48,7 +50,7 @@ ONSET_MS = 400
 Detectors need up to 0.3 s, providers' longer.
 """
 HEAR_EVERY_MS = 40
-"""Audio between two looks for an onset; each takes 10 us."""
+"""Audio between two looks for an onset: one of its frames. Each takes some 7 us."""
 MOST_HEARD_MS = 200
 """The most audio in which an onset is looked for at once."""
 AHEAD_MS = 700
@@ -145,11 +147,14 @@ class Interruptions:
         self._heard_ms = position_ms
         if self.current is not None:
             return
+        looks_for_echo, may_lower = self._watch.is_due(position_ms), self._ears.can_be_lowered()
+        if not looks_for_echo and not may_lower:
+            return
         is_playing = self._reply.unplayed_ms() > 0
-        if is_playing and self._watch.is_due(position_ms):
+        if is_playing and looks_for_echo:
             self._look_for_echo(position_ms, clip)
         # Where the microphone hears the reply, a sound is mostly that.
-        is_alert = is_playing and self._settings is not None and not self._watch.seen
+        is_alert = is_playing and may_lower and self._settings is not None and not self._watch.seen
         if self._onset_ms is not None and (not is_alert or position_ms - self._onset_ms >= ONSET_MS):
             self._onset_ms = None
             self._onset.ignore()
@@ -273,7 +278,7 @@ class Interruptions:
             self._tell("possible", "", position_ms)
         self._compare(overlap, position_ms, clip)
         if overlap.dismissed == FAR_VOICE and overlap.end_ms is None:
-            if self._is_far(clip(FAR_MS)):
+            if self._is_far(clip(MIXED_MS)):
                 return Verdict.HOLD
             overlap.begin_again(position_ms - FAR_MS, self._reply.played_ms())
         if overlap.look_is_due(position_ms) and self._recognise is not None:

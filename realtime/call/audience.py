@@ -75,6 +75,10 @@ class Audience:
         now = self._now()
         return max((one.unplayed_ms(now) for one in self.listeners), default=0)
 
+    def can_be_lowered(self) -> bool:
+        """See `Ears`."""
+        return any(one.takes_gain for one in self.listeners)
+
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `Ears`."""
         self.played.after_flush(settle)

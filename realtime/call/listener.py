@@ -78,6 +78,7 @@ class Listener:
     time; else it is sent as it comes. `output_rate_hz` is the rate that the client plays. `resumes_with`, where given,
     is the dialect of a client that may come back: what it has not heard is kept for it. `lanes`, where given, is the
     dialect of a client that plays the humans of a room beside the agents; any other gets all as one stream.
+    `takes_gain`: it plays quieter when it is told to.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Listener:
         tells_received_audio: bool = False,
         resumes_with: ResumableDialect | None = None,
         lanes: LaneDialect | None = None,
+        takes_gain: bool = False,
     ) -> None:
         self._sink = sink
         self._dialect = dialect
@@ -101,6 +103,7 @@ class Listener:
         """What it plays at."""
         self._pacer = self._paced(ahead_ms) if ahead_ms is not None else None
         self._lanes = lanes
+        self.takes_gain = takes_gain
         self._resampler: Resampler | None = None
         self._model_rate_hz = output_rate_hz
         self._resumes_with = resumes_with
@@ -452,4 +455,6 @@ class QueueSink:
 def queue_listener(out: Callable[[Any], None] | asyncio.Queue[Any], runtime: Runtime) -> Listener:
     """A listener for `agent.start(queue)`: events as objects, speech at most 350 ms ahead of real time."""
     dialect = EventDialect()
-    return Listener(sink=QueueSink(out), dialect=dialect, runtime=runtime, ahead_ms=AHEAD_MS, lanes=dialect)
+    return Listener(
+        sink=QueueSink(out), dialect=dialect, runtime=runtime, ahead_ms=AHEAD_MS, lanes=dialect, takes_gain=True
+    )

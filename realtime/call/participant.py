@@ -33,6 +33,9 @@ class Ears(Protocol):
     def unplayed_ms(self) -> int:
         """How much audio was sent but is not heard yet, in ms; 0 means silence."""
 
+    def can_be_lowered(self) -> bool:
+        """Whether any listener plays quieter when it is told to."""
+
     def after_flush(self, settle: Callable[[], None]) -> None:
         """Call `settle` once the playback up to the preceding flush is known.
 

@@ -143,6 +143,7 @@ class NativeDialect:
             tells_received_audio=True,
             resumes_with=self,
             lanes=self,
+            takes_gain=True,
         )
 
     def _is_new(self, key: tuple[str, str, int]) -> bool:

@@ -329,6 +329,10 @@ class AgentParticipant:
         """See `Ears`."""
         return self._ears.played_ms(self._prefix + item_id)
 
+    def can_be_lowered(self) -> bool:
+        """See `Ears`."""
+        return self._ears.can_be_lowered()
+
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `Ears`."""
         self._ears.after_flush(settle)

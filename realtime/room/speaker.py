@@ -135,6 +135,10 @@ class Speaker:
     def far_end(self) -> None:
         """See `realtime.call.participant.Ears`."""
 
+    def can_be_lowered(self) -> bool:
+        """See `realtime.call.participant.Ears`."""
+        return any(human.host.ears.can_be_lowered() for human in self.people.humans)
+
     def after_flush(self, settle: Callable[[], None]) -> None:
         """See `realtime.call.participant.Ears`."""
         hearing = self._hearing

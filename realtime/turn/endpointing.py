@@ -26,9 +26,9 @@ class Weights:
     """The words cannot end here."""
     digits: float = 2.0
     """The words end inside a dictated number."""
-    incomplete: float = 2.0
+    incomplete: float = 2.5
     """The voice sounds unfinished for certain; falls evenly to 1 at `likely`."""
-    likely: float = 0.7
+    likely: float = 0.8
     """The completeness from which the voice counts as finished."""
     short_answer: float = 0.6
     """A whole answer of one or two words that also sounds finished."""

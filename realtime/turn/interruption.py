@@ -51,6 +51,8 @@ UNDECIDED_MS = 1_500
 WORDLESS_MS = 4_000
 """The same for a voice without words, or of hums: a cough or a radio is over or known by then."""
 BACKCHANNEL_MS = 350
+LOOK_WAIT_MS = 200
+"""How long a look for words that begins now may take."""
 WORD_MS = 250
 LETTER_MS = 30
 """The longest backchannel: this, and more for each word and letter: an "okay" that goes on begins more."""
@@ -192,7 +194,10 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
         if not _seems_over(seen) or seen.words_ms < seen.voiced_ms:
             is_open = seen.has_paused or all(map(is_hum, words))
             long_ms = WORDLESS_MS if is_open else _longest_ms(words)
-            return Judgement(Verdict.CONFIRM, "speech") if seen.voiced_ms >= long_ms and not seen.ended else HOLD
+            # A look that ends before may not have heard the next word of a backchannel.
+            is_known = seen.words_ms >= long_ms or seen.voiced_ms >= long_ms + LOOK_WAIT_MS
+            is_long = seen.voiced_ms >= long_ms and is_known
+            return Judgement(Verdict.CONFIRM, "speech") if is_long and not seen.ended else HOLD
         return Judgement(Verdict.DISMISS, "backchannel" if words else "no_words")
     if takes_floor:
         return Judgement(Verdict.CONFIRM, "stop_words")

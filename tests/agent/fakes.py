@@ -246,6 +246,7 @@ class GateSink(ListSink):
 
 def listener_into(sink: ListSink, runtime: Runtime, *, clock: PlaybackClock | None = None, **options: Any) -> Listener:
     """A listener that gets events as objects and is taken to play speech from its first byte on."""
+    options = {"takes_gain": True} | options
     return Listener(
         sink=sink, dialect=EventDialect(), runtime=runtime, clock=clock or WallClockPlayback(24_000), **options
     )

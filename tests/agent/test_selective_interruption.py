@@ -54,13 +54,18 @@ def by_server(*found: tuple[int, Any], ear: FakeEar | None, **wanted: Any) -> Ab
 
 
 def by_provider(
-    *, ear: FakeEar | None = None, profile: base.Profile = LEAVES, **wanted: Any
+    *,
+    ear: FakeEar | None = None,
+    profile: base.Profile = LEAVES,
+    listener: dict[str, Any] | None = None,
+    **wanted: Any,
 ) -> AbstractAsyncContextManager[Call]:
     """A call in which the provider's detector finds the turns."""
     detection = TurnDetection(**{"interruption": "selective"} | wanted)
     return call(
         profile=profile,
         config=SessionConfig(turn_detection=detection),
+        listener=listener,
         recognise=ear or (lambda pcm, hz, then: then(None)),
     )
 
@@ -203,6 +208,17 @@ async def test_a_sound_lowers_nothing_where_voices_are_not_decided(wanted: dict[
         hear(made, ONSET_MS, amplitude=20)
         hear(made, ONSET_MS + 100)
         assert gains(made) == []
+
+
+@pytest.mark.parametrize(("takes_gain", "lowered"), [(True, [-15.0]), (False, [])])
+async def test_a_sound_lowers_the_reply_of_a_client_that_can_play_it_quieter(
+    takes_gain: bool, lowered: list[float]
+) -> None:
+    async with by_provider(ear=FakeEar(waits=True), listener={"takes_gain": takes_gain}) as made:
+        await reply(made)
+        hear(made, ONSET_MS, amplitude=20)
+        hear(made, ONSET_MS + 100)
+        assert gains(made) == lowered
 
 
 async def test_without_a_recogniser_the_length_of_the_voice_decides() -> None:

@@ -184,6 +184,9 @@ class Note:
 
     def keep_played_audio(self) -> None: ...
 
+    def can_be_lowered(self) -> bool:
+        return False
+
     def after_flush(self, settle: Callable[[], None]) -> None:
         settle()
 

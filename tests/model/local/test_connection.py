@@ -121,7 +121,7 @@ class FakeJudge:
         return self._completeness
 
 
-@pytest.mark.parametrize(("completeness", "wait_s"), [(0.0, 1.0), (1.0, 0.5)])
+@pytest.mark.parametrize(("completeness", "wait_s"), [(0.0, 1.25), (1.0, 0.5)])
 async def test_how_complete_a_voice_sounds_decides_when_its_turn_is_over(
     parts: SpeechParts, completeness: float, wait_s: float
 ) -> None:

@@ -75,7 +75,7 @@ def test_a_voice_that_sounds_unfinished_keeps_its_own_turn_open() -> None:
     events = hear(listener, silence(1000) + speech(800) + silence(280))
     assert isinstance(events[-1], Paused)
     listener.take_completeness(events[-1].number, 0.0)
-    assert hear(listener, silence(600)) == []
+    assert hear(listener, silence(850)) == []
     assert [type(event) for event in hear(listener, silence(200))] == [Ended]
     again = hear(listener, speech(800) + silence(280))
     listener.take_completeness(events[-1].number, 0.0)
