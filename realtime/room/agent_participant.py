@@ -24,7 +24,7 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolResultBlock, ToolResultState
-from realtime.message.formatter import SPEAKS, spoken_by
+from realtime.message.speakers import SPEAKS, spoken_by
 from realtime.room.dictation import Dictation
 from realtime.room.floor import Said
 from realtime.room.scoped_ids import named
