@@ -49,7 +49,7 @@ class UsageError(RealtimeError):
 
 
 class BadTool(UsageError, ValueError):
-    """A function cannot be a tool, or a name is taken or unknown."""
+    """A toolkit cannot take a function, or does not know a name."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="bad_tool")

@@ -49,7 +49,8 @@ async def through(
 ) -> AsyncGenerator[ToolResponse, None]:
     """Yield the responses to a call through the middlewares.
 
-    The first middleware is the outermost. An exception of a middleware is a response with state `error`. Raises ToolError where the tool has no thread.
+    The first middleware is the outermost. An exception of a middleware is a response with state `error`. Raises
+    ToolError where the tool has no thread.
     """
     handler = run_tool
     for middleware in reversed(middlewares):

@@ -385,7 +385,8 @@ class Toolkit(StateModule):
     def for_call(self) -> Self:
         """Return a copy for one voice call.
 
-        It has active groups and a scope of its own. It follows later changes of this toolkit; its own change nothing here.
+        It has active groups and a scope of its own. It follows later changes of this toolkit; its own change nothing
+        here.
         """
         made = copy.copy(self)
         made.groups = {name: replace(group) for name, group in self.groups.items()}
