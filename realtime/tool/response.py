@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from realtime.message import DataBlock, TextBlock
+from realtime.message import DataBlock, TextBlock, ToolCallBlock, ToolOutput, ToolResultBlock, ToolResultState
 from realtime.runtime import unique_id
 
 
@@ -22,3 +22,23 @@ class ToolResponse:
     is_last: bool = True
     is_interrupted: bool = False
     id: str = field(default_factory=unique_id)
+    state: ToolResultState = ToolResultState.SUCCESS
+    """How the tool ended: `error` where it failed, `interrupted` where it was stopped."""
+    is_text: bool = field(default=False, compare=False, repr=False)
+    """The tool gave plain text or a value, and no blocks."""
+    is_piece: bool = field(default=False, compare=False, repr=False)
+    """A generator gave it."""
+
+    def __post_init__(self) -> None:
+        if self.is_interrupted and self.state is ToolResultState.SUCCESS:
+            self.state = ToolResultState.INTERRUPTED
+
+    @property
+    def text(self) -> str:
+        """The texts of the content, joined."""
+        return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    def result_of(self, call: ToolCallBlock) -> ToolResultBlock:
+        """Return the block that answers `call`: plain text as text, else a list of blocks."""
+        output: ToolOutput = self.text if self.is_text and len(self.content) == 1 else [*self.content]
+        return ToolResultBlock(id=call.id, name=call.name, output=output, state=self.state)
