@@ -162,7 +162,7 @@ class AgentBase(Hooked):
         """Return the answer after an interruption; what was said until then is settled."""
         if run.interrupting is not None:
             await self.observe(run.interrupting)
-        answer = await self.handle_interrupt(*run.args, **run.kwargs)
+        answer: Any = await self.handle_interrupt(*run.args, **run.kwargs)
         if isinstance(answer, Msg) and answer.role == "assistant" and answer.finished_reason is None:
             answer = answer.copy()
             answer.finished_reason = "interrupted"
@@ -187,9 +187,7 @@ class AgentBase(Hooked):
 
     # -- printing ------------------------------------------------------------------------------------------------------
 
-    async def print(
-        self, msg: Msg, last: bool = True, speech: DataBlock | list[DataBlock] | None = None
-    ) -> None:
+    async def print(self, msg: Msg, last: bool = True, speech: DataBlock | list[DataBlock] | None = None) -> None:
         """Show a message: on stdout, and in the message queue where there is one.
 
         A growing message is shown again and again under one id; `last` says that it is complete. `speech` goes to the

@@ -107,7 +107,9 @@ class CompressionConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} is at least 1, not {value}", code="bad_compression_config")
-        used = {field.split(".")[0].split("[")[0] for _, field, _, _ in Formatter().parse(self.summary_template) if field}
+        used = {
+            field.split(".")[0].split("[")[0] for _, field, _, _ in Formatter().parse(self.summary_template) if field
+        }
         if unknown := used - {*self.summary_schema.model_fields}:
             raise UsageError(
                 f"summary_template has fields that {self.summary_schema.__name__} lacks: {', '.join(sorted(unknown))}",
@@ -164,7 +166,9 @@ class Compressor:
                     try:
                         summary = config.summary_schema.model_validate(fields)
                     except ValidationError as error:
-                        request.append(UserMsg("user", f"<system-hint>Not valid, write it again: {error}</system-hint>"))
+                        request.append(
+                            UserMsg("user", f"<system-hint>Not valid, write it again: {error}</system-hint>")
+                        )
                     else:
                         return config.summary_template.format(**summary.model_dump())
         except Exception as error:  # The model and the formatter are foreign code: their faults end no conversation.

@@ -18,9 +18,7 @@ class Console:
     def show(self, msg: Msg, *, last: bool) -> None:
         """Write what is new of a message to stdout: its words, and at the `last` time everything else."""
         words = "\n".join(
-            f"{msg.name}: {block.text}"
-            if isinstance(block, TextBlock)
-            else f"{msg.name} (thinking): {block.thinking}"
+            f"{msg.name}: {block.text}" if isinstance(block, TextBlock) else f"{msg.name} (thinking): {block.thinking}"
             for block in msg.content
             if isinstance(block, TextBlock | ThinkingBlock)
         )

@@ -1,7 +1,7 @@
 """Hooks: functions of the application that run before and after an agent's core functions.
 
 `AgentMeta` wraps each core function that a class defines. The outermost wrapper of a call runs the hooks, so an
-override that calls `super().reply(...)` runs them once. A call of a core function from one of its own hooks is an error.
+override that calls `super().reply(...)` runs them once. A hook that calls its own core function is an error.
 """
 
 from __future__ import annotations
@@ -172,7 +172,9 @@ class Hooked(StateModule, metaclass=AgentMeta):
             raise
         except TimeUp:
             limit = f"{self.hook_timeout_s:g} s"
-            raise UsageError(f"{title} has not returned within {limit}: see `hook_timeout_s`", code="hook_timeout") from None
+            raise UsageError(
+                f"{title} has not returned within {limit}: see `hook_timeout_s`", code="hook_timeout"
+            ) from None
         except Exception as error:
             if isinstance(error, UsageError) and error.code == "hook_recursion":
                 raise
@@ -205,7 +207,7 @@ class Core:
         signature = inspect.signature(self.function)
         first = next(iter(signature.parameters))
         ordered = {name: given[name] for name in self._parameters if name in given}
-        bound = inspect.BoundArguments(signature, {first: agent, **ordered})  # type: ignore[arg-type]
+        bound = inspect.BoundArguments(signature, {first: agent, **ordered})
         return self.function(*bound.args, **bound.kwargs)
 
     def check_given(self, hook: str, before: Mapping[str, Any], returned: Any) -> None:
@@ -221,7 +223,7 @@ class Core:
                     raise _bad(hook, f"all arguments of {self.function.__name__}: {name} is missing")
             elif not _fits(before.get(name), returned[name]):
                 expected, found = type(before[name]).__name__, type(returned[name]).__name__
-                raise _bad(hook, f"a {expected} as {name}, not {found}")
+                raise _bad(hook, f"{name} as {expected}, not {found}")
 
     def check_output(self, hook: str, before: Any, returned: Any) -> None:
         """Raise UsageError where a post-hook returned something of another type than the function."""
@@ -229,7 +231,8 @@ class Core:
         if isinstance(before, Msg):
             expected = Msg
         if not isinstance(returned, expected):
-            raise _bad(hook, f"a {expected.__name__} or None, not {type(returned).__name__}")
+            wanted = "None" if expected is type(None) else f"{expected.__name__} or None"
+            raise _bad(hook, f"{wanted}, not {type(returned).__name__}")
 
 
 @dataclass(eq=False, slots=True)

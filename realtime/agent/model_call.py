@@ -157,9 +157,7 @@ class ToolResult:
 
     def start(self) -> r.AgentEvent:
         """Return the event that begins the result."""
-        return r.ToolResultStartEvent(
-            reply_id=self._reply_id, tool_call_id=self.call.id, tool_call_name=self.call.name
-        )
+        return r.ToolResultStartEvent(reply_id=self._reply_id, tool_call_id=self.call.id, tool_call_name=self.call.name)
 
     def grow(self, content: Sequence[TextBlock | DataBlock]) -> list[r.AgentEvent]:
         """Return the events for what a response holds beyond the one before; text that changed is added whole."""

@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from realtime.agent import compression
 from realtime.agent.base import Messages
 from realtime.agent.chat_responses import responses_of
-from realtime.agent.compression import COMPRESSED, CompressionConfig, Compressor
+from realtime.agent.compression import COMPRESSED, Compressor
 from realtime.agent.hooks import StopReply, is_messages
 from realtime.agent.played import cut_to_played
 from realtime.agent.react_base import ReActAgentBase
@@ -63,7 +64,7 @@ class ReActAgent(ReActAgentBase):
     to the model are printed as well. `compression_config`: see `CompressionConfig`.
     """
 
-    CompressionConfig = CompressionConfig
+    CompressionConfig = compression.CompressionConfig
     finish_function_name = "generate_response"
     """The tool by which the model gives a structured output."""
 
@@ -80,7 +81,7 @@ class ReActAgent(ReActAgentBase):
         max_iters: int = 10,
         enable_meta_tool: bool = False,
         print_hint_msg: bool = False,
-        compression_config: CompressionConfig | None = None,
+        compression_config: compression.CompressionConfig | None = None,
     ) -> None:
         super().__init__(name)
         if max_iters < 1:
@@ -295,9 +296,7 @@ class ReActAgent(ReActAgentBase):
         structured = reply.structured
         return structured.value if structured and tool_call.name == structured.function_name else None
 
-    async def _responses_of_tool(
-        self, reply: ReActReply, call: ToolCallBlock
-    ) -> AsyncGenerator[ToolResponse, None]:
+    async def _responses_of_tool(self, reply: ReActReply, call: ToolCallBlock) -> AsyncGenerator[ToolResponse, None]:
         if reply.structured is not None and call.name == reply.structured.function_name:
             if call.arguments is None:
                 yield ToolResponse([TextBlock(text=NO_JSON_OBJECT)], state=ToolResultState.ERROR)

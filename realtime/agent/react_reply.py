@@ -8,7 +8,6 @@ from typing import Any
 from realtime.agent.model_call import BlockIds, ModelCall, ToolResult
 from realtime.agent.reply_run import ReplyRun
 from realtime.agent.structured import ASK_FOR_TEXT, StructuredOutput
-from realtime.event import reply as r
 from realtime.message import (
     Block,
     DataBlock,
@@ -72,7 +71,7 @@ class ReActReply:
         blocks, events = call.close(content)
         self.run.tell(*events)
         for block in blocks:
-            self.run.keep_extra(block)
+            self.run.keep(block)
         return blocks
 
     # -- tools ---------------------------------------------------------------------------------------------------------
@@ -167,4 +166,3 @@ class ReActReply:
         self.tool_choice = "none"
         self.hints.append(UserMsg("user", ASK_FOR_TEXT))
         return False
-

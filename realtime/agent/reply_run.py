@@ -93,7 +93,7 @@ class ReplyRun:
         self.is_interrupted, self.interrupting = True, msg
         task.cancel()
         loop = asyncio.get_running_loop()
-        self._give_up = loop.call_later(INTERRUPT_GRACE_S, lambda: given_up.done() or given_up.set_result(None))
+        self._give_up = loop.call_later(INTERRUPT_GRACE_S, _resolve, given_up)
 
     def check(self) -> None:
         """Raise CancelledError where the reply was interrupted: some code swallows its cancellation."""
@@ -125,18 +125,19 @@ class ReplyRun:
             self._deliver(event)
 
     def tell_blocks(self, blocks: list[Block]) -> None:
-        """Tell whole blocks. One that no event can carry is in the message alone."""
+        """Tell whole blocks."""
         for block in blocks:
-            events = [*block_events(self.reply_id, block)]
-            self.tell(*events)
-            if not events and self.msg is not None:
-                self.msg.content.append(block)
-            self.keep_extra(block)
+            self.tell(*block_events(self.reply_id, block))
+            self.keep(block)
 
-    def keep_extra(self, block: Block) -> None:
-        """Keep what a provider adds to its thinking, such as a signature: no event carries it."""
-        if isinstance(block, ThinkingBlock) and block.extra and self.msg is not None:
+    def keep(self, block: Block) -> None:
+        """Keep in the message what no event carries: a signature of thinking, data behind a URL."""
+        if self.msg is None:
+            return
+        if isinstance(block, ThinkingBlock) and block.extra:
             self.msg.growing_content.change("thinking", block.id, extra=block.extra)
+        elif isinstance(block, DataBlock) and not isinstance(block.source, Base64Source):
+            self.msg.growing_content.add(block)
 
     def finish(self, reason: FinishedReason, error: str | None = None) -> None:
         """Complete the message; the event follows with `deliver_end`. Does nothing the second time."""
@@ -184,6 +185,11 @@ async def events_of(task_of: Callable[[Listener], asyncio.Task[Any]]) -> AsyncGe
         await end_task(task, 2 * INTERRUPT_GRACE_S)
 
 
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
 def error_text(error: BaseException) -> str:
     """Return what the end of a reply says of an error: the sentence of ours, of others the type alone."""
     return error.message if isinstance(error, RealtimeError) else type(error).__name__
@@ -221,12 +227,11 @@ def block_events(reply_id: str, block: Block) -> Iterator[r.AgentEvent]:
 
 def output_events(reply_id: str, result: ToolResultBlock) -> Iterator[r.AgentEvent]:
     """Yield the events of a result's output; none for text without characters."""
-    common = {"reply_id": reply_id, "tool_call_id": result.id}
     parts = [TextBlock(text=result.output)] if isinstance(result.output, str) else result.output
     for part in parts:
         if isinstance(part, TextBlock):
             if part.text:
-                yield r.ToolResultTextDeltaEvent(**common, delta=part.text)
+                yield r.ToolResultTextDeltaEvent(reply_id=reply_id, tool_call_id=result.id, delta=part.text)
         else:
             yield data_event(reply_id, result.id, part)
 

@@ -17,7 +17,7 @@ class StructuredOutput:
     """
 
     def __init__(self, model: type[BaseModel], function_name: str) -> None:
-        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        if not hasattr(model, "model_json_schema"):
             raise UsageError(f"structured_model is a class of pydantic, not {model!r}", code="bad_structured_model")
         self.value: dict[str, Any] | None = None
         self.function_name = function_name

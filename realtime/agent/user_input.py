@@ -8,7 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -105,7 +105,7 @@ async def _object(model: type[BaseModel]) -> dict[str, Any]:
 
 async def _values(name: str, field: FieldInfo) -> list[Any]:
     """Ask for one field until it is valid; [] where it is left out."""
-    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])
+    adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, Annotated[field.annotation, field]))
     schema = json.dumps(adapter.json_schema(), ensure_ascii=False)
     while True:
         text = await _line(f"\t{name} ({schema}): ")
