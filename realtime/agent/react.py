@@ -129,7 +129,7 @@ class ReActAgent(ReActAgentBase):
             raise UsageError("an override of `reply` calls `super().reply(...)` once", code="agent_replying")
         structured = StructuredOutput(structured_model, self.finish_function_name) if structured_model else None
         reply = self._reply = ReActReply(run, self.name, structured)
-        await self.memory.add(msg)
+        await self._take_input(reply, msg)
         reason = await self._rounds(reply)
         if structured is not None and structured.value is not None:
             reply.give(structured.value)
@@ -323,15 +323,23 @@ class ReActAgent(ReActAgentBase):
     async def _settle(self, run: ReplyRun, reason: FinishedReason, error: str | None = None) -> None:
         reply, self._reply = self._reply, None
         if reply is None:
-            # The reply ended before it remembered what it answers.
+            # The reply ended before it began, such as in a hook.
             given = run.args[0] if run.args else run.kwargs.get("msg")
             await self.memory.add(given if is_messages(given) else None)
+            await super()._settle(run, reason, error)
         else:
             reply.interrupt()
-        await super()._settle(run, reason, error)
-        if reply is not None:
+            await super()._settle(run, reason, error)
+            await self._take_input(reply, reply.given)
             await self._remember(reply)
         self._compress_in_background()
+
+    async def _take_input(self, reply: ReActReply, msg: Messages) -> None:
+        """Remember what the reply answers, once."""
+        reply.given = msg
+        if not reply.is_begun:
+            await self.memory.add(msg)
+        reply.is_begun = True
 
     async def _remember(self, reply: ReActReply) -> None:
         remembered = reply.remembered()

@@ -37,7 +37,12 @@ class ReActReply:
         self.structured = structured
         self.tool_choice: str | None = "required" if structured else None
         self.hints: list[Msg] = []
+        self.given: Msg | list[Msg] | None = None
+        """What the reply answers."""
+        self.is_begun = False
+        """Whether `given` is remembered."""
         self.is_stored = False
+        """Whether the reply is remembered."""
         self._ids = BlockIds()
         self._call: ModelCall | None = None
         self._results: dict[str, ToolResult] = {}
