@@ -18,8 +18,8 @@ class AnthropicChatFormatter(ChatFormatter):
     """Writes a chat for Anthropic. See `ChatFormatter`.
 
     The system prompt is the first message, with the role `system`; a request has it as its field `system`. Thinking
-    that has a `signature` (in `extra`) goes back to the model, and so does redacted thinking (`redacted_data`); other
-    thinking is left out.
+    with a `signature` in `extra` goes back to the model, and so does that with `redacted_thinking`; other thinking is
+    left out.
     """
 
     def _system(self, texts: list[str]) -> Json:
@@ -51,7 +51,7 @@ class AnthropicChatFormatter(ChatFormatter):
                 return {"type": "tool_use", "id": _id(part), "name": part.name, "input": arguments_of(part)}
             case ThinkingBlock(extra={"signature": str(signature)}) if signature:
                 return {"type": "thinking", "thinking": part.thinking, "signature": signature}
-            case ThinkingBlock(extra={"redacted_data": str(data)}):
+            case ThinkingBlock(extra={"redacted_thinking": str(data)}):
                 return {"type": "redacted_thinking", "data": data}
             case ThinkingBlock():
                 return None

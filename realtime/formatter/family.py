@@ -37,7 +37,7 @@ class Counter(Protocol):
 
 
 class ChatFormatter(FormatterBase, ABC):
-    """Writes the messages of a chat between a user and an assistant, for one family of models.
+    """Writes the chat of a user and an assistant, for one family.
 
     The system prompts of all messages come first, as one. Every tool call has its result beside it; one without a
     result gets one that says so. What a family does not take is named to the model: `[video/mp4, which cannot be shown
@@ -88,14 +88,14 @@ class ChatFormatter(FormatterBase, ABC):
         return await self._newest(msgs, files, self.max_tokens)
 
     def payload(self, msgs: Sequence[Msg], files: Files | None = None) -> list[Json]:
-        """Return the payload of all `msgs`, with the contents of the local `files` that they name."""
+        """Return the payload of all `msgs`; `files` are the local files that they name."""
         known = files or {}
         return [
             written for turn in self._turns(msgs, lambda block: part_of(block, known)) for written in self.write(turn)
         ]
 
     async def _newest(self, msgs: Sequence[Msg], files: Files, max_tokens: int) -> list[Json]:
-        """Return the payload of the system prompt and of as many of the newest messages as the limit allows."""
+        """Return the payload of the system prompt and the newest that fits."""
         system = [msg for msg in msgs if msg.role == "system"]
         others = [msg for msg in msgs if msg.role != "system"]
         starts = [*_starts(others)] or [0]
@@ -177,7 +177,7 @@ class ChatFormatter(FormatterBase, ABC):
 
 
 class SpeakersFormatter(ChatFormatter, ABC):
-    """Writes the messages of a conversation of several participants, for one family of models.
+    """Writes a conversation of several participants, for one family.
 
     Each message becomes a user message `[Name]: text`, except those of `own_name`, which stay the assistant's, with its
     tools; the tools of others are left out. Without `own_name`, the assistant's are all tool calls and no words.

@@ -22,8 +22,8 @@ class GeminiChatFormatter(ChatFormatter):
     """Writes a chat for Gemini. See `ChatFormatter`.
 
     The system prompt is the first content, with the role `system`; a request has it as its `system_instruction`.
-    Thinking is left out, but its `thought_signature` (base64, in `extra`) goes back with the words or the call that
-    follow it.
+    Thinking is left out, but its `thought_signature` (base64, in `extra`) goes back with the call of its
+    `tool_call_id`, or without one with the words or the call that follow it.
     """
 
     def _system(self, texts: list[str]) -> Json:
@@ -39,17 +39,20 @@ class GeminiChatFormatter(ChatFormatter):
 
     def _agent(self, turn: AgentTurn) -> list[Json]:
         parts: list[Json] = []
+        thoughts = [part for part in turn.parts if isinstance(part, ThinkingBlock)]
+        signed = {str(one.extra["tool_call_id"]): _signature(one) for one in thoughts if "tool_call_id" in one.extra}
         signature: Json = {}
         for part in turn.parts:
             match part:
                 case ThinkingBlock():
-                    signature = _signature(part) or signature
+                    if "tool_call_id" not in part.extra:
+                        signature = _signature(part) or signature
                     continue
                 case TextBlock():
                     parts.append({"text": part.text, **signature})
                 case ToolCallBlock():
                     call = {"id": part.id, "name": part.name, "args": arguments_of(part)}
-                    parts.append({"function_call": call, **signature})
+                    parts.append({"function_call": call, **signed.get(part.id, signature)})
             signature = {}
         if signature:
             parts.append({"text": "", **signature})

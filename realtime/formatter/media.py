@@ -71,7 +71,7 @@ class Media:
         return self.url or f"data:{self.media_type};base64,{self.base64}"
 
     def note(self, what: str = "which cannot be shown to you") -> str:
-        """Return a text in place of the content, which names it to the model."""
+        """Return a text that names the content to the model."""
         words = [*([_one_line(self.name)] if self.name else []), self.media_type]
         if self.scheme in ("http", "https"):
             words[-1] += f" at {self.url.replace('[', '%5B').replace(']', '%5D')}"
@@ -107,9 +107,10 @@ def part_of(block: DataBlock, files: Files) -> Part:
 
 
 async def read_files(messages: Iterable[Msg], folder: Path | None) -> Files:
-    """Read the files below `folder` that the messages name, off the event loop.
+    """Read the files below `folder` that the messages name.
 
-    Others are refused: a client may have named them. A refused or unreadable file is logged without its name.
+    It does not block the event loop. Others are refused: a client may have named them. A refused or unreadable file is
+    logged without its name.
     """
     urls = {
         block.source.url

@@ -29,7 +29,7 @@ from realtime.message import (
 NO_RESULT = "There is no result: the call was interrupted."
 """Result of a call without one: providers refuse a history in which a result is missing."""
 NO_RESULT_YET = "There is no result yet."
-"""Result of a call that still runs, or waits for the user or for another program."""
+"""Result of a call that runs, or waits: for the user or another program."""
 
 _OUTCOMES: dict[ToolResultState, str] = {
     ToolResultState.RUNNING: NO_RESULT_YET,
@@ -38,7 +38,7 @@ _OUTCOMES: dict[ToolResultState, str] = {
     ToolResultState.INTERRUPTED: NO_RESULT,
     ToolResultState.DENIED: "The call was not allowed.",
 }
-"""What the model reads of a result without content, which some providers refuse."""
+"""What the model reads of a result without content: some providers refuse it."""
 
 Shows = Callable[[DataBlock], Part]
 """Gives the content of a data block."""
@@ -194,7 +194,7 @@ def _answer(call: ToolCallBlock, result: ToolResultBlock | None, shows: Shows) -
 def _agent_turns(
     message: Msg, results: Iterator[ToolResultBlock | None], shows: Shows, *, speaker: str | None = None
 ) -> Iterator[Turn]:
-    """Yield the rounds of an assistant's message, hints and pictures at their places.
+    """Yield the rounds of an assistant's message, with hints and pictures between.
 
     With a `speaker`, words and pictures become a spoken turn, before the calls of their round.
     """

@@ -65,9 +65,8 @@ class InMemoryMemory(MemoryBase):
         self, mark: str | None = None, exclude_mark: str | None = None, prepend_summary: bool = True
     ) -> list[Msg]:
         """See `MemoryBase.get_memory`. Raises TypeError for marks that are no text."""
-        for one in (mark, exclude_mark):
-            if one is not None:
-                _words(one, "a mark")
+        _check_word(mark)
+        _check_word(exclude_mark)
         messages = [
             message
             for message, marks in self.content
@@ -80,7 +79,9 @@ class InMemoryMemory(MemoryBase):
     async def update_messages_mark(
         self, new_mark: str | None, old_mark: str | None = None, msg_ids: Iterable[str] | None = None
     ) -> int:
-        """See `MemoryBase.update_messages_mark`."""
+        """See `MemoryBase.update_messages_mark`. Raises TypeError for marks that are no text."""
+        _check_word(new_mark)
+        _check_word(old_mark)
         ids = None if msg_ids is None else {*_words(msg_ids, "a message id")}
         changed = 0
         for message, marks in self.content:
@@ -98,6 +99,11 @@ class InMemoryMemory(MemoryBase):
         gone = len(self.content) - len(kept)
         self.content = kept
         return gone
+
+
+def _check_word(mark: object) -> None:
+    if mark is not None and not isinstance(mark, str):
+        raise TypeError(f"a mark is text, not {type(mark).__name__}")
 
 
 def _words(given: str | Iterable[str] | None, what: str) -> Sequence[str]:

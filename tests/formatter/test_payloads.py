@@ -307,8 +307,8 @@ CASES: dict[str, tuple[list[Msg], dict[str, list[Json]]]] = {
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("case", CASES)
 async def test_the_payload_is_the_one_that_the_family_takes(case: str, family: str) -> None:
-    """FMT-01, FMT-02, FMT-03, FMT-04, FMT-06, FMT-09, FMT-12, FMT-17, FMT-18, MSG-53, AMB-04: golden payloads, judged
-    by the SDK of the family."""
+    """FMT-01, FMT-02, FMT-03, FMT-04, FMT-06, FMT-09, FMT-12, FMT-17, FMT-18, MSG-53, MSG-54, AMB-04: golden payloads,
+    judged by the SDK of the family."""
     messages, payloads = CASES[case]
     payload = await FAMILIES[family].chat().format(messages)
     assert payload == payloads[family]
@@ -327,7 +327,7 @@ async def test_participants_are_users_by_name(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_the_system_prompts_come_first_as_one(family: str) -> None:
-    """Also one that was said later: strict chat templates take one at the beginning alone."""
+    """FMT-05: also one that was said later: strict chat templates take one at the beginning alone."""
     messages = [UserMsg("Ada", "Hello"), SystemMsg("system", "Be nice."), SystemMsg("system", "Be brief.")]
     payload = await FAMILIES[family].chat().format(messages)
     assert payload == in_turn(spoken("system", "Be nice.", "Be brief."), spoken("user", "Hello"))[family]
@@ -393,7 +393,7 @@ async def test_ids_of_another_family_take_the_form_that_anthropic_takes() -> Non
 
 async def test_redacted_thinking_goes_back_and_thinking_is_never_last() -> None:
     """Anthropic refuses a message that ends with it."""
-    redacted = ThinkingBlock(thinking="", redacted_data="opaque")
+    redacted = ThinkingBlock(thinking="", redacted_thinking="opaque")
     payload = await FAMILIES["anthropic"].chat().format(agent(redacted, TextBlock(text="Hi"), SIGNED))
     assert payload == [
         {
@@ -402,6 +402,14 @@ async def test_redacted_thinking_goes_back_and_thinking_is_never_last() -> None:
         }
     ]
     await FAMILIES["anthropic"].judge(payload)
+
+
+async def test_a_signature_belongs_to_the_call_that_it_names() -> None:
+    """Whatever stands between: Gemini refuses a call whose signature is missing."""
+    named = ThinkingBlock(thinking="", thought_signature="c2ln", tool_call_id="c2")
+    calls = [ToolCallBlock(id="c1", name="weather"), ToolCallBlock(id="c2", name="weather")]
+    payload = await FAMILIES["gemini"].chat().format(agent(named, TextBlock(text="Hi"), *calls))
+    assert [part.get("thought_signature") for part in payload[0]["parts"]] == [None, None, b"sig"]
 
 
 async def test_a_signature_after_the_words_has_a_part_of_its_own() -> None:

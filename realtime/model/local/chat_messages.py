@@ -30,7 +30,7 @@ NOT_UNDERSTOOD = "(The caller said something that could not be understood.)"
 """Ends the messages after a turn without words: else the model would continue by itself."""
 
 _WRITER = OpenAIChatFormatter()
-_IMAGE_CHARS = 3_000
+IMAGE_CHARS = 3_000
 """The weight of an image in the length of a history: about 750 tokens."""
 
 
@@ -86,7 +86,7 @@ def write_tool_choice(choice: str | Json | None) -> str | Json | None:
 
 
 def turns_of_items(history: Sequence[Item], *, takes_images: bool) -> list[Turn]:
-    """Return a conversation as turns, each of which belongs into a prompt whole or not at all.
+    """Return a conversation as turns, which a prompt may not divide.
 
     Neighbours of one role become one turn. A round of tool calls is one, with the words before it and its results;
     calls get ids of nine letters and digits, since some chat templates require that, and ids of several models may
@@ -157,13 +157,13 @@ def _user_parts(item: Item, *, named: bool, takes_images: bool) -> list[Part]:
 def _newest(turns: list[list[Json]], limits: HistoryLimits) -> list[list[Json]]:
     asked = max((at for at, turn in enumerate(turns) if turn[0]["role"] == "user"), default=0)
     start = max(
-        _first_kept([len(turn) for turn in turns], limits.messages),
-        _first_kept([sum(map(_chars, turn)) for turn in turns], limits.chars),
+        first_kept([len(turn) for turn in turns], limits.messages),
+        first_kept([sum(map(_chars, turn)) for turn in turns], limits.chars),
     )
     return turns[min(start, asked) :]
 
 
-def _first_kept(sizes: Sequence[int], limit: int) -> int:
+def first_kept(sizes: Sequence[int], limit: int) -> int:
     """Return the first index to keep; the rest is within the limit.
 
     It moves a quarter of the limit at a time: servers cache prompts and read again only what follows the first
@@ -182,6 +182,6 @@ def _chars(message: Json) -> int:
     words = (
         len(content)
         if isinstance(content, str)
-        else sum(len(part["text"]) if part["type"] == "text" else _IMAGE_CHARS for part in content)
+        else sum(len(part["text"]) if part["type"] == "text" else IMAGE_CHARS for part in content)
     )
     return words + sum(len(call["function"]["name"]) + len(call["function"]["arguments"]) for call in calls)
