@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from functools import partial
 from typing import Any
@@ -19,9 +20,10 @@ from realtime.errors import ClientError, ProviderError, RealtimeError, UsageErro
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.config import AudioSettings, SessionConfig
-from realtime.message import ConfirmResult
-from realtime.model.base import Connection, SessionUpdate
+from realtime.event.config import AudioSettings, SessionConfig, ToolDeclaration
+from realtime.message import ConfirmResult, ToolResultBlock
+from realtime.model.base import Connection, SessionUpdate, Settings
+from realtime.tool.context import ToolScope
 from realtime.turn.machine import State
 
 logger = logging.getLogger(__name__)
@@ -40,10 +42,14 @@ class AgentRun:
     """See `realtime.call.participant.Participant`: an agent's call is its own, also where that agent is in a room."""
 
     def __init__(self, spec: AgentSpec) -> None:
-        self.spec = spec
+        # The model of one call chooses among its own tools.
+        self.spec = spec = copy.copy(spec)
+        spec.toolkit = spec.toolkit.for_call()
         self.name = spec.name
         self.agent_id = spec.agent_id
         self._settings = RunSettings(spec)
+        self._declared: tuple[ToolDeclaration, ...] = ()
+        """The tools that the model knows of."""
         self._controller: Controller | None = None
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
@@ -102,14 +108,23 @@ class AgentRun:
         settings = self._settings
         try:
             async with asyncio.TaskGroup() as group:
-                tools = ToolRunner(group, self.spec, self._tool_done, on_error=self._tell_error)
+                tools = ToolRunner(
+                    group,
+                    self.spec,
+                    self._tool_done,
+                    on_error=self._tell_error,
+                    on_progress=self._tool_reports,
+                    scope=ToolScope(host.call_id, host.user_id, self.name),
+                )
                 if self.spec.make_detector is silero_detector and settings.authority == "server":
                     # Loads once in a process, for 90 ms: not on the loop, where other calls speak.
                     await asyncio.get_running_loop().run_in_executor(None, load_silero)
                 # Made before the model connects: its settings depend on who finds the turns.
                 detector = settings.new_detector()
+                first = settings.for_model(self.name)
+                self._declared = first.tools
                 connection = await self.spec.model.connect(
-                    settings=settings.for_model(self.name),
+                    settings=first,
                     on_event=self._on_model_event,
                     history=host.conversation.items,
                     runtime=host.runtime,
@@ -134,7 +149,12 @@ class AgentRun:
                     early, self._early = self._early or [], None
                     for event in early:
                         self._on_model_event(event)
-                    await self._stopping.wait()
+                    loop = asyncio.get_running_loop()
+                    forget = self.spec.toolkit.on_change(partial(loop.call_soon_threadsafe, self._declare_tools))
+                    try:
+                        await self._stopping.wait()
+                    finally:
+                        forget()
                 finally:
                     tools.cancel_tools()
                     await connection.close()
@@ -222,7 +242,7 @@ class AgentRun:
                 controller.input.wait_for(silence_ms, wanted.expect)
         controller.configure(settings.config, settings.authority, settings.interruption)
         if change != SessionConfig(audio=change.audio):  # the microphone is no matter of the model
-            connection.send(SessionUpdate(settings.for_model(self.name)))
+            self._update_model(settings.for_model(self.name))
         if change.tools:
             self._tell_what_is_left_out()
         return settings.config
@@ -300,9 +320,26 @@ class AgentRun:
         else:
             self._controller.on_model(event)
 
-    def _tool_done(self, result: Any) -> None:
+    def _tool_done(self, result: ToolResultBlock) -> None:
         if self._controller is not None and not self._stopping.is_set():
+            # Before the model goes on with the result: the tool may have given it others.
+            self._declare_tools()
             self._controller.tool_done(result)
+
+    def _tool_reports(self, call_id: str, text: str, kind: s.ProgressKind) -> None:
+        if self._controller is not None and not self._stopping.is_set():
+            self._controller.responses.tool_reports(call_id, text, kind)
+
+    def _declare_tools(self) -> None:
+        """Tell the model of its tools if they have changed."""
+        wanted = self._settings.for_model(self.name)
+        if wanted.tools != self._declared and not self._stopping.is_set():
+            self._update_model(wanted)
+
+    def _update_model(self, settings: Settings) -> None:
+        self._declared = settings.tools
+        if self._connection is not None:
+            self._connection.send(SessionUpdate(settings))
 
     def _tell_error(self, error: RealtimeError) -> None:
         if self._controller is not None:

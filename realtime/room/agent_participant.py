@@ -422,6 +422,8 @@ class AgentParticipant:
             if self._calls.pop(event.tool_result.id, None) is not None:
                 self._tell(event)
             return
+        if isinstance(event, s.AgentToolProgressEvent) and event.tool_call_id not in self._calls:
+            return
         if self.responses.is_dropped(response_id) and not event.type.endswith("_done"):
             # Of a response that does not count, listeners get only what closes it.
             return

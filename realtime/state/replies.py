@@ -10,6 +10,7 @@
 | its audio, with `keeps_audio` | a data block per item: all of it, played or not |
 | tool use | TOOL_CALL_*, and as soon as the model has finished TOOL_RESULT_START, or REQUIRE_EXTERNAL_EXECUTION |
 | a call that is `asking` | REQUIRE_USER_CONFIRM; the user's answer USER_CONFIRM_RESULT |
+| a piece of a tool's result | TOOL_RESULT_TEXT_DELTA; a note about its work is CUSTOM `tool_progress` |
 | a tool's result | TOOL_RESULT_*, or EXTERNAL_EXECUTION_RESULT if the tool runs in the client |
 | `agent_response_done` | MODEL_CALL_END |
 | `agent_error` | the reason of a failed reply; CUSTOM `error` if it ends none |
@@ -159,6 +160,8 @@ class ReplyProjection:
                 joined = isinstance(event, s.ServerRoomJoinedEvent)
                 value = {"participant_id": event.participant_id, "name": event.name, "joined": joined}
                 self._out.emit(r.CustomEvent, "", name="team_updated", value=value)
+            case s.AgentToolProgressEvent():
+                self._tool_reports(event)
             case s.AgentResponseToolResultEvent():
                 self._tool_result(event)
             case _:
@@ -217,6 +220,14 @@ class ReplyProjection:
             self._agents.append(reply)
         self._running[event.agent_id, event.response_id] = reply
         reply.begin_response(event.response_id, self._model_names.get(event.agent_id, ""), event.metadata)
+
+    def _tool_reports(self, event: s.AgentToolProgressEvent) -> None:
+        reply = next((one for one in reversed(self._agents) if one.waits_for(event.tool_call_id)), None)
+        if event.kind == "result" and reply is not None:
+            reply.add_result(event.tool_call_id, event.delta)
+        elif event.kind == "note":
+            value = {"tool_call_id": event.tool_call_id, "text": event.delta}
+            self._out.emit(r.CustomEvent, "" if reply is None else reply.reply_id, name="tool_progress", value=value)
 
     def _tool_result(self, event: s.AgentResponseToolResultEvent) -> None:
         if any(reply.take_result(event.tool_result) for reply in reversed(self._agents)):

@@ -13,14 +13,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import UnionType
-from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 from realtime.errors import BadTool
+from realtime.event.server import ProgressKind
 
 State = TypeVar("State")
-
-ProgressKind = Literal["result", "note"]
-"""A piece of the tool's result, or a note about its work."""
 
 MAX_NOTES = 1_000
 """Notes of one tool call; further ones are dropped."""

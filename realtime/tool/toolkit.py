@@ -94,7 +94,7 @@ class Toolkit(StateModule):
         self._scope = ToolScope()
         self._origin: Toolkit | None = None
         self._copies: WeakSet[Toolkit] = WeakSet()
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], object]] = []
         self.register_state("active_groups")
         for function in functions:
             self.register(function)
@@ -322,7 +322,7 @@ class Toolkit(StateModule):
         async with aclosing(self._responses(call, timeout_s)) as responses:
             async for last in responses:
                 text = last.text
-                is_piece = last.stream or last.is_piece
+                is_piece = (last.stream or last.is_piece) and last.state is ToolResultState.SUCCESS
                 if scope.progress is not None and is_piece and len(text) > len(told) and text.startswith(told):
                     scope.progress(text[len(told) :], "result")
                     told = text
@@ -397,7 +397,7 @@ class Toolkit(StateModule):
         self._copies.add(made)
         return made
 
-    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+    def on_change(self, listener: Callable[[], object]) -> Callable[[], None]:
         """Call `listener` whenever tools or groups may have changed.
 
         That is on the thread that changed them. Returns what ends it.
