@@ -85,7 +85,11 @@ class ModelCall:
         `content` is what hooks made of the last response: text may have changed, blocks may be missing or new.
         """
         known = {*map(_key, self.content)}
-        final = [block if _key(block) in known else self._ids.claim(block) for block in content]
+        final: list[Block] = []
+        for block in content:
+            is_known = _key(block) in known
+            known.discard(_key(block))
+            final.append(block if is_known else self._ids.claim(block))
         by_key = {_key(block): block for block in final}
         ended = {*self._told} - {*self._open}
         events = [self._ended(key, by_key.get(key)) for key in [*self._open]]
