@@ -19,7 +19,7 @@ MAX_PRINTED = 100
 """Printed pieces that wait in a message queue which the agent makes; the oldest ones are dropped."""
 
 Printed = tuple[Msg, bool, DataBlock | list[DataBlock] | None]
-"""A copy of a message as printed, whether it is complete, and its speech."""
+"""A copy of a printed message, whether it is complete, its speech."""
 
 Messages = Msg | list[Msg] | None
 
@@ -109,12 +109,13 @@ class AgentBase(Hooked):
             self._run.interrupt(msg)
 
     def emit_custom(self, name: str, value: dict[str, Any]) -> None:
-        """Give readers of the reply a CustomEvent, from a hook or a tool. Without a reply nothing happens.
+        """Add a CustomEvent to the stream of the reply. Without a reply nothing happens.
 
         Raises ValueError where `value` is not JSON.
         """
         if self._run is not None:
-            self._run.tell_aside(name, value)
+            event = r.CustomEvent(reply_id=self._run.reply_id if self._run.msg else "", name=name, value=value)
+            self._run.add_aside(event)
 
     async def _call_reply(self, core: Core, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._run is not None:
@@ -140,7 +141,7 @@ class AgentBase(Hooked):
             return await self._after_failure(run, error)
         if run.is_heard and run.msg is None and isinstance(answer, Msg):
             run.start(answer.name, answer.role, reply_id=answer.id)
-            run.tell_blocks(answer.content)
+            run.add_blocks(answer.content)
         await self._settle(run, "completed")
         return answer
 
@@ -173,8 +174,8 @@ class AgentBase(Hooked):
         if stop.point == "reply" and isinstance(stop.output, Msg):
             answer = stop.output
             if not msg.content:
-                run.tell_blocks(answer.content)
-        run.tell(r.RequestStopEvent(reply_id=run.reply_id, source=stop.source, reason=stop.reason))
+                run.add_blocks(answer.content)
+        run.add_aside(r.RequestStopEvent(reply_id=run.reply_id, source=stop.source, reason=stop.reason))
         msg.metadata["stop_requested"] = answer.metadata["stop_requested"] = stop.point
         await self._settle(run, "completed")
         return answer

@@ -16,7 +16,7 @@ from realtime.agent.chat_responses import responses_of
 from realtime.errors import UsageError
 from realtime.formatter.base import FormatterBase
 from realtime.memory import MemoryBase
-from realtime.message import Msg, SystemMsg, UserMsg
+from realtime.message import Msg, UserMsg
 from realtime.model.chat.base import ChatModelBase
 from realtime.token import TokenCounterBase
 
@@ -89,16 +89,22 @@ class CompressionConfig:
     compression_prompt: str = COMPRESSION_PROMPT
     """The user message that asks for the summary."""
     summary_template: str = SUMMARY_TEMPLATE
-    """The text of the summary, with the fields of the schema in braces."""
+    """The text of the summary; fields of the schema stand in braces."""
     summary_schema: type[BaseModel] = SummarySchema
     compression_model: ChatModelBase | None = None
     """Writes the summary; None: the agent's model."""
     compression_formatter: FormatterBase | None = None
     """The formatter of the compression model; None: the agent's."""
     background: bool = False
-    """Compress after replies, in a task of the agent, so that no reply waits for it. Voice calls need this."""
+    """Compress after replies, in a task of the agent.
+
+    Then no reply waits for it: voice calls need this.
+    """
     trim_threshold: int | None = None
-    """Tokens of a prompt above which the oldest messages are left out where no summary can be had; None: never."""
+    """Tokens of a prompt that may be without a summary; None: any number.
+
+    Where none can be had, the oldest messages of a longer prompt are left out.
+    """
     timeout_s: float = 60.0
     """Seconds for a summary."""
 
@@ -123,7 +129,8 @@ class Compressor:
 
     config: CompressionConfig
     memory: MemoryBase
-    sys_prompt: str
+    head: list[Msg]
+    """What each prompt begins with."""
     model: ChatModelBase
     formatter: FormatterBase
 
@@ -157,7 +164,7 @@ class Compressor:
         """Return the summary of a history; None where there is none to be had."""
         config = self.config
         formatter, model = config.compression_formatter or self.formatter, config.compression_model or self.model
-        request = [SystemMsg("system", self.sys_prompt), *history, UserMsg("user", config.compression_prompt)]
+        request = [*self.head, *history, UserMsg("user", config.compression_prompt)]
         try:
             async with asyncio.timeout(config.timeout_s):
                 for _ in range(ATTEMPTS):
@@ -178,7 +185,7 @@ class Compressor:
         return None
 
     async def _n_too_many(self, summary: list[Msg], history: list[Msg]) -> int:
-        """Return how many of the oldest messages have to go for the rest to have `trim_threshold` tokens."""
+        """Return how many of the oldest messages exceed `trim_threshold`."""
         fewest, most = 0, len(history) - 1
         while fewest < most:
             n = (fewest + most) // 2
@@ -189,7 +196,7 @@ class Compressor:
         return with_pairs(history, fewest)
 
     async def _count(self, history: Sequence[Msg]) -> int:
-        payload = await self.formatter.format([SystemMsg("system", self.sys_prompt), *history])
+        payload = await self.formatter.format([*self.head, *history])
         return await self.config.agent_token_counter.count(payload)
 
     async def _mark(self, messages: Sequence[Msg]) -> None:
@@ -216,7 +223,10 @@ def first_kept(history: Sequence[Msg], keep_recent: int) -> int:
 
 
 def with_pairs(history: Sequence[Msg], place: int) -> int:
-    """Return the last place, at most `place`, that parts no tool result from its call."""
+    """Return the last place up to `place` that parts no pair.
+
+    A pair is a tool result and its call.
+    """
     calls = {block.id: at for at, msg in enumerate(history) for block in msg.get_content_blocks("tool_call")}
     at = len(history)
     while at > place:

@@ -7,6 +7,9 @@ import sys
 
 from realtime.message import DataBlock, Msg, TextBlock, ThinkingBlock
 
+MAX_GROWING = 32
+"""Messages that grow at the same time. Those that were interrupted never end: the oldest are forgotten."""
+
 
 class Console:
     """Writes each message once, however often it is shown while it grows."""
@@ -22,8 +25,10 @@ class Console:
             for block in msg.content
             if isinstance(block, TextBlock | ThinkingBlock)
         )
-        written = self._written.get(msg.id, "")
+        written = self._written.pop(msg.id, "")
         self._written[msg.id] = words
+        if len(self._written) > MAX_GROWING:
+            del self._written[next(iter(self._written))]
         # Words that changed are written again.
         text = words[len(written) :] if words.startswith(written) else f"\n{words}"
         if last:

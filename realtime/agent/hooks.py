@@ -31,7 +31,10 @@ Hook = Callable[..., Any]
 
 
 class StopReply(Exception):
-    """Raised by a hook to end the reply early, with what was said so far. `reason` is for readers of the reply."""
+    """Raised by a hook to end the reply early.
+
+    What was said so far is the answer. `reason` is for readers of its stream.
+    """
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
@@ -53,7 +56,9 @@ class AgentMeta(type):
 
 
 class Hooked(StateModule, metaclass=AgentMeta):
-    """An object whose core functions have hooks, of one instance or of a class and its subclasses.
+    """An object whose core functions have hooks.
+
+    Those of an instance run for it alone, those of a class for the class and its subclasses.
 
     A pre-hook `(self, kwargs)` gets all arguments by name, and returns others or None. A post-hook
     `(self, kwargs, output)` returns another output or None. Both get copies of messages, may be plain or `async`, and
@@ -226,7 +231,7 @@ class Core:
                 raise _bad(hook, f"{name} as {expected}, not {found}")
 
     def check_output(self, hook: str, before: Any, returned: Any) -> None:
-        """Raise UsageError where a post-hook returned something of another type than the function."""
+        """Raise UsageError where a post-hook changed the type of the output."""
         expected = _OUTPUTS[self.point] if before is None else type(before)
         if isinstance(before, Msg):
             expected = Msg

@@ -1,4 +1,7 @@
-"""The events of one model call and of one tool result, from responses that grow. Pure: no I/O, no clock."""
+"""Events of model calls and tool results, from responses that grow.
+
+Pure: no I/O, no clock.
+"""
 
 from __future__ import annotations
 
@@ -41,21 +44,21 @@ class BlockIds:
 
 
 class ModelCall:
-    """One model call. What it says is told as it comes; its tool calls are told whole, by `close`.
+    """One model call. Its words become events as they come, its tool calls as whole ones by `close`.
 
     `holds_ends`: text blocks end with the call, for hooks that may change their text.
     """
 
     def __init__(self, reply_id: str, ids: BlockIds, *, holds_ends: bool = False) -> None:
         self.content: list[Block] = []
-        """The blocks of the last response, with ids that are unique in the reply."""
+        """The blocks of the last response, with ids of their own."""
         self._reply_id = reply_id
         self._ids = ids
         self._holds_ends = holds_ends
         self._usage: ChatUsage | None = None
         self._own_ids: dict[tuple[str, str, int], str] = {}
-        self._told: dict[Key, str | bytes] = {}
-        """What was told of each block of text, thinking or data."""
+        self._sent: dict[Key, str | bytes] = {}
+        """What the events hold of each block of text, thinking or data."""
         self._open: dict[Key, Block] = {}
 
     def start(self, model_name: str) -> r.AgentEvent:
@@ -80,7 +83,7 @@ class ModelCall:
         return events
 
     def close(self, content: Iterable[Block]) -> tuple[list[Block], list[r.AgentEvent]]:
-        """Return the blocks as they are in the end, and the events for that.
+        """Return the final blocks, and the events for them.
 
         `content` is what hooks made of the last response: text may have changed, blocks may be missing or new.
         """
@@ -91,16 +94,16 @@ class ModelCall:
             known.discard(_key(block))
             final.append(block if is_known else self._ids.claim(block))
         by_key = {_key(block): block for block in final}
-        ended = {*self._told} - {*self._open}
+        ended = {*self._sent} - {*self._open}
         events = [self._ended(key, by_key.get(key)) for key in [*self._open]]
         for block in final:
-            told = self._told.get(_key(block))
-            if told is None:
+            sent = self._sent.get(_key(block))
+            if sent is None:
                 if not isinstance(block, TextBlock) or block.text:
                     events += block_events(self._reply_id, block)
-            elif isinstance(block, TextBlock) and _key(block) in ended and block.text != told:
+            elif isinstance(block, TextBlock) and _key(block) in ended and block.text != sent:
                 # It grew when a later block had begun, which ended it.
-                rest = msgspec.structs.replace(block, text=block.text.removeprefix(str(told)))
+                rest = msgspec.structs.replace(block, text=block.text.removeprefix(str(sent)))
                 events += block_events(self._reply_id, self._ids.claim(rest))
         return final, [*events, self._end()]
 
@@ -112,14 +115,14 @@ class ModelCall:
         key, whole = _key(block), _substance(block)
         if not whole:
             return
-        told = self._told.get(key)
-        if told is None:
+        sent = self._sent.get(key)
+        if sent is None:
             self._open[key] = block
-            told = whole[:0]
+            sent = whole[:0]
             yield next(iter(block_events(self._reply_id, block)))
-        if key in self._open and len(whole) > len(told) and whole[: len(told)] == told:
-            self._told[key] = whole
-            yield self._delta(block, whole[len(told) :])
+        if key in self._open and len(whole) > len(sent) and whole[: len(sent)] == sent:
+            self._sent[key] = whole
+            yield self._delta(block, whole[len(sent) :])
 
     def _delta(self, block: Block, delta: str | bytes) -> r.AgentEvent:
         if isinstance(delta, bytes):
@@ -135,11 +138,11 @@ class ModelCall:
 
     def _ended(self, key: Key, final: Block | None) -> r.AgentEvent:
         """End an open block. Text that hooks changed or removed ends with the text that it has then."""
-        block, told = self._open.pop(key), self._told[key]
+        block, sent = self._open.pop(key), self._sent[key]
         if not isinstance(block, TextBlock):
             return [*block_events(self._reply_id, block)][-1]
         text = final.text if isinstance(final, TextBlock) else ""
-        whole = None if final is block or text == told else text
+        whole = None if final is block or text == sent else text
         return r.TextBlockEndEvent(reply_id=self._reply_id, block_id=block.id, text=whole)
 
     def _end(self) -> r.AgentEvent:
@@ -151,13 +154,13 @@ class ModelCall:
 
 
 class ToolResult:
-    """The result of one tool call, from responses that each hold all of it so far."""
+    """The result of one tool call. Each response holds all of it so far."""
 
     def __init__(self, reply_id: str, call: ToolCallBlock) -> None:
         self.call = call
         self._reply_id = reply_id
-        self._told: dict[int, str | bytes] = {}
-        """What was told of each part of the output, by its place."""
+        self._sent: dict[int, str | bytes] = {}
+        """What the events hold of each part of the output."""
 
     def start(self) -> r.AgentEvent:
         """Return the event that begins the result."""
@@ -168,10 +171,10 @@ class ToolResult:
         events: list[r.AgentEvent] = []
         for place, block in enumerate(content):
             whole = _substance(block)
-            told = self._told.get(place, whole[:0])
-            rest = whole[len(told) :] if whole[: len(told)] == told else whole
-            is_new = place not in self._told
-            self._told[place] = whole
+            sent = self._sent.get(place, whole[:0])
+            rest = whole[len(sent) :] if whole[: len(sent)] == sent else whole
+            is_new = place not in self._sent
+            self._sent[place] = whole
             if isinstance(block, TextBlock):
                 if rest:
                     events.append(self._text(str(rest)))
@@ -185,7 +188,7 @@ class ToolResult:
         """Return the events that end the result; a `note` is added to its text."""
         events: list[r.AgentEvent] = []
         if note:
-            events.append(self._text(f"\n{note}" if self._told else note))
+            events.append(self._text(f"\n{note}" if self._sent else note))
         events.append(r.ToolResultEndEvent(reply_id=self._reply_id, tool_call_id=self.call.id, state=state))
         return events
 

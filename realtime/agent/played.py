@@ -36,7 +36,10 @@ def cut_to_played(msg: Msg, played_text: str) -> Msg:
 
 
 def _beginning(text: str, played: str) -> tuple[str, str]:
-    """Return the beginning of `text` that `played` (without white space) covers, and what is left of `played`."""
+    """Return the part of `text` that was played, and what remains.
+
+    `played` has no white space; what of it is not in the text remains.
+    """
     n_played = 0
     for place, character in enumerate(text):
         if character.isspace():

@@ -43,21 +43,22 @@ SUMMARIZE = (
     "<system-hint>This answer has used all of its steps. Say now, without tools, what you found out and what is still "
     "open.</system-hint>"
 )
-"""What a model is told whose reply has reached `max_iters`."""
+"""Ends the prompt for a reply that has reached `max_iters`."""
 NEEDS_CONSENT = "This tool needs the user's consent, and there is no way to ask for it here."
 NO_JSON_OBJECT = "The arguments are not a JSON object."
 COMPRESSION_GRACE_S = 1.0
 """Seconds that a compression in the background has for its end."""
 STOP_REPLY = "stop_reply"
-"""The name in the metadata of a tool's response with which the tool ends the reply; its value is the reason."""
+"""The key in a tool's metadata that ends the reply; its value is the reason."""
 
 
 class ReActAgent(ReActAgentBase):
-    """An agent that answers by reasoning with a chat model and acting with tools, in turn, until it only speaks.
+    """An agent that reasons with a chat model and acts with tools.
 
-    `await agent(msg)` returns one message with all that was said, called and returned meanwhile; `reply_stream(msg)`
-    tells it as it comes. The memory has the input, and each reply as one message: an interrupted one as far as it came,
-    every tool call in it with a result. A tool whose response has `metadata={"stop_reply": reason}` ends the reply.
+    It does both in turn, until it only speaks. `await agent(msg)` returns one message with all that was said, called
+    and returned meanwhile; `reply_stream(msg)` gives it as it comes. The memory has the input, and each reply as one
+    message: an interrupted one as far as it came, every tool call in it with a result. A tool whose response has
+    `metadata={"stop_reply": reason}` ends the reply.
 
     `parallel_tool_calls`: the calls of one round run at the same time. `max_iters`: rounds of one reply; after them the
     agent answers with what it has. `enable_meta_tool`: the model may activate groups of tools. `print_hint_msg`: hints
@@ -142,7 +143,7 @@ class ReActAgent(ReActAgentBase):
         await self.memory.add(msg)
 
     async def hint(self, hint: str | HintBlock, source: str | None = None) -> None:
-        """Tell the model something that no user says: a trigger, a team message, the result of a background tool.
+        """Give the model a hint: a trigger, a team message, the result of a background tool.
 
         It enters the reply that is being given before its next round, else the next reply. `source` names its origin.
         """
@@ -160,7 +161,7 @@ class ReActAgent(ReActAgentBase):
         return answer
 
     async def truncate_last_reply(self, played_text: str) -> Msg | None:
-        """Cut the last reply in the memory to the words that the user heard.
+        """Cut the last reply in the memory to what was heard.
 
         `played_text` is the beginning of its text, whatever the white space; "" if nothing was heard. Tool calls and
         results stay. Returns what is remembered now; None where nothing is left of the reply, or there is none. Raises
@@ -183,7 +184,7 @@ class ReActAgent(ReActAgentBase):
         return cut if cut.content else None
 
     async def finish_compression(self) -> None:
-        """Wait for a compression in the background, such as before the state is saved."""
+        """Wait for a compression in the background; do so before you save the state."""
         if self._compression is not None:
             await asyncio.wait({self._compression})
 
@@ -214,7 +215,7 @@ class ReActAgent(ReActAgentBase):
             reply.end_round()
             if reply.is_complete(blocks):
                 return "completed"
-        reply.run.tell(r.ExceedMaxItersEvent(reply_id=reply.run.reply_id, name=self.name))
+        reply.run.add(r.ExceedMaxItersEvent(reply_id=reply.run.reply_id, name=self.name))
         said = await self._summarizing()
         reply.end_call([block for block in said.content if not isinstance(block, ToolCallBlock)])
         return "exceed_max_iters"
@@ -254,12 +255,16 @@ class ReActAgent(ReActAgentBase):
                 await self.print(hint, True)
         return await self.formatter.format(
             [
-                SystemMsg("system", self.sys_prompt),
+                *self._head(),
                 *await self.memory.get_memory(exclude_mark=COMPRESSED),
                 *([remembered] if remembered.content else []),
                 *hints,
             ]
         )
+
+    def _head(self) -> list[Msg]:
+        """Return what each prompt begins with."""
+        return [SystemMsg("system", self.sys_prompt)] if self.sys_prompt else []
 
     async def _act(self, reply: ReActReply, calls: list[ToolCallBlock]) -> None:
         """Run the calls of a round; each has a result in the end."""
@@ -370,7 +375,7 @@ class ReActAgent(ReActAgentBase):
         config = self.compression_config
         if config is None or not config.enable:
             return None
-        return Compressor(config, self.memory, self.sys_prompt, self.model, self.formatter)
+        return Compressor(config, self.memory, self._head(), self.model, self.formatter)
 
     async def _compress(self, reply: ReActReply) -> None:
         """Compress before a round, unless that happens in the background."""

@@ -8,9 +8,9 @@ from realtime.agent.base import AgentBase
 
 
 class ReActAgentBase(AgentBase):
-    """An agent whose reply consists of reasoning and acting steps, with hooks for both.
+    """An agent whose replies consist of reasoning and acting steps.
 
-    Subclasses implement `_reasoning` and `_acting` besides what AgentBase asks for.
+    Both have hooks. Subclasses implement `_reasoning` and `_acting` besides what AgentBase asks for.
     """
 
     supported_hook_types: ClassVar[list[str]] = [

@@ -8,6 +8,7 @@ from typing import Any
 from realtime.agent.model_call import BlockIds, ModelCall, ToolResult
 from realtime.agent.reply_run import ReplyRun
 from realtime.agent.structured import ASK_FOR_TEXT, StructuredOutput
+from realtime.event import reply as r
 from realtime.message import (
     Block,
     DataBlock,
@@ -25,7 +26,7 @@ INTERRUPTED = "The tool call was interrupted."
 
 
 class ReActReply:
-    """The rounds of one reply: its model calls, tool calls and results, told as events of `run`.
+    """The rounds of one reply: its model calls, tool calls and results, as events of `run`.
 
     `structured`: the object that the reply has to give. `tool_choice` and `hints` are for the next model call; hints
     are in its prompt alone.
@@ -46,7 +47,7 @@ class ReActReply:
         self._ids = BlockIds()
         self._call: ModelCall | None = None
         self._results: dict[str, ToolResult] = {}
-        """Results that have begun and have not ended, by the id of their call."""
+        """Results that have not ended, by the id of their call."""
         self._is_text_due = False
         """Whether the object is there and its text is not."""
         self._round_ends = [0]
@@ -57,24 +58,24 @@ class ReActReply:
     def begin_call(self, model_name: str, *, holds_ends: bool) -> None:
         """Begin a model call. `holds_ends`: see `ModelCall`."""
         self._call = ModelCall(self.run.reply_id, self._ids, holds_ends=holds_ends)
-        self.run.tell(self._call.start(model_name))
+        self.run.add(self._call.start(model_name))
 
     def grow(self, response: ChatResponse) -> list[Block]:
-        """Tell what a response of the model says beyond the one before; return its blocks."""
+        """Add what a response of the model says beyond the one before; return its blocks."""
         assert self._call is not None
-        self.run.tell(*self._call.grow(response.content, response.usage))
+        self.run.add(*self._call.grow(response.content, response.usage))
         return self._call.content
 
     def end_call(self, content: Sequence[Block]) -> list[Block]:
-        """Tell the rest of the model call, as hooks left it; return its blocks."""
+        """Add the rest of the model call, as hooks left it; return its blocks."""
         call, self._call = self._call, None
         if call is None:
             # A subclass that asks no model.
             blocks = [self._ids.claim(block) for block in content]
-            self.run.tell_blocks(blocks)
+            self.run.add_blocks(blocks)
             return blocks
         blocks, events = call.close(content)
-        self.run.tell(*events)
+        self.run.add(*events)
         for block in blocks:
             self.run.keep(block)
         return blocks
@@ -84,17 +85,17 @@ class ReActReply:
     def begin_result(self, call: ToolCallBlock) -> None:
         """Begin the result of a tool call."""
         result = self._results[call.id] = ToolResult(self.run.reply_id, call)
-        self.run.tell(result.start())
+        self.run.add(result.start())
 
     def grow_result(self, call: ToolCallBlock, content: Sequence[TextBlock | DataBlock]) -> None:
-        """Tell what a tool gave beyond what it gave before."""
+        """Add what a tool gave beyond what it gave before."""
         if (result := self._results.get(call.id)) is not None:
-            self.run.tell(*result.grow(content))
+            self.run.add(*result.grow(content))
 
     def end_result(self, call: ToolCallBlock, state: ToolResultState, note: str = "") -> None:
         """End a result, if it has not ended; a `note` is added to its text."""
         if (result := self._results.pop(call.id, None)) is not None:
-            self.run.tell(*result.end(state, note))
+            self.run.add(*result.end(state, note))
 
     def answer_rest(self, state: ToolResultState, note: str) -> None:
         """Give each call without a whole result one."""
@@ -104,7 +105,7 @@ class ReActReply:
             self.end_result(call, state, note)
 
     def result_message(self, call: ToolCallBlock) -> Msg:
-        """Return the result of a call as far as it is known, for printing."""
+        """Return the result of a call so far, for printing."""
         result = self.msg.growing_content.get("tool_result", call.id)
         return Msg(self.msg.name, result, "assistant", id=f"{self.msg.id}_{call.id}")
 
@@ -112,14 +113,14 @@ class ReActReply:
 
     def take_hint(self, hint: HintBlock) -> None:
         """Put a hint into the reply."""
-        self.run.tell_blocks([self._ids.claim(hint)])
+        self.run.add_blocks([self._ids.claim(hint)])
 
     def end_round(self) -> None:
         """Note that a round is over."""
         self._round_ends.append(len(self.msg.content))
 
     def rounds(self) -> list[Msg]:
-        """Return the rounds that are not in the summary, each as a message."""
+        """Return the rounds outside the summary, each as a message."""
         content = self.msg.content
         return [
             Msg(self.msg.name, content[begin:end], "assistant", id=f"{self.msg.id}_{begin}")
@@ -128,7 +129,10 @@ class ReActReply:
         ]
 
     def summarized(self, n_rounds: int) -> Msg:
-        """Take the first rounds, which the summary holds now, out of what is to be remembered; return them."""
+        """Return the first rounds, which the summary holds now.
+
+        They are no longer part of what is remembered of the reply.
+        """
         rounds = self.rounds()[:n_rounds]
         n_blocks = sum(len(msg.content) for msg in rounds)
         begin = self._round_ends[0]
@@ -144,16 +148,17 @@ class ReActReply:
         return msg
 
     def give(self, value: dict[str, Any]) -> None:
-        """Keep the object that the caller asked for, and tell it."""
+        """Keep the object that the caller asked for; readers of the stream get it too."""
         self.msg.structured_output = value
         self.msg.metadata.update(value)
-        self.run.tell_aside("structured_output", value)
+        event = r.CustomEvent(reply_id=self.run.reply_id, name="structured_output", value=value)
+        self.run.add_aside(event)
 
     def interrupt(self) -> None:
         """Bring what is open to an end."""
         call, self._call = self._call, None
         if call is not None:
-            self.run.tell(*call.abort())
+            self.run.add(*call.abort())
         self.answer_rest(ToolResultState.INTERRUPTED, INTERRUPTED)
 
     def is_complete(self, blocks: Sequence[Block]) -> bool:

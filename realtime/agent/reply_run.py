@@ -31,10 +31,10 @@ Listener = Callable[[r.AgentEvent], None]
 
 
 class ReplyRun:
-    """One reply. `msg` is the fold of the events told so far; None before `start`.
+    """One reply. `msg` is the fold of its events so far; None before `start`.
 
     `session_id` stands in the events that begin and end the reply, `args` and `kwargs` are the arguments of the call.
-    `listener` gets each event as it is told.
+    `listener` gets each event as it happens.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ReplyRun:
     # -- the task ------------------------------------------------------------------------------------------------------
 
     async def run(self, work: Coroutine[Any, Any, Any], name: str) -> Any:
-        """Return the result of `work`, which runs in a task of its own.
+        """Run `work` in a task of its own and return its result.
 
         Raises CancelledError where it was interrupted, where it cancelled itself, and where the caller is cancelled:
         then the work has ended.
@@ -111,23 +111,21 @@ class ReplyRun:
             self._deliver(event)
         return self.msg
 
-    def tell(self, *events: r.AgentEvent) -> None:
+    def add(self, *events: r.AgentEvent) -> None:
         """Fold events into the message and hand them to the listener. What comes after the end is dropped."""
         for event in events:
             if self._end is None and self.msg is not None:
                 self.msg.append_event(event)
                 self._deliver(event)
 
-    def tell_aside(self, name: str, value: dict[str, Any]) -> None:
-        """Tell a custom event, which may precede the start. Raises ValueError where `value` is not JSON."""
-        event = r.CustomEvent(reply_id=self.reply_id if self.msg is not None else "", name=name, value=value)
-        if self._end is None:
-            self._deliver(event)
+    def add_aside(self, event: r.CustomEvent | r.RequestStopEvent) -> None:
+        """Hand an event that changes no message to the listener."""
+        self._deliver(event)
 
-    def tell_blocks(self, blocks: list[Block]) -> None:
-        """Tell whole blocks."""
+    def add_blocks(self, blocks: list[Block]) -> None:
+        """Add the events of whole blocks."""
         for block in blocks:
-            self.tell(*block_events(self.reply_id, block))
+            self.add(*block_events(self.reply_id, block))
             self.keep(block)
 
     def keep(self, block: Block) -> None:
@@ -148,7 +146,7 @@ class ReplyRun:
             self.msg.append_event(self._end)
 
     def deliver_end(self) -> None:
-        """Hand the end of the reply to the listener, which hears nothing more."""
+        """Hand the end to the listener, which gets nothing more."""
         if self._end is not None:
             self._deliver(self._end)
         self._listener = None
@@ -159,9 +157,10 @@ class ReplyRun:
 
 
 async def events_of(task_of: Callable[[Listener], asyncio.Task[Any]]) -> AsyncGenerator[r.AgentEvent, None]:
-    """Yield what the task tells the listener that it is begun with, then raise what the task raises.
+    """Yield what a task hands to its listener; then raise what it raised.
 
-    A slow reader keeps the events of this one reply waiting. Closing ends the task.
+    `task_of` begins the task with a listener. A slow reader keeps the events of this one reply waiting. Closing ends
+    the task.
     """
     events: list[r.AgentEvent] = []
     news = asyncio.Event()
@@ -175,8 +174,8 @@ async def events_of(task_of: Callable[[Listener], asyncio.Task[Any]]) -> AsyncGe
     try:
         while events or not task.done():
             news.clear()
-            told, events[:] = [*events], []
-            for event in told:
+            ready, events[:] = [*events], []
+            for event in ready:
                 yield event
             if not events and not task.done():
                 await news.wait()

@@ -10,10 +10,10 @@ from realtime.errors import UsageError
 
 
 class StructuredOutput:
-    """The object that one reply has to give, of a class of pydantic.
+    """The object that one reply has to give.
 
-    The model gives it as the arguments of a tool named `function_name`. `value` is the object as JSON builtins, once it
-    is there.
+    It is of a class of pydantic. The model gives it as the arguments of a tool named `function_name`. `value` is the
+    object as JSON builtins, once it is there.
     """
 
     def __init__(self, model: type[BaseModel], function_name: str) -> None:
@@ -44,7 +44,7 @@ class StructuredOutput:
 
     @property
     def reminder(self) -> str:
-        """What a model is told that ends without the object."""
+        """Ends the prompt after a round without the object."""
         return (
             "<system-hint>This answer needs an object as well. Go on with your work, or call "
             f"`{self.function_name}` with all of its fields.</system-hint>"
@@ -52,4 +52,4 @@ class StructuredOutput:
 
 
 ASK_FOR_TEXT = "<system-hint>The object is complete. Now say your answer as text.</system-hint>"
-"""What a model is told that gave the object without a word."""
+"""Ends the prompt after a round with the object alone."""

@@ -17,7 +17,7 @@ class TimeUp(Exception):
 
 
 async def bounded(work: Awaitable[T], limit_s: float | None, *, grace_s: float) -> T:
-    """Return the result of `work`, which runs in a task of its own.
+    """Run `work` in a task of its own and return its result.
 
     Raises TimeUp after `limit_s` (None: no limit), RuntimeError for work that cancels itself. Cancelling ends the work,
     too. Work that swallows its cancellation is left behind after `grace_s`, with a warning in the log.

@@ -36,14 +36,14 @@ class UserInputBase(ABC):
     async def __call__(
         self, agent_id: str, agent_name: str, *args: Any, structured_model: type[BaseModel] | None = None, **kwargs: Any
     ) -> UserInputData:
-        """Wait for the next input of the UserAgent with this id and name.
+        """Wait for the next input of this UserAgent.
 
         `structured_model`: the class of an object that the user has to give as well.
         """
 
 
 class UserInputQueue(UserInputBase):
-    """Input that another part of the program puts in, such as the reader of a WebSocket."""
+    """Input from another part of the program, such as a WebSocket's reader."""
 
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[UserInputData] = asyncio.Queue(MAX_WAITING)

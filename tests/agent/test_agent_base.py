@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from realtime.agent import AgentBase, ReActAgent, ReActAgentBase, StopReply
+from realtime.agent.console import MAX_GROWING, Console
 from realtime.errors import UsageError
 from realtime.event import reply as r
 from realtime.message import AssistantMsg, DataBlock, Msg, TextBlock, ThinkingBlock, URLSource, UserMsg
@@ -384,6 +385,16 @@ async def test_messages_are_printed_on_the_terminal_as_they_grow(capsys: pytest.
     agent.set_console_output_enabled(False)
     await agent.print(msg)
     assert capsys.readouterr().out == ""
+
+
+async def test_messages_that_never_end_are_forgotten_at_last(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console()
+    first = Msg("Friday", "Hi", "assistant")
+    for msg in (first, *(Msg("Friday", "x", "assistant") for _ in range(MAX_GROWING))):
+        console.show(msg, last=False)
+    capsys.readouterr()
+    console.show(first, last=True)
+    assert capsys.readouterr().out == "Friday: Hi\n"
 
 
 async def test_printed_messages_are_read_from_a_queue() -> None:

@@ -27,6 +27,7 @@ from realtime.message import (
     ToolCallBlock,
     URLSource,
     UserMsg,
+    check_pairs,
 )
 from realtime.message.outcome import to_generate_reason
 from realtime.model.chat.base import ChatBlock, ChatResponse, ChatUsage
@@ -47,6 +48,7 @@ from tests.agent.thinking import (
     types_of,
     weather,
 )
+from tests.message.reply_grammar import check_replies
 
 pytestmark = pytest.mark.virtual_time
 
@@ -105,6 +107,12 @@ async def test_the_formatter_writes_the_prompts() -> None:
     assert [message["role"] for message in first.messages] == ["system", "user"]
     assert [message["role"] for message in second.messages] == ["system", "user", "assistant", "tool"]
     assert second.messages[2]["tool_calls"][0]["function"]["name"] == "get_weather"
+
+
+async def test_an_empty_system_prompt_is_no_message() -> None:
+    agent = react(say("Hi."), sys_prompt="")
+    await agent(HELLO)
+    assert requests_of(agent)[0].texts == ["Hello"]
 
 
 async def test_several_messages_or_none_are_answered() -> None:
@@ -348,7 +356,7 @@ async def test_a_tool_that_needs_consent_does_not_run() -> None:
 
 
 async def test_a_reply_that_uses_all_its_rounds_ends_with_a_summary() -> None:
-    """REA-38, EVT-22, USE-11: the event, the reason, and an answer without tools."""
+    """REA-38, EVT-21, EVT-22, USE-11: the event, the reason, and an answer without tools."""
     agent = react([OSLO], say("So far: rain."), toolkit=weather(), max_iters=1)
     events = await stream(agent, HELLO)
     exceeded = [event for event in events if isinstance(event, r.ExceedMaxItersEvent)]
@@ -451,6 +459,35 @@ async def test_a_hook_stops_after_acting() -> None:
         assert shape(answer.content)[2] == "tool_result: success Oslo: rain"
         assert answer.check_pairs() == []
         assert len(requests_of(agent)) == 1
+
+
+@pytest.mark.parametrize("hook_type", ReActAgent.supported_hook_types)
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_hook_that_stops_or_fails_anywhere_leaves_a_whole_memory(hook_type: str, fails: bool) -> None:
+    def end(self: Any, *_: Any) -> None:
+        raise KeyError("x") if fails else StopReply("enough")
+
+    agent = react([*say("Let me see."), OSLO], say("Rain."), toolkit=weather())
+    events: list[r.AgentEvent] = []
+
+    async def read() -> None:
+        async for event in agent.reply_stream(HELLO):
+            events.append(event)
+
+    agent.register_instance_hook(hook_type, "end", end)
+    if fails and "observe" not in hook_type:
+        with pytest.raises(UsageError, match="hook 'end'"):
+            await read()
+    else:
+        await read()
+    check_replies(events)
+    asked = [event.source for event in events if isinstance(event, r.RequestStopEvent)]
+    assert asked == ([] if fails or "observe" in hook_type else ["end"])
+    agent.clear_instance_hooks()
+    hello, *replies = await remembered(agent)
+    assert hello == HELLO
+    assert check_pairs(replies) == []
+    assert (await agent(UserMsg("user", "Again?"))).finished_reason == "completed"
 
 
 async def test_a_tool_stops_the_reply() -> None:

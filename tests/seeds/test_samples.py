@@ -150,7 +150,7 @@ async def test_a_printed_sample_runs_or_is_listed_with_what_it_lacks(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """CARD-10: every sample after the change of the import prefix."""
+    """CARD-10: every sample after the change of the import prefix. REA-02: the constructors in them, but for plans."""
     monkeypatch.chdir(tmp_path)
     async with provider_for(sample, monkeypatch), chat_service(monkeypatch), page(sample, tmp_path) as names:
         listed = OPEN.get(sample.name)
