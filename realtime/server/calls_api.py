@@ -74,8 +74,9 @@ def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Case
     """Return a router for reading, listing and deleting calls.
 
     It serves `GET /api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE), `GET .../messages`,
-    `GET .../tasks` (its background tools) and `DELETE .../tasks/{task_id}`; with `cases` also `GET .../case` (zip) and, where they are saved, `POST .../case?name=`. Without a store only live calls
-    are known, with as much of their log as they hold.
+    `GET .../tasks` (its background tools) and `DELETE .../tasks/{task_id}`; with `cases` also `GET .../case` (zip) and,
+    where they are saved, `POST .../case?name=`. Without a store only live calls are known, with as much of their log as
+    they hold.
     """
     router = APIRouter(prefix="/api/calls")
     # A case of one hour takes hundreds of MB while it is made: one at a time.

@@ -98,10 +98,10 @@ class ToolContext(Generic[State]):
         return self._scope.state_of(self._state_type)
 
     def say(self, text: str) -> None:
-        """Have the agent speak `text` in the next silence, while the tool runs.
+        """Have the agent speak `text` in the next silence.
 
-        The words are no part of the conversation. Nothing happens outside of a voice call, and with models that have no
-        responses beside the conversation (Gemini, DashScope).
+        That is only while the tool runs. The words are no part of the conversation. Nothing happens outside of a voice
+        call, and with models that have no responses beside the conversation (Gemini, DashScope).
         """
         if self._scope.say is not None and text:
             self._on_loop(self._scope.say, text)
