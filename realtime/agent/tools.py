@@ -28,7 +28,8 @@ class ToolRunner:
     """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order.
 
     `on_error` gets the error of a tool that cannot run at all, in addition to its result. `on_progress` gets the id of
-    a call that runs, and what its tool reports. `scope` is the call as the tools see it.
+    a call that runs, and what its tool reports; `on_say` gets words that its tool wants to have spoken, and a function
+    that says whether they still matter. `scope` is the call as the tools see it.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class ToolRunner:
         *,
         on_error: Callable[[ToolError], None],
         on_progress: Callable[[str, str, ProgressKind], None],
+        on_say: Callable[[str, Callable[[], bool]], None],
         scope: ToolScope,
     ) -> None:
         self._group = group
@@ -48,6 +50,7 @@ class ToolRunner:
         self._on_result = on_result
         self._on_error = on_error
         self._on_progress = on_progress
+        self._on_say = on_say
         self._scope = scope
         self._reports: Counter[str] = Counter()
         """How many reports of each call were passed on."""
@@ -81,7 +84,7 @@ class ToolRunner:
             self._questions[call.id] = call, asyncio.get_running_loop().create_future()
         elif self._is_clients(call.name):
             self._asked[call.id] = asyncio.get_running_loop().create_future()
-        scope = replace(self._scope, progress=partial(self._progress, call.id))
+        scope = replace(self._scope, progress=partial(self._progress, call.id), say=partial(self._say, call))
         with scope.in_force():
             task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
@@ -159,6 +162,10 @@ class ToolRunner:
         except TimeoutError:
             text = f"the client did not answer within {self._client_timeout_s:g} s"
             return ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.ERROR)
+
+    def _say(self, call: ToolCallBlock, text: str) -> None:
+        background = self._toolkit.background.running
+        self._on_say(text, lambda: call.id in self._tasks or any(one.call.id == call.id for one in background.values()))
 
     def _progress(self, call_id: str, text: str, kind: ProgressKind) -> None:
         """Pass on what a tool reports, while it runs."""

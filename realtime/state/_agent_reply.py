@@ -7,6 +7,7 @@ from typing import Any
 
 from realtime.event import reply as r
 from realtime.event import server as s
+from realtime.event.base import Item
 from realtime.message import (
     Base64Source,
     ConfirmResult,
@@ -156,6 +157,10 @@ class AgentReply:
         block_id = self._audio.pop((item_id, content_index), None)
         if block_id is not None:
             self._emit(r.DataBlockEndEvent, block_id=block_id)
+
+    def hint(self, item: Item) -> None:
+        """Take a hint to the model."""
+        self._emit(r.HintBlockEvent, block_id=item.id, hint=item.text, source=item.name)
 
     # -- tools -----------------------------------------------------------------------------------------------------
 

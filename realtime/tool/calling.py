@@ -15,7 +15,7 @@ from typing import Any, assert_never
 from realtime.errors import ToolError
 from realtime.message import ToolCallBlock
 from realtime.tool.context import ToolContext, ToolScope
-from realtime.tool.output import ERROR_TEXT_CHARS, Output, said
+from realtime.tool.output import ERROR_TEXT_CHARS, Output, failed, said
 from realtime.tool.registered import RegisteredToolFunction
 from realtime.tool.response import ToolResponse
 from realtime.tool.running import Ended, Piece, Raised, Step, TimeUp, Whole, steps_of
@@ -163,8 +163,3 @@ def _describe(call: ToolCallBlock, what: str, error: BaseException) -> str:
     place = "".join(traceback.format_tb(error.__traceback__))
     logger.warning("tool %s (call %s): %s\n%s", call.name, call.id, type(error).__name__, place)
     return f"{what} failed: {said(error)}"[:ERROR_TEXT_CHARS]
-
-
-def failed(sentence: str) -> ToolResponse:
-    """Return the response of a tool that could not run."""
-    return Output().failed(sentence)

@@ -98,7 +98,11 @@ class ToolContext(Generic[State]):
         return self._scope.state_of(self._state_type)
 
     def say(self, text: str) -> None:
-        """Have the agent speak `text` when nothing else is said. Outside of a voice call nothing happens."""
+        """Have the agent speak `text` in the next silence.
+
+        That is only while the tool runs. The words are no part of the conversation. Nothing happens outside of a voice
+        call, and with models that have no responses beside the conversation (Gemini, DashScope).
+        """
         if self._scope.say is not None and text:
             self._on_loop(self._scope.say, text)
 

@@ -135,6 +135,11 @@ def _blocks_of(value: Any) -> list[TextBlock | DataBlock] | None:
     return None
 
 
+def failed(sentence: str) -> ToolResponse:
+    """Return the response of a tool that could not run."""
+    return Output().failed(sentence)
+
+
 def is_too_large(content: Content) -> bool:
     """Whether a result exceeds a limit of size."""
     n_chars = sum(len(block.text) for block in content if isinstance(block, TextBlock))

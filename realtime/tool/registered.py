@@ -14,6 +14,7 @@ from realtime.errors import BadTool
 from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock
 from realtime.tool.arguments import Arguments, GivenSchema, Reader, schema_of_model
+from realtime.tool.background import Announce
 from realtime.tool.docstring import parse_docstring
 from realtime.tool.response import ToolResponse
 
@@ -49,6 +50,10 @@ class RegisteredToolFunction:
     postprocess_func: Postprocess | None = None
     confirm: bool = False
     """Whether an agent asks the user before each call."""
+    async_execution: bool = False
+    """Whether it runs in the background."""
+    announce: Announce = "spoken"
+    """What happens when a background tool has ended."""
 
     @property
     def extended_json_schema(self) -> dict[str, Any]:
@@ -102,6 +107,8 @@ class ToolOptions:
     is_brief: bool | None = None
     variadic: Collection[Any] | None = None
     postprocess: Postprocess | None = None
+    background: bool = False
+    announce: Announce = "spoken"
 
 
 def make_tool(
@@ -147,6 +154,8 @@ def make_tool(
         original_name=own_name if renamed else None,
         postprocess_func=options.postprocess,
         confirm=options.confirm,
+        async_execution=options.background,
+        announce=options.announce,
     )
 
 

@@ -10,6 +10,22 @@ from realtime.message import DataBlock, TextBlock, ToolCallBlock, ToolOutput, To
 from realtime.runtime import unique_id
 
 
+class Pieces:
+    """Finds what is new in each response of a tool that runs."""
+
+    def __init__(self) -> None:
+        self._told = ""
+
+    def of(self, response: ToolResponse) -> str:
+        """Return the new text of a piece; "" for none, for a whole result, and for one that begins otherwise."""
+        text = response.text
+        is_piece = (response.stream or response.is_piece) and response.state is ToolResultState.SUCCESS
+        if not is_piece or not text.startswith(self._told):
+            return ""
+        new, self._told = text[len(self._told) :], text
+        return new
+
+
 @dataclass(slots=True)
 class ToolResponse:
     """The result of a tool, as far as the tool has it."""

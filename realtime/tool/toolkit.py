@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iter
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self, TypeVar
 from weakref import WeakSet
 
@@ -17,9 +18,10 @@ from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.module import StateModule
 from realtime.runtime import unique_id
-from realtime.tool.calling import Middleware, ToolResponses, failed, responses_of, through
+from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks
+from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
 from realtime.tool.context import ToolScope, current_scope
-from realtime.tool.output import Output, within_limits
+from realtime.tool.output import Output, failed, within_limits
 from realtime.tool.registered import (
     BASIC,
     MAX_NAME_CHARS,
@@ -32,7 +34,7 @@ from realtime.tool.registered import (
     name_of,
     unbound,
 )
-from realtime.tool.response import ToolResponse
+from realtime.tool.response import Pieces, ToolResponse
 from realtime.tool.threads import TOOL_THREADS
 
 logger = logging.getLogger(__name__)
@@ -95,6 +97,8 @@ class Toolkit(StateModule):
         self._origin: Toolkit | None = None
         self._copies: WeakSet[Toolkit] = WeakSet()
         self._listeners: list[Callable[[], object]] = []
+        self.background = BackgroundTasks()
+        """The tools that run in the background."""
         self.register_state("active_groups")
         for function in functions:
             self.register(function)
@@ -111,14 +115,21 @@ class Toolkit(StateModule):
         description: str | None = None,
         confirm: bool = False,
         group: str = BASIC,
+        background: bool = False,
+        announce: Announce = "spoken",
     ) -> Function:
         """Add a function, by default with its own name and docstring.
 
-        `confirm`: an agent asks the user before each call. Returns the function, so it serves as a decorator. Raises
-        BadTool for a name that is taken or that providers refuse, an unknown group, and a function whose arguments
-        cannot be described.
+        `confirm`: an agent asks the user before each call. `background`: the model hears at once that the tool has
+        started, and talks on; the result comes as a hint when it is there. With `announce="spoken"` the agent then
+        speaks as soon as nothing else is said. The model also gets tools that list and stop what runs.
+
+        Returns the function, so it serves as a decorator. Raises BadTool for a name that is taken or that providers
+        refuse, an unknown group, and a function whose arguments cannot be described.
         """
-        options = ToolOptions(group=group, description=description, confirm=confirm)
+        options = ToolOptions(
+            group=group, description=description, confirm=confirm, background=background, announce=announce
+        )
         self._add(self._registered(function, name, options), "raise")
         return function
 
@@ -135,6 +146,7 @@ class Toolkit(StateModule):
         include_var_keyword: bool = False,
         postprocess_func: Postprocess | None = None,
         namesake_strategy: NamesakeStrategy = "raise",
+        async_execution: bool = False,
     ) -> None:
         """Add a function, with the arguments that AgentScope documents.
 
@@ -142,7 +154,9 @@ class Toolkit(StateModule):
         the tool in place of its signature, as chat models take it. `include_long_description=False` keeps the first
         paragraph of the docstring. `*args` and `**kwargs` are left out unless included. `postprocess_func` may replace
         each response. `namesake_strategy` says what happens where the name is taken: the new tool replaces the other
-        one, is skipped, refused or gets another name. Raises BadTool as `register` does, and for another schema.
+        one, is skipped, refused or gets another name. `async_execution`: the tool runs in the background (see
+        `register`); outside of a voice call `view_task`, `wait_task` and `cancel_task` are for its result. Raises
+        BadTool as `register` does, and for another schema.
         """
         kinds = (
             (inspect.Parameter.VAR_POSITIONAL, include_var_positional),
@@ -156,6 +170,7 @@ class Toolkit(StateModule):
             is_brief=not include_long_description,
             variadic=[kind for kind, is_included in kinds if is_included],
             postprocess=postprocess_func,
+            background=async_execution,
         )
         self._add(self._registered(tool_func, func_name, options), namesake_strategy)
 
@@ -271,6 +286,47 @@ class Toolkit(StateModule):
             text += f" You MUST follow these notes to use these tools:\n<notes>{notes}</notes>"
         return Output().whole(text)
 
+    # -- background tools ------------------------------------------------------------------------------------------
+
+    async def view_task(self, task_id: str) -> ToolResponse:
+        """Return the result of a background tool, once; or that it still runs.
+
+        Args:
+            task_id: The id of the task.
+        """
+        if task_id in self.background.running:
+            return Output().whole(f"Task {task_id} is still running.")
+        response = self.background.results.pop(task_id, None)
+        return response or failed(f"InvalidTaskIdError: Cannot find async task with ID {task_id}.")
+
+    async def wait_task(self, task_id: str, timeout: float = 10) -> ToolResponse:  # noqa: ASYNC109
+        """Wait for the result of a background tool.
+
+        Args:
+            task_id: The id of the task.
+            timeout: How many seconds to wait at most.
+        """
+        await self.background.wait(task_id, timeout)
+        if task_id in self.background.running:
+            return Output().whole(f"Task {task_id} is still running after waiting for {timeout:g} seconds.")
+        return await self.view_task(task_id)
+
+    async def cancel_task(self, task_id: str) -> ToolResponse:
+        """Stop a tool that runs in the background.
+
+        Args:
+            task_id: The id of the task.
+        """
+        if task_id in self.background.results:
+            return failed(f"Task {task_id} has already completed and cannot be cancelled.")
+        if not self.background.cancel(task_id):
+            return failed(f"InvalidTaskIdError: Cannot find async task with ID {task_id}.")
+        return Output().whole(f"Task {task_id} has been cancelled.")
+
+    def list_background_tools(self) -> list[dict[str, Any]]:
+        """List the tools that run in the background, with their latest reports."""
+        return [task.describe() for task in self.background.running.values()]
+
     # -- what the model sees ---------------------------------------------------------------------------------------
 
     def __contains__(self, name: object) -> bool:
@@ -300,11 +356,7 @@ class Toolkit(StateModule):
         tool = self.tools.get(call.name)
         if tool is None or not tool.confirm or not self._is_active(tool):
             return False
-        try:
-            tool.reader.read(call.input, self._extra_names(tool))
-        except ValueError:
-            return False
-        return True
+        return self._has_arguments(tool, call)
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -316,16 +368,12 @@ class Toolkit(StateModule):
         Cancelling ends the function; a plain one continues in its thread and its result is dropped, as after a timeout.
         Raises ToolError (`tools_busy`) where so many of those run that no thread is left.
         """
-        scope = current_scope() or self._scope
-        told = ""
+        scope, pieces = current_scope() or self._scope, Pieces()
         last: ToolResponse | None = None
         async with aclosing(self._responses(call, timeout_s)) as responses:
             async for last in responses:
-                text = last.text
-                is_piece = (last.stream or last.is_piece) and last.state is ToolResultState.SUCCESS
-                if scope.progress is not None and is_piece and len(text) > len(told) and text.startswith(told):
-                    scope.progress(text[len(told) :], "result")
-                    told = text
+                if (piece := pieces.of(last)) and scope.progress is not None:
+                    scope.progress(piece, "result")
         if last is None:
             return failed(f"{call.name} gave no result: a middleware dropped it").result_of(call)
         if last.state is ToolResultState.INTERRUPTED:
@@ -374,9 +422,13 @@ class Toolkit(StateModule):
                 f"Activate the tool group by calling {RESET_TOOLS!r} first to use this tool."
             )
             return
-        function, extra = self._own(tool.original_func), self._extra_names(tool)
         scope = current_scope() or self._scope
-        async with aclosing(responses_of(tool, function, call, extra, scope, timeout_s)) as responses:
+        run = partial(responses_of, tool, self._own(tool.original_func), call, self._extra_names(tool))
+        if tool.async_execution and self._has_arguments(tool, call):
+            run_later = partial(run, timeout_s=BACKGROUND_TIMEOUT_S)
+            yield self.background.start(call, tool.announce, scope, run_later)
+            return
+        async with aclosing(run(scope, timeout_s=timeout_s)) as responses:
             async for response in responses:
                 yield response
 
@@ -390,7 +442,7 @@ class Toolkit(StateModule):
         """
         made = copy.copy(self)
         made.groups = {name: replace(group) for name, group in self.groups.items()}
-        made._scope = ToolScope()
+        made._scope, made.background = ToolScope(), BackgroundTasks()
         made._origin = self
         made._copies = WeakSet()
         made._listeners = []
@@ -449,6 +501,14 @@ class Toolkit(StateModule):
     def _is_active(self, tool: RegisteredToolFunction) -> bool:
         return tool.group == BASIC or self.groups[tool.group].active
 
+    def _has_arguments(self, tool: RegisteredToolFunction, call: ToolCallBlock) -> bool:
+        """Whether the arguments of the call are right."""
+        try:
+            tool.reader.read(call.input, self._extra_names(tool))
+        except ValueError:
+            return False
+        return True
+
     def _active_tools(self) -> Iterator[RegisteredToolFunction]:
         return (tool for tool in self.tools.values() if self._is_active(tool))
 
@@ -485,12 +545,19 @@ class Toolkit(StateModule):
         executor = self._executor or TOOL_THREADS.of(plain, name or name_of(function))
         return make_tool(function, name, options, doc=doc or "", executor=executor, may_block=not of_toolkit)
 
+    def _add_helpers(self) -> None:
+        """Add the tools that list and stop background tools."""
+        for function, name in ((self.list_background_tools, None), (self.cancel_task, "cancel_background_tool")):
+            self._add(self._registered(function, name, ToolOptions()), "skip")
+
     def _add(self, tool: RegisteredToolFunction, strategy: NamesakeStrategy) -> None:
         """Put a tool into its place. Raises BadTool if that is taken and `strategy` is to raise."""
         before = self.tools.get(tool.name)
         match strategy:
             case _ if before is None:
                 self._swap(tool.name, None, tool)
+                if tool.async_execution:
+                    self._add_helpers()
             case "raise":
                 raise BadTool(f"there is a tool named {tool.name!r} already")
             case "skip":

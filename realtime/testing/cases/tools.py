@@ -59,6 +59,7 @@ class TestToolkit(Toolkit):
         """See `Toolkit.for_call`."""
         made = super().for_call()
         made._real = self._real.for_call()
+        made.background = made._real.background
         return made
 
     def on_change(self, listener: Callable[[], object]) -> Callable[[], None]:
