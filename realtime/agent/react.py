@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -19,7 +19,7 @@ from realtime.agent.react_base import ReActAgentBase
 from realtime.agent.react_reply import ReActReply
 from realtime.agent.reply_run import ReplyRun
 from realtime.agent.structured import StructuredOutput
-from realtime.agent.tasks import end_task
+from realtime.agent.tasks import end_task, together
 from realtime.errors import UsageError
 from realtime.event import reply as r
 from realtime.formatter.base import FormatterBase
@@ -37,6 +37,7 @@ from realtime.message import (
 )
 from realtime.model.chat.base import ChatModelBase
 from realtime.tool import Toolkit
+from realtime.tool.background import result_hint
 from realtime.tool.response import ToolResponse
 
 SUMMARIZE = (
@@ -130,6 +131,8 @@ class ReActAgent(ReActAgentBase):
             raise UsageError("an override of `reply` calls `super().reply(...)` once", code="agent_replying")
         structured = StructuredOutput(structured_model, self.finish_function_name) if structured_model else None
         reply = self._reply = ReActReply(run, self.name, structured)
+        # What a tool gives in the background comes as a hint.
+        self.toolkit.background.on_done = lambda task: self._hints.append(result_hint(task))
         await self._take_input(reply, msg)
         reason = await self._rounds(reply)
         if structured is not None and structured.value is not None:
@@ -189,7 +192,8 @@ class ReActAgent(ReActAgentBase):
             await asyncio.wait({self._compression})
 
     async def aclose(self) -> None:
-        """End a compression in the background. The agent can be used on."""
+        """End the tools and the compression in the background. The agent can be used on."""
+        await self.toolkit.background.close()
         if self._compression is not None:
             await end_task(self._compression, COMPRESSION_GRACE_S)
 
@@ -205,7 +209,8 @@ class ReActAgent(ReActAgentBase):
 
     async def _rounds(self, reply: ReActReply) -> FinishedReason:
         for _ in range(self.max_iters):
-            self._take_hints(reply)
+            while self._hints:
+                reply.take_hint(self._hints.pop(0))
             await self._compress(reply)
             said = await self._reasoning(reply.tool_choice)
             reply.run.check()
@@ -269,7 +274,7 @@ class ReActAgent(ReActAgentBase):
     async def _act(self, reply: ReActReply, calls: list[ToolCallBlock]) -> None:
         """Run the calls of a round; each has a result in the end."""
         if self.parallel_tool_calls and len(calls) > 1:
-            await _together([self._acting(call) for call in calls])
+            await together([self._acting(call) for call in calls])
         else:
             for call in calls:
                 await self._acting(call)
@@ -364,11 +369,6 @@ class ReActAgent(ReActAgentBase):
             raise UsageError(f"{self.name} gives no reply now: this belongs to one", code="agent_not_replying")
         return self._reply
 
-    def _take_hints(self, reply: ReActReply) -> None:
-        hints, self._hints = self._hints, []
-        for hint in hints:
-            reply.take_hint(hint)
-
     # -- compression ---------------------------------------------------------------------------------------------------
 
     def _compressor(self) -> Compressor | None:
@@ -393,13 +393,3 @@ class ReActAgent(ReActAgentBase):
             self._compression = asyncio.get_running_loop().create_task(
                 compressor.compress(), name=f"compression of {self.name}"
             )
-
-
-async def _together(works: list[Coroutine[Any, Any, Any]]) -> None:
-    """Run these at the same time; the first that fails ends the others."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            for work in works:
-                group.create_task(work)
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,16 @@ async def bounded(work: Awaitable[T], limit_s: float | None, *, grace_s: float) 
     if task.cancelled():
         raise RuntimeError("it was cancelled from within")
     return task.result()
+
+
+async def together(works: Iterable[Coroutine[Any, Any, Any]]) -> None:
+    """Run these at the same time. The first that fails ends the others, and its error is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for work in works:
+                group.create_task(work)
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
 
 
 async def end_task(task: asyncio.Future[Any], grace_s: float) -> None:

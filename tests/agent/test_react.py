@@ -610,6 +610,41 @@ async def test_a_hint_reaches_the_model_with_the_next_reply(hint: str, source: s
     assert shape((await remembered(agent))[-1].content) == [f"hint: {hint}", "text: I see."]
 
 
+async def test_the_result_of_a_background_tool_reaches_the_model_as_a_hint() -> None:
+    """MSG-52: the call has the result that the tool runs; what it gives comes with a later reply."""
+
+    async def research(topic: str) -> str:
+        """Looks something up."""
+        await asyncio.sleep(60)
+        return f"{topic}: 42"
+
+    toolkit = Toolkit()
+    toolkit.register(research, background=True)
+    agent = react([call("research", topic="life")], say("I am on it."), say("It is 42."), toolkit=toolkit)
+    answer = await agent(HELLO)
+    assert [block.state for block in answer.get_content_blocks("tool_result")] == ["running"]
+    await asyncio.sleep(61)
+    events = await stream(agent)
+    told = [event for event in events if isinstance(event, r.HintBlockEvent)]
+    assert [event.source for event in told] == ["research"]
+    assert "life: 42" in str(told[0].hint)
+    await agent.aclose()
+
+
+async def test_closing_an_agent_ends_its_background_tools() -> None:
+    async def wait() -> None:
+        """Waits."""
+        await asyncio.sleep(3600)
+
+    toolkit = Toolkit()
+    toolkit.register(wait, background=True)
+    agent = react([call("wait")], say("Waiting."), toolkit=toolkit)
+    await agent(HELLO)
+    assert len(toolkit.list_background_tools()) == 1
+    await agent.aclose()
+    assert toolkit.list_background_tools() == []
+
+
 async def test_a_hint_during_a_reply_reaches_its_next_round() -> None:
     agent = react([OSLO], say("Rain."), toolkit=weather())
 
