@@ -126,9 +126,13 @@ class Hooked(StateModule, metaclass=AgentMeta):
 
     def _hooks(self, hook_type: str) -> list[tuple[str, Hook]]:
         """Return the hooks that run, in order."""
-        tables = [self.__dict__.get("_instance_hooks", {})]
-        tables += [cls.__dict__.get("_class_hooks", {}) for cls in type(self).__mro__]
-        return [hook for table in tables if table for hook in table.get(hook_type, {}).items()]
+        return [hook for table in self._hook_tables() for hook in table.get(hook_type, {}).items()]
+
+    def _hook_tables(self) -> list[dict[str, dict[str, Hook]]]:
+        """Return the hooks by type: of the instance, then of its classes; tables without any are left out."""
+        tables = [self.__dict__.get("_instance_hooks")]
+        tables += [cls.__dict__.get("_class_hooks") for cls in type(self).__mro__]
+        return [table for table in tables if table]
 
     async def _call_reply(self, core: Core, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call `reply`, the outermost call of it."""
@@ -274,7 +278,7 @@ def _wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
                 return await function(self, *args, **kwargs)
         if core.point == "reply":
             return await self._call_reply(core, args, kwargs)
-        if self._hooks(types[0]) or self._hooks(types[1]):
+        if any(table.get(types[0]) or table.get(types[1]) for table in self._hook_tables()):
             return await self._call_hooked(core, args, kwargs)
         return await function(self, *args, **kwargs)
 
