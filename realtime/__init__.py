@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from realtime.server.app import create_app as create_app
     from realtime.server.router import voice_router as voice_router
     from realtime.server.settings import ServerSettings as ServerSettings
+    from realtime.tool import ToolContext as ToolContext
     from realtime.tool import Toolkit as Toolkit
+    from realtime.tool import ToolResponse as ToolResponse
 
 _WHERE = {
     "AssistantMsg": "realtime.message",
@@ -52,6 +54,8 @@ _WHERE = {
     "ServerSettings": "realtime.server.settings",
     "SessionConfig": "realtime.event",
     "SystemMsg": "realtime.message",
+    "ToolContext": "realtime.tool",
+    "ToolResponse": "realtime.tool",
     "Toolkit": "realtime.tool",
     "TurnDetection": "realtime.event",
     "UserMsg": "realtime.message",

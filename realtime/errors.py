@@ -2,6 +2,7 @@
 
 RealtimeError
     UsageError      our caller's program is wrong: a bad argument, a method called at the wrong time
+      BadTool       a function that cannot be a tool, or a tool or group that is not there
     ClientError     the other side of the client socket sent something that cannot be done
       Overloaded    it requested a call, and the server has no capacity for one
     ProviderError   the model's provider refused, failed or went away
@@ -45,6 +46,13 @@ class UsageError(RealtimeError):
 
     def __init__(self, message: str, *, code: str = "usage_error") -> None:
         super().__init__(message, code=code)
+
+
+class BadTool(UsageError, ValueError):
+    """A toolkit cannot take a function, or does not know a name."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="bad_tool")
 
 
 class ClientError(RealtimeError):

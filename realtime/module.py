@@ -10,7 +10,8 @@ from typing import Any
 class StateModule:
     """Base of objects with a state.
 
-    The state is that of registered attributes and of attributes that are StateModules themselves. A subclass calls `super().__init__()` before it sets such an attribute.
+    The state is that of registered attributes and of attributes that are StateModules themselves. A subclass calls
+    `super().__init__()` before it sets such an attribute.
     """
 
     def __init__(self) -> None:
@@ -40,8 +41,9 @@ class StateModule:
     ) -> None:
         """Make an attribute part of the state.
 
-        The functions convert it to JSON-safe builtins and back. Raises AttributeError if there is no such attribute, TypeError if it has no JSON form and no `custom_to_json`,
-        ValueError if it is a StateModule, which is part of the state already.
+        The functions convert it to JSON-safe builtins and back. Raises AttributeError if there is no such attribute,
+        TypeError if it has no JSON form and no `custom_to_json`, ValueError if it is a StateModule, which is part of
+        the state already.
         """
         value = getattr(self, attr_name)
         if attr_name in self._state_modules:

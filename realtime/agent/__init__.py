@@ -1,5 +1,42 @@
-"""Agents: each bridges a realtime model to a call."""
+"""Agents: those that talk (`RealtimeAgent`) and those that think (`AgentBase`, `ReActAgent`).
 
-from realtime.agent.realtime import RealtimeAgent
+Names are loaded on first use: a voice call without a thinking agent loads none of its parts.
+"""
 
-__all__ = ["RealtimeAgent"]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from realtime.agent.base import AgentBase as AgentBase
+    from realtime.agent.hooks import StopReply as StopReply
+    from realtime.agent.react import ReActAgent as ReActAgent
+    from realtime.agent.react_base import ReActAgentBase as ReActAgentBase
+    from realtime.agent.realtime import RealtimeAgent as RealtimeAgent
+    from realtime.agent.user import UserAgent as UserAgent
+    from realtime.agent.user_input import TerminalUserInput as TerminalUserInput
+    from realtime.agent.user_input import UserInputBase as UserInputBase
+    from realtime.agent.user_input import UserInputData as UserInputData
+    from realtime.agent.user_input import UserInputQueue as UserInputQueue
+
+_WHERE = {
+    "AgentBase": "base",
+    "ReActAgent": "react",
+    "ReActAgentBase": "react_base",
+    "RealtimeAgent": "realtime",
+    "StopReply": "hooks",
+    "TerminalUserInput": "user_input",
+    "UserAgent": "user",
+    "UserInputBase": "user_input",
+    "UserInputData": "user_input",
+    "UserInputQueue": "user_input",
+}
+
+__all__ = [*_WHERE]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

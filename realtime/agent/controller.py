@@ -77,7 +77,8 @@ class Controller:
         self._client_format: AudioFormat | None = None
         self._client_hz = DEFAULT_INPUT_RATE_HZ
         self._replay = ReplayBuffer(self._profile.input_rate_hz)
-        self._link_lost = False
+        self.link_lost = False
+        """The link to the model is lost and not restored."""
         self._deaf_until_ms = 0
         self._speech_start_ms = 0
         self.turn = Turn(authority)
@@ -92,6 +93,8 @@ class Controller:
         self.input.alert_while(self.interruptions.is_alert)
         self.responses = Responses(context, tools, self.ledger, self._reply_items)
         self.resumption = Resumption()
+        self.before_response: Callable[[], None] = lambda: None
+        """Called before a turn's response is requested."""
 
     def configure(self, config: SessionConfig, authority: TurnAuthority, interruption: InterruptionMode) -> None:
         """Apply the settings of the call."""
@@ -334,7 +337,7 @@ class Controller:
         told_of_speech = (
             self._profile.emits_speech_events
             and self.turn.authority == "provider"
-            and not self._link_lost
+            and not self.link_lost
             and self.interruptions.current is None
             and self.input.position_ms >= self._deaf_until_ms
         )
@@ -432,6 +435,7 @@ class Controller:
             self.responses.turn_ended(self._runtime.now())
         if Action.CREATE in actions and (self._auto_response or signal in (Signal.REQUEST, Signal.TEXT)):
             self._items.has_news = False
+            self.before_response()
             self.responses.request(overrides)
         return actions
 
@@ -574,12 +578,12 @@ class Controller:
             case m.ModelItemDeletedEvent():
                 self._context.delete_item(event.item_id)
             case m.ModelReconnectingEvent():
-                if not self._link_lost:
-                    self._link_lost = True
+                if not self.link_lost:
+                    self.link_lost = True
                     self._lose_link()
                 self._context.forward(event)
             case m.ModelReconnectedEvent():
-                self._link_lost = False
+                self.link_lost = False
                 self._deaf_until_ms = self.input.position_ms + CATCHING_UP_MS
                 self._context.forward(event)
                 self.responses.continue_broken_off(self.ledger.overrides)

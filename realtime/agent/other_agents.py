@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.message.formatter import spoken_by
+from realtime.message.speakers import spoken_by
 
 KEPT_RESPONSES = 32
 """Most responses of others followed at once; the words of a response that never ends are forgotten."""

@@ -467,6 +467,10 @@ class Responses:
             self._result_ids[call_id] = item_id
         self._ledger.answered_by_client(call_id)
 
+    def tool_reports(self, call_id: str, text: str, kind: s.ProgressKind) -> None:
+        """A tool that runs reports."""
+        self._emit(s.AgentToolProgressEvent(tool_call_id=call_id, delta=text, kind=kind, **self._context.who))
+
     def tool_done(self, result: ToolResultBlock) -> Signal | None:
         """A tool has returned, failed or was cancelled; after the last one the model goes on."""
         response = self._ledger.calling(result.id)

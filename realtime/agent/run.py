@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from realtime.agent.announcer import Announcer
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.detector import VAD_UNAVAILABLE, load_silero, silence_ms_of, silero_detector
@@ -19,9 +22,11 @@ from realtime.errors import ClientError, ProviderError, RealtimeError, UsageErro
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.config import AudioSettings, SessionConfig
-from realtime.message import ConfirmResult
-from realtime.model.base import Connection, SessionUpdate
+from realtime.event.config import AudioSettings, SessionConfig, ToolDeclaration
+from realtime.message import ConfirmResult, ToolResultBlock
+from realtime.model.base import Connection, SessionUpdate, Settings
+from realtime.tool.background import BackgroundTask, progress_hint, result_hint, stopped_hint
+from realtime.tool.context import ToolScope
 from realtime.turn.machine import State
 
 logger = logging.getLogger(__name__)
@@ -33,6 +38,10 @@ A tool may swallow its cancellation, and a model may not close.
 """
 
 
+PROGRESS_HINT_S = 10.0
+"""The shortest time between two hints about a tool's progress."""
+
+
 class AgentRun:
     """One agent in one call: a `realtime.call.participant.Participant`."""
 
@@ -40,12 +49,19 @@ class AgentRun:
     """See `realtime.call.participant.Participant`: an agent's call is its own, also where that agent is in a room."""
 
     def __init__(self, spec: AgentSpec) -> None:
-        self.spec = spec
+        # The model of one call chooses among its own tools.
+        self.spec = spec = copy.copy(spec)
+        spec.toolkit = spec.toolkit.for_call()
         self.name = spec.name
         self.agent_id = spec.agent_id
         self._settings = RunSettings(spec)
+        self._declared: tuple[ToolDeclaration, ...] = ()
+        """The tools that the model knows of."""
         self._controller: Controller | None = None
         self._connection: Connection | None = None
+        self._announcer: Announcer | None = None
+        self._progress_told: dict[str, float] = {}
+        """When the latest hint about a task's progress was given."""
         self._task: asyncio.Task[None] | None = None
         self._joined = False
         self._stopping = asyncio.Event()
@@ -95,21 +111,31 @@ class AgentRun:
         self._end(reason)
         self._hasty_turns = self.hasty_turns
         # Releases what refers back to the call, so that both are freed at once and not by the collector.
-        self._controller = self._connection = None
+        self._controller = self._connection = self._announcer = None
 
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
         """Run the agent's whole life: one task group around the model's connection."""
-        settings = self._settings
+        settings, background = self._settings, self.spec.toolkit.background
         try:
             async with asyncio.TaskGroup() as group:
-                tools = ToolRunner(group, self.spec, self._tool_done, on_error=self._tell_error)
+                tools = ToolRunner(
+                    group,
+                    self.spec,
+                    self._tool_done,
+                    on_error=self._tell_error,
+                    on_progress=self._tool_reports,
+                    on_say=self._tool_says,
+                    scope=ToolScope(host.call_id, host.user_id, self.name),
+                )
                 if self.spec.make_detector is silero_detector and settings.authority == "server":
                     # Loads once in a process, for 90 ms: not on the loop, where other calls speak.
                     await asyncio.get_running_loop().run_in_executor(None, load_silero)
                 # Made before the model connects: its settings depend on who finds the turns.
                 detector = settings.new_detector()
+                first = settings.for_model(self.name)
+                self._declared = first.tools
                 connection = await self.spec.model.connect(
-                    settings=settings.for_model(self.name),
+                    settings=first,
                     on_event=self._on_model_event,
                     history=host.conversation.items,
                     runtime=host.runtime,
@@ -127,6 +153,8 @@ class AgentRun:
                         echo_found=partial(self._remove_echo, host),
                     )
                     controller.configure(settings.config, settings.authority, settings.interruption)
+                    self._announcer = Announcer(group, context, controller)
+                    background.on_report, background.on_done = self._background_reports, self._background_done
                     host.emit(self.ready())
                     self._tell_what_is_left_out()
                     if not started.done():
@@ -134,9 +162,17 @@ class AgentRun:
                     early, self._early = self._early or [], None
                     for event in early:
                         self._on_model_event(event)
-                    await self._stopping.wait()
+                    loop = asyncio.get_running_loop()
+                    forget = self.spec.toolkit.on_change(partial(loop.call_soon_threadsafe, self._declare_tools))
+                    try:
+                        await self._stopping.wait()
+                    finally:
+                        forget()
                 finally:
                     tools.cancel_tools()
+                    if self._announcer is not None:
+                        self._announcer.close()
+                    await background.close()
                     await connection.close()
         except* (ProviderError, UsageError, ClientError) as errors:
             if started.done():
@@ -222,10 +258,27 @@ class AgentRun:
                 controller.input.wait_for(silence_ms, wanted.expect)
         controller.configure(settings.config, settings.authority, settings.interruption)
         if change != SessionConfig(audio=change.audio):  # the microphone is no matter of the model
-            connection.send(SessionUpdate(settings.for_model(self.name)))
+            self._update_model(settings.for_model(self.name))
         if change.tools:
             self._tell_what_is_left_out()
         return settings.config
+
+    # -- background tools ------------------------------------------------------------------------------------------
+
+    def background_tools(self) -> list[dict[str, Any]]:
+        """Return what runs in the background: id, tool, state and latest report of each."""
+        return self.spec.toolkit.list_background_tools()
+
+    def cancel_background_tool(self, task_id: str) -> bool:
+        """Stop a background tool and tell the model; False if none of this id runs."""
+        background = self.spec.toolkit.background
+        task = background.running.get(task_id)
+        if task is None or self._announcer is None:
+            return False
+        background.cancel(task_id)
+        self._progress_told.pop(task_id, None)
+        self._announcer.hint(stopped_hint(task), speaks=False)
+        return True
 
     # -- what a room asks ------------------------------------------------------------------------------------------
 
@@ -300,9 +353,47 @@ class AgentRun:
         else:
             self._controller.on_model(event)
 
-    def _tool_done(self, result: Any) -> None:
+    def _tool_done(self, result: ToolResultBlock) -> None:
         if self._controller is not None and not self._stopping.is_set():
+            # Before the model goes on with the result: the tool may have given it others.
+            self._declare_tools()
             self._controller.tool_done(result)
+
+    def _tool_reports(self, call_id: str, text: str, kind: s.ProgressKind) -> None:
+        if self._controller is not None and not self._stopping.is_set():
+            self._controller.responses.tool_reports(call_id, text, kind)
+
+    def _tool_says(self, text: str, holds: Callable[[], bool]) -> None:
+        if self._announcer is not None and not self._stopping.is_set():
+            self._announcer.say(text, holds)
+
+    def _background_reports(self, task: BackgroundTask, text: str, kind: s.ProgressKind) -> None:
+        controller, announcer = self._controller, self._announcer
+        if controller is None or announcer is None or self._stopping.is_set():
+            return
+        controller.responses.tool_reports(task.call.id, text, kind)
+        now = asyncio.get_running_loop().time()
+        if kind == "note" and now - self._progress_told.get(task.id, -PROGRESS_HINT_S) >= PROGRESS_HINT_S:
+            self._progress_told[task.id] = now
+            announcer.hint(progress_hint(task), speaks=False)
+
+    def _background_done(self, task: BackgroundTask) -> None:
+        self._progress_told.pop(task.id, None)
+        if self._announcer is not None and not self._stopping.is_set():
+            # In a room, the floor says when an agent speaks; it then knows the result.
+            speaks = task.announce == "spoken" and self._settings.config.auto_response is not False
+            self._announcer.hint(result_hint(task), speaks=speaks)
+
+    def _declare_tools(self) -> None:
+        """Tell the model of its tools if they have changed."""
+        wanted = self._settings.for_model(self.name)
+        if wanted.tools != self._declared and not self._stopping.is_set():
+            self._update_model(wanted)
+
+    def _update_model(self, settings: Settings) -> None:
+        self._declared = settings.tools
+        if self._connection is not None:
+            self._connection.send(SessionUpdate(settings))
 
     def _tell_error(self, error: RealtimeError) -> None:
         if self._controller is not None:

@@ -16,7 +16,7 @@ from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import ContentPart, Item
 from realtime.message import Base64Source, DataBlock, Msg, TextBlock
-from realtime.message.formatter import spoken_by
+from realtime.message.speakers import spoken_by
 from realtime.model.base import ItemCreate, Profile, refusal
 from realtime.runtime import iso
 from realtime.state.replies import ReplyProjection

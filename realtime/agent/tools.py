@@ -6,20 +6,30 @@ A tool of the agent that needs the user's consent waits for that first, as long 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 
 import msgspec
 
 from realtime.agent.settings import AgentSpec
 from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
+from realtime.event.server import ProgressKind
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.tool.context import ToolScope
+
+MAX_PROGRESS = 1_000
+"""Reports of one call that listeners get; the result has everything in any case."""
 
 
 class ToolRunner:
     """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order.
 
-    `on_error` gets the error of a tool that cannot run at all, in addition to its result.
+    `on_error` gets the error of a tool that cannot run at all, in addition to its result. `on_progress` gets the id of
+    a call that runs, and what its tool reports; `on_say` gets words that its tool wants to have spoken, and a function
+    that says whether they still matter. `scope` is the call as the tools see it.
     """
 
     def __init__(
@@ -29,6 +39,9 @@ class ToolRunner:
         on_result: Callable[[ToolResultBlock], None],
         *,
         on_error: Callable[[ToolError], None],
+        on_progress: Callable[[str, str, ProgressKind], None],
+        on_say: Callable[[str, Callable[[], bool]], None],
+        scope: ToolScope,
     ) -> None:
         self._group = group
         self._toolkit = spec.toolkit
@@ -36,6 +49,11 @@ class ToolRunner:
         self._client_timeout_s = spec.client_timeout_s
         self._on_result = on_result
         self._on_error = on_error
+        self._on_progress = on_progress
+        self._on_say = on_say
+        self._scope = scope
+        self._reports: Counter[str] = Counter()
+        """How many reports of each call were passed on."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Tasks of the calls that have no result yet."""
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}
@@ -66,7 +84,9 @@ class ToolRunner:
             self._questions[call.id] = call, asyncio.get_running_loop().create_future()
         elif self._is_clients(call.name):
             self._asked[call.id] = asyncio.get_running_loop().create_future()
-        task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
+        scope = replace(self._scope, progress=partial(self._progress, call.id), say=partial(self._say, call))
+        with scope.in_force():
+            task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
         # A task that is cancelled before its first step cannot report that itself.
         task.add_done_callback(lambda done: self._interrupted(call, done))
@@ -143,6 +163,16 @@ class ToolRunner:
             text = f"the client did not answer within {self._client_timeout_s:g} s"
             return ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.ERROR)
 
+    def _say(self, call: ToolCallBlock, text: str) -> None:
+        background = self._toolkit.background.running
+        self._on_say(text, lambda: call.id in self._tasks or any(one.call.id == call.id for one in background.values()))
+
+    def _progress(self, call_id: str, text: str, kind: ProgressKind) -> None:
+        """Pass on what a tool reports, while it runs."""
+        if call_id in self._tasks and self._reports[call_id] < MAX_PROGRESS:
+            self._reports[call_id] += 1
+            self._on_progress(call_id, text, kind)
+
     def _interrupted(self, call: ToolCallBlock, task: asyncio.Task[None] | None) -> None:
         text = "interrupted by the user"
         self._tell(ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.INTERRUPTED), task)
@@ -152,6 +182,7 @@ class ToolRunner:
         if self._tasks.get(result.id) is not task:
             return
         del self._tasks[result.id]
+        del self._reports[result.id]
         self._asked.pop(result.id, None)
         self._questions.pop(result.id, None)
         self._on_result(result)

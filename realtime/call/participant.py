@@ -69,6 +69,10 @@ class Host:
     runtime: Runtime
     configured: Callable[[dict[str, Any]], None] = nobody_is_told
     """Reports settings that the participant has changed itself."""
+    call_id: str = ""
+    """The server's name of the call; empty in a room."""
+    user_id: str = ""
+    """Whose call it is; empty where that is unknown."""
     voice: LetHear = nobody_hears
     """Lets the listeners hear what another human says at this moment. Unlike emitted events, none of it is kept."""
 

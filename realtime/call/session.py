@@ -121,6 +121,8 @@ class Session:
             ears=self.audience,
             runtime=self.runtime,
             configured=self._tell_settings,
+            call_id=self.call_id,
+            user_id=self.owner,
             voice=self.audience.let_hear,
         )
         try:

@@ -19,6 +19,8 @@ from realtime.event.decode import classes_by_type, read_event
 from realtime.message import ToolResultBlock
 
 InterruptionState = Literal["possible", "confirmed", "dismissed"]
+ProgressKind = Literal["result", "note"]
+"""A piece of a tool's result, or a note about its work."""
 
 
 class ServerSessionCreatedEvent(Event, frozen=True, kw_only=True):
@@ -220,6 +222,21 @@ class AgentEndedEvent(Event, frozen=True, kw_only=True):
     """The agent has left."""
 
     reason: str = "stopped"
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentToolProgressEvent(Event, frozen=True, kw_only=True):
+    """A running tool reports: `delta` continues its result, or is a note about its work (`kind`).
+
+    Neither is spoken. The whole result follows with the tool's end.
+    """
+
+    tool_call_id: str
+    delta: str
+    kind: ProgressKind = "result"
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
@@ -478,6 +495,7 @@ ServerEvent = (
     | ServerRoomFloorEvent
     | AgentReadyEvent
     | AgentEndedEvent
+    | AgentToolProgressEvent
     | AgentResponseToolResultEvent
     | AgentResponseCreatedEvent
     | AgentResponseDoneEvent

@@ -1,5 +1,6 @@
 """What a thinking agent remembers: messages, marks and a summary."""
 
 from realtime.memory.base import MemoryBase
+from realtime.memory.memory import InMemoryMemory
 
-__all__ = ["MemoryBase"]
+__all__ = ["InMemoryMemory", "MemoryBase"]

@@ -56,7 +56,8 @@ class MemoryBase(StateModule):
     ) -> list[Msg]:
         """Return the messages, oldest first.
 
-        Those with `mark`, or all, and without those with `exclude_mark`. With `prepend_summary`, a summary precedes them as a user message.
+        Those with `mark`, or all, and without those with `exclude_mark`. With `prepend_summary`, a summary precedes
+        them as a user message.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement `get_memory`")
 
@@ -65,6 +66,7 @@ class MemoryBase(StateModule):
     ) -> int:
         """Change marks of messages.
 
-        Of the messages with `msg_ids`, or of all, those that have `old_mark`, or all. `new_mark` replaces `old_mark`, or is added without one; None removes `old_mark`. Returns how many changed.
+        Of the messages with `msg_ids`, or of all, those that have `old_mark`, or all. `new_mark` replaces `old_mark`,
+        or is added without one; None removes `old_mark`. Returns how many changed.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement `update_messages_mark`")

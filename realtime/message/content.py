@@ -121,7 +121,19 @@ _Growing = GrowingText | GrowingData | GrowingResult
 
 
 class Blocks(list[Block]):
-    """The blocks of a message; text can be put before them: `"[reviewed] " + msg.content`."""
+    """The blocks of a message; text can be put before them: `"[reviewed] " + msg.content`.
+
+    Blocks of text alone equal their text, joined by line ends: `msg.content == "Hello"`.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, str):
+            return super().__eq__(other)
+        texts = [block.text for block in self if isinstance(block, TextBlock)]
+        return len(texts) == len(self) and "\n".join(texts) == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __radd__(self, text: object) -> Blocks:
         """Return new blocks with `text` before the first words; this list is unchanged."""

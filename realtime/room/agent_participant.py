@@ -24,7 +24,7 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolResultBlock, ToolResultState
-from realtime.message.formatter import SPEAKS, spoken_by
+from realtime.message.speakers import SPEAKS, spoken_by
 from realtime.room.dictation import Dictation
 from realtime.room.floor import Said
 from realtime.room.scoped_ids import named
@@ -425,6 +425,8 @@ class AgentParticipant:
             # Also of a dropped response: listeners know its call, which lasts until its result.
             if self._calls.pop(event.tool_result.id, None) is not None:
                 self._tell(event)
+            return
+        if isinstance(event, s.AgentToolProgressEvent) and event.tool_call_id not in self._calls:
             return
         if self.responses.is_dropped(response_id) and not event.type.endswith("_done"):
             # Of a response that does not count, listeners get only what closes it.

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from realtime.message.formatter import spoken_by
+from realtime.message.speakers import spoken_by
 from realtime.turn.small_talk import DEFAULT_BACKCHANNELS, rest_of, tokens_of
 
 Kind = Literal["human", "agent"]

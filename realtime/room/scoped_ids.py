@@ -13,7 +13,7 @@ from realtime.event import server as s
 def named(event: s.ServerEvent, prefix: str, agent_name: str) -> s.ServerEvent:
     """The event of an agent as the room tells it: all ids begin with `prefix`."""
     changes: dict[str, Any] = {"agent_name": agent_name} if hasattr(event, "agent_name") else {}
-    for name in ("item_id", "response_id", "previous_item_id"):
+    for name in ("item_id", "response_id", "previous_item_id", "tool_call_id"):
         value = getattr(event, name, None)
         if value:
             changes[name] = prefix + value

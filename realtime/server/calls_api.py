@@ -18,6 +18,7 @@ import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from realtime.agent.run import AgentRun
 from realtime.call.session import Session
 from realtime.errors import ClientError
 from realtime.event import server as s
@@ -72,9 +73,10 @@ class Cases(Protocol):
 def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Cases | None = None) -> APIRouter:
     """Return a router for reading, listing and deleting calls.
 
-    It serves `GET /api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE) and `GET .../messages`; with
-    `cases` also `GET .../case` (zip) and, where they are saved, `POST .../case?name=`. Without a store only live calls
-    are known, with as much of their log as they hold.
+    It serves `GET /api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE), `GET .../messages`,
+    `GET .../tasks` (its background tools) and `DELETE .../tasks/{task_id}`; with `cases` also `GET .../case` (zip) and,
+    where they are saved, `POST .../case?name=`. Without a store only live calls are known, with as much of their log as
+    they hold.
     """
     router = APIRouter(prefix="/api/calls")
     # A case of one hour takes hundreds of MB while it is made: one at a time.
@@ -153,6 +155,22 @@ def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Case
         stream = _stream(shelf, found, await shelf.follow(call_id, first), vocabulary, after)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
+    @router.get("/{call_id}/tasks")
+    @guarded
+    async def tasks_of(request: Request, call_id: str, user: str) -> Response:
+        await shelf.find(call_id, user)
+        agent = shelf.agent(call_id)
+        return JSONResponse({"tasks": [] if agent is None else agent.background_tools()})
+
+    @router.delete("/{call_id}/tasks/{task_id}")
+    @guarded
+    async def cancel_task(request: Request, call_id: str, task_id: str, user: str) -> Response:
+        await shelf.find(call_id, user)
+        agent = shelf.agent(call_id)
+        if agent is None or not agent.cancel_background_tool(task_id):
+            raise _Refused(404, "unknown_task", "no such tool runs in the background of this call")
+        return Response(status_code=204)
+
     async def made(call_id: str, user: str, name: str, make: Callable[..., T]) -> T:
         """Make a case of an ended call. Raises _Refused where that is impossible."""
         found = await shelf.find(call_id, user)
@@ -207,6 +225,11 @@ class _Shelf:
 
     def live(self, call_id: str) -> Session | None:
         return self.server_calls.sessions.get(call_id)
+
+    def agent(self, call_id: str) -> AgentRun | None:
+        """Return the agent of a call that runs on this server."""
+        live = self.live(call_id)
+        return live.participant if live is not None and isinstance(live.participant, AgentRun) else None
 
     def told(self, info: CallInfo) -> dict[str, object]:
         """Return what the owner may know of a call.

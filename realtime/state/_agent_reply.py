@@ -7,6 +7,7 @@ from typing import Any
 
 from realtime.event import reply as r
 from realtime.event import server as s
+from realtime.event.base import Item
 from realtime.message import (
     Base64Source,
     ConfirmResult,
@@ -36,6 +37,10 @@ class _Call:
     """It waits for the user's consent."""
     running: bool = False
     """Its result has begun."""
+    pieces: str = ""
+    """What is known of its result while it runs."""
+    n_told: int = 0
+    """How much of that was emitted."""
     result: ToolResultBlock | None = None
     answered: bool = False
 
@@ -153,6 +158,10 @@ class AgentReply:
         if block_id is not None:
             self._emit(r.DataBlockEndEvent, block_id=block_id)
 
+    def hint(self, item: Item) -> None:
+        """Take a hint to the model."""
+        self._emit(r.HintBlockEvent, block_id=item.id, hint=item.text, source=item.name)
+
     # -- tools -----------------------------------------------------------------------------------------------------
 
     def use_tool(self, call: ToolCallBlock, delta: str, *, external: bool, complete: bool) -> None:
@@ -190,6 +199,18 @@ class AgentReply:
         call.asks = False
         block = ToolCallBlock(id=call.block_id, name=call.name, input=call.input)
         self._emit(r.UserConfirmResultEvent, confirm_results=[ConfirmResult(confirmed=confirmed, tool_call=block)])
+
+    def waits_for(self, call_id: str) -> bool:
+        """Whether this reply has the call, without a result."""
+        call = self._calls.get(call_id)
+        return call is not None and not call.answered and call.result is None
+
+    def add_result(self, call_id: str, delta: str) -> None:
+        """Append to the result of a running call, emitted after the response."""
+        call = self._calls[call_id]
+        call.pieces += delta
+        if self.response_id is None:
+            self._start_result(call)
 
     def take_result(self, result: ToolResultBlock) -> bool:
         """Take the result of a tool, emitted after the response; returns False if no call waits for it."""
@@ -231,6 +252,9 @@ class AgentReply:
         if not call.running:
             call.running = True
             self._emit(r.ToolResultStartEvent, tool_call_id=call.block_id, tool_call_name=call.name)
+        if delta := call.pieces[call.n_told :]:
+            call.n_told = len(call.pieces)
+            self._emit(r.ToolResultTextDeltaEvent, tool_call_id=call.block_id, delta=delta)
 
     def _emit_result(self, call: _Call, result: ToolResultBlock) -> None:
         call.answered = True
@@ -240,12 +264,14 @@ class AgentReply:
             return
         if call.asks and result.state == "denied":
             self._answer(call, confirmed=False)
+        told, call.pieces = call.pieces[: call.n_told], ""
         self._start_result(call)
         parts = [TextBlock(text=result.output, id="")] if isinstance(result.output, str) else result.output
         for part in parts:
             if isinstance(part, TextBlock):
-                if part.text:
-                    self._emit(r.ToolResultTextDeltaEvent, tool_call_id=call.block_id, delta=part.text)
+                text, told = _after(told, part.text)
+                if text:
+                    self._emit(r.ToolResultTextDeltaEvent, tool_call_id=call.block_id, delta=text)
             else:
                 source = part.source
                 where = {"data": source.data} if isinstance(source, Base64Source) else {"url": source.url}
@@ -338,6 +364,15 @@ class AgentReply:
             finished_reason=reason,
             error=self._error if reason == "error" else None,
         )
+
+
+def _after(told: str, text: str) -> tuple[str, str]:
+    """Return the rest of `text` after `told`, and the rest of `told`."""
+    if told.startswith(text):
+        return "", told[len(text) :]
+    if text.startswith(told):
+        return text[len(told) :], ""
+    return f"\n{text}", ""
 
 
 def _reason_of(details: dict[str, Any], errors: list[s.AgentErrorEvent]) -> str:

@@ -10,6 +10,8 @@
 | its audio, with `keeps_audio` | a data block per item: all of it, played or not |
 | tool use | TOOL_CALL_*, and as soon as the model has finished TOOL_RESULT_START, or REQUIRE_EXTERNAL_EXECUTION |
 | a call that is `asking` | REQUIRE_USER_CONFIRM; the user's answer USER_CONFIRM_RESULT |
+| a piece of a tool's result | TOOL_RESULT_TEXT_DELTA; a note about its work is CUSTOM `tool_progress` |
+| a system item that is a reminder | HINT_BLOCK in the reply that is open, else in the next one |
 | a tool's result | TOOL_RESULT_*, or EXTERNAL_EXECUTION_RESULT if the tool runs in the client |
 | `agent_response_done` | MODEL_CALL_END |
 | `agent_error` | the reason of a failed reply; CUSTOM `error` if it ends none |
@@ -38,7 +40,15 @@ import msgspec
 from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import Item
-from realtime.message import Msg, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, fold_messages
+from realtime.message import (
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    fold_messages,
+    system_reminder,
+)
 from realtime.state._agent_reply import AgentReply
 from realtime.state._user_reply import HASTY_MS, Outlet, UserReply
 
@@ -46,6 +56,8 @@ OPEN_USER_REPLIES = 8
 """Spoken turns that may still wait for their words."""
 UNPLAYED_REPLIES = 4
 """Complete replies to one turn that may still be truncated."""
+REMINDER = system_reminder("").partition("\n")[0]
+"""Begins the text of a system item that is a hint."""
 OPEN_CALLS = 64
 """Tool calls of a history whose results may still come."""
 KNOWN_ITEMS = 4_096
@@ -78,6 +90,8 @@ class ReplyProjection:
         self._agents: list[AgentReply] = []
         self._running: dict[tuple[str, str], AgentReply] = {}
         self._open_calls: dict[str, Item] = {}
+        self._hints: list[Item] = []
+        """Hints that no reply holds yet."""
         self._spoken_at_ms = -1_000_000
         # The (reply_id, block_id) of items whose reply has ended.
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
@@ -159,6 +173,8 @@ class ReplyProjection:
                 joined = isinstance(event, s.ServerRoomJoinedEvent)
                 value = {"participant_id": event.participant_id, "name": event.name, "joined": joined}
                 self._out.emit(r.CustomEvent, "", name="team_updated", value=value)
+            case s.AgentToolProgressEvent():
+                self._tool_reports(event)
             case s.AgentResponseToolResultEvent():
                 self._tool_result(event)
             case _:
@@ -216,7 +232,18 @@ class ReplyProjection:
             reply = AgentReply(self._out, reply_id, event.agent_id, event.agent_name)
             self._agents.append(reply)
         self._running[event.agent_id, event.response_id] = reply
+        for item in self._hints:
+            reply.hint(item)
+        self._hints.clear()
         reply.begin_response(event.response_id, self._model_names.get(event.agent_id, ""), event.metadata)
+
+    def _tool_reports(self, event: s.AgentToolProgressEvent) -> None:
+        reply = next((one for one in reversed(self._agents) if one.waits_for(event.tool_call_id)), None)
+        if event.kind == "result" and reply is not None:
+            reply.add_result(event.tool_call_id, event.delta)
+        elif event.kind == "note":
+            value = {"tool_call_id": event.tool_call_id, "text": event.delta}
+            self._out.emit(r.CustomEvent, "" if reply is None else reply.reply_id, name="tool_progress", value=value)
 
     def _tool_result(self, event: s.AgentResponseToolResultEvent) -> None:
         if any(reply.take_result(event.tool_result) for reply in reversed(self._agents)):
@@ -303,6 +330,12 @@ class ReplyProjection:
                 id=item.id, type="tool_call", tool_call=ToolCallBlock(id=result.id, name=result.name)
             )
             self._emit_call(call, event.agent_name, result)
+        elif item.role == "system" and item.text.startswith(REMINDER):
+            reply = next((one for one in reversed(self._agents) if not one.is_over), None)
+            if reply is not None:
+                reply.hint(item)
+            else:
+                self._hints.append(item)
         elif item.text or any(part.image for part in item.content):
             self._whole_reply(item, event.agent_name)
 
@@ -404,6 +437,13 @@ class ReplyProjection:
         for reply in [*self._agents]:
             if agent_id is None or reply.agent_id == agent_id:
                 self._end_agent_reply(reply)
+        out = self._out
+        for item in self._hints:
+            reply_id = self._new_reply_id(item.id)
+            out.emit(r.ReplyStartEvent, reply_id, session_id=out.session_id, name=item.name or "assistant")
+            out.emit(r.HintBlockEvent, reply_id, block_id=item.id, hint=item.text, source=item.name)
+            out.emit(r.ReplyEndEvent, reply_id, session_id=out.session_id)
+        self._hints.clear()
 
     def _remember(self, item_id: str, reply_id: str) -> None:
         self._known[item_id] = (reply_id, item_id)

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache, partial
-from typing import Any
+from types import GenericAlias
+from typing import Any, Protocol
 
 import msgspec
 
-from realtime.errors import UsageError
+from realtime.errors import BadTool
 from realtime.event.decode import explain
+from realtime.tool.context import context_state
+
+
+class Reader(Protocol):
+    """What turns the model's JSON text into the arguments of a function."""
+
+    @property
+    def contexts(self) -> Mapping[str, type[Any]]:
+        """The class of the state, by parameter that takes a `ToolContext`."""
+
+    def read(self, text: str, extra: Collection[str] = ()) -> dict[str, Any]:
+        """Return the arguments by name. Raises ValueError with a sentence that the model can act on.
+
+        Names in `extra` are taken as they come.
+        """
+
+    def bind(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return what the function is called with: positional arguments and those by name."""
 
 
 class Arguments:
@@ -20,23 +39,44 @@ class Arguments:
     dataclasses, `TypedDict`, Structs, `Annotated[..., msgspec.Meta(...)]`, dates, ...) and pydantic models. A parameter
     without a type takes anything. Schemas are written out in place, since not every provider follows `$ref`.
 
-    Raises UsageError for a function whose arguments cannot be described: `*args`, `**kwargs`, positional-only
+    Parameters in `hidden` belong to the program: the model neither sees nor changes them. So do those whose type is a
+    `ToolContext`: `contexts` has them, with the class of their state. `*args` and `**kwargs` are left out unless
+    `variadic` names their kind; then they are an array and an object. Without `variadic` they are refused.
+
+    Raises BadTool for a function whose arguments cannot be described: variadic ones that are refused, positional-only
     parameters, types without a JSON form or that contain themselves.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> None:
-        parameters = _parameters(function, name)
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        descriptions: Mapping[str, str],
+        *,
+        hidden: Collection[str] = (),
+        variadic: Collection[Any] | None = None,
+    ) -> None:
+        self._signature = _signature(function, name)
+        bound = function.keywords if isinstance(function, partial) else {}
+        parameters = [
+            parameter
+            for parameter in _parameters(self._signature, name, variadic)
+            if parameter.name not in hidden and parameter.name not in bound
+        ]
+        self.contexts = _contexts(parameters)
+        parameters = [parameter for parameter in parameters if parameter.name not in self.contexts]
+        self._variadic = {parameter.kind: parameter.name for parameter in parameters if parameter.kind in _VARIADIC}
         self.schema: dict[str, Any] = {"type": "object", "properties": {}}
         for parameter in parameters:
             self.schema["properties"][parameter.name] = _property(
                 parameter, f"parameter `{parameter.name}` of tool {name!r}", descriptions.get(parameter.name)
             )
-        required = [parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty]
+        required = [parameter.name for parameter in parameters if _is_required(parameter)]
         if required:
             self.schema["required"] = required
         fields = tuple(
             (parameter.name, _annotation(parameter))
-            if parameter.default is inspect.Parameter.empty
+            if _is_required(parameter)
             else (parameter.name, _annotation(parameter) | msgspec.UnsetType, msgspec.UNSET)
             for parameter in parameters
         )
@@ -45,18 +85,66 @@ class Arguments:
         except TypeError:
             self._decoder = _decoder.__wrapped__(fields)
 
-    def read(self, text: str) -> dict[str, Any]:
-        """Return the keyword arguments in the model's JSON text; missing ones keep their defaults.
+    def read(self, text: str, extra: Collection[str] = ()) -> dict[str, Any]:
+        """Return the arguments in the model's JSON text; missing ones keep their defaults.
 
-        An empty text means no arguments. Raises ValueError with a sentence that the model can act on.
+        An empty text means no arguments. See `Reader.read`.
         """
+        text = text.strip() or "{}"
         try:
-            given = self._decoder.decode(text.strip() or "{}")
+            more: dict[str, Any] = {}
+            if extra and isinstance(values := msgspec.json.decode(text), dict):
+                more = {name: values.pop(name) for name in extra if name in values}
+                text = msgspec.json.encode(values).decode()
+            given = self._decoder.decode(text)
         except msgspec.ValidationError as error:
             raise ValueError(explain(error)) from error
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
             raise ValueError(f"not valid JSON: {error}") from error
-        return {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not msgspec.UNSET}
+        named = {
+            name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not msgspec.UNSET
+        }
+        return {**named, **more}
+
+    def bind(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """See `Reader.bind`."""
+        rest = {**arguments}
+        more = rest.pop(self._variadic.get(inspect.Parameter.VAR_KEYWORD, ""), {})
+        positional: tuple[Any, ...] = ()
+        if listed := rest.pop(self._variadic.get(inspect.Parameter.VAR_POSITIONAL, ""), ()):
+            # What stands before `*args` has to be given by place as well.
+            before = [one for one in self._signature.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+            positional = (*(rest.pop(one.name, one.default) for one in before), *listed)
+        return positional, {**rest, **more}
+
+
+class GivenSchema:
+    """Arguments that a given JSON Schema describes: those that the function takes, with the required ones."""
+
+    def __init__(self, function: Callable[..., Any], name: str, schema: Mapping[str, Any]) -> None:
+        parameters = _signature(function, name).parameters.values()
+        self.contexts = _contexts(parameters)
+        self._required = [*schema.get("required", ())]
+        takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+        self._taken = None if takes_any else {parameter.name for parameter in parameters} - self.contexts.keys()
+
+    def read(self, text: str, extra: Collection[str] = ()) -> dict[str, Any]:
+        """See `Reader.read`. The function checks the types."""
+        try:
+            given = msgspec.json.decode(text.strip() or "{}")
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+            raise ValueError(f"not valid JSON: {error}") from error
+        if not isinstance(given, dict):
+            raise ValueError(f"Expected `object`, got `{type(given).__name__}`")
+        if missing := [name for name in self._required if name not in given]:
+            raise ValueError(f"Object missing required field `{missing[0]}`")
+        if self._taken is not None and (unknown := given.keys() - self._taken - {*extra}):
+            raise ValueError(f"Object contains unknown field `{min(unknown)}`")
+        return given
+
+    def bind(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """See `Reader.bind`."""
+        return (), arguments
 
 
 @lru_cache(maxsize=256)
@@ -91,27 +179,45 @@ def _describe_foreign(wanted: type) -> dict[str, Any]:
     raise NotImplementedError
 
 
-def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _signature(function: Callable[..., Any], name: str) -> inspect.Signature:
     try:
-        signature = inspect.signature(function, eval_str=True)
+        return inspect.signature(function, eval_str=True)
     except (NameError, TypeError, ValueError) as error:
-        raise UsageError(f"the signature of tool {name!r} cannot be read: {error}", code="bad_tool") from error
-    # Arguments that a partial has bound belong to the program: the model neither sees nor changes them.
-    bound = function.keywords if isinstance(function, partial) else {}
-    parameters = [parameter for parameter in signature.parameters.values() if parameter.name not in bound]
-    for parameter in parameters:
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            kind = parameter.kind.description
-            raise UsageError(
-                f"parameter `{parameter}` of tool {name!r} is {kind}: a model gives arguments by name", code="bad_tool"
+        raise BadTool(f"the signature of tool {name!r} cannot be read: {error}") from error
+
+
+def _parameters(signature: inspect.Signature, name: str, variadic: Collection[Any] | None) -> list[inspect.Parameter]:
+    taken = []
+    for parameter in signature.parameters.values():
+        kind = parameter.kind
+        if kind is parameter.POSITIONAL_ONLY or (kind in _VARIADIC and variadic is None):
+            raise BadTool(
+                f"parameter `{parameter}` of tool {name!r} is {kind.description}: a model gives arguments by name"
             )
-    return parameters
+        if kind not in _VARIADIC or kind in (variadic or ()):
+            taken.append(parameter)
+    return taken
+
+
+def _contexts(parameters: Iterable[inspect.Parameter]) -> dict[str, type[Any]]:
+    states = {parameter.name: context_state(parameter.annotation) for parameter in parameters}
+    return {name: state for name, state in states.items() if state is not None}
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    return parameter.default is inspect.Parameter.empty and parameter.kind not in _VARIADIC
 
 
 def _annotation(parameter: inspect.Parameter) -> Any:
-    if parameter.annotation is inspect.Parameter.empty:
-        return Any
-    return parameter.annotation | None if parameter.default is None else parameter.annotation
+    annotation = Any if parameter.annotation is inspect.Parameter.empty else parameter.annotation
+    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        return GenericAlias(list, (annotation,))
+    if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        return GenericAlias(dict, (str, annotation))
+    return annotation | None if parameter.default is None else annotation
 
 
 def _property(parameter: inspect.Parameter, place: str, description: str | None) -> dict[str, Any]:
@@ -121,7 +227,7 @@ def _property(parameter: inspect.Parameter, place: str, description: str | None)
         )
     except TypeError as error:
         reason = str(error).strip().splitlines()[-1]
-        raise UsageError(f"{place} cannot be described in JSON Schema: {reason}", code="bad_tool") from error
+        raise BadTool(f"{place} cannot be described in JSON Schema: {reason}") from error
     described: dict[str, Any] = _written_out(schema, definitions, (), place)
     if description:
         described["description"] = description
@@ -131,6 +237,12 @@ def _property(parameter: inspect.Parameter, place: str, description: str | None)
         except TypeError:
             pass  # a default without a JSON form still works, but the model does not learn it
     return described
+
+
+def schema_of_model(model: Any, place: str) -> dict[str, Any]:
+    """Return the schema of a pydantic class, written out in place. Raises BadTool if it contains itself."""
+    written: dict[str, Any] = _written_out(model.model_json_schema(), {}, (), place)
+    return written
 
 
 def _written_out(schema: Any, definitions: Mapping[str, Any], inside: tuple[str, ...], place: str) -> Any:
@@ -144,7 +256,7 @@ def _written_out(schema: Any, definitions: Mapping[str, Any], inside: tuple[str,
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         if name in inside:
-            raise UsageError(f"{place} contains itself ({name}), which no provider accepts", code="bad_tool")
+            raise BadTool(f"{place} contains itself ({name}), which no provider accepts")
         result = _written_out(definitions[name], definitions, (*inside, name), place)
     for key, value in schema.items():
         if key in ("$ref", "$defs", "title", "discriminator"):

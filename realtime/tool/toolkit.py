@@ -2,55 +2,82 @@
 
 from __future__ import annotations
 
-import asyncio
+import copy
 import inspect
 import logging
-import re
-import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextvars import Context, copy_context
-from dataclasses import dataclass
+from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, Self, TypeVar
+from weakref import WeakSet
 
-import msgspec
-
-from realtime.errors import ToolError, UsageError
+from realtime.errors import BadTool, ToolError
 from realtime.event import ToolDeclaration
-from realtime.message import DataBlock, TextBlock, ToolCallBlock, ToolOutput, ToolResultBlock, ToolResultState
-from realtime.tool.arguments import Arguments, write_foreign
-from realtime.tool.docstring import parse_docstring
+from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.module import StateModule
+from realtime.runtime import unique_id
+from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks
+from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
+from realtime.tool.context import ToolScope, current_scope
+from realtime.tool.output import Output, failed, within_limits
+from realtime.tool.registered import (
+    BASIC,
+    MAX_NAME_CHARS,
+    Postprocess,
+    RegisteredToolFunction,
+    ToolGroup,
+    ToolOptions,
+    declaration_of,
+    make_tool,
+    name_of,
+    unbound,
+)
+from realtime.tool.response import Pieces, ToolResponse
 from realtime.tool.threads import TOOL_THREADS
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT_S = 30.0
+"""How long a tool may run in a voice call."""
+CALL_TIMEOUT_S = 600.0
+"""How long a tool may run that `call_tool_function` calls."""
+RESET_TOOLS = "reset_equipped_tools"
+"""Name of the tool by which a model activates groups."""
 
-ERROR_TEXT_CHARS = 1_000
-"""Characters of an exception's message that the model gets."""
+RESET_DESCRIPTION = """\
+This function allows you to activate or deactivate tool groups
+dynamically based on your current task requirements.
+**Important: Each call sets the absolute final state of ALL tool
+groups, not incremental changes**. Any group not explicitly set to True
+will be deactivated, regardless of its previous state.
+
+**Best practice**: Actively manage your tool groups——activate only
+what you need for the current task, and promptly deactivate groups as
+soon as they are no longer needed to conserve context space.
+
+The function will return the usage instructions for the activated tool
+groups, which you **MUST pay attention to and follow**. You can also
+reuse this function to check the notes of the tool groups."""
+"""What the model reads of that tool, as in AgentScope."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+NamesakeStrategy = Literal["override", "skip", "raise", "rename"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Tool:
-    declaration: ToolDeclaration
-    function: Callable[..., Any]
-    arguments: Arguments
-    executor: Executor | None
-    """The executor of a plain function; None for an `async` one."""
-    confirm: bool
-
-
-class Toolkit:
+class Toolkit(StateModule):
     """The tools of an agent.
 
-    A tool is a plain or `async` function that its signature and docstring (Google, numpy or reST) fully describe. Plain
-    functions run in `executor`, so they may block; without one, each call runs in a thread of its own, of which there
-    is a bounded number (`realtime.tool.threads`). The return value becomes the result: text and content blocks
-    unchanged, None as "done", anything else as JSON text. An agent runs the tools in `confirm` only with the user's
-    consent to the call.
+    A tool is a function that its signature and docstring (Google, numpy or reST) fully describe: plain or `async`, one
+    that returns its result or a generator of its pieces. Plain functions run in `executor`, so they may block; without
+    one, each call runs in a thread of its own, of which there is a bounded number (`realtime.tool.threads`). Text,
+    content blocks and a ToolResponse become the result unchanged, None becomes "done", anything else JSON text. An
+    agent runs the tools in `confirm` only with the user's consent to the call. A parameter of type `ToolContext` gets
+    the context of the call.
+
+    Tools in a group are there while the group is active; those in `basic` always are. The state is which groups are.
+    One toolkit may serve many voice calls: each has a copy of its own (`for_call`).
     """
 
     def __init__(
@@ -60,160 +87,494 @@ class Toolkit:
         confirm: Iterable[Callable[..., Any]] = (),
         executor: Executor | None = None,
     ) -> None:
+        super().__init__()
+        self.tools: dict[str, RegisteredToolFunction] = {}
+        """The registered tools by name. Replaced, not changed, so another thread may read it."""
+        self.groups: dict[str, ToolGroup] = {}
         self._executor = executor
-        self._tools: dict[str, _Tool] = {}
+        self._middlewares: list[Middleware] = []
+        self._scope = ToolScope()
+        self._origin: Toolkit | None = None
+        self._copies: WeakSet[Toolkit] = WeakSet()
+        self._listeners: list[Callable[[], object]] = []
+        self.background = BackgroundTasks()
+        """The tools that run in the background."""
+        self.register_state("active_groups")
         for function in functions:
             self.register(function)
         for function in confirm:
             self.register(function, confirm=True)
 
+    # -- tools -----------------------------------------------------------------------------------------------------
+
     def register(
-        self, function: Function, *, name: str | None = None, description: str | None = None, confirm: bool = False
+        self,
+        function: Function,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        confirm: bool = False,
+        group: str = BASIC,
+        background: bool = False,
+        announce: Announce = "spoken",
     ) -> Function:
         """Add a function, by default with its own name and docstring.
 
-        `confirm`: an agent asks the user before each call. Returns the function, so it serves as a decorator. Raises
-        UsageError (`bad_tool`) for a name that is taken or that providers refuse, and for a function whose arguments
-        cannot be described.
+        `confirm`: an agent asks the user before each call. `background`: the model hears at once that the tool has
+        started, and talks on; the result comes as a hint when it is there. With `announce="spoken"` the agent then
+        speaks as soon as nothing else is said. The model also gets tools that list and stop what runs.
+
+        Returns the function, so it serves as a decorator. Raises BadTool for a name that is taken or that providers
+        refuse, an unknown group, and a function whose arguments cannot be described.
         """
-        plain = _unbound(function)
-        name = name or str(getattr(plain, "__name__", type(plain).__name__))
-        if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", name):
-            raise UsageError(
-                f"{name!r} cannot name a tool: use 1 to 64 letters, digits, `_` and `-`; give a lambda a `name`",
-                code="bad_tool",
-            )
-        if name in self._tools:
-            raise UsageError(f"there is a tool named {name!r} already", code="bad_tool")
-        body = plain if inspect.isroutine(plain) else type(plain).__call__
-        if inspect.isgeneratorfunction(body) or inspect.isasyncgenfunction(body):
-            raise UsageError(f"tool {name!r} is a generator: a tool returns its result once", code="bad_tool")
-        said, descriptions = parse_docstring(plain.__doc__ or "")
-        arguments = Arguments(function, name, descriptions)
-        declaration = ToolDeclaration(
-            name=name, description=said if description is None else description, parameters=arguments.schema
+        options = ToolOptions(
+            group=group, description=description, confirm=confirm, background=background, announce=announce
         )
-        runs_in = None
-        if not inspect.iscoroutinefunction(body):
-            runs_in = self._executor or TOOL_THREADS.of(plain, name)
-        self._tools[name] = _Tool(declaration, function, arguments, runs_in, confirm)
+        self._add(self._registered(function, name, options), "raise")
         return function
 
+    def register_tool_function(
+        self,
+        tool_func: Callable[..., Any],
+        group_name: str = BASIC,
+        preset_kwargs: dict[str, Any] | None = None,
+        func_name: str | None = None,
+        func_description: str | None = None,
+        json_schema: dict[str, Any] | None = None,
+        include_long_description: bool = True,
+        include_var_positional: bool = False,
+        include_var_keyword: bool = False,
+        postprocess_func: Postprocess | None = None,
+        namesake_strategy: NamesakeStrategy = "raise",
+        async_execution: bool = False,
+    ) -> None:
+        """Add a function, with the arguments that AgentScope documents.
+
+        `preset_kwargs` are arguments of the program, which the model neither sees nor changes. `json_schema` describes
+        the tool in place of its signature, as chat models take it. `include_long_description=False` keeps the first
+        paragraph of the docstring. `*args` and `**kwargs` are left out unless included. `postprocess_func` may replace
+        each response. `namesake_strategy` says what happens where the name is taken: the new tool replaces the other
+        one, is skipped, refused or gets another name. `async_execution`: the tool runs in the background (see
+        `register`); outside of a voice call `view_task`, `wait_task` and `cancel_task` are for its result. Raises
+        BadTool as `register` does, and for another schema.
+        """
+        kinds = (
+            (inspect.Parameter.VAR_POSITIONAL, include_var_positional),
+            (inspect.Parameter.VAR_KEYWORD, include_var_keyword),
+        )
+        options = ToolOptions(
+            group=group_name,
+            description=func_description or None,
+            preset=preset_kwargs or {},
+            json_schema=json_schema,
+            is_brief=not include_long_description,
+            variadic=[kind for kind, is_included in kinds if is_included],
+            postprocess=postprocess_func,
+            background=async_execution,
+        )
+        self._add(self._registered(tool_func, func_name, options), namesake_strategy)
+
+    def remove_tool_function(self, tool_name: str, allow_not_exist: bool = True) -> None:
+        """Remove a tool. Raises BadTool if there is none of this name, unless `allow_not_exist`."""
+        before = self.tools.get(tool_name)
+        if before is not None:
+            self._swap(tool_name, before, None)
+        elif not allow_not_exist:
+            raise BadTool(f"there is no tool named {tool_name!r}")
+
+    def set_extended_model(self, func_name: str, model: type[Any] | None) -> None:
+        """Let a tool also take the fields of a class of pydantic; None: only its own.
+
+        The function gets them by name, as they come. Raises BadTool for an unknown tool and for a field that is a
+        parameter of the tool, TypeError for another class.
+        """
+        if model is not None and not hasattr(model, "model_json_schema"):
+            raise TypeError(f"an extended model is a class of pydantic, not {model!r}")
+        before = self.tools.get(func_name)
+        if before is None:
+            raise BadTool(f"there is no tool named {func_name!r}")
+        extended = replace(before, extended_model=model)
+        _ = extended.extended_json_schema
+        self._swap(func_name, before, extended)
+
+    def register_middleware(self, middleware: Middleware) -> None:
+        """Wrap every later tool call: the first middleware is the outermost.
+
+        It is an async generator function of `(kwargs, next_handler)`. `kwargs["tool_call"]` is the call;
+        `await next_handler(**kwargs)` gives its responses. It yields responses: those, others, or none.
+        """
+        self._middlewares = [*self._middlewares, middleware]
+        for one in self._copies:
+            one.register_middleware(middleware)
+
+    def clear(self) -> None:
+        """Remove all tools and groups."""
+        self.tools, self.groups = {}, {}
+        for one in self._copies:
+            one.clear()
+        self._tell()
+
+    # -- groups ----------------------------------------------------------------------------------------------------
+
+    def create_tool_group(
+        self, group_name: str, description: str, active: bool = False, notes: str | None = None
+    ) -> None:
+        """Add a group, for tools that a model needs only at times.
+
+        The model reads `description` to decide whether it wants the group, and `notes` once it has it. Raises BadTool
+        if the name is taken.
+        """
+        if group_name in self.groups or group_name == BASIC:
+            raise BadTool(f"there is a group of tools named {group_name!r} already")
+        self._put_group(ToolGroup(group_name, active, description, notes))
+
+    def update_tool_groups(self, group_names: Sequence[str], active: bool) -> None:
+        """Activate or deactivate groups. Unknown names are ignored; `basic` stays active."""
+        for name in group_names:
+            if name in self.groups:
+                self.groups[name].active = active
+        for one in self._copies:
+            one.update_tool_groups(group_names, active)
+        self._tell()
+
+    def remove_tool_groups(self, group_names: str | Sequence[str]) -> None:
+        """Remove groups with their tools. Raises BadTool for `basic`, TypeError for names that are no text."""
+        names = [group_names] if isinstance(group_names, str) else [*group_names]
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError("group_names is a list of names")
+        if BASIC in names:
+            raise BadTool(f"the group {BASIC!r} is always there")
+        self.groups = {name: group for name, group in self.groups.items() if name not in names}
+        self.tools = {name: tool for name, tool in self.tools.items() if tool.group not in names}
+        for one in self._copies:
+            one.remove_tool_groups(names)
+        self._tell()
+
+    @property
+    def active_groups(self) -> list[str]:
+        """Names of the active groups, without `basic`; names that do not exist cannot be set."""
+        return [group.name for group in self.groups.values() if group.active]
+
+    @active_groups.setter
+    def active_groups(self, names: Collection[str]) -> None:
+        for active in (False, True):
+            self.update_tool_groups([name for name in self.groups if (name in names) is active], active)
+
+    def get_activated_notes(self) -> str:
+        """Return the notes of the active groups, each with a heading; "" if there are none."""
+        return "\n".join(
+            f"## About Tool Group '{group.name}'\n{group.notes}"
+            for group in self.groups.values()
+            if group.active and group.notes
+        )
+
+    def reset_equipped_tools(self, **kwargs: Any) -> ToolResponse:
+        """Activate these groups and no others; return what is active, with the groups' notes.
+
+        This is the tool by which a model chooses its tools: `register_tool_function(toolkit.reset_equipped_tools)`.
+        """
+        for name, wanted in kwargs.items():
+            if not isinstance(wanted, bool):
+                text = f"Invalid arguments: {name} is true or false, not {type(wanted).__name__}."
+                return Output().failed(text)
+        self.active_groups = [name for name, wanted in kwargs.items() if wanted]
+        active = self.active_groups
+        if not active:
+            return Output().whole("All tool groups are now deactivated currently.")
+        text = f"Now tool groups {', '.join(map(repr, active))} are activated."
+        if notes := self.get_activated_notes():
+            text += f" You MUST follow these notes to use these tools:\n<notes>{notes}</notes>"
+        return Output().whole(text)
+
+    # -- background tools ------------------------------------------------------------------------------------------
+
+    async def view_task(self, task_id: str) -> ToolResponse:
+        """Return the result of a background tool, once; or that it still runs.
+
+        Args:
+            task_id: The id of the task.
+        """
+        if task_id in self.background.running:
+            return Output().whole(f"Task {task_id} is still running.")
+        response = self.background.results.pop(task_id, None)
+        return response or failed(f"InvalidTaskIdError: Cannot find async task with ID {task_id}.")
+
+    async def wait_task(self, task_id: str, timeout: float = 10) -> ToolResponse:  # noqa: ASYNC109
+        """Wait for the result of a background tool.
+
+        Args:
+            task_id: The id of the task.
+            timeout: How many seconds to wait at most.
+        """
+        await self.background.wait(task_id, timeout)
+        if task_id in self.background.running:
+            return Output().whole(f"Task {task_id} is still running after waiting for {timeout:g} seconds.")
+        return await self.view_task(task_id)
+
+    async def cancel_task(self, task_id: str) -> ToolResponse:
+        """Stop a tool that runs in the background.
+
+        Args:
+            task_id: The id of the task.
+        """
+        if task_id in self.background.results:
+            return failed(f"Task {task_id} has already completed and cannot be cancelled.")
+        if not self.background.cancel(task_id):
+            return failed(f"InvalidTaskIdError: Cannot find async task with ID {task_id}.")
+        return Output().whole(f"Task {task_id} has been cancelled.")
+
+    def list_background_tools(self) -> list[dict[str, Any]]:
+        """List the tools that run in the background, with their latest reports."""
+        return [task.describe() for task in self.background.running.values()]
+
+    # -- what the model sees ---------------------------------------------------------------------------------------
+
     def __contains__(self, name: object) -> bool:
-        return name in self._tools
+        return name in self.tools
 
     def __len__(self) -> int:
-        return len(self._tools)
+        return len(self.tools)
+
+    def get_json_schemas(self) -> list[dict[str, Any]]:
+        """Return the schemas of the active tools for chat models.
+
+        They are in order of registration. Do not change them.
+        """
+        return [self._schema_of(tool) for tool in self._active_tools()]
+
+    @property
+    def json_schemas(self) -> list[dict[str, Any]]:
+        """The schemas of the active tools (see `get_json_schemas`)."""
+        return self.get_json_schemas()
 
     def declarations(self) -> tuple[ToolDeclaration, ...]:
-        """Return the tools' declarations for the model, in order of registration."""
-        return tuple(tool.declaration for tool in self._tools.values())
+        """Return the declarations of the active tools for realtime models."""
+        return tuple(declaration_of(schema) for schema in self.get_json_schemas())
 
     def asks(self, call: ToolCallBlock) -> bool:
         """Return whether `call` needs the user's consent; False for invalid arguments, which fail anyway."""
-        tool = self._tools.get(call.name)
-        if tool is None or not tool.confirm:
+        tool = self.tools.get(call.name)
+        if tool is None or not tool.confirm or not self._is_active(tool):
             return False
-        try:
-            tool.arguments.read(call.input)
-        except ValueError:
-            return False
-        return True
+        return self._has_arguments(tool, call)
+
+    # -- calls -----------------------------------------------------------------------------------------------------
 
     async def run(self, call: ToolCallBlock, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> ToolResultBlock:
         """Run one call, whether or not it `asks`; calls may run at the same time. `timeout_s=None`: no timeout.
 
-        Every failure (no such tool, wrong arguments, an exception, a timeout) is a result with state `error` that tells
-        the model what happened. Cancelling ends an `async` function; a plain one continues in its thread and its result
-        is dropped, as after a timeout. Raises ToolError (`tools_busy`) where so many of those run that no thread is
-        left.
+        The pieces of a generator go to the scope in force (`ToolScope.progress`). Every failure (no such tool, wrong
+        arguments, an exception, a timeout) is a result with state `error` that tells the model what happened.
+        Cancelling ends the function; a plain one continues in its thread and its result is dropped, as after a timeout.
+        Raises ToolError (`tools_busy`) where so many of those run that no thread is left.
         """
-        tool = self._tools.get(call.name)
+        scope, pieces = current_scope() or self._scope, Pieces()
+        last: ToolResponse | None = None
+        async with aclosing(self._responses(call, timeout_s)) as responses:
+            async for last in responses:
+                if (piece := pieces.of(last)) and scope.progress is not None:
+                    scope.progress(piece, "result")
+        if last is None:
+            return failed(f"{call.name} gave no result: a middleware dropped it").result_of(call)
+        if last.state is ToolResultState.INTERRUPTED:
+            # A call that is cancelled from outside raises; here the function has cancelled itself.
+            return failed(f"{call.name} was cancelled from within").result_of(call)
+        return last.result_of(call)
+
+    def call_tool_function(
+        self, tool_call: ToolCallBlock, *, timeout_s: float | None = CALL_TIMEOUT_S
+    ) -> ToolResponses:
+        """Run one call; gives its responses, each of which holds all of the result so far.
+
+        `async for response in await toolkit.call_tool_function(call)` works with and without the `await`. Every failure
+        is a response with state `error`. Closing the responses ends the function. So does cancelling their reader: it
+        gets the response with state `interrupted`, then its CancelledError.
+        """
+        return ToolResponses(self._without_errors(tool_call, timeout_s))
+
+    async def _without_errors(self, call: ToolCallBlock, timeout_s: float | None) -> AsyncGenerator[ToolResponse, None]:
+        try:
+            async with aclosing(self._responses(call, timeout_s)) as responses:
+                async for response in responses:
+                    yield response
+        except ToolError as error:
+            yield failed(error.message)
+
+    async def _responses(self, call: ToolCallBlock, timeout_s: float | None) -> AsyncGenerator[ToolResponse, None]:
+        """Yield the responses of a call. Raises ToolError where no thread is left."""
+
+        async def run_tool(tool_call: ToolCallBlock) -> AsyncGenerator[ToolResponse, None]:
+            return self._execute(tool_call, timeout_s)
+
+        async with aclosing(through(self._middlewares, run_tool, call)) as responses:
+            async for response in responses:
+                yield within_limits(response)
+
+    async def _execute(self, call: ToolCallBlock, timeout_s: float | None) -> AsyncGenerator[ToolResponse, None]:
+        tool = self.tools.get(call.name)
         if tool is None:
-            return _failed(
-                call, f"There is no tool named {call.name!r}. There are: {', '.join(self._tools) or 'none'}."
+            known = ", ".join(one.name for one in self._active_tools()) or "none"
+            yield failed(f"There is no tool named {call.name!r}. There are: {known}.")
+            return
+        if not self._is_active(tool):
+            yield failed(
+                f"FunctionInactiveError: The function {call.name!r} is in the inactive group {tool.group!r}. "
+                f"Activate the tool group by calling {RESET_TOOLS!r} first to use this tool."
             )
+            return
+        scope = current_scope() or self._scope
+        run = partial(responses_of, tool, self._own(tool.original_func), call, self._extra_names(tool))
+        if tool.async_execution and self._has_arguments(tool, call):
+            run_later = partial(run, timeout_s=BACKGROUND_TIMEOUT_S)
+            yield self.background.start(call, tool.announce, scope, run_later)
+            return
+        async with aclosing(run(scope, timeout_s=timeout_s)) as responses:
+            async for response in responses:
+                yield response
+
+    # -- copies ----------------------------------------------------------------------------------------------------
+
+    def for_call(self) -> Self:
+        """Return a copy for one voice call.
+
+        It has active groups and a scope of its own. It follows later changes of this toolkit; its own change nothing
+        here.
+        """
+        made = copy.copy(self)
+        made.groups = {name: replace(group) for name, group in self.groups.items()}
+        made._scope, made.background = ToolScope(), BackgroundTasks()
+        made._origin = self
+        made._copies = WeakSet()
+        made._listeners = []
+        self._copies.add(made)
+        return made
+
+    def on_change(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Call `listener` whenever tools or groups may have changed.
+
+        That is on the thread that changed them. Returns what ends it.
+        """
+        self._listeners = [*self._listeners, listener]
+
+        def end() -> None:
+            self._listeners = [one for one in self._listeners if one is not listener]
+
+        return end
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+    def _swap(self, name: str, before: RegisteredToolFunction | None, after: RegisteredToolFunction | None) -> None:
+        """Put one tool in the place of another; also in the copies that have the same one there."""
+        if self.tools.get(name) is not before:
+            return
+        tools = {**self.tools}
+        if after is None:
+            del tools[name]
+        else:
+            tools[name] = after
+        self.tools = tools
+        for one in self._copies:
+            one._swap(name, before, after)
+        self._tell()
+
+    def _put_group(self, group: ToolGroup) -> None:
+        self.groups = {**self.groups, group.name: group}
+        for one in self._copies:
+            if group.name not in one.groups:
+                one._put_group(replace(group))
+        self._tell()
+
+    def _own(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return this copy's method for a method of its origin."""
+        owner, origin = getattr(function, "__self__", None), self._origin
+        while origin is not None:
+            if owner is origin:
+                method: Callable[..., Any] = getattr(self, getattr(function, "__name__", ""))
+                return method
+            origin = origin._origin
+        return function
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _is_active(self, tool: RegisteredToolFunction) -> bool:
+        return tool.group == BASIC or self.groups[tool.group].active
+
+    def _has_arguments(self, tool: RegisteredToolFunction, call: ToolCallBlock) -> bool:
+        """Whether the arguments of the call are right."""
         try:
-            arguments = tool.arguments.read(call.input)
-        except ValueError as wrong:
-            logger.info("tool %s (call %s): wrong arguments", call.name, call.id)
-            return _failed(call, f"The arguments of {call.name} are wrong: {wrong}")
-        time_limit = asyncio.timeout(timeout_s)
-        try:
-            async with time_limit:
-                returned, error = await self._call(tool, arguments)
-            if error is None:
-                return ToolResultBlock(id=call.id, name=call.name, output=_output(returned))
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            return _failed(call, f"{call.name} was cancelled from within")
-        except ToolError:
-            raise
-        except (Exception, SystemExit) as raised:
-            if time_limit.expired() and isinstance(raised, TimeoutError):
-                logger.warning("tool %s (call %s): no result within %g s", call.name, call.id, timeout_s)
-                return _failed(call, f"{call.name} gave no result within {timeout_s:g} s")
-            error = raised
-        # Log the place of the failure, not the message: that may quote the arguments.
-        place = "".join(traceback.format_tb(error.__traceback__))
-        logger.warning("tool %s (call %s): %s\n%s", call.name, call.id, type(error).__name__, place)
-        return _failed(call, f"{call.name} failed: {_said(error)}"[:ERROR_TEXT_CHARS])
+            tool.reader.read(call.input, self._extra_names(tool))
+        except ValueError:
+            return False
+        return True
 
-    async def _call(self, tool: _Tool, arguments: dict[str, Any]) -> _Outcome:
-        if tool.executor is None:
-            return await tool.function(**arguments), None
-        loop = asyncio.get_running_loop()
-        call = partial(tool.function, **arguments)
-        returned, error = await loop.run_in_executor(tool.executor, _outcome, copy_context(), call)
-        return (await returned if inspect.isawaitable(returned) else returned), error
+    def _active_tools(self) -> Iterator[RegisteredToolFunction]:
+        return (tool for tool in self.tools.values() if self._is_active(tool))
 
+    def _is_reset(self, tool: RegisteredToolFunction) -> bool:
+        function = tool.original_func
+        return isinstance(getattr(function, "__self__", None), Toolkit) and function.__name__ == RESET_TOOLS
 
-def _unbound(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a partial's function, which has the name and the docstring."""
-    while isinstance(function, partial):
-        function = function.func
-    return function
+    def _schema_of(self, tool: RegisteredToolFunction) -> dict[str, Any]:
+        if not self._is_reset(tool):
+            return tool.extended_json_schema
+        return tool.schema_with(
+            {
+                group.name: {"type": "boolean", "description": group.description, "default": False}
+                for group in self.groups.values()
+            }
+        )
 
+    def _extra_names(self, tool: RegisteredToolFunction) -> Collection[str]:
+        """Return the names of the arguments beyond those of the function's signature."""
+        if self._is_reset(tool):
+            return self.groups
+        fields: Collection[str] = tool.extended_model.model_fields if tool.extended_model is not None else ()
+        return fields
 
-_Outcome = tuple[Any, Exception | SystemExit | None]
+    def _registered(
+        self, function: Callable[..., Any], name: str | None, options: ToolOptions
+    ) -> RegisteredToolFunction:
+        """Return the tool that a function makes (see `make_tool`). Raises BadTool."""
+        if options.group != BASIC and options.group not in self.groups:
+            raise BadTool(f"there is no group of tools named {options.group!r}: create it first")
+        plain = unbound(function)
+        of_toolkit = isinstance(getattr(plain, "__self__", None), Toolkit)
+        doc = RESET_DESCRIPTION if of_toolkit and plain.__name__ == RESET_TOOLS else plain.__doc__
+        executor = self._executor or TOOL_THREADS.of(plain, name or name_of(function))
+        return make_tool(function, name, options, doc=doc or "", executor=executor, may_block=not of_toolkit)
 
+    def _add_helpers(self) -> None:
+        """Add the tools that list and stop background tools."""
+        for function, name in ((self.list_background_tools, None), (self.cancel_task, "cancel_background_tool")):
+            self._add(self._registered(function, name, ToolOptions()), "skip")
 
-def _outcome(context: Context, call: Callable[[], Any]) -> _Outcome:
-    """Return the call's result or exception as a value: a future cannot carry StopIteration."""
-    try:
-        return context.run(call), None
-    except (Exception, SystemExit) as error:
-        return None, error
-
-
-def _output(returned: Any) -> ToolOutput:
-    """Convert a tool's return value to an output. Raises TypeError where it has no JSON form."""
-    if returned is None:
-        return "done"
-    if isinstance(returned, str):
-        return _printable(returned)
-    if isinstance(returned, TextBlock | DataBlock):
-        return [returned]
-    if isinstance(returned, list | tuple) and returned and all(isinstance(b, TextBlock | DataBlock) for b in returned):
-        return [*returned]
-    return msgspec.json.encode(returned, enc_hook=write_foreign).decode()
-
-
-def _said(error: BaseException) -> str:
-    """Describe the exception without names of this machine's files: the client sees it too."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{type(error).__name__}: {error.strerror}"
-    if isinstance(error, ImportError) and error.path is not None:
-        return f"{type(error).__name__}: {error.name}"
-    return "".join(traceback.format_exception_only(error)).strip()
-
-
-def _failed(call: ToolCallBlock, text: str) -> ToolResultBlock:
-    return ToolResultBlock(id=call.id, name=call.name, output=_printable(text), state=ToolResultState.ERROR)
-
-
-def _printable(text: str) -> str:
-    """Remove half surrogate pairs: no event can carry them (undecodable file names have them)."""
-    return text.encode("utf-8", "replace").decode()
+    def _add(self, tool: RegisteredToolFunction, strategy: NamesakeStrategy) -> None:
+        """Put a tool into its place. Raises BadTool if that is taken and `strategy` is to raise."""
+        before = self.tools.get(tool.name)
+        match strategy:
+            case _ if before is None:
+                self._swap(tool.name, None, tool)
+                if tool.async_execution:
+                    self._add_helpers()
+            case "raise":
+                raise BadTool(f"there is a tool named {tool.name!r} already")
+            case "skip":
+                logger.info("tool %s is there already: the other one is skipped", tool.name)
+            case "override":
+                self._swap(tool.name, before, tool)
+            case "rename":
+                name = f"{tool.name[: MAX_NAME_CHARS - 6]}_{unique_id()[:5]}"
+                function = {**tool.json_schema["function"], "name": name}
+                renamed = replace(
+                    tool,
+                    name=name,
+                    json_schema={**tool.json_schema, "function": function},
+                    original_name=tool.original_name or tool.name,
+                )
+                self._add(renamed, "rename")
+            case _:
+                raise BadTool(
+                    f"there is no strategy {strategy!r} for tools with one name: override, skip, raise, rename"
+                )

@@ -18,6 +18,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.runtime import Runtime
+from realtime.tool import Toolkit
 from tests.agent.fakes import ListSink, listener_into
 from tests.agent.test_dropped_socket import Log, hear_all, said
 from tests.model.providers import DASHSCOPE, FAKES, GEMINI, OPENAI, Fake
@@ -37,11 +38,11 @@ each_in_table = pytest.mark.parametrize("fake", IN_TABLE, ids=lambda fake: fake.
 
 @asynccontextmanager
 async def call(
-    fake: Fake, config: SessionConfig = PUSH_TO_TALK, **options: Any
+    fake: Fake, config: SessionConfig = PUSH_TO_TALK, toolkit: Toolkit | None = None, **options: Any
 ) -> AsyncIterator[tuple[Session, Log, Any]]:
     async with fake.service() as service:
         runtime = Runtime()
-        agent = RealtimeAgent("Friday", "Be nice.", fake.model(service, **options))
+        agent = RealtimeAgent("Friday", "Be nice.", fake.model(service, **options), toolkit=toolkit)
         session = Session(participant=agent.run(), runtime=runtime, session_id="session1")
         view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
         session.attach(view)
@@ -254,4 +255,23 @@ async def test_the_same_client_code_talks_to_each_provider(fake: Fake) -> None:
         await log.until(lambda: len(log.of(s.AgentItemDeletedEvent) + log.of(s.AgentItemTruncatedEvent)) == 1)
         told = [item for item in session.conversation.items() if item.role == "assistant" or item.text]
         assert [(item.role, item.text) for item in told] == [("assistant", "I heard you"), ("user", "Tell me more.")]
+        assert log.of(s.AgentErrorEvent) == []
+
+
+def book_room() -> str:
+    """Book a room."""
+    return "booked"
+
+
+@each
+async def test_a_tool_that_is_added_during_a_call_reaches_the_provider(fake: Fake) -> None:
+    """By an update of the session; a service that takes none is dialled again in the next silence."""
+    toolkit = Toolkit()
+    options = {"model_name": "qwen3.5-omni-flash-realtime"} if fake is DASHSCOPE else {}
+    async with call(fake, toolkit=toolkit, **options) as (_, log, service):
+        provider = await service.session()
+        assert "book_room" not in str(provider.frames)
+        toolkit.register(book_room)
+        told = await service.session(2) if fake.redials_for_settings else provider
+        await told.when(lambda: "book_room" in str(told.frames))
         assert log.of(s.AgentErrorEvent) == []

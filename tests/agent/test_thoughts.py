@@ -14,8 +14,8 @@ from realtime.dialects.openai_family.openai import OpenAIDialect
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
+from realtime.formatter import OpenAIChatFormatter
 from realtime.message import Msg, ThinkingBlock
-from realtime.message.formatter import ChatFormatter
 from realtime.runtime import Runtime
 from realtime.state.replies import ReplyProjection, messages
 from tests.agent.fakes import Call, call
@@ -57,7 +57,7 @@ async def test_thoughts_stand_in_the_message_and_in_no_transcript() -> None:
     assert (thought.thinking, thought.finished_at is not None) == (THOUGHT, True)
     assert message.get_text_content() == "Good day."
     assert Msg.from_json(message.to_json()) == message
-    assert THOUGHT not in str(ChatFormatter().format([message]))
+    assert THOUGHT not in str(await OpenAIChatFormatter().format([message]))
 
 
 async def test_thoughts_are_a_block_that_begins_grows_and_ends() -> None:

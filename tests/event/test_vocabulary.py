@@ -83,7 +83,7 @@ def test_every_model_event_but_those_of_the_connection_has_its_agent_event() -> 
 def test_every_agent_event_says_who_spoke() -> None:
     """RTA-14: agent_id and agent_name on each agent event."""
     agent_events = [event for event in SERVER if event_type(event).startswith("agent_")]
-    assert len(agent_events) == 32
+    assert len(agent_events) == 33
     for event in agent_events:
         assert {"agent_id", "agent_name"} <= set(event.__struct_fields__)
 

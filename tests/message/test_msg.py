@@ -395,3 +395,22 @@ def test_text_before_content_without_words_becomes_a_block_and_the_content_itsel
     assert empty.get_text_content() == "[note] "
     with pytest.raises(TypeError):
         5 + msg.content  # type: ignore[operator]
+
+
+def test_content_of_words_alone_equals_its_text() -> None:
+    """As in programs written for AgentScope 1.x, where content may be text."""
+    msg = Msg("user", "1", "user")
+    assert {"content": msg.content} == {"content": "1"}
+    assert msg.content == "1"
+    assert "1" == msg.content  # noqa: SIM300 - text on either side
+    assert msg.content != "2"
+    assert msg.content == [TextBlock(text="1", id=msg.content[0].id)]
+    assert msg.content == msg.copy().content
+    assert msg.content == msg.frozen().content
+    assert Msg("user", [TextBlock(text="a"), TextBlock(text="b")], "user").content == "a\nb"
+    assert Msg("user", None, "user").content == ""
+    shown = Msg(
+        "user", [TextBlock(text="1"), DataBlock(source=Base64Source(data=b"x", media_type="image/png"))], "user"
+    )
+    assert shown.content != "1"
+    assert shown.content != 1

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime.formatter import OpenAIChatFormatter
 from realtime.message import AssistantMsg, Msg, TextBlock, ThinkingBlock
-from realtime.message.formatter import ChatFormatter
 from realtime.message.think import Piece, ThinkParser
 
 TEXTS = st.lists(st.sampled_from(["<think>", "</think>", "<", "th", "ink>", "</", "a", " b ", "\n", "<thinker>"])).map(
@@ -67,7 +67,7 @@ def test_a_model_whose_prompt_opened_the_tag_starts_inside() -> None:
     assert parse(["Hm.</think>Yes"], starts_inside=True) == [("thinking", "Hm."), ("text", "Yes")]
 
 
-def test_thoughts_stay_in_the_message_and_out_of_the_payload() -> None:
+async def test_thoughts_stay_in_the_message_and_out_of_the_payload() -> None:
     """FMT-10, FMT-11, AMB-11: they become thinking blocks, which are stored but not sent."""
     blocks = [
         ThinkingBlock(thinking=piece.text) if piece.kind == "thinking" else TextBlock(text=piece.text)
@@ -76,4 +76,4 @@ def test_thoughts_stay_in_the_message_and_out_of_the_payload() -> None:
     assert [type(block) for block in blocks] == [ThinkingBlock, TextBlock]
     message = Msg.from_json(AssistantMsg("Friday", blocks).to_json())
     assert [block.thinking for block in message.get_content_blocks("thinking")] == ["The user greets."]
-    assert ChatFormatter().format([message]) == [{"role": "assistant", "content": "Hello!"}]
+    assert await OpenAIChatFormatter().format([message]) == [{"role": "assistant", "content": "Hello!"}]

@@ -9,8 +9,8 @@ import pytest
 import realtime
 from realtime import agent as agent_package
 from realtime import room as pipeline
+from realtime.formatter import OpenAIMultiAgentFormatter
 from realtime.message import AssistantMsg, UserMsg
-from realtime.message.formatter import ChatFormatter
 from realtime.room import ChatRoom
 from realtime.room.floor import MAX_AGENT_TURNS, Policy, addressed, broadcast, moderator, round_robin
 from tests.room.rooms import TalkModel, agent, house
@@ -82,16 +82,16 @@ async def test_an_agent_is_told_each_of_the_others_by_name_and_its_own_words_sta
             assert model.read.count(others[name]) == 2
 
 
-def test_by_default_all_participants_are_told_as_users_and_one_may_be_the_assistant() -> None:
+async def test_by_default_all_participants_are_told_as_users_and_one_may_be_the_assistant() -> None:
     """AMB-41: "[Name]: text" is the default for all participants shown; `own_name` keeps that agent's turns as the
     assistant's."""
     talk = [UserMsg("Anna", "Hello."), AssistantMsg("Alice", "View A"), AssistantMsg("Bob", "View B")]
-    assert ChatFormatter(multi_agent=True).format(talk) == [
+    assert await OpenAIMultiAgentFormatter().format(talk) == [
         {"role": "user", "content": "[Anna]: Hello."},
         {"role": "user", "content": "[Alice]: View A"},
         {"role": "user", "content": "[Bob]: View B"},
     ]
-    assert ChatFormatter(own_name="Bob").format(talk) == [
+    assert await OpenAIMultiAgentFormatter(own_name="Bob").format(talk) == [
         {"role": "user", "content": "[Anna]: Hello."},
         {"role": "user", "content": "[Alice]: View A"},
         {"role": "assistant", "content": "View B"},

@@ -32,8 +32,11 @@ class Sample:
 
     @property
     def rewritten(self) -> str:
-        """The code with the package's own name: `agentscope.realtime` is `realtime`, `agentscope.x` is `realtime.x`."""
-        return PREFIX.sub("realtime", self.code)
+        """The code with the package's own name: `agentscope.realtime` is `realtime`, `agentscope.x` is `realtime.x`.
+
+        Arguments that are left out, as in `ReActAgent(...)`, are those of the name `elided`.
+        """
+        return PREFIX.sub("realtime", self.code).replace("(...)", "(**elided)")
 
 
 def all_samples(folder: Path) -> list[Sample]:

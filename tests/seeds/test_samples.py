@@ -8,6 +8,7 @@ its test until the list says so.
 import ast
 import asyncio
 import inspect
+import json
 import os
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,10 +20,17 @@ from typing import Any
 import pytest
 
 from realtime import agent as agents
-from realtime.call.session import JSONSession
+from realtime import formatter as formatters
+from realtime import model as models
+from realtime import token as tokens
+from realtime.agent import ReActAgent
 from realtime.event import ReplyStartEvent
-from realtime.message import AssistantMsg, Msg, UserMsg
+from realtime.message import AssistantMsg, Msg, TextBlock, UserMsg
+from realtime.model.chat.base import ChatResponse
+from realtime.session import JSONSession
+from tests.agent.thinking import PlainFormatter, ScriptedChat, WordCounter, call, react, say, shape
 from tests.seeds.samples import Sample, all_samples, samples_of, unfolded
+from tests.seeds.services import chat_service
 from tests.server.harness import create, echo_agent, serving, serving_app
 
 FOLDER = Path(os.environ.get("REALTIME_RECORDINGS") or "nowhere") / "seeds"
@@ -52,24 +60,41 @@ OPEN = lacking()
 # -- running one -------------------------------------------------------------------------------------------------------
 
 
+EINSTEIN = {"name": "Albert Einstein", "description": "A physicist.", "age": 76, "honors": ["Nobel Prize"]}
+THINKERS: dict[str, Callable[[], ReActAgent]] = {
+    "003:45": lambda: react(model=ScriptedChat(say("a long answer " * 20), piece_s=0.1)),
+    "003:124": lambda: react([TextBlock(text="A physicist."), call("generate_response", **EINSTEIN)]),
+    "003:442": lambda: react(say("Hi.")),
+    "003:447": lambda: react(say("Hi."), name="Saturday"),
+}
+"""The thinking agents that samples speak to; all others speak to one that talks."""
+
+
 @asynccontextmanager
-async def page(folder: Path) -> AsyncIterator[Names]:
-    """What a page has set up before a sample: an agent that talks, a message, a session that was saved. Tasks that the
-    sample leaves behind are ended."""
-    (folder / "user_1.json").write_text('{"agent": {"name": "Friday"}}', encoding="utf-8")
+async def page(sample: Sample, folder: Path) -> AsyncIterator[Names]:
+    """What a page has set up before a sample: an agent, a message, a session that was saved. Tasks that the sample
+    leaves behind are ended."""
+    session = JSONSession(folder)
+    await session.save_session_state("user_1", agent=react(say("Hi.")))
     speaker = echo_agent()
     await speaker.start(asyncio.Queue())
+    made: Names = {"sys_prompt": "Be brief.", "model": ScriptedChat(say("Hi.")), "formatter": PlainFormatter()}
     known = asyncio.all_tasks()
     try:
         yield {
             **{name: getattr(agents, name) for name in agents.__all__},
             "Any": Any,
             "ReplyStartEvent": ReplyStartEvent,
-            "agent": speaker,
+            **made,
+            "CharTokenCounter": tokens.CharTokenCounter,
+            "DashScopeChatFormatter": formatters.DashScopeChatFormatter,
+            "DashScopeChatModel": models.DashScopeChatModel,
+            "agent": THINKERS[sample.name]() if sample.name in THINKERS else speaker,
             "asyncio": asyncio,
+            "elided": {"name": "Friday", **made},
             "msg": AssistantMsg("Friday", "Hello"),
             "os": os,
-            "session": JSONSession(folder),
+            "session": session,
             "user_msg": UserMsg("user", "Hello"),
         }
     finally:
@@ -125,9 +150,9 @@ async def test_a_printed_sample_runs_or_is_listed_with_what_it_lacks(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """CARD-10: every sample after the change of the import prefix."""
+    """CARD-10: every sample after the change of the import prefix. REA-02: the constructors in them, but for plans."""
     monkeypatch.chdir(tmp_path)
-    async with provider_for(sample, monkeypatch), page(tmp_path) as names:
+    async with provider_for(sample, monkeypatch), chat_service(monkeypatch), page(sample, tmp_path) as names:
         listed = OPEN.get(sample.name)
         if listed is None:
             left = await run(sample, names)
@@ -174,6 +199,94 @@ async def an_agent_that_was_ready(_: Names, printed: Output) -> None:
     assert "Event: agent_ready" in printed.readouterr().out
 
 
+async def an_interrupted_reply(_: Names, printed: Output) -> None:
+    assert printed.readouterr().out == "You interrupted me. What can I do for you?\n"
+
+
+async def an_agent_that_compresses(left: Names, _: Output) -> None:
+    config = left["agent"].compression_config
+    assert (config.enable, config.trigger_threshold, config.keep_recent) == (True, 10000, 3)
+    assert (await left["agent"](left["user_msg"])).get_text_content() == "Hi."
+
+
+async def a_summary_of_ones_own(left: Names, _: Output) -> None:
+    """REA-24: the printed class and template, on a conversation that is too long."""
+    agent: ReActAgent = left["agent"]
+    fields = {"main_topic": "Trips", "key_points": "Oslo", "pending_tasks": "A hotel"}
+    agent.model = model = ScriptedChat(ChatResponse(say("-"), metadata=fields), say("Yes."))
+    assert agent.compression_config is not None
+    agent.compression_config.agent_token_counter = WordCounter()
+    await agent.observe([UserMsg("user", "word " * 6000) for _ in range(3)])
+    await agent(left["user_msg"])
+    asked, answered = model.requests
+    assert asked.options == {"structured_model": left["CustomSummary"]}
+    assert "main topic, key points, and pending tasks" in asked.texts[-1]
+    summary = "<system-info>Summary:\nMain Topic: Trips\n\nKey Points:\nOslo\n\nPending Tasks:\nA hotel</system-info>"
+    assert answered.texts[1] == summary
+
+
+async def a_structured_answer(left: Names, printed: Output) -> None:
+    """REA-28, REA-29, REA-30: the printed request."""
+    assert left["response"].metadata == EINSTEIN
+    assert printed.readouterr().out == f"{EINSTEIN}\n"
+    assert left["response"].get_text_content() == "A physicist."
+
+
+async def an_agent_of_ones_own(left: Names, _: Output) -> None:
+    """AGT-09, AGT-13: the printed agent answers, has hooks and is interrupted."""
+    agent = left["MyAgent"]()
+    assert (await agent(left["user_msg"])).get_text_content() == "Hello!"
+
+    async def wait(self: Any, kwargs: Names) -> None:
+        await self.interrupt()
+        await asyncio.sleep(10)
+
+    agent.register_instance_hook("pre_reply", "wait", wait)
+    assert (await agent(left["user_msg"])).get_text_content() == "Interrupted."
+
+
+async def a_hook_that_returns_what_it_gets(left: Names, _: Output) -> None:
+    """HOK-09, HOK-10: the printed signatures."""
+    agent = react(say("Hi."))
+    for hook in (left.get("my_pre_hook"), left.get("my_post_hook")):
+        if hook is not None:
+            agent.register_instance_hook(f"{hook.__name__.split('_')[1]}_reply", "mine", hook)
+            assert (await agent(left["user_msg"])).get_text_content() == "Hi."
+
+
+async def a_hook_that_was_removed(left: Names, _: Output) -> None:
+    """HOK-01, AMB-35: the printed hook is gone, and works while it is there."""
+    agent, model = left["agent"], left["model"]
+    await agent(left["user_msg"])
+    agent.register_instance_hook(hook_type="pre_reply", hook_name="add_prefix", hook=left["add_prefix_hook"])
+    await agent(UserMsg("user", "Hello again"))
+    assert [request.texts[-1] for request in model.requests] == ["Hello", "[reviewed] Hello again"]
+
+
+async def nested_modules(left: Names, _: Output) -> None:
+    """SES-08"""
+    assert left["MyAgent"]().state_dict() == {"memory": {"messages": []}, "name": "Friday"}
+
+
+async def an_agent_that_was_restored(left: Names, _: Output) -> None:
+    """SES-09: it has answered, and its memory is empty again."""
+    assert await left["agent"].memory.get_memory() == []
+    assert left["agent"].state_dict() == left["initial_state"]
+    answer = await left["agent"](left["user_msg"])
+    assert shape(answer.content) == ["text: Hello from DashScope."]
+
+
+async def a_session_that_was_saved(left: Names, _: Output) -> None:
+    """SES-12"""
+    saved = json.loads(left["session"].path_of("user_1").read_text(encoding="utf-8"))
+    assert saved["agent"] == left["agent"].state_dict()
+
+
+async def a_session_that_was_loaded(left: Names, _: Output) -> None:
+    """SES-13"""
+    assert left["agent"].name == "Friday"
+
+
 async def a_server_that_answers(left: Names, _: Output) -> None:
     async with serving_app(left["app"]) as place, place.client(subprotocols=()) as client:
         await client.until("agent_ready")
@@ -187,6 +300,18 @@ CHECKS: dict[str, Callable[[Names, Output], Awaitable[None]]] = {
     "000:156": three_messages,
     "000:166": text_and_no_tools,
     "000:337": the_whole_reply,
+    "003:45": an_interrupted_reply,
+    "003:65": an_agent_that_compresses,
+    "003:89": a_summary_of_ones_own,
+    "003:124": a_structured_answer,
+    "003:302": an_agent_of_ones_own,
+    "003:330": a_hook_that_returns_what_it_gets,
+    "003:340": a_hook_that_returns_what_it_gets,
+    "003:357": a_hook_that_was_removed,
+    "003:391": nested_modules,
+    "003:406": an_agent_that_was_restored,
+    "003:442": a_session_that_was_saved,
+    "003:447": a_session_that_was_loaded,
     "003:567": three_models,
     "003:596": an_agent_that_was_ready,
     "003:626": a_server_that_answers,
@@ -219,6 +344,7 @@ def test_samples_are_told_from_the_text_around_them(tmp_path: Path) -> None:
     assert made.rewritten.splitlines()[0] == "from realtime.agent import RealtimeAgent"
     assert made.code.endswith('    name="Friday",\n)\n')
     assert asked.code == 'answer = await agent("Hi")\n'
+    assert Sample("x", "agent = ReActAgent(...)\n").rewritten == "agent = ReActAgent(**elided)\n"
     assert Sample("x", "from agentscope.realtime import ClientEvents\n").rewritten == (
         "from realtime import ClientEvents\n"
     )

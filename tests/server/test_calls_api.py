@@ -560,3 +560,40 @@ async def test_texts_tool_fragments_and_requests_come_over_the_stream(tmp_path: 
     assert message.get_text_content() == "It is sunny in Bonn."
     results = {block.name: block.state for block in message.get_content_blocks("tool_result")}
     assert results == {"weather": "success", "where_am_i": "success"}
+
+
+def digging_agent() -> RealtimeAgent:
+    """Starts a tool that runs in the background, then speaks."""
+
+    async def dig() -> None:
+        """Dig."""
+        await asyncio.sleep(3_600)
+
+    def react(message: ModelInput) -> list[Step]:
+        if not isinstance(message, ResponseCreate):
+            return []
+        made.append(message)
+        return [CallTools((("dig", {}),))] if len(made) == 1 else [Speak("I am digging.", 0.2)]
+
+    made: list[ModelInput] = []
+    toolkit = Toolkit()
+    toolkit.register(dig, background=True)
+    return RealtimeAgent("Friday", "", ScriptedModel(react, profile=PROFILE), toolkit=toolkit)
+
+
+async def test_the_background_tools_of_a_call_are_listed_and_stopped() -> None:
+    async with serving(digging_agent, ServerSettings(drain_s=0)) as place, place.client() as client:
+        created = await client.make_call()
+        path = f"/api/calls/{created['call_id']}/tasks"
+        assert (await place.get(f"{path}?user=user1")).json() == {"tasks": []}
+        await client.send(TEXT)
+        result = await client.until("agent_response_tool_result")
+        assert result["tool_result"]["state"] == "running"
+        listed = (await place.get(f"{path}?user=user1")).json()
+        assert listed == {"tasks": [{"id": "dig_1", "tool": "dig", "state": "running", "latest": ""}]}
+        assert (await place.get(f"{path}?user=user2")).status == 404
+        stopped = [await place.delete(f"{path}/dig_1?user={user}") for user in ("user2", "user1", "user1")]
+        assert stopped == [404, 204, 404]
+        assert (await place.get(f"{path}?user=user1")).json() == {"tasks": []}
+        while "was stopped from outside" not in str(await client.until("agent_item_added")):
+            pass

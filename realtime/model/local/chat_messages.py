@@ -1,22 +1,23 @@
 """Write the conversation for a chat endpoint: messages and function declarations. Plain functions.
 
 The shapes are those of OpenAI's chat completions, limited to what Ollama, vLLM and llama.cpp also accept. Their chat
-templates are stricter than OpenAI: roles must alternate, the user speaks first, and arguments must be JSON.
+templates are stricter than OpenAI: roles must alternate, and the user speaks first.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-import pybase64
-
-from realtime.event.base import ContentPart, Item
+from realtime.event.base import Item
 from realtime.event.config import ToolDeclaration
-from realtime.message.formatter import own_words, speaker_and_words, spoken_by
+from realtime.formatter import NO_RESULT_YET, OpenAIChatFormatter
+from realtime.formatter.media import Media, Part
+from realtime.formatter.turns import AgentTurn, Answer, SystemTurn, Turn, UserTurn
+from realtime.message import TextBlock, ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.message.speakers import own_words, speaker_and_words, spoken_by
 from realtime.model.local.language_model import Prompt
 
 Json = dict[str, Any]
@@ -27,10 +28,9 @@ GO_ON = "(Please go on.)"
 """Follows the assistant's own last words: some servers would else continue inside them."""
 NOT_UNDERSTOOD = "(The caller said something that could not be understood.)"
 """Ends the messages after a turn without words: else the model would continue by itself."""
-NO_RESULT = "There is no result yet."
-"""Stands for the result of a running tool: servers refuse a call without one."""
 
-_IMAGE_CHARS = 3_000
+_WRITER = OpenAIChatFormatter()
+IMAGE_CHARS = 3_000
 """The weight of an image in the length of a history: about 750 tokens."""
 
 
@@ -51,17 +51,18 @@ def write_messages(prompt: Prompt, limits: HistoryLimits, *, takes_images: bool)
     A tool call, the words before it and its results stay or go together, and everything since the last words of the
     user stays. Images are left out unless `takes_images`.
     """
-    turns = _newest(_turns(prompt.history, takes_images=takes_images), limits)
-    messages = [message for turn in turns for message in turn]
+    groups = [_WRITER.write(turn) for turn in turns_of_items(prompt.history, takes_images=takes_images)]
+    messages = [message for group in _newest(groups, limits) for message in group]
     spoken = [message["role"] for message in messages if message["role"] != "system"]
     if not spoken or spoken[0] != "user":
-        messages.insert(0, {"role": "user", "content": LISTENING})
+        messages = [*_WRITER.write(UserTurn([LISTENING])), *messages]
     if spoken and spoken[-1] == "assistant":
         said = next((item for item in reversed(prompt.history) if item.type == "message"), None)
         unheard = said is not None and said.role == "user"
-        messages.append({"role": "user", "content": NOT_UNDERSTOOD if unheard else GO_ON})
-    system = [{"role": "system", "content": prompt.instructions}] if prompt.instructions.strip() else []
-    return system + messages
+        messages += _WRITER.write(UserTurn([NOT_UNDERSTOOD if unheard else GO_ON]))
+    if prompt.instructions.strip():
+        messages = [*_WRITER.write(SystemTurn([prompt.instructions])), *messages]
+    return messages
 
 
 def write_tool(tool: ToolDeclaration) -> Json:
@@ -84,68 +85,58 @@ def write_tool_choice(choice: str | Json | None) -> str | Json | None:
             return None
 
 
-def arguments_of(text: str) -> str:
-    """Return arguments that servers accept: anything but a JSON object becomes `{}`.
+def turns_of_items(history: Sequence[Item], *, takes_images: bool) -> list[Turn]:
+    """Return a conversation as turns, which a prompt may not divide.
 
-    llama.cpp fails with HTTP 500 on every history with broken arguments (ggml-org/llama.cpp#25510).
+    Neighbours of one role become one turn. A round of tool calls is one, with the words before it and its results;
+    calls get ids of nine letters and digits, since some chat templates require that, and ids of several models may
+    collide. Images are left out unless `takes_images`.
     """
-    try:
-        return text if isinstance(json.loads(text), dict) else "{}"
-    except (ValueError, RecursionError):
-        return "{}"
-
-
-def _turns(history: Sequence[Item], *, takes_images: bool) -> list[list[Json]]:
-    """Return the messages in inseparable groups."""
     results = {item.tool_result.id: item.tool_result for item in history if item.tool_result is not None}
     speakers = {item.name for item in history if item.role == "user" and item.name}
-    turns: list[list[Json]] = []
+    turns: list[Turn] = []
     in_calls = False
     calls = 0
     for item in history:
-        last = turns[-1][-1] if turns else None
+        last = turns[-1] if turns else None
         if item.tool_call is not None:
-            if not in_calls:
-                if last is None or last["role"] != "assistant":
-                    turns.append([{"role": "assistant", "content": None}])
-                turns[-1][0]["tool_calls"] = []
-                in_calls = True
-            # Nine letters and digits: Mistral's templates require it, and ids of several models may collide.
-            call_id = f"call{calls:05d}"
+            if not isinstance(last, AgentTurn) or (last.answers and not in_calls):
+                turns.append(last := AgentTurn())
+            in_calls = True
+            call = ToolCallBlock(id=f"call{calls:05d}", name=item.tool_call.name, input=item.tool_call.input)
             calls += 1
-            function = {"name": item.tool_call.name, "arguments": arguments_of(item.tool_call.input)}
-            turns[-1][0]["tool_calls"].append({"id": call_id, "type": "function", "function": function})
-            result = results.get(item.tool_call.id)
-            output = NO_RESULT if result is None else result.output_text(names_media=True)
-            turns[-1].append({"role": "tool", "tool_call_id": call_id, "content": output})
+            last.parts.append(call)
+            last.answers.append(_answer(call, results.get(item.tool_call.id)))
             continue
         in_calls = False
         if item.type != "message":
             continue
         match item.role:
-            case "assistant":
-                if not item.text:
-                    continue
-                if last is not None and last["role"] == "assistant":
-                    last["content"] += f" {item.text}"
+            case "assistant" if item.text:
+                if isinstance(last, AgentTurn) and not last.answers:
+                    # It goes on in its line.
+                    last.parts[:] = [TextBlock(text=f"{last.text} {item.text}", id=item.id)]
                 else:
-                    turns.append([{"role": "assistant", "content": item.text}])
-            case "system":
-                if item.text:
-                    turns.append([{"role": "system", "content": item.text}])
+                    turns.append(AgentTurn([TextBlock(text=item.text, id=item.id)]))
+            case "system" if item.text:
+                turns.append(SystemTurn([item.text]))
             case "user" | None:
-                content = _user_content(item, named=len(speakers) > 1, takes_images=takes_images)
-                if not content:
-                    continue
-                if last is not None and last["role"] == "user":
-                    last["content"] = _joined(last["content"], content)
-                else:
-                    turns.append([{"role": "user", "content": content}])
+                parts = _user_parts(item, named=len(speakers) > 1, takes_images=takes_images)
+                if isinstance(last, UserTurn):
+                    last.parts.extend(parts)
+                elif parts:
+                    turns.append(UserTurn(parts))
     return turns
 
 
-def _user_content(item: Item, *, named: bool, takes_images: bool) -> str | list[Json]:
-    """Write a user's message: plain text if there are only words, as every server accepts it.
+def _answer(call: ToolCallBlock, result: ToolResultBlock | None) -> Answer:
+    if result is None:
+        return Answer(call, ToolResultState.RUNNING, [NO_RESULT_YET])
+    return Answer(call, result.state, [result.output_text(names_media=True)])
+
+
+def _user_parts(item: Item, *, named: bool, takes_images: bool) -> list[Part]:
+    """Return what a user said and showed.
 
     With several speakers each turn begins with its speaker: most templates ignore the field `name` and some servers
     refuse it.
@@ -156,37 +147,23 @@ def _user_content(item: Item, *, named: bool, takes_images: bool) -> str | list[
         if said_by is not None and said_by == item.name:
             text = words  # words of another agent begin with its name
         text = spoken_by(item.name, text) if item.name else own_words(text)
-    images = [_image(part) for part in item.content if takes_images and part.image is not None]
-    return [*_text_parts(text), *images] if images else text
-
-
-def _image(part: ContentPart) -> Json:
-    data = pybase64.b64encode_as_string(part.image or b"")
-    return {"type": "image_url", "image_url": {"url": f"data:{part.media_type or 'image/jpeg'};base64,{data}"}}
-
-
-def _text_parts(text: str) -> list[Json]:
-    return [{"type": "text", "text": text}] if text else []
-
-
-def _joined(first: str | list[Json], second: str | list[Json]) -> str | list[Json]:
-    if isinstance(first, str) and isinstance(second, str):
-        return f"{first}\n{second}"
-    return [
-        part for content in (first, second) for part in (_text_parts(content) if isinstance(content, str) else content)
-    ]
+    parts: list[Part] = [text] if text else []
+    if takes_images:
+        images = [part for part in item.content if part.image is not None]
+        parts += [Media(part.media_type or "image/jpeg", part.image) for part in images]
+    return parts
 
 
 def _newest(turns: list[list[Json]], limits: HistoryLimits) -> list[list[Json]]:
     asked = max((at for at, turn in enumerate(turns) if turn[0]["role"] == "user"), default=0)
     start = max(
-        _first_kept([len(turn) for turn in turns], limits.messages),
-        _first_kept([sum(map(_chars, turn)) for turn in turns], limits.chars),
+        first_kept([len(turn) for turn in turns], limits.messages),
+        first_kept([sum(map(_chars, turn)) for turn in turns], limits.chars),
     )
     return turns[min(start, asked) :]
 
 
-def _first_kept(sizes: Sequence[int], limit: int) -> int:
+def first_kept(sizes: Sequence[int], limit: int) -> int:
     """Return the first index to keep; the rest is within the limit.
 
     It moves a quarter of the limit at a time: servers cache prompts and read again only what follows the first
@@ -205,6 +182,6 @@ def _chars(message: Json) -> int:
     words = (
         len(content)
         if isinstance(content, str)
-        else sum(len(part["text"]) if part["type"] == "text" else _IMAGE_CHARS for part in content)
+        else sum(len(part["text"]) if part["type"] == "text" else IMAGE_CHARS for part in content)
     )
     return words + sum(len(call["function"]["name"]) + len(call["function"]["arguments"]) for call in calls)

@@ -55,6 +55,17 @@ class TestToolkit(Toolkit):
         self.failures: list[CaseError] = []
         """Calls without a result: the run fails with the first."""
 
+    def for_call(self) -> TestToolkit:
+        """See `Toolkit.for_call`."""
+        made = super().for_call()
+        made._real = self._real.for_call()
+        made.background = made._real.background
+        return made
+
+    def on_change(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """See `Toolkit.on_change`: the agent's own tools change."""
+        return self._real.on_change(listener)
+
     def __contains__(self, name: object) -> bool:
         return name in self._real
 

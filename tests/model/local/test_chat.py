@@ -82,6 +82,7 @@ async def test_an_answer_comes_in_the_pieces_in_which_it_is_streamed(endpoint: C
 
 
 async def test_the_request_says_what_the_client_set(endpoint: ChatEndpoint) -> None:
+    """FMT-05: the system prompt first, and tools in their own field."""
     endpoint.will(*words("Hi."), DONE)
     clock = ToolDeclaration(
         name="clock", description="Tells the time.", parameters={"type": "object", "properties": {}}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from realtime.event.base import Item
 from realtime.event.config import ToolDeclaration
-from realtime.message.formatter import SPEAKS, speaker_and_words
+from realtime.message.speakers import SPEAKS, speaker_and_words
 from realtime.model.local.keyless.arithmetic import find_expression, find_number, say_expression, say_number
 from realtime.model.local.keyless.names import learned_name, own_name
 from realtime.model.local.keyless.toolbox import tool_call_for

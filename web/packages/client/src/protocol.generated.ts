@@ -722,6 +722,22 @@ export interface AgentEndedEvent {
   ts_ms: number;
 }
 
+/**
+ * A running tool reports: `delta` continues its result, or is a note about its work (`kind`).
+ *
+ * Neither is spoken. The whole result follows with the tool's end.
+ */
+export interface AgentToolProgressEvent {
+  type: "agent_tool_progress";
+  tool_call_id: string;
+  delta: string;
+  kind: "note" | "result";
+  agent_id: string;
+  agent_name: string;
+  seq?: number;
+  ts_ms: number;
+}
+
 /** The output of a tool; its `id` is that of the call. */
 export interface AgentResponseToolResultEvent {
   type: "agent_response_tool_result";
@@ -1178,6 +1194,7 @@ export type ServerEvent =
   | ServerRoomFloorEvent
   | AgentReadyEvent
   | AgentEndedEvent
+  | AgentToolProgressEvent
   | AgentResponseToolResultEvent
   | AgentResponseCreatedEvent
   | AgentResponseDoneEvent
@@ -1250,6 +1267,7 @@ export const SERVER_EVENT_TYPES = [
   "server_room_floor",
   "agent_ready",
   "agent_ended",
+  "agent_tool_progress",
   "agent_response_tool_result",
   "agent_response_created",
   "agent_response_done",
@@ -1336,6 +1354,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["server_room_floor", event({ participant_id: either(isString, isNull), reason: isString })],
   ["agent_ready", agentEvent({ model: either(recordOf(isAnything), isNull) })],
   ["agent_ended", agentEvent({ reason: isString })],
+  ["agent_tool_progress", agentEvent({ tool_call_id: isString, delta: isString, kind: oneOf("note", "result") })],
   ["agent_response_tool_result", agentEvent({ tool_result: isToolResultBlock, response_id: either(isString, isNull), item_id: either(isString, isNull) })],
   ["agent_response_created", agentEvent({ response_id: isString, status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), metadata: either(recordOf(isAnything), isNull), usage_detail: either(isUsageDetail, isNull) })],
   ["agent_response_done", agentEvent({ response_id: isString, input_tokens: isInteger, output_tokens: isInteger, metadata: either(recordOf(isAnything), isNull), status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), usage_detail: either(isUsageDetail, isNull), grounding: either(recordOf(isAnything), isNull) })],

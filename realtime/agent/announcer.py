@@ -1,0 +1,128 @@
+"""What tools want the user or the model to know: hints for the model, and words, spoken when the floor is free."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from realtime.agent.context import AgentContext
+from realtime.agent.controller import Controller
+from realtime.event import client as c
+from realtime.event.base import ContentPart, Item, ResponseOverrides
+from realtime.message import HintBlock, TextBlock
+from realtime.model import base
+from realtime.turn.machine import State
+from realtime.turn.responses import ANSWER_S
+
+LOOK_S = 0.1
+"""How often silence is looked for while something waits."""
+MAX_WAITING = 20
+"""Words of tools that may wait; the oldest go first."""
+SAY_ONLY = "Say exactly these words and nothing else, in the language in which they are written:\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    text: str
+    holds: Callable[[], bool]
+    """Whether they are still worth saying."""
+
+
+class Announcer:
+    """Puts hints into the conversation of one call.
+
+    A hint that is to be spoken waits for silence in which no reply is due; then the model answers it. It goes in
+    earlier where a turn of the user gets a response of ours: that one can tell of it.
+    """
+
+    def __init__(self, group: asyncio.TaskGroup, context: AgentContext, controller: Controller) -> None:
+        self._group = group
+        self._context = context
+        self._controller = controller
+        self._hints: list[HintBlock] = []
+        self._words: deque[_Words] = deque(maxlen=MAX_WAITING)
+        self._task: asyncio.Task[None] | None = None
+        controller.before_response = self._put_waiting
+
+    def hint(self, hint: HintBlock, *, speaks: bool) -> None:
+        """Tell the model something; with `speaks`, it is to tell the user."""
+        if not speaks:
+            self._put(hint)
+            return
+        self._hints.append(hint)
+        self._wake()
+
+    def say(self, text: str, holds: Callable[[], bool]) -> None:
+        """Speak words of a tool in the next silence.
+
+        They have to hold then, and are no part of the conversation. Nothing happens where the model has no responses
+        beside the conversation.
+        """
+        if base.refusal(self._context.profile, self._response(text)) is None:
+            self._words.append(_Words(text, holds))
+            self._wake()
+
+    def close(self) -> None:
+        """The call is over."""
+        self._hints.clear()
+        self._words.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = self._group.create_task(self._speak_out(), name="announcements")
+
+    async def _speak_out(self) -> None:
+        """Say what waits, as soon as the floor is free."""
+        now = self._context.runtime.now
+        awaited_since: float | None = None
+        while self._hints or self._words:
+            self._say_words()
+            if self._hints and self._is_silent() and not self._controller.ledger.responding:
+                # A response that a provider has not begun for so long is awaited no longer.
+                awaited = self._controller.turn.state is State.THINKING
+                awaited_since = (now() if awaited_since is None else awaited_since) if awaited else None
+                if awaited_since is None or now() - awaited_since >= ANSWER_S:
+                    self._controller.on_client(c.ClientResponseCreateEvent())
+                    awaited_since = None
+            await asyncio.sleep(LOOK_S)
+
+    def _is_silent(self) -> bool:
+        """Whether neither side speaks or is about to; tools may run."""
+        one = self._controller
+        works = one.ledger.active is not None or one.ledger.is_requested or one.link_lost
+        listens = one.turn.state is State.USER_SPEAKING or one.interruptions.current is not None
+        return not (works or listens or self._context.ears.unplayed_ms() > 0)
+
+    def _say_words(self) -> None:
+        while self._words and not self._words[0].holds():
+            self._words.popleft()
+        if self._words and self._is_silent():
+            self._context.send(self._response(self._words.popleft().text))
+
+    def _response(self, text: str) -> base.ResponseCreate:
+        if self._context.profile.says_given_words:
+            return base.ResponseCreate(ResponseOverrides(conversation="none", tool_choice="none"), text)
+        instructions = f"{SAY_ONLY}{text}"
+        return base.ResponseCreate(
+            ResponseOverrides(conversation="none", tool_choice="none", instructions=instructions, input=())
+        )
+
+    def _put_waiting(self) -> None:
+        hints, self._hints = self._hints, []
+        for hint in hints:
+            self._put(hint)
+
+    def _put(self, hint: HintBlock) -> None:
+        parts = [TextBlock(text=hint.hint)] if isinstance(hint.hint, str) else hint.hint
+        text = "\n".join(part.text for part in parts if isinstance(part, TextBlock))
+        words = ContentPart(type="text", text=text)
+        item = Item(id=self._context.runtime.new_id("item"), role="system", name=hint.source, content=(words,))
+        self._context.send(base.ItemCreate(item))
+        self._context.add_item(item)
+        self._context.item_done(item)

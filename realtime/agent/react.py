@@ -1,0 +1,395 @@
+"""`ReActAgent`: an agent that reasons with a chat model, runs tools and remembers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from pydantic import BaseModel
+
+from realtime.agent import compression
+from realtime.agent.base import Messages
+from realtime.agent.chat_responses import responses_of
+from realtime.agent.compression import COMPRESSED, Compressor
+from realtime.agent.hooks import StopReply, is_messages
+from realtime.agent.played import cut_to_played
+from realtime.agent.react_base import ReActAgentBase
+from realtime.agent.react_reply import ReActReply
+from realtime.agent.reply_run import ReplyRun
+from realtime.agent.structured import StructuredOutput
+from realtime.agent.tasks import end_task, together
+from realtime.errors import UsageError
+from realtime.event import reply as r
+from realtime.formatter.base import FormatterBase
+from realtime.memory import InMemoryMemory, MemoryBase
+from realtime.message import (
+    FinishedReason,
+    HintBlock,
+    Msg,
+    SystemMsg,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultState,
+    UserMsg,
+    read_block,
+)
+from realtime.model.chat.base import ChatModelBase
+from realtime.tool import Toolkit
+from realtime.tool.background import result_hint
+from realtime.tool.response import ToolResponse
+
+SUMMARIZE = (
+    "<system-hint>This answer has used all of its steps. Say now, without tools, what you found out and what is still "
+    "open.</system-hint>"
+)
+"""Ends the prompt for a reply that has reached `max_iters`."""
+NEEDS_CONSENT = "This tool needs the user's consent, and there is no way to ask for it here."
+NO_JSON_OBJECT = "The arguments are not a JSON object."
+COMPRESSION_GRACE_S = 1.0
+"""Seconds that a compression in the background has for its end."""
+STOP_REPLY = "stop_reply"
+"""The key in a tool's metadata that ends the reply; its value is the reason."""
+
+
+class ReActAgent(ReActAgentBase):
+    """An agent that reasons with a chat model and acts with tools.
+
+    It does both in turn, until it only speaks. `await agent(msg)` returns one message with all that was said, called
+    and returned meanwhile; `reply_stream(msg)` gives it as it comes. The memory has the input, and each reply as one
+    message: an interrupted one as far as it came, every tool call in it with a result. A tool whose response has
+    `metadata={"stop_reply": reason}` ends the reply.
+
+    `parallel_tool_calls`: the calls of one round run at the same time. `max_iters`: rounds of one reply; after them the
+    agent answers with what it has. `enable_meta_tool`: the model may activate groups of tools. `print_hint_msg`: hints
+    to the model are printed as well. `compression_config`: see `CompressionConfig`.
+    """
+
+    CompressionConfig = compression.CompressionConfig
+    finish_function_name = "generate_response"
+    """The tool by which the model gives a structured output."""
+
+    def __init__(
+        self,
+        name: str,
+        sys_prompt: str,
+        model: ChatModelBase,
+        formatter: FormatterBase,
+        toolkit: Toolkit | None = None,
+        memory: MemoryBase | None = None,
+        *,
+        parallel_tool_calls: bool = False,
+        max_iters: int = 10,
+        enable_meta_tool: bool = False,
+        print_hint_msg: bool = False,
+        compression_config: compression.CompressionConfig | None = None,
+    ) -> None:
+        super().__init__(name)
+        if max_iters < 1:
+            raise UsageError(f"max_iters is at least 1, not {max_iters}")
+        self._sys_prompt = sys_prompt
+        self.model = model
+        self.formatter = formatter
+        # An empty toolkit is falsy.
+        self.toolkit = Toolkit() if toolkit is None else toolkit
+        self.memory = InMemoryMemory() if memory is None else memory
+        self.parallel_tool_calls = parallel_tool_calls
+        self.max_iters = max_iters
+        self.print_hint_msg = print_hint_msg
+        self.compression_config = compression_config
+        if enable_meta_tool:
+            self.toolkit.register_tool_function(self.toolkit.reset_equipped_tools, namesake_strategy="skip")
+        self._reply: ReActReply | None = None
+        self._last_reply_id: str | None = None
+        self._hints: list[HintBlock] = []
+        """Hints that have come since the last round of a reply began."""
+        self._compression: asyncio.Task[Any] | None = None
+        self.register_state("name")
+        self.register_state("_sys_prompt")
+        self.register_state("_last_reply_id")
+        self.register_state(
+            "_hints", lambda hints: [hint.model_dump() for hint in hints], lambda dumped: [*map(read_block, dumped)]
+        )
+
+    @property
+    def sys_prompt(self) -> str:
+        """The system prompt."""
+        return self._sys_prompt
+
+    # -- what callers use ----------------------------------------------------------------------------------------------
+
+    async def reply(self, msg: Messages = None, structured_model: type[BaseModel] | None = None) -> Msg:
+        """Answer messages; without one, what is in the memory.
+
+        With `structured_model`, the answer also holds an object of that class, as `structured_output` and by its fields
+        in `metadata`; invalid ones are sent back to the model. It is missing where the rounds did not suffice. Raises
+        what the model raises, and UsageError for hooks that fail.
+        """
+        run = self._run
+        if run is None or self._reply is not None:
+            raise UsageError("an override of `reply` calls `super().reply(...)` once", code="agent_replying")
+        structured = StructuredOutput(structured_model, self.finish_function_name) if structured_model else None
+        reply = self._reply = ReActReply(run, self.name, structured)
+        # What a tool gives in the background comes as a hint.
+        self.toolkit.background.on_done = lambda task: self._hints.append(result_hint(task))
+        await self._take_input(reply, msg)
+        reason = await self._rounds(reply)
+        if structured is not None and structured.value is not None:
+            reply.give(structured.value)
+        run.finish(reason)
+        await self._remember(reply)
+        return reply.msg
+
+    async def observe(self, msg: Messages) -> None:
+        """Remember messages without an answer."""
+        await self.memory.add(msg)
+
+    async def hint(self, hint: str | HintBlock, source: str | None = None) -> None:
+        """Give the model a hint: a trigger, a team message, the result of a background tool.
+
+        It enters the reply that is being given before its next round, else the next reply. `source` names its origin.
+        """
+        self._hints.append(hint if isinstance(hint, HintBlock) else HintBlock(hint=hint, source=source))
+
+    async def handle_interrupt(self, msg: Messages = None, structured_model: type[BaseModel] | None = None) -> Msg:
+        """Answer after an interruption. Subclasses may say something else, such as by asking the model.
+
+        The answer is remembered if a caller of `reply` gets it.
+        """
+        answer = Msg(
+            self.name, "You interrupted me. What can I do for you?", "assistant", metadata={"_is_interrupted": True}
+        )
+        await self.print(answer, True)
+        return answer
+
+    async def truncate_last_reply(self, played_text: str) -> Msg | None:
+        """Cut the last reply in the memory to what was heard.
+
+        `played_text` is the beginning of its text, whatever the white space; "" if nothing was heard. Tool calls and
+        results stay. Returns what is remembered now; None where nothing is left of the reply, or there is none. Raises
+        UsageError while a reply is being given: interrupt it, and wait for its end.
+        """
+        if self.is_replying:
+            raise UsageError("a reply is being given: truncate it after its end", code="agent_replying")
+        messages = await self.memory.get_memory(prepend_summary=False)
+        place = next((place for place, one in enumerate(messages) if one.id == self._last_reply_id), None)
+        if place is None:
+            return None
+        cut = cut_to_played(messages[place], played_text)
+        if cut == messages[place]:
+            return cut
+        compressed = {one.id for one in await self.memory.get_memory(mark=COMPRESSED, prepend_summary=False)}
+        later = messages[place + 1 :]
+        await self.memory.delete([one.id for one in messages[place:]])
+        for one in [cut, *later] if cut.content else later:
+            await self.memory.add(one, marks=COMPRESSED if one.id in compressed else None)
+        return cut if cut.content else None
+
+    async def finish_compression(self) -> None:
+        """Wait for a compression in the background; do so before you save the state."""
+        if self._compression is not None:
+            await asyncio.wait({self._compression})
+
+    async def aclose(self) -> None:
+        """End the tools and the compression in the background. The agent can be used on."""
+        await self.toolkit.background.close()
+        if self._compression is not None:
+            await end_task(self._compression, COMPRESSION_GRACE_S)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
+        """See `StateModule`. Raises UsageError while a reply is being given."""
+        if self.is_replying:
+            raise UsageError("a reply is being given: load a state after its end", code="agent_replying")
+        if self._compression is not None:
+            self._compression.cancel()
+        super().load_state_dict(state_dict, strict)
+
+    # -- the rounds ----------------------------------------------------------------------------------------------------
+
+    async def _rounds(self, reply: ReActReply) -> FinishedReason:
+        for _ in range(self.max_iters):
+            while self._hints:
+                reply.take_hint(self._hints.pop(0))
+            await self._compress(reply)
+            said = await self._reasoning(reply.tool_choice)
+            reply.run.check()
+            blocks = reply.end_call(said.content)
+            await self._act(reply, [block for block in blocks if isinstance(block, ToolCallBlock)])
+            reply.run.check()
+            reply.end_round()
+            if reply.is_complete(blocks):
+                return "completed"
+        reply.run.add(r.ExceedMaxItersEvent(reply_id=reply.run.reply_id, name=self.name))
+        said = await self._summarizing()
+        reply.end_call([block for block in said.content if not isinstance(block, ToolCallBlock)])
+        return "exceed_max_iters"
+
+    async def _reasoning(self, tool_choice: str | None = None) -> Msg:
+        """Ask the model for the next round; return what it says and calls. Hooks may change that."""
+        reply = self._current()
+        schemas = self.toolkit.get_json_schemas()
+        if reply.structured is not None and reply.structured.value is None:
+            own = reply.structured.json_schema()
+            schemas = [one for one in schemas if one["function"]["name"] != self.finish_function_name] + [own]
+        return await self._ask(reply, tools=schemas or None, tool_choice=tool_choice)
+
+    async def _summarizing(self) -> Msg:
+        """Ask the model for an answer after the last round."""
+        reply = self._current()
+        reply.hints.append(UserMsg("user", SUMMARIZE))
+        return await self._ask(reply)
+
+    async def _ask(self, reply: ReActReply, **options: Any) -> Msg:
+        prompt = await self._prompt(reply)
+        reply.begin_call(self.model.model_name, holds_ends=bool(self._hooks("post_reasoning")))
+        said = Msg(self.name, None, "assistant")
+        async with aclosing(responses_of(await self.model(prompt, **options))) as responses:
+            async for response in responses:
+                reply.run.check()
+                said.content = reply.grow(response)
+                await self.print(said, False)
+        await self.print(said, True)
+        return said
+
+    async def _prompt(self, reply: ReActReply) -> list[dict[str, Any]]:
+        remembered = reply.remembered()
+        hints, reply.hints = reply.hints, []
+        if self.print_hint_msg:
+            for hint in hints:
+                await self.print(hint, True)
+        return await self.formatter.format(
+            [
+                *self._head(),
+                *await self.memory.get_memory(exclude_mark=COMPRESSED),
+                *([remembered] if remembered.content else []),
+                *hints,
+            ]
+        )
+
+    def _head(self) -> list[Msg]:
+        """Return what each prompt begins with."""
+        return [SystemMsg("system", self.sys_prompt)] if self.sys_prompt else []
+
+    async def _act(self, reply: ReActReply, calls: list[ToolCallBlock]) -> None:
+        """Run the calls of a round; each has a result in the end."""
+        if self.parallel_tool_calls and len(calls) > 1:
+            await together([self._acting(call) for call in calls])
+        else:
+            for call in calls:
+                await self._acting(call)
+                reply.run.check()
+        # A subclass may run tools without a word about them.
+        reply.answer_rest(ToolResultState.SUCCESS, "")
+
+    async def _acting(self, tool_call: ToolCallBlock) -> dict[str, Any] | None:
+        """Run a tool; return the structured output, if that is what it gave."""
+        reply = self._current()
+        reply.begin_result(tool_call)
+        reason: str | None = None
+        state = ToolResultState.ERROR
+        async with aclosing(self._responses_of_tool(reply, tool_call)) as responses:
+            async for response in responses:
+                reply.grow_result(tool_call, response.content)
+                state = response.state
+                if state is ToolResultState.INTERRUPTED:
+                    # The reader is cancelled next: there may be no later moment to say so.
+                    reply.end_result(tool_call, state)
+                reason = (response.metadata or {}).get(STOP_REPLY, reason)
+                await self.print(reply.result_message(tool_call), response.is_last)
+        reply.run.check()
+        reply.end_result(tool_call, state)
+        if reason is not None:
+            stop = StopReply(str(reason))
+            stop.source, stop.point = tool_call.name, "acting"
+            raise stop
+        structured = reply.structured
+        return structured.value if structured and tool_call.name == structured.function_name else None
+
+    async def _responses_of_tool(self, reply: ReActReply, call: ToolCallBlock) -> AsyncGenerator[ToolResponse, None]:
+        if reply.structured is not None and call.name == reply.structured.function_name:
+            if call.arguments is None:
+                yield ToolResponse([TextBlock(text=NO_JSON_OBJECT)], state=ToolResultState.ERROR)
+            else:
+                yield self.generate_response(**call.arguments)
+        elif self.toolkit.asks(call):
+            yield ToolResponse([TextBlock(text=NEEDS_CONSENT)], state=ToolResultState.DENIED)
+        else:
+            async with aclosing(self.toolkit.call_tool_function(call)) as responses:
+                async for response in responses:
+                    yield response
+
+    def generate_response(self, /, **kwargs: Any) -> ToolResponse:
+        """Take a structured output, the arguments of the call that gives it."""
+        structured = self._current().structured
+        if structured is None:
+            raise UsageError("no structured output was asked for")
+        wrong = structured.take(kwargs)
+        state = ToolResultState.SUCCESS if wrong is None else ToolResultState.ERROR
+        return ToolResponse([TextBlock(text=wrong or "The object is complete.")], state=state)
+
+    # -- the end of a reply --------------------------------------------------------------------------------------------
+
+    async def _settle(self, run: ReplyRun, reason: FinishedReason, error: str | None = None) -> None:
+        reply, self._reply = self._reply, None
+        if reply is None:
+            # The reply ended before it began, such as in a hook.
+            given = run.args[0] if run.args else run.kwargs.get("msg")
+            await self.memory.add(given if is_messages(given) else None)
+            await super()._settle(run, reason, error)
+        else:
+            reply.interrupt()
+            await super()._settle(run, reason, error)
+            await self._take_input(reply, reply.given)
+            await self._remember(reply)
+        self._compress_in_background()
+
+    async def _take_input(self, reply: ReActReply, msg: Messages) -> None:
+        """Remember what the reply answers, once."""
+        reply.given = msg
+        if not reply.is_begun:
+            await self.memory.add(msg)
+        reply.is_begun = True
+
+    async def _remember(self, reply: ReActReply) -> None:
+        remembered = reply.remembered()
+        if not reply.is_stored and remembered.content:
+            self._last_reply_id = remembered.id
+            await self.memory.add(remembered)
+        reply.is_stored = True
+
+    async def _after_interrupt(self, run: ReplyRun) -> Any:
+        answer = await super()._after_interrupt(run)
+        if not run.is_heard and isinstance(answer, Msg):
+            await self.memory.add(answer)
+        return answer
+
+    def _current(self) -> ReActReply:
+        if self._reply is None:
+            raise UsageError(f"{self.name} gives no reply now: this belongs to one", code="agent_not_replying")
+        return self._reply
+
+    # -- compression ---------------------------------------------------------------------------------------------------
+
+    def _compressor(self) -> Compressor | None:
+        config = self.compression_config
+        if config is None or not config.enable:
+            return None
+        return Compressor(config, self.memory, self._head(), self.model, self.formatter)
+
+    async def _compress(self, reply: ReActReply) -> None:
+        """Compress before a round, unless that happens in the background."""
+        compressor = self._compressor()
+        if compressor is None or compressor.config.background:
+            return
+        if n_rounds := await compressor.compress(reply.rounds()):
+            await self.memory.add(reply.summarized(n_rounds), marks=COMPRESSED)
+
+    def _compress_in_background(self) -> None:
+        compressor = self._compressor()
+        if compressor is None or not compressor.config.background:
+            return
+        if self._compression is None or self._compression.done():
+            self._compression = asyncio.get_running_loop().create_task(
+                compressor.compress(), name=f"compression of {self.name}"
+            )

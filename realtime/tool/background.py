@@ -1,0 +1,181 @@
+"""Tools that run in the background: started at once, answered later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from realtime.errors import ToolError
+from realtime.event.server import ProgressKind
+from realtime.message import HintBlock, ToolCallBlock, ToolResultBlock, ToolResultState, system_reminder
+from realtime.tool.context import ToolScope
+from realtime.tool.output import failed, within_limits
+from realtime.tool.response import Pieces, ToolResponse
+from realtime.tool.running import CANCEL_S
+
+Announce = Literal["spoken", "silently"]
+"""Whether the agent speaks of the result, or only knows it."""
+
+MAX_RUNNING = 16
+"""Background tools of one call that may run at once."""
+MAX_RESULTS = 100
+"""Results that are kept for a program that asks; the oldest go first."""
+BACKGROUND_TIMEOUT_S = 3_600.0
+"""How long a tool may run in the background."""
+MAX_REPORTS = 1_000
+"""Reports of one background tool that are passed on."""
+
+
+@dataclass(slots=True, eq=False)
+class BackgroundTask:
+    """A tool that runs in the background, or did."""
+
+    id: str
+    call: ToolCallBlock
+    announce: Announce
+    state: ToolResultState = ToolResultState.RUNNING
+    latest: str = ""
+    """What it reported last."""
+    response: ToolResponse | None = None
+    n_reports: int = 0
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a page or a program shows of it."""
+        return {"id": self.id, "tool": self.call.name, "state": str(self.state), "latest": self.latest}
+
+    @property
+    def result(self) -> ToolResultBlock:
+        """What it gave so far."""
+        return (self.response or failed("nothing")).result_of(self.call)
+
+
+class BackgroundTasks:
+    """The background tools of one call, or of a toolkit without one.
+
+    `on_report` gets what a running one reports, `on_done` one that has ended by itself.
+    """
+
+    def __init__(self) -> None:
+        self.running: dict[str, BackgroundTask] = {}
+        """By task id, in order of their start."""
+        self.results: dict[str, ToolResponse] = {}
+        """Results that were not asked for yet, by task id."""
+        self.on_report: Callable[[BackgroundTask, str, ProgressKind], None] | None = None
+        self.on_done: Callable[[BackgroundTask], None] | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._n_started = 0
+
+    def start(
+        self,
+        call: ToolCallBlock,
+        announce: Announce,
+        scope: ToolScope,
+        run: Callable[[ToolScope], AsyncGenerator[ToolResponse, None]],
+    ) -> ToolResponse:
+        """Start a tool; return what the model reads of that. `run` gives its responses, within the scope."""
+        if len(self.running) >= MAX_RUNNING:
+            return failed(f"{call.name} was not started: {MAX_RUNNING} tools run in the background already")
+        self._n_started += 1
+        task = BackgroundTask(f"{call.name}_{self._n_started}", call, announce)
+        self.running[task.id] = task
+        scope = replace(scope, progress=lambda text, kind: self._report(task, text, kind))
+        with scope.in_force():
+            self._tasks[task.id] = asyncio.create_task(
+                self._work(task, run(scope)), name=f"background tool {task.id} {call.id}"
+            )
+        return started(task, announces=self.on_done is not None)
+
+    def cancel(self, task_id: str) -> bool:
+        """Stop a task; False if none of this id runs. Nothing is reported of it any more."""
+        task = self.running.pop(task_id, None)
+        if task is None:
+            return False
+        task.state = ToolResultState.INTERRUPTED
+        self._tasks[task_id].cancel()
+        return True
+
+    async def wait(self, task_id: str, timeout_s: float) -> None:
+        """Wait until a task has ended, `timeout_s` at most."""
+        if (running := self._tasks.get(task_id)) is not None:
+            await asyncio.wait([running], timeout=timeout_s)
+
+    async def close(self) -> None:
+        """Stop all tasks. Returns when they have ended, after 2 s at most."""
+        for task_id in [*self.running]:
+            self.cancel(task_id)
+        if tasks := [*self._tasks.values()]:
+            await asyncio.wait(tasks, timeout=2 * CANCEL_S)
+
+    async def _work(self, task: BackgroundTask, responses: AsyncGenerator[ToolResponse, None]) -> None:
+        pieces = Pieces()
+        try:
+            async with aclosing(responses):
+                async for response in responses:
+                    task.response = within_limits(response)
+                    if piece := pieces.of(task.response):
+                        self._report(task, piece, "result")
+        except ToolError as error:
+            task.response = failed(error.message)
+        finally:
+            del self._tasks[task.id]
+            if self.running.pop(task.id, None) is not None:
+                self._done(task)
+
+    def _done(self, task: BackgroundTask) -> None:
+        response = task.response or failed(f"{task.call.name} gave no result")
+        task.response, task.state = response, response.state
+        self.results[task.id] = response
+        while len(self.results) > MAX_RESULTS:
+            del self.results[next(iter(self.results))]
+        if self.on_done is not None:
+            self.on_done(task)
+
+    def _report(self, task: BackgroundTask, text: str, kind: ProgressKind) -> None:
+        if task.id in self.running:
+            task.latest = text
+            task.n_reports += 1
+            if self.on_report is not None and task.n_reports <= MAX_REPORTS:
+                self.on_report(task, text, kind)
+
+
+def started(task: BackgroundTask, *, announces: bool) -> ToolResponse:
+    """Return what the model reads when a background tool has started.
+
+    `announces`: its result will come by itself. Otherwise the model has to ask for it.
+    """
+    if announces:
+        text = (
+            f"{task.call.name} runs in the background (task {task.id}). Its result is not there yet and will be given "
+            "to you later: say so briefly, go on with the conversation, and do not guess the result."
+        )
+    else:
+        text = (
+            f"<system-reminder>Tool '{task.call.name}' is executing asynchronously. Task ID: {task.id}. "
+            f"Use view_task('{task.id}') to check status, wait_task('{task.id}') to wait for completion, "
+            f"or cancel_task('{task.id}') to cancel the task.</system-reminder>"
+        )
+    return replace(failed(text), state=ToolResultState.RUNNING)
+
+
+def result_hint(task: BackgroundTask) -> HintBlock:
+    """Return the hint that has the result of a background tool."""
+    how = "has failed" if task.state is ToolResultState.ERROR else "is done"
+    asks = " Tell the user now, in your own words." if task.announce == "spoken" else ""
+    text = task.result.output_text(names_media=True)
+    told = f"The background tool {task.call.name} (task {task.id}) {how}.{asks} Its result:\n{text}"
+    return HintBlock(hint=system_reminder(told), source=task.call.name)
+
+
+def stopped_hint(task: BackgroundTask) -> HintBlock:
+    """Return the hint that a background tool was stopped."""
+    told = f"The background tool {task.call.name} (task {task.id}) was stopped from outside: no result will come."
+    return HintBlock(hint=system_reminder(told), source=task.call.name)
+
+
+def progress_hint(task: BackgroundTask) -> HintBlock:
+    """Return the hint that has the latest report of a background tool."""
+    told = f"The background tool {task.call.name} (task {task.id}) still runs and reports: {task.latest}"
+    return HintBlock(hint=system_reminder(told), source=task.call.name)

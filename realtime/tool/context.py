@@ -1,0 +1,153 @@
+"""`ToolContext`: what a running tool knows of its call, and how it reports.
+
+A tool that wants one takes a parameter with this annotation, of any name; the model does not see it. Each call that an
+agent serves has a `ToolScope`. It is in force for everything that runs within it, so that the tools of an agent behind
+another one have the same call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import UnionType
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+
+from realtime.errors import BadTool
+from realtime.event.server import ProgressKind
+
+State = TypeVar("State")
+
+MAX_NOTES = 1_000
+"""Notes of one tool call; further ones are dropped."""
+NOTE_CHARS = 2_000
+"""Characters of one note; the rest is dropped."""
+
+
+@dataclass(slots=True, eq=False)
+class ToolScope:
+    """The call that tools run in. Without a voice call it is the toolkit's own, and has no ids."""
+
+    call_id: str = ""
+    user_id: str = ""
+    agent_name: str = ""
+    say: Callable[[str], None] | None = None
+    """Speaks words to the user."""
+    progress: Callable[[str, ProgressKind], None] | None = None
+    """Takes the progress of the tool call that the scope is for."""
+    states: dict[type[Any], Any] = field(default_factory=dict)
+    """The state of the tools: an object by class."""
+
+    def state_of(self, kind: type[State]) -> State:
+        """Return this call's object of the class; it is made without arguments."""
+        if kind not in self.states:
+            self.states.setdefault(kind, kind())
+        state: State = self.states[kind]
+        return state
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Make this the scope of tools within the block.
+
+        Tasks that start there keep it.
+        """
+        token = _SCOPE.set(self)
+        try:
+            yield
+        finally:
+            _SCOPE.reset(token)
+
+
+_SCOPE: ContextVar[ToolScope | None] = ContextVar("tool_scope", default=None)
+
+
+def current_scope() -> ToolScope | None:
+    """Return the scope in force; None outside of calls."""
+    return _SCOPE.get()
+
+
+class ToolContext(Generic[State]):
+    """One tool call, as the tool sees it. All of it may be used from the thread of a plain function.
+
+    `ToolContext[Cart]` has a `state` of class `Cart`, which all tools of one call share; it is made with `Cart()`. For
+    `ToolContext` alone it is a dict.
+    """
+
+    def __init__(
+        self, scope: ToolScope, tool_call_id: str, state_type: type[State], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.call_id = scope.call_id
+        """Id of the voice call; "" outside of one."""
+        self.user_id = scope.user_id
+        """Id of the user, as the application knows it; "" if unknown."""
+        self.agent_name = scope.agent_name
+        """Name of the agent whose tool this is; "" if unknown."""
+        self.tool_call_id = tool_call_id
+        self.notes: list[str] = []
+        """What `progress` was given where no call takes it."""
+        self._scope = scope
+        self._state_type = state_type
+        self._loop = loop
+        self._n_notes = 0
+
+    @property
+    def state(self) -> State:
+        """The object that all tools of this call share."""
+        return self._scope.state_of(self._state_type)
+
+    def say(self, text: str) -> None:
+        """Have the agent speak `text` in the next silence.
+
+        That is only while the tool runs. The words are no part of the conversation. Nothing happens outside of a voice
+        call, and with models that have no responses beside the conversation (Gemini, DashScope).
+        """
+        if self._scope.say is not None and text:
+            self._on_loop(self._scope.say, text)
+
+    def progress(self, text: str) -> None:
+        """Report what the tool is doing: a note for listeners, neither spoken nor part of the result.
+
+        Outside of a voice call the result's metadata hold the notes, under `progress`.
+        """
+        self._n_notes += 1
+        if text and self._n_notes <= MAX_NOTES:
+            self._on_loop(self._note, text[:NOTE_CHARS])
+
+    def _note(self, text: str) -> None:
+        if self._scope.progress is not None:
+            self._scope.progress(text, "note")
+        else:
+            self.notes.append(text)
+
+    def _on_loop(self, function: Callable[[str], None], text: str) -> None:
+        if asyncio._get_running_loop() is self._loop:
+            function(text)
+        else:
+            self._loop.call_soon_threadsafe(function, text)
+
+
+def context_state(annotation: Any) -> type[Any] | None:
+    """Return the class of the state of a parameter's ToolContext.
+
+    None for every other parameter.
+
+    Raises BadTool where the state is no class.
+    """
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return context_state(get_args(annotation)[0])
+    if origin in (Union, UnionType):
+        return next((state for one in get_args(annotation) if (state := context_state(one)) is not None), None)
+    if annotation is ToolContext:
+        return dict
+    if origin is not ToolContext:
+        return None
+    (state_type,) = get_args(annotation)
+    state = get_origin(state_type) or state_type
+    if state is Any:
+        return dict
+    if not isinstance(state, type):
+        raise BadTool(f"the state of a ToolContext is an object of a class that is made without arguments, not {state}")
+    return state

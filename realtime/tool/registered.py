@@ -1,0 +1,213 @@
+"""What a toolkit keeps of a tool and of a group."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Collection
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from realtime.errors import BadTool
+from realtime.event import ToolDeclaration
+from realtime.message import ToolCallBlock
+from realtime.tool.arguments import Arguments, GivenSchema, Reader, schema_of_model
+from realtime.tool.background import Announce
+from realtime.tool.docstring import parse_docstring
+from realtime.tool.response import ToolResponse
+
+BASIC = "basic"
+"""The group that is always active."""
+
+MAX_NAME_CHARS = 64
+"""Characters of a tool's name: providers refuse longer ones."""
+
+Postprocess = Callable[[ToolCallBlock, ToolResponse], ToolResponse | Awaitable[ToolResponse | None] | None]
+
+
+@dataclass(slots=True, eq=False)
+class RegisteredToolFunction:
+    """A registered tool."""
+
+    name: str
+    group: str
+    original_func: Callable[..., Any]
+    json_schema: dict[str, Any]
+    """As chat models take it: `{"type": "function", "function": {name, description, parameters}}`."""
+    executor: Executor
+    in_thread: bool
+    """Whether the function may block its thread."""
+    reader: Reader
+    source: Literal["function"] = "function"
+    preset_kwargs: dict[str, Any] = field(default_factory=dict)
+    """Arguments of the program, which the model neither sees nor changes."""
+    original_name: str | None = None
+    """The function's own name, where the tool has another."""
+    extended_model: Any = None
+    """A class of pydantic, whose fields the tool takes as well."""
+    postprocess_func: Postprocess | None = None
+    confirm: bool = False
+    """Whether an agent asks the user before each call."""
+    async_execution: bool = False
+    """Whether it runs in the background."""
+    announce: Announce = "spoken"
+    """What happens when a background tool has ended."""
+
+    @property
+    def extended_json_schema(self) -> dict[str, Any]:
+        """The schema with the fields of the extended model. Raises BadTool where both have a field."""
+        if self.extended_model is None:
+            return self.json_schema
+        extension = schema_of_model(self.extended_model, f"the extended model of tool {self.name!r}")
+        return self.schema_with(extension.get("properties", {}), extension.get("required", ()))
+
+    def schema_with(self, properties: dict[str, Any], required: Any = ()) -> dict[str, Any]:
+        """Return the schema with further properties. Raises BadTool where it has one of them already."""
+        function = self.json_schema["function"]
+        parameters = function["parameters"]
+        own = parameters.get("properties", {})
+        if taken := own.keys() & properties.keys():
+            raise BadTool(f"tool {self.name!r} has a parameter {min(taken)!r} already: give the other another name")
+        parameters = {**parameters, "properties": {**own, **properties}}
+        if every := [*parameters.get("required", ()), *required]:
+            parameters["required"] = every
+        return {**self.json_schema, "function": {**function, "parameters": parameters}}
+
+    def bind(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return what the function is called with: positional arguments and those by name."""
+        return self.reader.bind({**arguments, **self.preset_kwargs})
+
+
+@dataclass(slots=True, eq=False)
+class ToolGroup:
+    """A group of tools, which the model sees while it is active."""
+
+    name: str
+    active: bool
+    description: str
+    notes: str | None = None
+    """How to use the tools; the model gets it when it activates the group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOptions:
+    """How a function becomes a tool.
+
+    A model reads the docstring up to its first section, unless there is a `description`; only one paragraph if
+    `is_brief`. `variadic` are the kinds of `*args` and `**kwargs` that the model gives; None refuses both.
+    """
+
+    group: str = BASIC
+    description: str | None = None
+    confirm: bool = False
+    preset: dict[str, Any] = field(default_factory=dict)
+    json_schema: dict[str, Any] | None = None
+    is_brief: bool | None = None
+    variadic: Collection[Any] | None = None
+    postprocess: Postprocess | None = None
+    background: bool = False
+    announce: Announce = "spoken"
+
+
+def make_tool(
+    function: Callable[..., Any],
+    name: str | None,
+    options: ToolOptions,
+    *,
+    doc: str,
+    executor: Executor,
+    may_block: bool,
+) -> RegisteredToolFunction:
+    """Return the tool that a function makes; `doc` is its docstring.
+
+    Raises BadTool for a name that providers refuse, for arguments that cannot be described, and for another
+    `json_schema`.
+    """
+    own_name = name_of(function)
+    renamed, name = name is not None, name or own_name
+    _check_name(name)
+    said, descriptions = parse_docstring(doc)
+    if options.is_brief is not None:
+        said = said.partition("\n\n")[0] if options.is_brief else _SHORT_AND_LONG.sub(r"\1\n", said)
+    reader: Reader
+    if options.json_schema is None:
+        said = said if options.description is None else options.description
+        arguments = Arguments(function, name, descriptions, hidden=options.preset, variadic=options.variadic)
+        schema, reader = schema_of(name, said, arguments.schema), arguments
+    else:
+        schema = given_schema(options.json_schema, name, options.description, hidden=options.preset)
+        reader = GivenSchema(function, name, schema["function"]["parameters"])
+    plain = unbound(function)
+    body = plain if inspect.isroutine(plain) else type(plain).__call__
+    begins_only = (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction)
+    return RegisteredToolFunction(
+        name=name,
+        group=options.group,
+        original_func=function,
+        json_schema=schema,
+        executor=executor,
+        in_thread=may_block and not any(is_one(body) for is_one in begins_only),
+        reader=reader,
+        preset_kwargs=options.preset,
+        original_name=own_name if renamed else None,
+        postprocess_func=options.postprocess,
+        confirm=options.confirm,
+        async_execution=options.background,
+        announce=options.announce,
+    )
+
+
+_SHORT_AND_LONG = re.compile(r"\A(.*)\n\s*\n")
+"""A first line that is a paragraph of its own: the documented description has no blank line behind it."""
+
+
+def unbound(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a partial's function, which has the name and the docstring."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function, or that of an object's class."""
+    plain = unbound(function)
+    return str(getattr(plain, "__name__", type(plain).__name__))
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(rf"[a-zA-Z_][a-zA-Z0-9_-]{{0,{MAX_NAME_CHARS - 1}}}", name):
+        raise BadTool(
+            f"{name!r} cannot name a tool: use 1 to {MAX_NAME_CHARS} letters, digits, `_` and `-`; "
+            "give a lambda a `name`"
+        )
+
+
+def declaration_of(schema: dict[str, Any]) -> ToolDeclaration:
+    """Return the declaration for realtime models."""
+    function = schema["function"]
+    return ToolDeclaration(
+        name=function["name"],
+        description=function.get("description", ""),
+        parameters=function.get("parameters", {"type": "object", "properties": {}}),
+    )
+
+
+def schema_of(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a tool as chat models take it."""
+    said = {"description": description} if description else {}
+    return {"type": "function", "function": {"name": name, **said, "parameters": parameters}}
+
+
+def given_schema(given: Any, name: str, description: str | None, *, hidden: Collection[str]) -> dict[str, Any]:
+    """Return a schema that the program gave, without the hidden arguments. Raises BadTool for anything else."""
+    function = given.get("function") if isinstance(given, dict) and given.get("type") == "function" else None
+    if not isinstance(function, dict):
+        raise BadTool('a json_schema is {"type": "function", "function": {"name": ..., "parameters": {...}}}')
+    parameters = {"type": "object", "properties": {}, **function.get("parameters", {})}
+    parameters["properties"] = {key: of for key, of in parameters["properties"].items() if key not in hidden}
+    required = [key for key in parameters.pop("required", ()) if key not in hidden]
+    if required:
+        parameters["required"] = required
+    return schema_of(name, function.get("description", "") if description is None else description, parameters)

@@ -1,0 +1,204 @@
+"""Runs one function as a tool: its pieces or its value, with a limit of time, and an end in any case.
+
+The function has a task of its own. A generator goes on when its piece has been taken; it is closed when no more are
+taken. A function that swallows its cancellation is left behind after `CANCEL_S`, so that nothing waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import aclosing
+from contextvars import Context, copy_context
+from dataclasses import dataclass
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+CANCEL_S = 1.0
+"""Seconds that a cancelled tool has for its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a generator gave."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What a function returned."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A generator has given all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The function raised this; a CancelledError if it cancelled itself."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class TimeUp:
+    """The limit of time has passed."""
+
+
+Step = Piece | Whole | Ended | Raised | TimeUp
+
+
+async def steps_of(
+    function: Callable[[], Any], *, name: str, executor: Executor, in_thread: bool, timeout_s: float | None
+) -> AsyncGenerator[Step, None]:
+    """Run a function; yield its pieces, then how it ended.
+
+    `in_thread`: it may block, so it runs in `executor`, as the steps of every plain generator do. Closing or cancelling
+    ends the function within `CANCEL_S`; one that blocks its thread goes on there and its result is dropped.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = None if timeout_s is None else loop.time() + timeout_s
+    steps: asyncio.Queue[Step] = asyncio.Queue()
+    task = loop.create_task(_work(function, executor, in_thread, steps), name=name)
+    try:
+        while True:
+            step: Step
+            try:
+                async with asyncio.timeout_at(deadline):
+                    step = await steps.get()
+            except TimeoutError:
+                step = TimeUp()
+            yield step
+            if not isinstance(step, Piece):
+                return
+            steps.task_done()
+    finally:
+        await stop(task)
+
+
+async def stop(task: asyncio.Task[Any]) -> None:
+    """End a tool's task within `CANCEL_S`; one that does not end is left behind."""
+    if not task.done():
+        task.cancel()
+        try:
+            await asyncio.wait([task], timeout=CANCEL_S)
+        finally:
+            if not task.done():
+                logger.error("%s is left behind: it does not end when it is cancelled", task.get_name())
+                _LEFT_BEHIND.add(task)
+                task.add_done_callback(_LEFT_BEHIND.discard)
+
+
+_LEFT_BEHIND: set[asyncio.Task[Any]] = set()
+"""Keeps alive the tasks that are not waited for any more."""
+
+
+async def _work(function: Callable[[], Any], executor: Executor, in_thread: bool, steps: asyncio.Queue[Step]) -> None:
+    last: Step
+    try:
+        if in_thread:
+            returned, error = await _in_thread(executor, copy_context(), function)
+            if error is not None:
+                steps.put_nowait(Raised(error))
+                return
+        else:
+            returned = function()
+        if inspect.isawaitable(returned):
+            returned = await returned
+        if isinstance(returned, AsyncIterator):
+            try:
+                async for value in returned:
+                    steps.put_nowait(Piece(value))
+                    await steps.join()
+            finally:
+                if isinstance(returned, AsyncGenerator):
+                    await returned.aclose()
+            last = Ended()
+        elif isinstance(returned, Iterator):
+            async with aclosing(_Steps(returned, executor)) as iterator:
+                while (value := await iterator.next()) is not _END:
+                    steps.put_nowait(Piece(value))
+                    await steps.join()
+            last = Ended()
+        else:
+            last = Whole(returned)
+    except asyncio.CancelledError as cancelled:
+        steps.put_nowait(Raised(cancelled))
+        raise
+    except (Exception, SystemExit) as raised:
+        last = Raised(raised)
+    steps.put_nowait(last)
+
+
+async def _in_thread(
+    executor: Executor, context: Context, function: Callable[[], Any]
+) -> tuple[Any, Exception | SystemExit | None]:
+    """Return the function's result or its exception; a future cannot carry StopIteration."""
+    return await asyncio.get_running_loop().run_in_executor(executor, _outcome, context, function)
+
+
+def _outcome(context: Context, function: Callable[[], Any]) -> tuple[Any, Exception | SystemExit | None]:
+    try:
+        return context.run(function), None
+    except (Exception, SystemExit) as error:
+        return None, error
+
+
+_END = object()
+
+
+class _Steps:
+    """The steps of a plain generator, each a job in a thread.
+
+    A generator cannot be closed while a step of it runs: then the step closes it.
+    """
+
+    def __init__(self, iterator: Iterator[Any], executor: Executor) -> None:
+        self._iterator = iterator
+        self._executor = executor
+        self._context = copy_context()
+        self._lock = threading.Lock()
+        self._is_running = False
+        self._closed = threading.Event()
+
+    async def next(self) -> Any:
+        """Return the next piece; `_END` after the last. Raises what the generator raises."""
+        returned, error = await _in_thread(self._executor, self._context, self._step)
+        if error is not None:
+            raise error
+        return returned
+
+    def _step(self) -> Any:
+        with self._lock:
+            if self._closed.is_set():
+                return _END
+            self._is_running = True
+        try:
+            return next(self._iterator, _END)
+        finally:
+            with self._lock:
+                self._is_running = False
+                is_closed = self._closed.is_set()
+            if is_closed:
+                self._close()
+
+    async def aclose(self) -> None:
+        """Close the generator, now or when its step has returned."""
+        with self._lock:
+            self._closed.set()
+            if self._is_running:
+                return
+        await _in_thread(self._executor, self._context, self._close)
+
+    def _close(self) -> None:
+        if inspect.isgenerator(self._iterator):
+            self._iterator.close()

@@ -1,0 +1,369 @@
+"""Background tools in a call: the model talks on, their results come as hints and are spoken in the next silence."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+import pytest
+
+from realtime.agent.run import PROGRESS_HINT_S
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import reply as r
+from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.message import HintBlock, Msg, ToolCallBlock, UserMsg
+from realtime.model import base
+from realtime.state.replies import ReplyProjection, messages
+from realtime.tool import ToolContext, Toolkit
+from tests.agent.fakes import PROFILE, WORDS, Call, call
+from tests.agent.test_text_reply import started
+from tests.agent.test_tools import ask_tools, results
+from tests.message.reply_grammar import check_replies
+
+pytestmark = pytest.mark.virtual_time
+
+
+async def research(topic: str, context: ToolContext[Any]) -> AsyncGenerator[str, None]:
+    """Find out everything."""
+    context.progress("reading")
+    yield f"{topic} "
+    await asyncio.sleep(10)
+    yield "is green"
+
+
+ASK = ("call_1", "research", '{"topic": "tea"}')
+
+
+def library(**options: Any) -> Toolkit:
+    toolkit = Toolkit()
+    toolkit.register(research, background=True, **options)
+    return toolkit
+
+
+def hints(made: Call) -> list[str]:
+    """The hints that the model was sent."""
+    items = [message.item for message in made.link.got(base.ItemCreate)]
+    return [item.text for item in items if item.role == "system"]
+
+
+def asked(made: Call) -> int:
+    return len(made.link.got(base.ResponseCreate))
+
+
+RESULT = (
+    "<system-reminder>\nThe background tool research (task research_1) is done. Tell the user now, in your own words. "
+    "Its result:\ntea is green\n</system-reminder>"
+)
+
+
+async def test_the_model_hears_that_it_started_and_talks_on_and_tells_the_result_in_the_next_silence() -> None:
+    async with call(toolkit=library()) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        ((_, state, text),) = results(made)
+        assert state == "running"
+        assert "do not guess the result" in text
+        assert asked(made) == 1
+        made.link.reply(2_000, "I am looking it up.")
+
+        await asyncio.sleep(8)
+        assert [one for one in hints(made) if "is done" in one] == []
+        await asyncio.sleep(2)
+        assert hints(made)[-1] == RESULT
+        kinds = [type(message).__name__ for message in made.link.sent]
+        assert kinds[-2:] == ["ItemCreate", "ResponseCreate"]
+        assert asked(made) == 2
+        made.link.reply(1_000, "Tea is green.")
+        await asyncio.sleep(20)
+        assert asked(made) == 2
+        made.check_heard_truth()
+
+
+async def test_a_result_waits_for_the_end_of_what_is_played() -> None:
+    async with call(toolkit=library()) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(15_000, WORDS)
+        await asyncio.sleep(14)
+        assert RESULT not in hints(made)
+        await asyncio.sleep(2)
+        assert RESULT in hints(made)
+        assert asked(made) == 2
+
+
+async def test_a_result_waits_while_the_user_speaks_and_is_answered() -> None:
+    async with call(toolkit=library()) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(500, "I am looking it up.")
+        await asyncio.sleep(5)
+        made.link.hear_start("u1")
+        await asyncio.sleep(7)
+        made.link.hear_end("u1", text="And milk?")
+        await asyncio.sleep(1)
+        assert RESULT not in hints(made)
+        made.link.reply(1_000, "I do not know yet.")
+        await asyncio.sleep(2)
+        assert RESULT in hints(made)
+        assert asked(made) == 2
+
+
+async def test_a_turn_that_no_response_follows_holds_a_result_up_for_a_while_only() -> None:
+    async with call(toolkit=library()) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(500, "I am looking it up.")
+        await asyncio.sleep(5)
+        made.link.hear_start("u1")
+        made.link.hear_end("u1")
+        await asyncio.sleep(20)
+        assert RESULT not in hints(made)
+        await asyncio.sleep(10)
+        assert RESULT in hints(made)
+
+
+async def test_a_waiting_result_is_given_with_the_user_s_next_turn() -> None:
+    async with call(toolkit=library()) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(20_000, WORDS)
+        await asyncio.sleep(11)
+        assert RESULT not in hints(made)
+        made.receive(c.ClientTextAppendEvent(text="Is it green?"))
+        kinds = [type(message).__name__ for message in made.link.sent]
+        assert kinds[-2:] == ["ItemCreate", "ResponseCreate"]
+        assert hints(made)[-1] == RESULT
+        asked_before = asked(made)
+        made.link.reply(500, "Yes, it is green.")
+        await asyncio.sleep(5)
+        assert asked(made) == asked_before
+
+
+async def test_a_silent_result_is_known_and_not_spoken() -> None:
+    async with call(toolkit=library(announce="silently")) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(500, "I am looking it up.")
+        await asyncio.sleep(15)
+        assert hints(made)[-1] == RESULT.replace(" Tell the user now, in your own words.", "")
+        assert asked(made) == 1
+
+
+async def test_an_agent_that_may_not_speak_unasked_only_knows_the_result() -> None:
+    async with call(toolkit=library(), config=SessionConfig(auto_response=False)) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(500, "I am looking it up.")
+        await asyncio.sleep(15)
+        assert hints(made)[-1] == RESULT
+        assert asked(made) == 1
+
+
+async def test_progress_is_told_to_listeners_and_now_and_then_to_the_model() -> None:
+    async def count(context: ToolContext[Any]) -> None:
+        """Count."""
+        for second in range(25):
+            context.progress(f"{second} s")
+            await asyncio.sleep(1)
+
+    toolkit = Toolkit()
+    toolkit.register(count, background=True)
+    async with call(toolkit=toolkit) as made:
+        ask_tools(made, ("call_1", "count", "{}"))
+        await asyncio.sleep(0.5)
+        made.link.reply(500, "I am counting.")
+        await asyncio.sleep(24)
+        told = [(event.tool_call_id, event.delta) for event in made.of(s.AgentToolProgressEvent)]
+        assert told[:2] == [("call_1", "0 s"), ("call_1", "1 s")]
+        assert len(told) == 25
+        reports = [hint.split("reports: ")[1].split("\n")[0] for hint in hints(made)]
+        assert reports == ["0 s", f"{PROGRESS_HINT_S:g} s", f"{2 * PROGRESS_HINT_S:g} s"]
+        assert made.agent.background_tools()[0]["latest"] == "24 s"
+
+
+async def test_it_survives_a_lost_link() -> None:
+    async with call(toolkit=library()) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(500, "I am looking it up.")
+        await asyncio.sleep(9)
+        made.link.say(m.ModelReconnectingEvent(attempt=1, retry_after_ms=100, reason="link_lost"))
+        await asyncio.sleep(3)
+        assert RESULT not in hints(made)
+        made.link.say(m.ModelReconnectedEvent(gap_ms=3_000))
+        await asyncio.sleep(1)
+        assert RESULT in hints(made)
+        assert asked(made) == 2
+
+
+async def test_an_interruption_does_not_stop_it_and_the_end_of_the_call_does() -> None:
+    ended: list[float] = []
+
+    async def wait() -> None:
+        """Wait."""
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(asyncio.get_running_loop().time())
+
+    toolkit = Toolkit()
+    toolkit.register(wait, background=True)
+    async with call(toolkit=toolkit) as made:
+        ask_tools(made, ("call_1", "wait", "{}"))
+        await asyncio.sleep(0.5)
+        made.link.reply(5_000, WORDS)
+        await asyncio.sleep(1)
+        made.receive(c.ClientResponseCancelEvent())
+        await asyncio.sleep(5)
+        assert ended == []
+        await made.session.end("test_over")
+        assert len(ended) == 1
+        assert not [task for task in asyncio.all_tasks() if "background" in task.get_name()]
+
+
+async def test_the_program_and_the_model_can_stop_it() -> None:
+    async with call(toolkit=library()) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(500, "I am looking it up.")
+        await asyncio.sleep(1)
+        assert [one["id"] for one in made.agent.background_tools()] == ["research_1"]
+        assert made.agent.cancel_background_tool("research_1")
+        assert not made.agent.cancel_background_tool("research_1")
+        assert "was stopped from outside" in hints(made)[-1]
+        ask_tools(made, ("call_2", "research", '{"topic": "milk"}'))
+        await asyncio.sleep(0.5)
+        made.link.reply(500, "I am looking it up.")
+        await asyncio.sleep(1)
+        ask_tools(made, ("call_3", "cancel_background_tool", '{"task_id": "research_2"}'))
+        await asyncio.sleep(20)
+        assert results(made)[-1][2] == "Task research_2 has been cancelled."
+        assert not [hint for hint in hints(made) if "is done" in hint]
+        assert made.agent.background_tools() == []
+
+
+async def test_a_background_tool_may_ask_for_consent_first() -> None:
+    toolkit = library(confirm=True)
+    async with call(toolkit=toolkit) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(1)
+        assert made.agent.background_tools() == []
+        made.receive(c.ClientToolResultEvent(id="call_1", name="research", output="", confirmed=True))
+        await asyncio.sleep(0.5)
+        assert [one["id"] for one in made.agent.background_tools()] == ["research_1"]
+
+
+# -- as messages -------------------------------------------------------------------------------------------------------
+
+
+async def test_its_result_is_a_hint_block_in_the_reply_that_tells_of_it() -> None:
+    """EVT-42, EVT-45, MSG-52, AMB-29: the call ends as `running`; the result comes later as a hint."""
+    async with call(toolkit=library()) as made:
+        made.receive(c.ClientTextAppendEvent(text="What about tea?"))
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(500, "I am looking it up.")
+        await asyncio.sleep(10)
+        made.link.reply(500, "Tea is green.")
+        await asyncio.sleep(5)
+        await made.session.end("test_over")
+    projection = ReplyProjection("session1", created_at_of=lambda ts_ms: f"2026-01-01T00:00:{ts_ms / 1000:06.3f}Z")
+    events = [event for entry in made.log for event in projection.push(entry)] + projection.settle()
+    check_replies(events)
+    ends = [event.state for event in events if isinstance(event, r.ToolResultEndEvent)]
+    assert ends == ["running"]
+    progress, hint = [event for event in events if isinstance(event, r.HintBlockEvent)]
+    assert "still runs and reports: reading" in str(progress.hint)
+    assert (hint.hint, hint.source) == (RESULT, "research")
+    _, first, second = messages(events)
+    assert [block.type for block in first.content] == ["tool_call", "tool_result", "hint", "text"]
+    assert [block.type for block in second.content] == ["hint", "text"]
+    assert isinstance(second.content[0], HintBlock)
+    call_block = first.content[0]
+    assert isinstance(call_block, ToolCallBlock)
+    assert call_block.state == "finished"
+
+
+async def test_a_reply_ends_though_its_tool_runs_on_in_the_background() -> None:
+    async with started(toolkit=library(), answers=False) as (agent, link, _):
+
+        def answer(_: base.ResponseCreate) -> None:
+            response_id = link.begin()
+            if len(link.got(base.ResponseCreate)) == 1:
+                use = ToolCallBlock(id="call_1", name="research", input='{"topic": "tea"}')
+                link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use", tool_use=use))
+                link.say(m.ModelResponseDoneEvent(response_id=response_id))
+                return
+            link.speak(response_id, 500, "I am looking it up.")
+            link.finish(response_id, "I am looking it up.")
+
+        link.answer = answer
+        async with aclosing(agent.reply_stream(UserMsg("user", "What about tea?"))) as stream:
+            reply = Msg.from_events([event async for event in stream])
+        assert asyncio.get_running_loop().time() < 5
+        assert reply.get_text_content() == "I am looking it up."
+
+
+# -- words of tools ----------------------------------------------------------------------------------------------------
+
+SPEAKS = msgspec.structs.replace(PROFILE, says_given_words=True)
+CANNOT = msgspec.structs.replace(PROFILE, supports_response_overrides=False)
+
+
+async def slow(context: ToolContext[Any]) -> str:
+    """Take long."""
+    context.say("One moment.")
+    await asyncio.sleep(5)
+    return "done"
+
+
+def words_asked(made: Call) -> list[tuple[str, str]]:
+    """(`say`, instructions) of the responses beside the conversation that the model was asked for."""
+    asked = [one for one in made.link.got(base.ResponseCreate) if one.overrides is not None]
+    return [(one.say, one.overrides.instructions or "") for one in asked if one.overrides.conversation == "none"]
+
+
+async def test_a_tool_speaks_while_it_runs_beside_the_conversation() -> None:
+    async with call(toolkit=Toolkit([slow])) as made:
+        ask_tools(made, ("call_1", "slow", "{}"))
+        await asyncio.sleep(1)
+        ((said, instructions),) = words_asked(made)
+        assert said == ""
+        assert instructions.endswith("One moment.")
+        await asyncio.sleep(5)
+        assert results(made) == [("call_1", "success", "done")]
+    async with call(profile=SPEAKS, toolkit=Toolkit([slow])) as made:
+        ask_tools(made, ("call_1", "slow", "{}"))
+        await asyncio.sleep(1)
+        assert words_asked(made) == [("One moment.", "")]
+
+
+async def test_words_wait_for_silence_and_are_dropped_once_their_tool_has_ended() -> None:
+    async with call(toolkit=Toolkit([slow])) as made:
+        response_id = made.link.begin()
+        made.link.speak(response_id, 3_000, WORDS)
+        use = ToolCallBlock(id="call_1", name="slow")
+        made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use", tool_use=use))
+        made.link.finish(response_id, WORDS)
+        await asyncio.sleep(2.5)
+        assert words_asked(made) == []
+        await asyncio.sleep(1)
+        assert len(words_asked(made)) == 1
+    async with call(toolkit=Toolkit([slow])) as made:
+        response_id = made.link.begin()
+        made.link.speak(response_id, 8_000, WORDS)
+        made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use", tool_use=use))
+        made.link.finish(response_id, WORDS)
+        await asyncio.sleep(12)
+        assert words_asked(made) == []
+
+
+async def test_a_model_without_responses_beside_the_conversation_says_no_words_of_tools() -> None:
+    async with call(profile=CANNOT, toolkit=Toolkit([slow])) as made:
+        ask_tools(made, ("call_1", "slow", "{}"))
+        await asyncio.sleep(2)
+        assert words_asked(made) == []
+        assert made.of(s.AgentErrorEvent) == []

@@ -1,0 +1,154 @@
+"""The events of a model call and of a tool result, from responses that grow."""
+
+from typing import Any
+
+import pytest
+
+from realtime.agent.model_call import BlockIds, ModelCall, ToolResult
+from realtime.event import reply as r
+from realtime.message import (
+    Base64Source,
+    DataBlock,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultState,
+    URLSource,
+)
+from realtime.model.chat.base import ChatBlock, ChatUsage
+from tests.agent.thinking import call, shape, types_of
+from tests.message.reply_grammar import check_replies
+
+START = r.ReplyStartEvent(reply_id="r", session_id="s", name="Friday")
+END = r.ReplyEndEvent(reply_id="r", session_id="s")
+
+
+def data(content: bytes, block_id: str = "d") -> DataBlock:
+    return DataBlock(source=Base64Source(data=content, media_type="audio/pcm"), id=block_id)
+
+
+def text(words: str, block_id: str = "t") -> TextBlock:
+    return TextBlock(text=words, id=block_id)
+
+
+def told(*responses: list[ChatBlock], final: list[Any] | None = None, **options: Any) -> tuple[Msg, list[r.AgentEvent]]:
+    """The message that these responses fold to, and the events."""
+    model_call = ModelCall("r", BlockIds(), **options)
+    events = [model_call.start("m")]
+    for response in responses:
+        events += model_call.grow(response, None)
+    events += model_call.close(model_call.content if final is None else final)[1]
+    whole = [START, *events, END]
+    check_replies(whole)
+    return Msg.from_events(whole), events
+
+
+def test_a_block_ends_when_the_next_one_begins() -> None:
+    _, events = told([text("One.")], [text("One."), call("x")])
+    assert types_of(events)[1:] == [
+        *("TEXT_BLOCK_START", "TEXT_BLOCK_DELTA", "TEXT_BLOCK_END"),
+        *("TOOL_CALL_START", "TOOL_CALL_DELTA", "TOOL_CALL_END"),
+        "MODEL_CALL_END",
+    ]
+    model_call = ModelCall("r", BlockIds())
+    model_call.grow([text("One.")], None)
+    assert types_of(model_call.grow([text("One."), call("x")], None)) == ["TEXT_BLOCK_END"]
+
+
+def test_an_unfinished_call_is_told_only_when_it_is_whole() -> None:
+    message, events = told([call("x")], [call("x", city="Oslo")])
+    assert [event.delta for event in events if isinstance(event, r.ToolCallDeltaEvent)] == ['{"city": "Oslo"}']
+    assert shape(message.content) == ['tool_call: x({"city": "Oslo"})']
+
+
+def test_bytes_grow_too() -> None:
+    message, events = told([data(b"ab")], [data(b"abcd")])
+    assert [event.data for event in events if isinstance(event, r.DataBlockDeltaEvent)] == [b"ab", b"cd"]
+    assert message.content == [data(b"abcd")] or shape(message.content) == ["data: audio/pcm"]
+
+
+def test_empty_text_is_no_block() -> None:
+    message, _ = told([text("")], [text(""), call("x")])
+    assert shape(message.content) == ["tool_call: x({})"]
+
+
+def test_a_thought_without_words_is_kept() -> None:
+    message, _ = told([ThinkingBlock(thinking="", id="k")])
+    assert shape(message.content) == ["thinking: "]
+
+
+def test_text_that_goes_on_behind_a_call_is_another_block() -> None:
+    message, _ = told([text("One.")], [text("One."), call("x")], [text("One. Two."), call("x")])
+    assert shape(message.content) == ["text: One.", "text:  Two.", "tool_call: x({})"]
+
+
+def test_text_that_a_model_takes_back_is_corrected() -> None:
+    message, events = told([text("One two")], [text("Three")], holds_ends=True)
+    assert shape(message.content) == ["text: Three"]
+    assert [event.text for event in events if isinstance(event, r.TextBlockEndEvent)] == ["Three"]
+
+
+def test_hooks_change_remove_and_add_blocks() -> None:
+    said: list[ChatBlock] = [ThinkingBlock(thinking="hm", id="k"), text("One."), text("Two.", "t2"), call("x")]
+    added = HintBlock(hint="Mind the gap.")
+    message, _ = told(said, final=[said[0], text("Uno."), added, text("More.", "t")], holds_ends=True)
+    assert shape(message.content) == ["thinking: hm", "text: Uno.", "text: ", "hint: Mind the gap.", "text: More."]
+    message, _ = told(said, final=[text("New.", "n")], holds_ends=True)
+    assert shape(message.content) == ["thinking: hm", "text: ", "text: ", "text: New."]
+
+
+def test_a_call_that_is_cut_off_ends_what_is_open() -> None:
+    model_call = ModelCall("r", BlockIds(), holds_ends=True)
+    events = [model_call.start("m"), *model_call.grow([text("One"), call("x")], ChatUsage(7, 3, 0.1))]
+    events += model_call.abort()
+    check_replies([START, *events, END])
+    message = Msg.from_events([START, *events, END])
+    assert shape(message.content) == ["text: One"]
+    assert message.usage is not None
+    assert message.usage.input_tokens == 7
+
+
+def test_ids_are_unique_within_a_type() -> None:
+    ids = BlockIds()
+    blocks = [text("", "a"), text("", "a"), text("", "a_2"), call("x", "a")]
+    assert [ids.claim(block).id for block in blocks] == ["a", "a_2", "a_2_2", "a"]
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def result_of(*responses: list[Any], note: str = "") -> Any:
+    model_call, result = ModelCall("r", BlockIds()), ToolResult("r", call("x"))
+    model_call.grow([call("x")], None)
+    events = [START, *model_call.close(model_call.content)[1][:-1], result.start()]
+    for response in responses:
+        events += result.grow(response)
+    events += result.end(ToolResultState.SUCCESS, note)
+    return Msg.from_events([*events, END]).get_content_blocks("tool_result")[0]
+
+
+@pytest.mark.parametrize(
+    ("responses", "output"),
+    [
+        ([], ""),
+        ([[text("a")], [text("ab")]], "ab"),
+        ([[text("a"), text("b")]], "ab"),
+        ([[text("Working. ")], [text("Done.")]], "Working. Done."),
+    ],
+)
+def test_the_text_of_a_tool_grows(responses: list[Any], output: str) -> None:
+    assert result_of(*responses).output == output
+
+
+def test_the_data_of_a_tool_grows() -> None:
+    reference = DataBlock(source=URLSource(url="https://example.com/a", media_type="image/png"), id="u")
+    responses = [[text("a"), data(b"x")], [text("a"), data(b"xy"), reference], [text("a"), data(b"xy"), reference]]
+    output = result_of(*responses).output
+    assert [(block.type, getattr(block, "id", "")) for block in output][1:] == [("data", "d"), ("data", "u")]
+    assert output[1].source.data == b"xy"
+
+
+def test_a_note_is_added_to_what_there_is() -> None:
+    assert result_of(note="Stopped.").output == "Stopped."
+    assert result_of([text("a")], note="Stopped.").output == "a\nStopped."
