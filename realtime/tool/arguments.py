@@ -133,6 +133,15 @@ def _property(parameter: inspect.Parameter, place: str, description: str | None)
     return described
 
 
+def written_out(schema: dict[str, Any], place: str) -> dict[str, Any]:
+    """Return a JSON schema without references, titles and discriminators.
+
+    Raises UsageError, which names `place`, for one that contains itself.
+    """
+    written: dict[str, Any] = _written_out(schema, {}, (), place)
+    return written
+
+
 def _written_out(schema: Any, definitions: Mapping[str, Any], inside: tuple[str, ...], place: str) -> Any:
     """Return the schema with references resolved, without titles and discriminators."""
     if isinstance(schema, list):

@@ -30,7 +30,7 @@ NOT_UNDERSTOOD = "(The caller said something that could not be understood.)"
 NO_RESULT = "There is no result yet."
 """Stands for the result of a running tool: servers refuse a call without one."""
 
-_IMAGE_CHARS = 3_000
+IMAGE_CHARS = 3_000
 """The weight of an image in the length of a history: about 750 tokens."""
 
 
@@ -180,13 +180,13 @@ def _joined(first: str | list[Json], second: str | list[Json]) -> str | list[Jso
 def _newest(turns: list[list[Json]], limits: HistoryLimits) -> list[list[Json]]:
     asked = max((at for at, turn in enumerate(turns) if turn[0]["role"] == "user"), default=0)
     start = max(
-        _first_kept([len(turn) for turn in turns], limits.messages),
-        _first_kept([sum(map(_chars, turn)) for turn in turns], limits.chars),
+        first_kept([len(turn) for turn in turns], limits.messages),
+        first_kept([sum(map(_chars, turn)) for turn in turns], limits.chars),
     )
     return turns[min(start, asked) :]
 
 
-def _first_kept(sizes: Sequence[int], limit: int) -> int:
+def first_kept(sizes: Sequence[int], limit: int) -> int:
     """Return the first index to keep; the rest is within the limit.
 
     It moves a quarter of the limit at a time: servers cache prompts and read again only what follows the first
@@ -205,6 +205,6 @@ def _chars(message: Json) -> int:
     words = (
         len(content)
         if isinstance(content, str)
-        else sum(len(part["text"]) if part["type"] == "text" else _IMAGE_CHARS for part in content)
+        else sum(len(part["text"]) if part["type"] == "text" else IMAGE_CHARS for part in content)
     )
     return words + sum(len(call["function"]["name"]) + len(call["function"]["arguments"]) for call in calls)
