@@ -89,7 +89,9 @@ class Answer:
             self._put(kind, piece)
 
     def call(self, index: int | None, call_id: str, name: str, arguments: str | dict[str, Any]) -> None:
-        """Add a piece of a tool call, as `CallPieces.add` takes it."""
+        """Add a piece of a tool call, as `CallPieces.add` takes it; arguments may be an object."""
+        if isinstance(arguments, dict):
+            arguments = json.dumps(arguments, ensure_ascii=False)
         self._count(len(arguments) or 1)
         call = self._calls.add(index, call_id, name, arguments)
         if not call.name:

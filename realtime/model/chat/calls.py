@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(slots=True, eq=False)
@@ -33,10 +32,8 @@ class CallPieces:
         self.calls: list[Call] = []
         """In the order of their first piece; one without a name is none."""
 
-    def add(self, index: int | None, call_id: str, name: str, arguments: str | dict[str, Any]) -> Call:
+    def add(self, index: int | None, call_id: str, name: str, arguments: str) -> Call:
         """Add a piece and return its call; `call_id`, `name` and `arguments` are empty if it lacks them."""
-        if isinstance(arguments, dict):
-            arguments = json.dumps(arguments, ensure_ascii=False)
         call = self._find(index, call_id)
         if call is None or (name and call.name and _is_over(call, index, call_id, arguments)):
             call = Call(index, call_id)

@@ -50,7 +50,7 @@ class DashScopeChatModel(SdkChatModel):
     them, DashScope only streams, so it sets `stream`. `multimodality` chooses the service for pictures and sound; None:
     by the model's name. `generate_kwargs` go into each request. `base_http_api_url` is another address, ending in
     `/api/v1`. For the other arguments see `SdkChatModel`. DashScope knows no `tool_choice="required"`: with one tool it
-    is that tool, else "auto". Structured output is asked for by a tool. Each request has its own connection.
+    is that tool, else "auto". Structured output is asked for by a tool.
 
     Raises UsageError for a missing key or package.
     """
@@ -119,25 +119,21 @@ class DashScopeChatModel(SdkChatModel):
 
     @asynccontextmanager
     async def _open(self, request: Json) -> AsyncGenerator[AsyncIterator[object], None]:
-        import aiohttp
         import dashscope
 
         service: Any = dashscope.AioMultiModalConversation if self._is_multimodal else dashscope.AioGeneration
         places = {} if self._base_url is None else {"base_address": self._base_url}
-        # The SDK's shared session does not close a response that is left early; this one's connections go with it.
-        async with aiohttp.ClientSession(trust_env=True) as session:
-            answer = await service.call(
-                api_key=self.api_key,
-                session=session,
-                request_timeout=math.ceil(self.timeout_s) + 1,  # behind our own
-                **places,
-                **request,
-            )
-            if self.stream:
-                async with closing_stream(answer) as pieces:
-                    yield await from_first(_accepted(pieces))
-            else:
-                yield _accepted(only(answer))
+        answer = await service.call(
+            api_key=self.api_key,
+            request_timeout=math.ceil(self.timeout_s) + 1,  # behind our own
+            **places,
+            **request,
+        )
+        if self.stream:
+            async with closing_stream(answer) as pieces:
+                yield await from_first(_accepted(pieces))
+        else:
+            yield _accepted(only(answer))
 
     @property
     def _is_multimodal(self) -> bool:

@@ -206,10 +206,13 @@ class ResponseStream(AsyncGenerator[ChatResponse, None]):
     def __init__(self, first: ChatResponse, rest: AsyncGenerator[ChatResponse, None]) -> None:
         self._first: ChatResponse | None = first
         self._rest = rest
+        self._closed = False
 
     async def asend(self, value: None) -> ChatResponse:
         """Return the next response; see `AsyncGenerator.asend`."""
         first, self._first = self._first, None
+        if self._closed:
+            raise StopAsyncIteration
         return await self._rest.asend(value) if first is None else first
 
     async def athrow(self, *thrown: Any) -> ChatResponse:
@@ -219,8 +222,10 @@ class ResponseStream(AsyncGenerator[ChatResponse, None]):
 
     async def aclose(self) -> None:
         """End the request."""
-        self._first = None
-        await self._rest.aclose()
+        # Python 3.11 takes a generator for running in which an awaited step was cancelled by the closing.
+        closed, self._closed = self._closed, True
+        if not closed:
+            await self._rest.aclose()
 
 
 @asynccontextmanager
@@ -233,7 +238,20 @@ async def closing_stream(stream: Any) -> AsyncGenerator[AsyncIterator[Any], None
         try:
             yield stream
         finally:
-            await stream.aclose()
+            await _leave(stream)
+
+
+async def _leave(stream: AsyncGenerator[object, None]) -> None:
+    """End a stream that is made of generators within generators.
+
+    Closing the outer one would leave the inner ones, and the connection, to the garbage collector; a read that is
+    cancelled ends all of them.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0):
+            async for _ in stream:
+                pass
+    await stream.aclose()
 
 
 async def only(piece: object) -> AsyncGenerator[object, None]:
