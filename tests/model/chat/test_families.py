@@ -362,9 +362,9 @@ async def test_silence_is_not_waited_for_longer_than_said(
 ) -> None:
     begun = provider.frames(Script(words=("It is",), is_cut=True)) if stream else []
     for frames in ([Hold()], [*begun, Hold()]):
-        error = await failure(endpoint, provider, *frames, stream=stream, timeout_s=0.3)
+        error = await failure(endpoint, provider, *frames, stream=stream, timeout_s=0.15)
         assert (error.code, error.retryable) == ("provider_timeout", True)
-        assert "0.3 s" in error.message
+        assert "0.15 s" in error.message
 
 
 async def test_an_answer_without_end_is_cut(endpoint: ChatEndpoint, provider: Provider, stream: bool) -> None:

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+
 from realtime.errors import ProviderError, UsageError
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
