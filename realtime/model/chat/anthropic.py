@@ -12,7 +12,7 @@ from realtime.model.chat.arguments import Json, StructuredModel, function_of, st
 from realtime.model.chat.base import ChatResponse, ChatUsage
 from realtime.model.chat.failures import Endpoint, Refusal, missing_package, retry_after_s, shown_address
 from realtime.model.chat.families import FAMILIES
-from realtime.model.chat.sdk_model import SdkChatModel, closing_stream, count_of, key_of, only, part_of, plain
+from realtime.model.chat.sdk_model import SdkChatModel, closing_stream, count_of, key_of, only, part_of, plain, sendable
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,8 @@ class AnthropicChatModel(SdkChatModel):
 
     @asynccontextmanager
     async def _open(self, request: Json) -> AsyncGenerator[AsyncIterator[object], None]:
-        answer = await self.client.messages.create(**request)
+        create = self.client.messages.create
+        answer = await create(**sendable(create, request))
         if self.stream:
             async with closing_stream(answer) as events:
                 yield events
@@ -228,6 +229,7 @@ def _read_usage(usage: object, answer: Answer) -> None:
     if given is None and made is None:
         return
     cached, created = count_of(usage, "cache_read_input_tokens"), count_of(usage, "cache_creation_input_tokens")
+    thought = count_of(part_of(usage, "output_tokens_details"), "thinking_tokens")
     total = (given or 0) + (cached or 0) + (created or 0)
     before = answer.usage or ChatUsage(0, 0, 0.0)
     answer.use(
@@ -235,6 +237,7 @@ def _read_usage(usage: object, answer: Answer) -> None:
         before.output_tokens if made is None else made,
         cache_input_tokens=before.cache_input_tokens if cached is None else cached,
         cache_creation_input_tokens=before.cache_creation_input_tokens if created is None else created,
+        reasoning_tokens=before.reasoning_tokens if thought is None else thought,
         metadata={**(before.metadata or {}), **(plain(usage) or {})} or None,
     )
 

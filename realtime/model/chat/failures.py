@@ -26,6 +26,8 @@ _LOSS = {
     "aiohttp": "ClientError",
 }
 """How SDKs report a lost connection: some pass on what their transports raise."""
+_SHAPE = {"aiohttp": "ContentTypeError"}
+"""A lost connection to its library, but an answer that is no JSON."""
 
 
 class ChatFailure(ProviderError):
@@ -86,6 +88,8 @@ class Endpoint:
         """Return what an SDK's exception means. `begun`: the provider had begun to answer."""
         if isinstance(error, ChatFailure):
             return error
+        if isinstance(error, _classes(_SHAPE)):
+            return self.malformed()
         if isinstance(error, (TimeoutError, *_classes(_SILENCE))):
             return self.silent(timeout_s)
         if isinstance(error, (ConnectionError, *_classes(_LOSS))):

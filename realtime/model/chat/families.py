@@ -13,8 +13,8 @@ class Family:
     """Chat models of one protocol, with the class that speaks it and the formatter that writes for it.
 
     `model_class` and `formatter_class` are `module:Class`. Any of `key_variables` may hold the key; messages name the
-    first. `limit_name` is the keyword that limits the tokens of a response; above
-    `max_temperature` a request is refused.
+    first. `limit_name` is the keyword that limits the tokens of a response. Where
+    `takes_temperature` is false, the newer models refuse a request with one.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Family:
     model_class: str
     formatter_class: str
     limit_name: str
-    max_temperature: float = 2.0
+    takes_temperature: bool = True
 
     def model(self) -> Any:
         """Return the class of its models. Imports no SDK."""
@@ -94,7 +94,7 @@ FAMILIES = {
             "realtime.model.chat.anthropic:AnthropicChatModel",
             "realtime.formatter:AnthropicChatFormatter",
             "max_tokens",
-            max_temperature=1.0,
+            takes_temperature=False,
         ),
     )
 }

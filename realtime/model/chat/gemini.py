@@ -107,6 +107,7 @@ class GeminiChatModel(SdkChatModel):
         first = next((at for at, message in enumerate(messages) if message.get("role") != "system"), len(messages))
         if parts := [part for message in messages[:first] for part in message.get("parts", ())]:
             config["system_instruction"] = {"parts": parts}
+        _check(config)
         return {"model": self.model_name, "contents": messages[first:], "config": config}
 
     async def _ask_structured(self, messages: list[Json], model: StructuredModel, options: Json) -> ChatResponse:
@@ -161,6 +162,18 @@ class GeminiChatModel(SdkChatModel):
         wrong_key = status == 400 and "API key not valid" in str(error.message)
         headers = getattr(error.response, "headers", None)
         return Refusal(401 if wrong_key else status, error.message, not wrong_key, retry_after_s(headers))
+
+
+def _check(config: Json) -> None:
+    """Raise ValueError for a setting that Gemini does not have."""
+    from google.genai import types
+    from pydantic import ValidationError
+
+    try:
+        types.GenerateContentConfig.model_validate(config)
+    except ValidationError as error:
+        wrong = sorted({f"{one['loc'][0]}: {one['type']}" for one in error.errors() if one["loc"]})
+        raise ValueError(f"Gemini takes no such setting: {', '.join(wrong)}") from None
 
 
 def _written_tool(tool: Json) -> Json:

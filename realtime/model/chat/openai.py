@@ -19,7 +19,7 @@ from realtime.model.chat.failures import (
     shown_address,
 )
 from realtime.model.chat.families import FAMILIES
-from realtime.model.chat.sdk_model import SdkChatModel, closing_stream, count_of, key_of, only, part_of, plain
+from realtime.model.chat.sdk_model import SdkChatModel, closing_stream, count_of, key_of, only, part_of, plain, sendable
 
 logger = logging.getLogger(__name__)
 
@@ -126,16 +126,16 @@ class OpenAIChatModel(SdkChatModel):
         parses = isinstance(request.get("response_format"), type)
         if parses:
             request = {name: value for name, value in request.items() if name != "stream"}
+        ask = completions.create if not parses else completions.stream if self.stream else completions.parse
+        request = sendable(ask, request)
         if parses and self.stream:
-            async with closing_stream(completions.stream(**request)) as events:
+            async with closing_stream(ask(**request)) as events:
                 yield (event.chunk async for event in events if event.type == "chunk")
-        elif parses:
-            yield only(await completions.parse(**request))
         elif self.stream:
-            async with closing_stream(await completions.create(**request)) as chunks:
+            async with closing_stream(await ask(**request)) as chunks:
                 yield chunks
         else:
-            yield only(await completions.create(**request))
+            yield only(await ask(**request))
 
     def _read(self, piece: object, answer: Answer) -> None:
         answer.named(getattr(piece, "id", None))

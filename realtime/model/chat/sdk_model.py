@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, ClassVar, TypeVar
 
@@ -270,6 +271,18 @@ async def from_first(stream: AsyncIterator[object]) -> AsyncGenerator[object, No
                 yield piece
 
     return pieces()
+
+
+def sendable(function: Callable[..., object], request: Json) -> Json:
+    """Return the request with what the SDK's function has no argument for in `extra_body`, which it sends as it is."""
+    parameters = inspect.signature(function).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return request
+    extra = {name: value for name, value in request.items() if name not in parameters}
+    if not extra:
+        return request
+    known = {name: value for name, value in request.items() if name in parameters}
+    return {**known, "extra_body": {**extra, **(known.get("extra_body") or {})}}
 
 
 def key_of(who: str, api_key: str | None, variables: Sequence[str], *, is_needed: bool = True) -> tuple[str, str]:

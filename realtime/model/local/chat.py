@@ -141,8 +141,8 @@ class FormattedLanguageModel:
             options["tools"] = [write_tool(tool) for tool in prompt.tools]
             if (choice := _choice(prompt)) is not None:
                 options["tool_choice"] = choice
-        if prompt.temperature is not None:
-            options["temperature"] = min(prompt.temperature, family.max_temperature)
+        if prompt.temperature is not None and family.takes_temperature:
+            options["temperature"] = prompt.temperature
         if prompt.max_output_tokens is not None:
             options[family.limit_name] = prompt.max_output_tokens
         return options

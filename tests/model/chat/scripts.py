@@ -334,12 +334,13 @@ class Anthropic(Provider):
         }
 
     def _usage(self, script: Script) -> Json:
-        given, made, cached, _ = script.usage
+        given, made, cached, thought = script.usage
         return {
             "input_tokens": given - cached,
             "cache_read_input_tokens": cached,
             "cache_creation_input_tokens": 0,
             "output_tokens": made,
+            "output_tokens_details": {"thinking_tokens": thought},
         }
 
     def _event(self, kind: str, **fields: Any) -> str:
