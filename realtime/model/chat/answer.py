@@ -35,7 +35,7 @@ class Answer:
         self.complete = False
         """Whether the provider said that this was all."""
         self.parsed: object = None
-        """The object that the SDK made of the response, if it does so."""
+        """The object that the SDK made of the response, if any."""
         self._endpoint = endpoint
         self._now = now
         self._since_s = now()
@@ -60,7 +60,7 @@ class Answer:
     # -- pieces ----------------------------------------------------------------------------------------------------
 
     def named(self, response_id: object) -> None:
-        """Take the provider's id of the response, the first one that is text."""
+        """Take the provider's id of the response: the first that is text."""
         if not self._id and isinstance(response_id, str):
             self._id = response_id
 
@@ -125,7 +125,7 @@ class Answer:
         self._changed = True
 
     def show_encoded(self, key: Hashable, text: str, media_type: str) -> None:
-        """Add a piece of the base64 of an image or of sound, cut anywhere. Raises ChatFailure for anything else."""
+        """Add a piece of base64, cut anywhere, of a medium. Raises ChatFailure for anything else."""
         text = self._uncoded.pop(key, "") + text
         whole = len(text) - len(text) % 4
         self._uncoded[key] = text[whole:]
@@ -213,7 +213,7 @@ class Answer:
         self._changed = True
 
     def _free_id(self, call_id: str) -> str:
-        """Return the provider's id, or a new one where it has none or gave it before."""
+        """Return the provider's id; a new one where it has none or gave it before."""
         chosen = call_id if call_id and call_id not in self._call_ids else f"call_{unique_id()}"
         self._call_ids.add(chosen)
         return chosen

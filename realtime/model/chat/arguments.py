@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 MODES = ("auto", "none", "required")
 STRUCTURED_TOOL = "generate_structured_output"
-"""The tool by whose arguments a model gives an object, where its provider has no other way."""
+"""The tool whose arguments are the object, where nothing else gives it."""
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
@@ -28,7 +28,7 @@ class StructuredModel(Protocol):
 
 
 def check_messages(messages: object) -> None:
-    """Raise TypeError unless `messages` is a formatter's payload, ValueError if it is empty."""
+    """Raise TypeError unless `messages` is a formatter's payload; ValueError if it is empty."""
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise TypeError("a chat model takes a list of messages as its formatter writes them, each one a dict")
     if not messages:

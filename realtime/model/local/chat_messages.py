@@ -73,17 +73,6 @@ def write_tool(tool: ToolDeclaration) -> Json:
     }
 
 
-def write_tool_choice(choice: str | Json | None) -> str | Json | None:
-    """Write the choice of a tool; None if the model decides."""
-    match choice:
-        case "auto" | "required":
-            return choice
-        case {"type": "function", "name": str(name)}:
-            return {"type": "function", "function": {"name": name}}
-        case _:
-            return None
-
-
 def arguments_of(text: str) -> str:
     """Return arguments that servers accept: anything but a JSON object becomes `{}`.
 
