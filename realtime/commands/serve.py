@@ -191,9 +191,9 @@ def serve(
 
 
 def choose_language_model(llm: str, environment: MutableMapping[str, str]) -> None:
-    """Write `--llm` into the environment, where each embedded model looks, also that of a reloaded process.
+    """Write `--llm` into the environment, where embedded models look.
 
-    Address and key of another provider go. Raises UsageError for half a choice.
+    A reloaded process inherits it. Address and key of another provider go. Raises UsageError for half a choice.
     """
     name, colon, model = llm.partition(":")
     if colon and name in FAMILIES:
