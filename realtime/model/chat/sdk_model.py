@@ -158,6 +158,7 @@ class SdkChatModel(ChatModelBase, ABC):
             pieces = await self._in_time(closing.enter_async_context(self._open(request)), answer, begun)
             begun = True
             while pieces is not None and (piece := await self._in_time(anext(pieces, None), answer, begun)) is not None:
+                answer.arrived()
                 self._read(piece, answer)
                 if (response := answer.response()) is not None:
                     yield response

@@ -109,7 +109,7 @@ def test_what_is_not_whole_is_refused() -> None:
     growing = answer()
     with pytest.raises(ChatFailure, match="is no streamed chat completion"):
         growing.finish()
-    growing.say("Hi")
+    growing.arrived()
     with pytest.raises(ChatFailure, match="broke off"):
         growing.finish()
     held = answer()
@@ -123,7 +123,10 @@ def test_what_is_not_whole_is_refused() -> None:
 
 def test_a_response_is_bounded_whatever_it_is_made_of() -> None:
     for add in (
-        lambda growing: growing.say("a" * 10),
+        lambda growing: growing.arrived() or growing.say("a" * 10),
+        lambda growing: [growing.arrived() for _ in range(10)],
+        lambda growing: growing.think("", key=object(), redacted_thinking="a" * 10),
+        lambda growing: growing.call(None, "", "clock", ""),
         lambda growing: growing.think("a" * 10),
         lambda growing: growing.call(0, "call_1", "write", "a" * 10),
         lambda growing: growing.call(None, "", "write", {"text": "a" * 10}),
@@ -131,11 +134,19 @@ def test_a_response_is_bounded_whatever_it_is_made_of() -> None:
         lambda growing: growing.show("sound", b"a" * 1000, "audio/wav"),
         lambda growing: growing.show_encoded("sound", "YWFh" * 400, "audio/wav"),
     ):
-        growing = answer(max_chars=100)
-        for _ in range(4):
+        growing = answer(max_chars=200)
+        for _ in range(3):
             add(growing)  # type: ignore[no-untyped-call]
-        with pytest.raises(ChatFailure, match="cut at 100 characters"):
-            [add(growing) for _ in range(10)]  # type: ignore[no-untyped-call]
+        with pytest.raises(ChatFailure, match="cut at 200 characters"):
+            [add(growing) for _ in range(25)]  # type: ignore[no-untyped-call]
+
+
+def test_there_are_not_thousands_of_calls() -> None:
+    growing = answer()
+    for index in range(1000):
+        growing.call(index, "", "", "")
+    with pytest.raises(ChatFailure, match="found no end"):
+        growing.call(1000, "", "", "")
 
 
 @given(st.text("<>/think a\n", max_size=40), st.lists(st.integers(1, 5), max_size=40))
