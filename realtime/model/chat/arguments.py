@@ -91,7 +91,7 @@ def structured_tool(model: StructuredModel) -> Json:
     }
 
 
-def structured_object(response: ChatResponse, parsed: object, model: StructuredModel) -> Json:
+def structured_object(response: ChatResponse, parsed: Any, model: StructuredModel) -> Json:
     """Return the object that a response holds: what the SDK parsed, a tool's arguments, or JSON in the text.
 
     Raises ValueError if there is none or a wrong one; the text names the fields, not their values.
@@ -104,11 +104,11 @@ def structured_object(response: ChatResponse, parsed: object, model: StructuredM
         if not written:
             raise ValueError("there is no object in it")
         parsed = _validated(written, model)
-    dumped: Json = getattr(parsed, "model_dump")(mode="json")  # noqa: B009
+    dumped: Json = parsed.model_dump(mode="json")
     return dumped
 
 
-def _validated(written: str, model: StructuredModel) -> object:
+def _validated(written: str, model: StructuredModel) -> Any:
     from pydantic import ValidationError
 
     try:

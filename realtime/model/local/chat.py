@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -131,24 +132,12 @@ def language_model_from_environment(environment: Mapping[str, str] = os.environ)
     return FormattedLanguageModel(chat_model, family.formatter()(), takes_images=chosen.takes_images)
 
 
-class FormattedLanguageModel:
-    """Any chat model, with its formatter, as the cascade's language model.
+class _ByChatModel(ABC):
+    """What each chat model does as a language model; subclasses write its messages."""
 
-    `takes_images`: the model understands them. `limits` bounds the history in a request. A caller on the line needs to
-    hear of a failure soon: give the chat model `retries=0`.
-    """
-
-    def __init__(
-        self,
-        model: ChatModelBase,
-        formatter: FormatterBase | None = None,
-        *,
-        takes_images: bool = False,
-        limits: HistoryLimits | None = None,
-    ) -> None:
+    def __init__(self, model: ChatModelBase, takes_images: bool, limits: HistoryLimits | None) -> None:
         self.takes_images = takes_images
         self._model = model
-        self._formatter = formatter
         self._limits = limits or HistoryLimits()
 
     def __repr__(self) -> str:
@@ -168,10 +157,9 @@ class FormattedLanguageModel:
             async for reply in _replies(responses):
                 yield reply
 
+    @abstractmethod
     async def _payload(self, prompt: Prompt) -> list[Json]:
         """Return the messages of the request."""
-        assert self._formatter is not None
-        return await self._formatter.format(messages_of(prompt, self._limits, takes_images=self.takes_images))
 
     def _options(self, prompt: Prompt) -> dict[str, Any]:
         """Return the rest of the request: what the client set."""
@@ -188,7 +176,29 @@ class FormattedLanguageModel:
         return options
 
 
-class ChatLanguageModel(FormattedLanguageModel):
+class FormattedLanguageModel(_ByChatModel):
+    """Any chat model, with its formatter, as the cascade's language model.
+
+    `takes_images`: the model understands them. `limits` bounds the history in a request. A caller on the line needs to
+    hear of a failure soon: give the chat model `retries=0`.
+    """
+
+    def __init__(
+        self,
+        model: ChatModelBase,
+        formatter: FormatterBase,
+        *,
+        takes_images: bool = False,
+        limits: HistoryLimits | None = None,
+    ) -> None:
+        super().__init__(model, takes_images, limits)
+        self._formatter = formatter
+
+    async def _payload(self, prompt: Prompt) -> list[Json]:
+        return await self._formatter.format(messages_of(prompt, self._limits, takes_images=self.takes_images))
+
+
+class ChatLanguageModel(_ByChatModel):
     """Asks a chat endpoint with OpenAI's chat completions: Ollama, vLLM, llama.cpp's server, OpenAI.
 
     One object serves every call and holds no connection between responses. `base_url` is the endpoint's address for
@@ -251,7 +261,7 @@ class ChatLanguageModel(FormattedLanguageModel):
             model_from=MODEL,
             address_ends_in="/v1",
         )
-        super().__init__(chat_model, takes_images=takes_images, limits=limits)
+        super().__init__(chat_model, takes_images, limits)
 
     def __repr__(self) -> str:
         return f"ChatLanguageModel({self._address!r}, {self._model.model_name!r})"
