@@ -14,6 +14,7 @@
 | `agent_response_done` | MODEL_CALL_END |
 | `agent_error` | the reason of a failed reply; CUSTOM `error` if it ends none |
 | a participant enters or leaves the room | CUSTOM `team_updated` |
+| `server_custom` | CUSTOM with its name and value |
 
 `reply_id` is the id of the turn's first response. Responses outside the conversation make no replies.
 
@@ -159,6 +160,8 @@ class ReplyProjection:
                 joined = isinstance(event, s.ServerRoomJoinedEvent)
                 value = {"participant_id": event.participant_id, "name": event.name, "joined": joined}
                 self._out.emit(r.CustomEvent, "", name="team_updated", value=value)
+            case s.ServerCustomEvent():
+                self._out.emit(r.CustomEvent, "", name=event.name, value=event.value)
             case s.AgentResponseToolResultEvent():
                 self._tool_result(event)
             case _:
