@@ -23,9 +23,7 @@ class Callbacks:
     What one of them raises is logged and becomes an `agent_error` with the code `callback_failed`.
     """
 
-    def __init__(
-        self, spec: AgentSpec, group: asyncio.TaskGroup, tell_error: Callable[[RealtimeError], None]
-    ) -> None:
+    def __init__(self, spec: AgentSpec, group: asyncio.TaskGroup, tell_error: Callable[[RealtimeError], None]) -> None:
         self._spec = spec
         self._group = group
         self._tell_error = tell_error
@@ -36,9 +34,9 @@ class Callbacks:
 
     def begin(self, own: OwnCall) -> None:
         """The call has begun; a call that goes on after its server was lost does not begin again."""
-        if own.is_new and self._spec.has("on_enter"):
+        if own.is_new and self._spec.acts_on("on_enter"):
             self.spawn("on_enter", self._spec.on_enter())
-        if self._spec.has("on_turn"):
+        if self._spec.acts_on("on_turn"):
             self._unfollow = own.follow(self._follow)
 
     def spawn(self, name: str, run: Coroutine[Any, Any, None]) -> None:

@@ -17,9 +17,7 @@ from realtime.message import ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.state.conversation import without_pictures, without_sound
 
-ItemEvent = (
-    c.ClientItemCreateEvent | c.ClientItemDeleteEvent | c.ClientItemRetrieveEvent | c.ClientImageAppendEvent
-)
+ItemEvent = c.ClientItemCreateEvent | c.ClientItemDeleteEvent | c.ClientItemRetrieveEvent | c.ClientImageAppendEvent
 MAX_ITEMS = 10_000
 """Most items of a conversation: a client that makes more fills the server's memory."""
 

@@ -17,6 +17,7 @@ AGAIN_AFTER_S = (6.0, 8.0)
 MOST_FILLERS = 3
 """Fillers while tools run, until all have returned."""
 
+
 def overrides_for(line: str, last_words: Item | None, initiative: str, *, says_it: bool) -> ResponseOverrides:
     """Return the settings of a response that says a filler, outside the conversation.
 

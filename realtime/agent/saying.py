@@ -201,15 +201,15 @@ class Saying:
         words, is_whole = [], reply.over
         for item_id in reply.item_ids:
             item, audio_ms = self._conversation.get(item_id), self._conversation.audio_ms(item_id)
-            text = "" if item is None else item.text
+            text = "" if item is None else self._conversation.spoken_text(item_id)
             if item is None or self._conversation.is_truncated(item_id):
                 is_whole = False
             elif reply.interrupted and audio_ms:
                 played_ms = self._ears.played_ms(item_id)
                 if portion_played(played_ms, audio_ms) != "all":
                     is_whole, text = False, self._conversation.played_text(item_id, played_ms)
-            if text:
-                words.append(text.strip())
+            if text := text.strip():
+                words.append(text)
         return SpokenWords(" ".join(words), reply.interrupted and not (is_whole and words))
 
 

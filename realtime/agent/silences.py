@@ -8,7 +8,7 @@ from typing import Any
 
 from realtime.agent.controller import Controller
 from realtime.agent.fillers import Fillers, overrides_for
-from realtime.agent.idle import ARE_YOU_THERE, SLACK_S, TAKE_LEAVE, IdleStep, IdleWatch
+from realtime.agent.idle import ARE_YOU_THERE, TAKE_LEAVE, IdleStep, IdleWatch
 from realtime.agent.phrases import FAREWELLS, QUESTIONS, in_language
 from realtime.agent.saying import INITIATIVE, Floor, Saying, SpokenWords
 from realtime.call.participant import Host, OwnCall
@@ -167,7 +167,12 @@ class IdleTalk:
         self._is_away = is_away
         self._timers = Timers()
         self._is_speaking = False
-        self._unfollow = own.follow(self._follow)
+        self._unfollow: Callable[[], None] = lambda: None
+
+    def begin(self) -> None:
+        """Watch from now on."""
+        self._watch.quiet_from(self._now())
+        self._unfollow = self._own.follow(self._follow)
         self._wait()
 
     def close(self) -> None:

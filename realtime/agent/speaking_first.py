@@ -39,9 +39,10 @@ class SpeakingFirst:
         self.saying = Saying(host, own, controller, profile, lambda: settings.for_model(spec.name).instructions)
         self._callbacks = Callbacks(spec, group, tell_error)
         self._idle: IdleTalk | None = None
-        self._begin_idle = lambda prompt_s: IdleTalk(
-            prompt_s, host, own, profile, self.saying, self._callbacks.spawn, lambda: self.is_away
-        )
+        if spec.idle_prompt_s is not None and own.takes_unasked:
+            self._idle = IdleTalk(
+                spec.idle_prompt_s, host, own, profile, self.saying, self._callbacks.spawn, lambda: self.is_away
+            )
         self._fillers: ToolFillers | None = None
         speaks = "audio" in settings.for_model(spec.name).output_modalities
         lines = in_language(FILLERS, profile.languages) if spec.fillers is None else spec.fillers
@@ -54,8 +55,8 @@ class SpeakingFirst:
         if spec.greeting and own.is_new and own.takes_unasked and not self._remembers:
             self.saying.begin(spec.greeting, "greeting")
         self._callbacks.begin(own)
-        if spec.idle_prompt_s is not None and own.takes_unasked:
-            self._idle = self._begin_idle(spec.idle_prompt_s)
+        if self._idle is not None:
+            self._idle.begin()
 
     def tool_begins(self, call_id: str) -> None:
         """A tool starts to run."""

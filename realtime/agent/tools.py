@@ -6,7 +6,8 @@ A tool of the agent that needs the user's consent waits for that first, as long 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 
 import msgspec
 
@@ -15,11 +16,19 @@ from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 
+RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
+Around = Callable[[ToolCallBlock, RunTool], Awaitable[ToolResultBlock]]
+
+
+async def _just_run(call: ToolCallBlock, run: RunTool) -> ToolResultBlock:
+    return await run(call)
+
 
 class ToolRunner:
     """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order.
 
-    `on_error` gets the error of a tool that cannot run at all, in addition to its result.
+    `on_error` gets the error of a tool that cannot run at all, in addition to its result. `on_begin` gets the id of a
+    call whose tool begins to run, here or in the client; `around` runs a tool of the agent.
     """
 
     def __init__(
@@ -29,6 +38,8 @@ class ToolRunner:
         on_result: Callable[[ToolResultBlock], None],
         *,
         on_error: Callable[[ToolError], None],
+        on_begin: Callable[[str], None] = lambda call_id: None,
+        around: Around = _just_run,
     ) -> None:
         self._group = group
         self._toolkit = spec.toolkit
@@ -36,6 +47,8 @@ class ToolRunner:
         self._client_timeout_s = spec.client_timeout_s
         self._on_result = on_result
         self._on_error = on_error
+        self._on_begin = on_begin
+        self._around = around
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Tasks of the calls that have no result yet."""
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}
@@ -117,8 +130,9 @@ class ToolRunner:
         self._tell(result, task)
 
     async def _run_own(self, call: ToolCallBlock) -> ToolResultBlock:
+        self._on_begin(call.id)
         try:
-            return await self._toolkit.run(call, timeout_s=self._timeout_s)
+            return await self._around(call, partial(self._toolkit.run, timeout_s=self._timeout_s))
         except ToolError as error:
             self._on_error(error)
             return ToolResultBlock(id=call.id, name=call.name, output=error.message, state=ToolResultState.ERROR)
@@ -136,6 +150,7 @@ class ToolRunner:
         return msgspec.structs.replace(result, id=call.id, name=call.name)
 
     async def _ask_client(self, call: ToolCallBlock, asked: asyncio.Future[ToolResultBlock]) -> ToolResultBlock:
+        self._on_begin(call.id)
         try:
             async with asyncio.timeout(self._client_timeout_s):
                 return await asked

@@ -66,6 +66,8 @@ class OwnCall:
     """Calls a function with each event of the call from now on, but speech; returns the function that ends this."""
     end: Callable[[str], None]
     """Ends the call soon, with a reason."""
+    unplayed_items: Callable[[], set[str]]
+    """Returns the ids of the items that were not played to their end."""
     is_new: bool
     """Whether it begins now. Otherwise it goes on after its server was lost, or after its grace time."""
     takes_unasked: bool

@@ -126,6 +126,7 @@ class Session:
             own=OwnCall(
                 follow=partial(self.log.subscribe, audio=False),
                 end=self.end_soon,
+                unplayed_items=self.audience.unplayed_items,
                 is_new=not self._began_after,
                 takes_unasked=all(one.takes_unasked for one in self.listeners),
             ),

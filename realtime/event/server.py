@@ -168,7 +168,7 @@ class ServerCustomEvent(Event, frozen=True, kw_only=True):
     """
 
     name: str
-    value: dict[str, Any] = {}
+    value: dict[str, Any] = msgspec.field(default_factory=dict)
     seq: int = 0
     ts_ms: int = 0
 
