@@ -46,7 +46,7 @@ class SpeakingFirst:
         self._fillers: ToolFillers | None = None
         speaks = "audio" in settings.for_model(spec.name).output_modalities
         lines = in_language(FILLERS, profile.languages) if spec.fillers is None else spec.fillers
-        if own.takes_unasked and speaks and lines and profile.supports_response_overrides:
+        if own.takes_unasked and speaks and lines and profile.responds_beside_tools:
             self._fillers = ToolFillers(lines, host, own, controller, connection, self.saying)
 
     def begin(self) -> None:

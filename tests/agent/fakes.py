@@ -314,16 +314,13 @@ async def call(
     listener: dict[str, Any] | None = None,
     **agent: Any,
 ) -> AsyncIterator[Call]:
-    """A running call; at the end it is ended, and what the listener saw folds to the call's own conversation.
-
-    The agent says no fillers unless the test gives some.
-    """
+    """A running call; at the end it is ended, and what the listener saw folds to the call's own conversation."""
     loop = asyncio.get_running_loop()
     runtime = Runtime.deterministic(loop.time)
     model = model or FakeModel(profile)
     sink = sink or ListSink()
     session = Session(
-        participant=RealtimeAgent("Friday", "Be nice.", model, **{"fillers": (), **agent}).run(),
+        participant=RealtimeAgent("Friday", "Be nice.", model, **agent).run(),
         runtime=runtime,
         session_id="session1",
         limits=limits,
@@ -359,9 +356,9 @@ class Alone:
 async def alone(
     *, profile: base.Profile = PROFILE, config: SessionConfig | None = None, **agent: Any
 ) -> AsyncIterator[Alone]:
-    """An agent that was started on a list, and is stopped at the end. It says no fillers, unless some are given."""
+    """An agent that was started on a list, and is stopped at the end."""
     model = FakeModel(profile)
-    made = Alone(RealtimeAgent("Friday", "Be nice.", model, **{"fillers": (), **agent}), model)
+    made = Alone(RealtimeAgent("Friday", "Be nice.", model, **agent), model)
     await made.agent.start(made.seen.append, config=config)
     yield made
     await made.agent.stop()

@@ -53,7 +53,7 @@ async def started(
 ) -> AsyncIterator[tuple[RealtimeAgent, FakeConnection, list[s.ServerEvent]]]:
     """An agent that runs alone on a fake model, which answers everything in one second of speech."""
     model = FakeModel(profile)
-    agent = RealtimeAgent("Friday", "", model, fillers=(), **options)
+    agent = RealtimeAgent("Friday", "", model, **options)
     out: list[s.ServerEvent] = []
     await agent.start(out.append, config=config)
     link = model.link
