@@ -56,7 +56,7 @@ class AgentRun:
         self._stopping = asyncio.Event()
         self._ended = False
         self._leave_reason: str | None = None
-        self._end_reason = "failed"
+        self._end_reason: str | None = None
         self._host: Host | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._hooks = spec.hooks
@@ -184,7 +184,7 @@ class AgentRun:
                         self._initiative.close()
                     tools.cancel_tools()
                     try:
-                        await hooks.end(self._leave_reason or self._end_reason, connection.close)
+                        await hooks.end(self._end_reason or self._leave_reason or "failed", connection.close)
                     finally:
                         hooks.close()
         except* (ProviderError, UsageError, ClientError) as errors:

@@ -15,7 +15,7 @@ from realtime.call.participant import Host, OwnCall
 from realtime.call.timers import Timers
 from realtime.errors import RealtimeError
 from realtime.event import server as s
-from realtime.event.base import Item
+from realtime.event.base import ContentPart, Item
 from realtime.model.base import Connection, Profile, ResponseCreate
 from realtime.turn.machine import State
 
@@ -105,8 +105,11 @@ class ToolFillers:
         self._send(ResponseCreate(overrides, line if self._says_given else ""))
 
     def _last_words(self) -> Item | None:
-        said = (item for item in reversed(self._conversation.items()) if item.role == "user" and item.text)
-        return next(said, None)
+        """Return the user's last words as an item of its own; None where they are unknown."""
+        texts = (item.text for item in reversed(self._conversation.items()) if item.role == "user" and item.text)
+        words = next(texts, "")
+        content = (ContentPart(type="text", text=words),)
+        return Item(id=self._runtime.new_id("item"), role="user", content=content) if words else None
 
     def _take_back(self, *, also_heard: bool = False) -> None:
         """Stop the filler, unless it is heard already. One that has not begun is dropped when it does."""
@@ -122,6 +125,7 @@ class ToolFillers:
         match event:
             case s.ServerAudioFlushEvent():
                 self._take_back(also_heard=True)
+                self._timers.cancel("due")
                 self._core.clear()
             case s.AgentInputStartedEvent() | s.AgentInterruptionEvent():
                 self._take_back()
