@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class Callbacks:
-    """Runs `on_enter` and `on_turn` of an agent in one call, each in a task of its own.
+    """Runs `on_enter` and `on_turn` in one call, in tasks of their own.
 
     What one of them raises is logged and becomes an `agent_error` with the code `callback_failed`.
     """

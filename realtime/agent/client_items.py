@@ -101,7 +101,7 @@ class ClientItems:
         return item
 
     def check_answer(self, item_id: str) -> None:
-        """Raise ClientError for an unknown id, and for an item that the agent has not said."""
+        """Raise ClientError for an item that is not the agent's, or unknown."""
         if self.known(item_id).role != "assistant":
             raise ClientError(f"item {item_id!r} is not an answer", code="invalid_item")
 

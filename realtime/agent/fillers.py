@@ -11,7 +11,7 @@ from random import Random
 from realtime.event.base import Item, ResponseOverrides
 
 FIRST_AFTER_S = 0.8
-"""How long a tool may take, and how long it has to be silent, until the first filler."""
+"""How long a tool runs in silence until the first filler."""
 AGAIN_AFTER_S = (6.0, 8.0)
 """The least and the most time from one filler to the next."""
 MOST_FILLERS = 3
@@ -19,9 +19,10 @@ MOST_FILLERS = 3
 
 
 def overrides_for(line: str, last_words: Item | None, initiative: str, *, says_it: bool) -> ResponseOverrides:
-    """Return the settings of a response that says a filler, outside the conversation.
+    """Return the settings of a response that says a filler.
 
-    Unless the model `says_it` as given, it is asked to, in the language of the user's `last_words`.
+    It is outside the conversation. Unless the model `says_it` as given, it is asked to, in the language of the user's
+    `last_words`.
     """
     metadata = {"initiative": initiative}
     if says_it:

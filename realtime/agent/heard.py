@@ -36,7 +36,7 @@ def heard_items(conversation: Conversation, ears: Ears, unplayed: Container[str]
 
 
 def _played(item: Item, conversation: Conversation, played_ms: int) -> Item:
-    """Return an item that is being spoken or written with the words so far."""
+    """Return an unfinished item with the words so far."""
     audio_ms = conversation.audio_ms(item.id)
     if not audio_ms:
         return msgspec.structs.replace(

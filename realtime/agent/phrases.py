@@ -1,4 +1,4 @@
-"""What an agent says unasked where its model speaks given words, by language: the first subtag of a BCP 47 tag."""
+"""What an agent says unasked, by language: the first subtag of a BCP 47 tag."""
 
 from __future__ import annotations
 

@@ -83,7 +83,6 @@ class RealtimeAgent(AgentSpec):
         """Return a copy of this agent that serves no call yet."""
         agent = copy.copy(self)
         agent._own = agent._events = agent._run = None
-        agent.history = self.conversation
         agent.hooks = self.hooks.copy()
         return agent
 
@@ -116,9 +115,14 @@ class RealtimeAgent(AgentSpec):
         self.name, self.agent_id = run.name, run.agent_id
 
     async def stop(self) -> None:
-        """End the call: closes the model's session, leaves no task; `agent_ended` is the last event. Idempotent."""
+        """End the call: closes the model's session, leaves no task; `agent_ended` is the last event. Idempotent.
+
+        The agent that `on_enter`, `on_turn` and hooks get ends its call soon; in a room it does nothing.
+        """
         if self._own is not None:
             await self._own.session.end("stopped")
+        elif self._run is not None:
+            self._run.hang_up("stopped")
 
     async def __aenter__(self) -> Self:
         """Start the agent; `async for event in agent` gives its events. Raises what `start` raises."""
@@ -205,7 +209,7 @@ class RealtimeAgent(AgentSpec):
     # -- of its own accord -----------------------------------------------------------------------------------------
 
     async def say(self, text: str) -> SpokenWords:
-        """Say these words once nobody speaks; return what was played of them, and whether the user interrupted.
+        """Say these words once no one speaks; return what was played of them, and whether the user interrupted.
 
         A model that cannot speak given words is asked to say exactly these. Cancelling it does not stop the voice.
         Raises UsageError outside a running call, in a room and for an empty text, ProviderError where the model
@@ -214,7 +218,7 @@ class RealtimeAgent(AgentSpec):
         return await self._call.saying.say(text)
 
     async def generate_reply(self, *, instructions: str) -> SpokenWords:
-        """Have the model say something by these instructions, as `say` does with words."""
+        """Have the model say something by instructions, as `say` says words."""
         return await self._call.saying.generate_reply(instructions)
 
     def emit_custom_event(self, name: str, value: dict[str, Any] | None = None) -> None:

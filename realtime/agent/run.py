@@ -124,7 +124,7 @@ class AgentRun:
                     self._hooks,
                     self.spec,
                     group,
-                    take=self._take,
+                    take=partial(self.receive, hooked=True),
                     follow=host.own.follow if host.own is not None else None,
                     tell_error=self._tell_error,
                 )
@@ -183,10 +183,8 @@ class AgentRun:
                     if self._initiative is not None:
                         self._initiative.close()
                     tools.cancel_tools()
-                    try:
-                        await hooks.end(self._end_reason or self._leave_reason or "failed", connection.close)
-                    finally:
-                        hooks.close()
+                    await hooks.end(self._end_reason or self._leave_reason or "failed", connection.close)
+                    hooks.close()
         except* (ProviderError, UsageError, ClientError) as errors:
             if started.done():
                 raise
@@ -199,6 +197,8 @@ class AgentRun:
             if not started.done():
                 started.set_exception(error)
         finally:
+            if self._hook_runner is not None:
+                self._hook_runner.close()
             if not started.done():
                 started.set_exception(UsageError("the agent was stopped before it had started", code="agent_stopped"))
 
@@ -211,15 +211,13 @@ class AgentRun:
             raise UsageError("the agent is not running: call start() first", code="agent_not_running")
         return self._controller
 
-    def receive(self, event: c.ClientEvent) -> bool:
-        """Take a client event at once. False: a ClientError became an `agent_error`.
+    def receive(self, event: c.ClientEvent, *, hooked: bool = False) -> bool:
+        """Take a client event at once, or after its hooks. False: a ClientError became an `agent_error`.
 
-        Raises UsageError before `join`.
+        `hooked`: it has had its hooks. Raises UsageError before `join`.
         """
-        hooks = self._hook_runner if "client_event" in self._hooks.has else None
-        return True if hooks is not None and hooks.client_event(event) else self._take(event)
-
-    def _take(self, event: c.ClientEvent) -> bool:
+        if self._hooks.has and not hooked and self._delayed(event):
+            return True
         controller = self._controller or self.controller  # without a further call for each frame of audio
         try:
             controller.on_client(event)
@@ -249,7 +247,7 @@ class AgentRun:
             self._controller.audio_stopped()
 
     def set_away(self, away: bool) -> None:
-        """Go on while the listeners are away, but do not take their silence for an answer."""
+        """Go on while the listeners are away, but ask them nothing."""
         if self._initiative is not None:
             self._initiative.is_away = away
 
@@ -277,6 +275,11 @@ class AgentRun:
             host.emit(event)
         else:
             loop.call_soon_threadsafe(host.emit, event)
+
+    def hang_up(self, reason: str) -> None:
+        """End the call soon; does nothing outside one, and in a room."""
+        if self._host is not None and self._host.own is not None:
+            self._host.own.end(reason)
 
     def heard(self) -> tuple[Item, ...]:
         """What was heard in the call so far; before and after it, what the next one begins with."""
@@ -388,6 +391,11 @@ class AgentRun:
             self._controller.on_model(event)
             if type(event) is not m.ModelResponseAudioDeltaEvent:
                 self._note(event)
+
+    def _delayed(self, event: c.ClientEvent) -> bool:
+        """Whether hooks have to see the event first, and then pass it on."""
+        hooks = self._hook_runner if "client_event" in self._hooks.has else None
+        return hooks is not None and hooks.client_event(event)
 
     def _note(self, event: m.ModelEvent) -> None:
         if type(event) is m.ModelResponseDoneEvent:

@@ -120,14 +120,14 @@ class RunHooks:
 
 @dataclass(slots=True)
 class _Line:
-    """Work of one kind, done in order by a task that ends when there is none."""
+    """Work that a task does in order; the task ends with it."""
 
     waiting: list[Callable[[], Awaitable[None]]]
     worker: asyncio.Task[None] | None = None
 
 
 class HookRunner:
-    """Runs the hooks of an agent in one call, in tasks of `group`.
+    """Runs the hooks of one call, in tasks of `group`.
 
     `take` takes a client event; `follow` follows the call's events, None in a room; `tell_error` reports to the
     listeners.
@@ -197,7 +197,7 @@ class HookRunner:
         return await self._post("tool_call", kwargs, result, ToolResultBlock)
 
     async def end(self, reason: str, close: Callable[[], Awaitable[None]]) -> None:
-        """Close the model with the hooks of the end around it, after those of what happened before."""
+        """Close the model, with the hooks of the end around it."""
         if "end" not in self._hooks.has:
             await close()
             return
@@ -345,5 +345,5 @@ def _outcome(hook: Hook, args: tuple[Any, ...]) -> tuple[Any, Exception | None]:
 
 
 def _same(changed: Any, before: Any) -> bool:
-    """Whether the call or result is still that of the same tool call."""
+    """Whether it still belongs to the same tool call."""
     return not isinstance(before, ToolCallBlock | ToolResultBlock) or changed.id == before.id

@@ -20,13 +20,13 @@ from realtime.turn.machine import State
 from realtime.turn.responses import ANSWER_S, UNANSWERED_S
 
 LOOK_S = 0.25
-"""How often the end of a silence or of a playback is looked for where no event reports it."""
+"""How often to look for changes that no event reports."""
 NOT_REPORTED_S = 2.0
-"""How long after its end a reply counts as played to a client that does not say so."""
+"""How much later a reply counts as played without a report."""
 CUT_S = 0.75
-"""How long an interruption may take to find out how much was played."""
+"""How long to wait for what was played of an interrupted reply."""
 INITIATIVE = "initiative"
-"""Key in the metadata of a response that the agent began of its own accord."""
+"""Key in the metadata of a response that the agent began itself."""
 SAY_EXACTLY = (
     "Say exactly the following words, in the language in which they are written. "
     "Add nothing, leave nothing out, and do not answer them:\n"
@@ -40,7 +40,7 @@ class SpokenWords:
     text: str
     """The words that were played."""
     interrupted: bool
-    """Whether the user took the floor, or the call ended, before all was played."""
+    """Whether the user or the call's end cut it."""
 
 
 class Floor(StrEnum):
@@ -48,12 +48,12 @@ class Floor(StrEnum):
 
     FREE = "free"
     AWAITED = "awaited"
-    """A response is due that the model has not begun, and may never begin."""
+    """A response is due that the model may never begin."""
     TAKEN = "taken"
 
 
 class Silence:
-    """Whether all that was said has been played, also to clients that do not report it."""
+    """Whether all was played, also to clients that do not report it."""
 
     def __init__(self, ears: Ears, now: Callable[[], float]) -> None:
         self._ears = ears
@@ -73,7 +73,7 @@ class Silence:
 
 
 class Saying:
-    """Says things of the agent's own, one at a time, in the call of `host`.
+    """Says things of the agent's own, one at a time.
 
     `instructions` returns those of the call: a response with others keeps them.
     """
@@ -104,7 +104,7 @@ class Saying:
         return Floor.AWAITED if controller.turn.state is State.THINKING else Floor.FREE
 
     async def _take_floor(self) -> None:
-        """Wait until nobody speaks or is about to.
+        """Wait until no one speaks or is about to.
 
         A response that a provider has not begun after `ANSWER_S` is awaited no longer.
         """
@@ -151,9 +151,10 @@ class Saying:
         return await self._speak(kind, f"{SAY_EXACTLY}{text}")
 
     async def generate_reply(self, instructions: str, kind: str = "reply") -> SpokenWords:
-        """Have the model say something by these instructions when the floor is free; return what was played.
+        """Have the model say something by instructions when the floor is free.
 
-        Raises ProviderError where the model refuses or fails. Cancelling it does not stop what is being said.
+        Returns what was played. Raises ProviderError where the model refuses or fails. Cancelling it does not stop what
+        is being said.
         """
         return await self._speak(kind, self._with_own(instructions))
 
@@ -214,7 +215,7 @@ class Saying:
 
 
 class _OwnReply:
-    """Follows the events of a call for what the agent said of its own accord."""
+    """Follows one reply of the agent's own in the call's events."""
 
     def __init__(self, initiative: str) -> None:
         self._initiative = initiative

@@ -29,7 +29,7 @@ CLIENT_TIMEOUT_S = 60.0
 OnEnter = Callable[[Any], Awaitable[None]]
 """Called with the agent of a call when that has begun."""
 OnTurn = Callable[[Any, Msg], Awaitable[None]]
-"""Called with the agent of a call and the words of each turn of the user."""
+"""Called with the agent of a call, and a user's turn."""
 
 
 class AgentSpec(StateModule):

@@ -22,7 +22,7 @@ from realtime.turn.machine import State
 FILLER = "filler"
 """Begins the `initiative` of a filler."""
 Spawn = Callable[[str, Coroutine[Any, Any, None]], None]
-"""Runs a coroutine of the agent's own in the background, under a name; reports what it raises."""
+"""Runs a coroutine beside the call, under a name; reports what it raises."""
 
 
 @dataclass(slots=True)
@@ -233,5 +233,5 @@ class IdleTalk:
 
 
 def _is_voice(item: Item) -> bool:
-    """Whether the item was spoken: pictures of a camera come while nobody is there."""
+    """Whether the item was spoken: pictures of a camera come while no user is there."""
     return any(part.type == "audio" for part in item.content)

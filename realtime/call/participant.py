@@ -60,14 +60,14 @@ Follow = Callable[[Emit], Callable[[], None]]
 
 @dataclass(frozen=True, slots=True)
 class OwnCall:
-    """What a call offers an agent that is its only participant, so that it may speak unasked."""
+    """What a call offers its only agent, which may speak unasked."""
 
     follow: Follow
-    """Calls a function with each event of the call from now on, but speech; returns the function that ends this."""
+    """Calls a function with each later event but speech; returns the function that ends this."""
     end: Callable[[str], None]
     """Ends the call soon, with a reason."""
     unplayed_items: Callable[[], set[str]]
-    """Returns the ids of the items that were not played to their end."""
+    """Returns the ids of the items that were not played whole."""
     is_new: bool
     """Whether it begins now. Otherwise it goes on after its server was lost, or after its grace time."""
     takes_unasked: bool

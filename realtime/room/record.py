@@ -37,7 +37,7 @@ class Record:
         """Participants (by id) who said the latest items (by id); they may have left."""
 
     def speakers_of(self, items: Iterable[Item]) -> dict[str, str]:
-        """Return who said these items, by item id, as far as that is known."""
+        """Return who said these items, where known, by item id."""
         return {item.id: self._speakers[item.id] for item in items if item.id in self._speakers}
 
     def recall(self, items: Iterable[Item], speakers: Mapping[str, str]) -> None:

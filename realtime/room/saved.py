@@ -17,7 +17,7 @@ from realtime.room.speaker import Speaker
 
 
 def save(people: People, talk: FloorState, speaker: Speaker) -> dict[str, Any]:
-    """Return the agents of a room by name, and its talk as it was heard up to now."""
+    """Return a room's agents, by name, and its talk as heard."""
     unplayed = speaker.agent.item_ids if speaker.agent is not None else []
     items = heard_items(people.record.conversation, speaker, unplayed)
     return {

@@ -43,7 +43,7 @@ def lines(items: tuple[Item, ...]) -> list[tuple[str | None, str]]:
 
 
 def test_an_agent_is_a_state_module_whose_state_is_json() -> None:
-    """SES-02, SES-06, AMB-40: name, instructions, settings, tokens and conversation."""
+    """SES-02, AMB-40: name, instructions, settings, tokens and conversation."""
     agent = RealtimeAgent(
         "Friday",
         "Be nice.",
@@ -70,7 +70,7 @@ def test_an_agent_is_a_state_module_whose_state_is_json() -> None:
 
 
 async def test_what_was_said_is_saved_as_it_was_heard_and_primes_the_next_call() -> None:
-    """RTA-26, AMB-40, SES-09: played words, not those that were only generated."""
+    """RTA-26, AMB-40: played words, not those that were only generated."""
     async with alone() as made:
         await made.agent.handle_input(c.ClientTextAppendEvent(text="Count."))
         made.link.reply(10_000, WORDS)
@@ -153,7 +153,6 @@ async def test_loading_in_a_running_call_is_refused_with_a_sentence() -> None:
 
 
 async def test_after_it_was_stopped_a_loaded_agent_may_be_started_again() -> None:
-    """SES-09: the agent is back in the saved state."""
     model = FakeModel()
     agent = new_agent(model)
     initial = agent.state_dict()
@@ -193,7 +192,7 @@ def test_the_tokens_used_go_on_counting() -> None:
 
 
 async def test_two_agents_are_saved_together_and_found_by_their_names(tmp_path: Path) -> None:
-    """SES-10, SES-12, SES-13, SES-14: AgentScope's JSONSession keeps voice agents."""
+    """SES-10: AgentScope's JSONSession keeps voice agents."""
     session = JSONSession(save_dir=str(tmp_path))
     friday, monday = new_agent(), RealtimeAgent("Monday", "Be brief.", FakeModel())
     friday.conversation = BEFORE

@@ -471,15 +471,17 @@ async def test_a_callback_that_hangs_delays_nothing_and_ends_with_the_call() -> 
         assert ended == ["Hello"]
 
 
-async def test_a_callback_may_end_the_call() -> None:
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_callback_may_end_the_call(own: bool) -> None:
     async def enter(agent: RealtimeAgent) -> None:
-        await outer.stop()
+        await (agent if own else outer).stop()
 
     outer = RealtimeAgent("Friday", "", FakeModel(), on_enter=enter)
     seen: list[s.ServerEvent] = []
     await outer.start(seen.append)
     await asyncio.sleep(1)
     assert isinstance(seen[-1], s.AgentEndedEvent)
+    assert seen[-1].reason == "stopped"
 
 
 # -- `async with` and `async for` --------------------------------------------------------------------------------------
