@@ -78,7 +78,7 @@ class Listener:
     time; else it is sent as it comes. `output_rate_hz` is the rate that the client plays. `resumes_with`, where given,
     is the dialect of a client that may come back: what it has not heard is kept for it. `lanes`, where given, is the
     dialect of a client that plays the humans of a room beside the agents; any other gets all as one stream.
-    `takes_gain`: it plays quieter when it is told to.
+    `takes_gain`: it plays quieter on request.
     """
 
     def __init__(

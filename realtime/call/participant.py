@@ -34,7 +34,7 @@ class Ears(Protocol):
         """How much audio was sent but is not heard yet, in ms; 0 means silence."""
 
     def can_be_lowered(self) -> bool:
-        """Whether any listener plays quieter when it is told to."""
+        """Whether any listener plays quieter on request."""
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """Call `settle` once the playback up to the preceding flush is known.
