@@ -22,7 +22,7 @@ LetHear = Callable[[Voice], None]
 
 
 class Ears(Protocol):
-    """How much the listeners of a call have heard.
+    """How much the listeners of a call have heard, and what they can do.
 
     On an interruption the listener whose user interrupts counts, else the one that is furthest.
     """
