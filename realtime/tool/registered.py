@@ -54,6 +54,8 @@ class RegisteredToolFunction:
     """Whether it runs in the background."""
     announce: Announce = "spoken"
     """What happens when a background tool has ended."""
+    read_only: bool = False
+    """Whether it changes nothing."""
 
     @property
     def extended_json_schema(self) -> dict[str, Any]:
@@ -109,6 +111,7 @@ class ToolOptions:
     postprocess: Postprocess | None = None
     background: bool = False
     announce: Announce = "spoken"
+    read_only: bool = False
 
 
 def make_tool(
@@ -156,6 +159,7 @@ def make_tool(
         confirm=options.confirm,
         async_execution=options.background,
         announce=options.announce,
+        read_only=options.read_only,
     )
 
 
