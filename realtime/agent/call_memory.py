@@ -117,9 +117,10 @@ class CallMemory:
 
         What follows the beginning of the call is at None.
         """
-        place = next((place for place, msg in enumerate(memory) if msg.id in given_ids), len(memory))
         if self._before is None:
-            self._before = {msg.id for msg in memory[:place]} - asked_ids
+            of_call = given_ids | asked_ids
+            place = next((place for place, msg in enumerate(memory) if msg.id in of_call), len(memory))
+            self._before = {msg.id for msg in memory[:place]}
             self._begins_there = place < len(memory)
         before: list[Msg] = []
         groups: dict[str | None, list[Msg]] = {}
