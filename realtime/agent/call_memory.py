@@ -56,6 +56,8 @@ class CallMemory:
         """Messages from before the call."""
         self._begins_there = False
         """Whether the agent's first words of this call are among them."""
+        self._whole: dict[str, Msg] = {}
+        """Replies that were cut, as they were given: an interruption may turn out to be none."""
         self._known: set[str] = set()
         """Messages that were put in within the call."""
 
@@ -138,6 +140,7 @@ class CallMemory:
 
     def _settled(self, done: Sequence[Item], messages: list[Msg], results: Mapping[str, ToolResultBlock]) -> list[Msg]:
         """Return the messages that follow one that was put in, with what was heard of the replies among them."""
+        messages = [self._whole.get(msg.id, msg) for msg in messages]
         replies = [msg for msg in messages if msg.role == "assistant" and msg.name == self._name]
         if not replies:
             return [*self._made(done, results), *messages]
@@ -153,7 +156,9 @@ class CallMemory:
                 continue
             settled += [AssistantMsg(self._name, text, id=item_id) for item_id, text in heard.apart.get(place, ())]
             cut = heard.cut(place, _with_results(msg, results))
-            settled += [] if cut is None else [cut]
+            if cut is not None:
+                self._whole |= {} if cut is msg else {msg.id: msg}
+                settled.append(cut)
             place += 1
         settled += [AssistantMsg(self._name, text, id=item_id) for item_id, text in heard.apart.get(place, ())]
         return settled

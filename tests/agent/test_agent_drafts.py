@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from realtime.agent.compression import CompressionConfig
 from realtime.event import model as m
 from realtime.event.config import TurnDetection
 from realtime.message import HintBlock, TextBlock
 from realtime.model.base import ItemTruncate, ResponseCreate, Settings
+from realtime.model.chat.compression import CompressionConfig
 from realtime.testing.clock import run
 from realtime.tool import Toolkit
 from tests.agent.thinking import ScriptedChat, WordCounter, call, react, remembered, requests_of, say

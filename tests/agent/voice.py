@@ -11,7 +11,7 @@ from realtime.agent import RealtimeAgent
 from realtime.agent.base import AgentBase
 from realtime.event import ClientEvents, ServerEvents
 from realtime.event import model as m
-from realtime.event.base import ContentPart, Item
+from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.config import TurnDetection
 from realtime.message import Msg
 from realtime.model.base import SessionUpdate, Settings
@@ -20,7 +20,7 @@ from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.speculation import DraftCounts, Mode
 from realtime.runtime import Runtime
 from tests.agent.thinking import shape
-from tests.model.local.stand_ins import Call, FakeRecognizer, stand_in_parts
+from tests.model.local.stand_ins import CHUNK_BYTES, RATE_HZ, Call, FakeRecognizer, stand_in_parts
 
 COSTS = {"FakeRecognizer.transcribe": 0.12, "FakeVoice.synthesize": 0.02}
 SYNTHESIS_S = 0.02
@@ -93,6 +93,15 @@ class Talk:
     async def type(self, text: str) -> None:
         await self.agent.handle_input(ClientEvents.ClientTextAppendEvent(session_id="s", text=text))
 
+    async def speak(self, *pcm: bytes) -> None:
+        """Speak in real time."""
+        audio = b"".join(pcm)
+        for start in range(0, len(audio), CHUNK_BYTES):
+            chunk = audio[start : start + CHUNK_BYTES]
+            pcm16 = AudioFormat.pcm16(RATE_HZ)
+            await self.agent.handle_input(ClientEvents.ClientAudioAppendEvent(audio=chunk, format=pcm16))
+            await asyncio.sleep(0.04)
+
     async def until(self, kind: type[Any], count: int = 1) -> Any:
         async with asyncio.timeout(100):
             while len(found := self.all(kind)) < count:
@@ -127,9 +136,12 @@ class Talk:
 
 
 @asynccontextmanager
-async def talk(agent: Any, **options: Any) -> AsyncIterator[Talk]:
-    """A RealtimeAgent that speaks for a thinking agent."""
+async def talk(agent: Any, *texts: str, **options: Any) -> AsyncIterator[Talk]:
+    """A RealtimeAgent that speaks for a thinking agent, and a user who says `texts`, one a clip."""
     engine = SpeechEngine(lambda progress: stand_in_parts())
+    recognizer = (await engine.ready()).recognizer
+    assert isinstance(recognizer, FakeRecognizer)
+    recognizer.texts = [*(texts or ("hello there",))]
     model = LocalRealtimeModel(language_model=agent, engine=engine)
     made = Talk(RealtimeAgent("Robin", options.pop("sys_prompt", "Speak English."), model, **options))
     await made.agent.start(made.hear)
