@@ -170,8 +170,10 @@ class AgentRun:
                         forget()
                 finally:
                     tools.cancel_tools()
-                    if self._announcer is not None:
-                        self._announcer.close()
+                    if (announcer := self._announcer) is not None:
+                        for task in background.running.values():
+                            announcer.hint(stopped_hint(task), speaks=False)
+                        announcer.close()
                     await background.close()
                     await connection.close()
         except* (ProviderError, UsageError, ClientError) as errors:
