@@ -13,7 +13,7 @@ from typing import Any, Literal
 from realtime.errors import BadTool
 from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock
-from realtime.tool.arguments import Arguments, GivenSchema, Reader, schema_of_model
+from realtime.tool.arguments import Arguments, GivenSchema, Reader, written_out
 from realtime.tool.background import Announce
 from realtime.tool.docstring import parse_docstring
 from realtime.tool.response import ToolResponse
@@ -60,7 +60,7 @@ class RegisteredToolFunction:
         """The schema with the fields of the extended model. Raises BadTool where both have a field."""
         if self.extended_model is None:
             return self.json_schema
-        extension = schema_of_model(self.extended_model, f"the extended model of tool {self.name!r}")
+        extension = written_out(self.extended_model.model_json_schema(), f"the extended model of tool {self.name!r}")
         return self.schema_with(extension.get("properties", {}), extension.get("required", ()))
 
     def schema_with(self, properties: dict[str, Any], required: Any = ()) -> dict[str, Any]:
