@@ -137,10 +137,13 @@ class Delegate(ToolObject):
         work = loop.create_task(
             self._work(errand, query, seat), name=f"delegate {self.tool_name} {context.tool_call_id}"
         )
-        work.add_done_callback(lambda _: errand.words.put_nowait(None))
+        work.add_done_callback(lambda _: errand.news.put_nowait(None))
         try:
-            while (piece := await errand.next_piece(deadline)) is not None:
-                yield piece
+            while (news := await errand.next_news(deadline)) is not None:
+                if isinstance(news, _ToolCall):
+                    context.progress(f"uses {news.name}")
+                else:
+                    yield news
             self._check(work, errand)
         except TimeoutError:
             raise self._late(errand) from None
@@ -223,12 +226,19 @@ class Delegate(ToolObject):
         return f"Delegate(name={self.tool_name!r}, background={self.tool_options.background})"
 
 
+@dataclass(frozen=True, slots=True)
+class _ToolCall:
+    """The agent calls a tool."""
+
+    name: str
+
+
 class _Errand:
-    """One question on its way to the agent and back. `words` gets the words, and None behind the last."""
+    """One question on its way to the agent and back. `news` gets words and tool calls, and None behind the last."""
 
     def __init__(self, name: str, context: ToolContext[Seats]) -> None:
         self.context = context
-        self.words: asyncio.Queue[str | None] = asyncio.Queue()
+        self.news: asyncio.Queue[str | _ToolCall | None] = asyncio.Queue()
         self.has_words = False
         self.is_interrupted = False
         self.agent: AgentBase | None = None
@@ -237,10 +247,10 @@ class _Errand:
         self._open = ""
         """Words that do not make a sentence yet."""
 
-    async def next_piece(self, deadline: float | None) -> str | None:
-        """Return the next words; None after the last. Raises TimeoutError at the deadline."""
+    async def next_news(self, deadline: float | None) -> str | _ToolCall | None:
+        """Return the next words or tool call; None after the last. Raises TimeoutError at the deadline."""
         async with asyncio.timeout_at(deadline):
-            return await self.words.get()
+            return await self.news.get()
 
     async def run(self, agent: AgentBase, question: Msg) -> None:
         """Let the agent answer the question; raises what its reply raises."""
@@ -248,7 +258,7 @@ class _Errand:
         async with aclosing(agent.reply_stream(question)) as events:
             async for event in events:
                 self._take(event)
-        self._flush()
+        self._pass_on(len(self._open))
 
     async def stop(self, work: asyncio.Task[None]) -> None:
         """End the work, if it has not ended: the agent is interrupted, and cancelled if that does not help."""
@@ -267,22 +277,30 @@ class _Errand:
                 self._open += "\n"
             case r.TextBlockDeltaEvent(delta=delta):
                 self._open += delta
-                if _SENTENCE_END.search(self._open) or len(self._open) >= MAX_PIECE_CHARS:
-                    self._flush()
+                self._pass_on(_sentences_end(self._open))
             case r.TextBlockEndEvent():
-                self._flush()
+                self._pass_on(len(self._open))
             case r.ToolCallStartEvent(tool_call_name=tool_name):
-                self.context.progress(f"uses {tool_name}")
+                self.news.put_nowait(_ToolCall(tool_name))
             case r.ReplyEndEvent(finished_reason="interrupted"):
                 self.is_interrupted = True
             case _:
                 pass
 
-    def _flush(self) -> None:
-        if self._open.strip():
+    def _pass_on(self, end: int) -> None:
+        """Pass on the words up to this place, unless they are blank."""
+        words = self._open[:end]
+        if words.strip():
             self.has_words = True
-            self.words.put_nowait(self._open)
-            self._open = ""
+            self.news.put_nowait(words)
+            self._open = self._open[end:]
 
 
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s$|[。！？]$|\n$")
+def _sentences_end(text: str) -> int:
+    """Return where the last whole sentence ends; a text that is too long ends where it does."""
+    if len(text) >= MAX_PIECE_CHARS:
+        return len(text)
+    return max((match.end() for match in _SENTENCE_END.finditer(text)), default=0)
+
+
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s|[。！？\n]")
