@@ -386,7 +386,7 @@ class Controller:
         self.responses.answered_by_client(event.id, event.item_id)
 
     def is_settled(self, item_id: str) -> bool:
-        """Whether an item's words are what was heard, and stay so (see `ReplyItems.is_settled`)."""
+        """Whether an item's words are those that were heard: see `ReplyItems.is_settled`."""
         return self._reply_items.is_settled(item_id)
 
     def tool_done(self, result: ToolResultBlock) -> None:

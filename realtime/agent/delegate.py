@@ -28,7 +28,7 @@ from realtime.tool.response import ToolResponse
 logger = logging.getLogger(__name__)
 
 Interrupt = Literal["on_request", "with_reply"]
-"""What ends a delegate in the background: somebody who asks for it, or also an interruption of the voice's reply."""
+"""What ends a delegate in the background: a request to stop it, or also an interruption of the voice's reply."""
 AgentFactory = Callable[[], AgentBase | Awaitable[AgentBase]]
 """Makes the agent of one call, when it is first asked there."""
 
@@ -37,7 +37,7 @@ TIMEOUT_S = 600.0
 INTERRUPT_S = 0.2
 """Seconds that an agent's own `interrupt` may take."""
 STOP_S = 0.3
-"""Seconds that a reply has for its end once it is interrupted, and again once it is cancelled."""
+"""Seconds that an interrupted reply has for its end."""
 MAX_PIECE_CHARS = 200
 """Words are passed on by sentences, or so many characters at once."""
 
@@ -48,7 +48,7 @@ Query = Annotated[
 
 
 @dataclass(eq=False, slots=True)
-class _Seat:
+class _CallAgent:
     """A delegate's agent in one call."""
 
     turn: asyncio.Lock
@@ -58,11 +58,11 @@ class _Seat:
     """Ids of the messages of the call that the agent was given."""
 
 
-class Seats:
-    """The seats of all delegates in one call: a state of its tools (see `ToolContext`)."""
+class CallAgents:
+    """The agents of all delegates in one call: a state of its tools (see `ToolContext`)."""
 
     def __init__(self) -> None:
-        self.of: dict[Delegate, _Seat] = {}
+        self.of: dict[Delegate, _CallAgent] = {}
 
 
 class Delegate(ToolObject):
@@ -77,6 +77,7 @@ class Delegate(ToolObject):
     in the foreground, in the background only with `interrupt="with_reply"`; stopping the tool and the end of the call
     always do. `context`: the agent observes what was heard in the call, each message once. `timeout_s`: seconds for an
     answer, with the wait for the agent's turn; a tool in the foreground has no more than the voice gives its tools.
+    Raises TypeError for anything but an agent or a function, UsageError for another `interrupt`.
     """
 
     def __init__(
@@ -92,7 +93,8 @@ class Delegate(ToolObject):
         timeout_s: float | None = TIMEOUT_S,
     ) -> None:
         given: object = agent
-        if not isinstance(given, AgentBase) and (not callable(given) or hasattr(given, "reply_stream")):
+        is_factory = callable(given) and (isinstance(given, type) or not hasattr(given, "reply_stream"))
+        if not (isinstance(given, AgentBase) or is_factory):
             raise TypeError(
                 f"agent is a {type(agent).__name__}: give a thinking agent, such as a ReActAgent, or a function that "
                 "makes one"
@@ -112,7 +114,9 @@ class Delegate(ToolObject):
         self._turn = asyncio.Lock()
         self._observes = context
 
-    async def __call__(self, query: Query, context: ToolContext[Seats]) -> AsyncGenerator[str | ToolResponse, None]:
+    async def __call__(
+        self, query: Query, context: ToolContext[CallAgents]
+    ) -> AsyncGenerator[str | ToolResponse, None]:
         """Answer as a tool does: the words as they come, or what went wrong as a result with state `error`."""
         said: list[str] = []
         try:
@@ -124,7 +128,7 @@ class Delegate(ToolObject):
             texts = [text for text in ("".join(said), error.message) if text]
             yield ToolResponse([TextBlock(text=text) for text in texts], state=ToolResultState.ERROR)
 
-    async def ask(self, query: str, context: ToolContext[Seats]) -> AsyncGenerator[str, None]:
+    async def ask(self, query: str, context: ToolContext[CallAgents]) -> AsyncGenerator[str, None]:
         """Ask the agent; yield the words of its answer as they come, and report its tool calls to `context`.
 
         This is the port for whatever asks: a tool call, or a delegation that is part of a client's protocol. Closing or
@@ -132,10 +136,10 @@ class Delegate(ToolObject):
         """
         loop = asyncio.get_running_loop()
         deadline = None if self.timeout_s is None else loop.time() + self.timeout_s
-        seat = self._seat(context)
+        own = self._own(context)
         errand = _Errand(self.tool_name, context)
         work = loop.create_task(
-            self._work(errand, query, seat), name=f"delegate {self.tool_name} {context.tool_call_id}"
+            self._work(errand, query, own), name=f"delegate {self.tool_name} {context.tool_call_id}"
         )
         work.add_done_callback(lambda _: errand.news.put_nowait(None))
         try:
@@ -152,37 +156,37 @@ class Delegate(ToolObject):
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _seat(self, context: ToolContext[Seats]) -> _Seat:
-        seats = context.state.of
-        if self not in seats:
-            seats[self] = _Seat(self._turn if self._make is None else asyncio.Lock(), self._agent)
-        return seats[self]
+    def _own(self, context: ToolContext[CallAgents]) -> _CallAgent:
+        agents = context.state.of
+        if self not in agents:
+            agents[self] = _CallAgent(self._turn if self._make is None else asyncio.Lock(), self._agent)
+        return agents[self]
 
-    async def _work(self, errand: _Errand, query: str, seat: _Seat) -> None:
+    async def _work(self, errand: _Errand, query: str, own: _CallAgent) -> None:
         """Wait for the agent's turn, then let it answer."""
         context = errand.context
-        if seat.turn.locked():
+        if own.turn.locked():
             context.progress(f"{self.tool_name} answers another question first")
-        async with seat.turn:
-            agent = seat.agent or await self._new_agent(seat, context)
+        async with own.turn:
+            agent = own.agent or await self._new_agent(own, context)
             if self._observes:
-                await self._tell_heard(agent, seat, context)
+                await self._tell_heard(agent, own, context)
             await errand.run(agent, Msg(context.agent_name or "user", query, "user"))
 
-    async def _new_agent(self, seat: _Seat, context: ToolContext[Seats]) -> AgentBase:
+    async def _new_agent(self, own: _CallAgent, context: ToolContext[CallAgents]) -> AgentBase:
         made: Any = self._make() if self._make is not None else None
         if isinstance(made, Awaitable):
             made = await made
         if not isinstance(made, AgentBase):
             raise UsageError(f"the function of delegate {self.tool_name!r} made a {type(made).__name__}, no agent")
-        seat.agent = made
+        own.agent = made
         if (close := getattr(made, "aclose", None)) is not None:
             context.at_end(close)
         return made
 
-    async def _tell_heard(self, agent: AgentBase, seat: _Seat, context: ToolContext[Seats]) -> None:
+    async def _tell_heard(self, agent: AgentBase, own: _CallAgent, context: ToolContext[CallAgents]) -> None:
         """Let the agent observe what it does not know of the call."""
-        news = [msg for msg in context.heard() if msg.id not in seat.told]
+        news = [msg for msg in context.heard() if msg.id not in own.told]
         if not news:
             return
         try:
@@ -191,7 +195,7 @@ class Delegate(ToolObject):
             )
         except NotImplementedError:
             logger.debug("the agent of delegate %s does not observe", self.tool_name)
-        seat.told.update(msg.id for msg in news)
+        own.told.update(msg.id for msg in news)
 
     def _check(self, work: asyncio.Task[None], errand: _Errand) -> None:
         """Raise ToolError unless the agent has answered."""
@@ -236,7 +240,7 @@ class _ToolCall:
 class _Errand:
     """One question on its way to the agent and back. `news` gets words and tool calls, and None behind the last."""
 
-    def __init__(self, name: str, context: ToolContext[Seats]) -> None:
+    def __init__(self, name: str, context: ToolContext[CallAgents]) -> None:
         self.context = context
         self.news: asyncio.Queue[str | _ToolCall | None] = asyncio.Queue()
         self.has_words = False

@@ -105,7 +105,7 @@ class ReplyItems:
         return self._conversation.audio_is_complete(item_id) or item_id in self.written
 
     def is_settled(self, item_id: str) -> bool:
-        """Whether the item was played to its end, or cut to what was played; True for what is not of this reply."""
+        """Whether the item was played to its end or cut; True for items of other replies."""
         return (
             item_id not in self.spoken
             or self._conversation.is_truncated(item_id)

@@ -10,9 +10,10 @@ from realtime.message.speakers import speaker_and_words
 
 
 def messages_of(items: Iterable[Item], is_settled: Callable[[str], bool], agent_name: str) -> list[Msg]:
-    """Return a message for each item with words that both sides know, by the name of its speaker and under its id.
+    """Return the words that both sides know, a message for each item.
 
-    Left out is what is still being said, and what of the agent's words `is_settled` says no to.
+    It has the name of the speaker and the id of the item. Left out are items that still grow, and those of the agent
+    that are not `is_settled`.
     """
     messages = []
     for item in items:

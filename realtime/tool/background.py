@@ -213,7 +213,7 @@ def left_open(items: Iterable[Item]) -> dict[str, str]:
 _BEGUN = re.compile(r"runs in the background \(task (\S+)\)")
 _CANCELLED = re.compile(r"^Task (\S+) has been cancelled\.$")
 _ENDED = re.compile(r"^<system-reminder>\nThe background tool \S+ \(task (\S+)\) (?:is done|has failed|was )")
-"""What `started`, the tool that cancels, and the hints of an end say."""
+"""The words of `started`, of the tool that cancels, and of hints."""
 
 
 def progress_hint(task: BackgroundTask) -> HintBlock:

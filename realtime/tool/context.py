@@ -29,7 +29,7 @@ MAX_NOTES = 1_000
 NOTE_CHARS = 2_000
 """Characters of one note; the rest is dropped."""
 END_S = 1.0
-"""Seconds that a tool has for what it does at the end of its call."""
+"""Seconds for each thing that tools do at the call's end."""
 
 AtEnd = Callable[[], Awaitable[None]]
 

@@ -114,7 +114,7 @@ class ToolOptions:
     stops_with_reply: bool = False
 
     def over(self, own: ToolOptions) -> ToolOptions:
-        """Return these options, with an object's `own` ones where they leave it the choice."""
+        """Return these options; an object's `own` ones hold where these say nothing."""
         return replace(
             self,
             description=own.description if self.description is None else self.description,
