@@ -20,6 +20,7 @@ from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, SessionConfig
+from realtime.module import StateModule
 from realtime.room.agent_participant import Listens
 from realtime.room.consent import ConsentBy
 from realtime.room.context import RoomContext
@@ -27,6 +28,7 @@ from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, broadcast,
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
 from realtime.room.people import People, joined
+from realtime.room.saved import restore, save
 from realtime.room.turns import RoomTurns
 from realtime.room.voice_over import Listening
 from realtime.runtime import Runtime
@@ -35,7 +37,7 @@ from realtime.state.log import Log
 MAX_HUMANS = 50
 
 
-class ChatRoom:
+class ChatRoom(StateModule):
     """Humans and agents in one conversation. One object is one room; the first human who comes connects its agents.
 
     - `floor` chooses the agent that may speak: a policy of `realtime.room.floor`, or a function of your own.
@@ -47,6 +49,9 @@ class ChatRoom:
       recognises it meanwhile, by default with the recogniser of the embedded model where that is loaded.
     - `max_humans` may be in it at once.
     - `consent_by` says who may agree to a tool that asks: the human whose turn led to its call (`asked`), or `anyone`.
+
+    Its state is that of its agents, and what was said as it was heard: a room with agents of the same names goes on
+    from there.
     """
 
     def __init__(
@@ -63,6 +68,7 @@ class ChatRoom:
         consent_by: ConsentBy = "asked",
         name: str = "room",
     ) -> None:
+        super().__init__()
         if consent_by not in get_args(ConsentBy):
             raise UsageError(f"consent_by is one of {', '.join(get_args(ConsentBy))}", code="bad_consent_by")
         if interruption not in get_args(InterruptionMode):
@@ -130,6 +136,22 @@ class ChatRoom:
         agents = [{"name": agent.name, **runs.get(id(agent), agent).describe()} for agent in self._people.expected]
         first = agents[0] if agents else {"provider": "room", "model": self.name}
         return {**first, "room": self.name, "agents": agents, "turn_authority": "server"}
+
+    # -- its state -------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of its agents, and its talk, as builtins."""
+        return save(self._people, self.turns.floor.state, self.turns.speaker)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
+        """Restore what `state_dict` returned; agents are found by their names.
+
+        Raises UsageError once the room has begun, and for a damaged state; KeyError, with `strict`, where the state
+        lacks an agent, before anything changes.
+        """
+        if self._context.has_begun or self._context.is_over:
+            raise UsageError("this room has begun: load the state into a new one", code="room_running")
+        self.turns.floor.recall(restore(self._people, self.turns.floor.state, state_dict, strict))
 
     # -- without a server ------------------------------------------------------------------------------------------
 

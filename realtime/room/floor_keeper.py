@@ -45,6 +45,10 @@ class FloorKeeper:
         """What a policy is asked about."""
         return replace(self._talk, participants=self.people.participants)
 
+    def recall(self, talk: FloorState) -> None:
+        """Begin with an earlier talk."""
+        self._talk = talk
+
     def add_turn(self, said: Said) -> None:
         """A turn is over: what was open is answered, or asked anew."""
         self.failures.clear()

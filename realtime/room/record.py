@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from realtime.event import server as s
+from realtime.event.base import Item
 from realtime.room.human_participant import KEPT_ITEMS, HumanParticipant
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
@@ -34,6 +35,16 @@ class Record:
         self._reader = ConversationReader(self.conversation)
         self._speakers: dict[str, str] = {}
         """Participants (by id) who said the latest items (by id); they may have left."""
+
+    def speakers_of(self, items: Iterable[Item]) -> dict[str, str]:
+        """Return who said these items, where known, by item id."""
+        return {item.id: self._speakers[item.id] for item in items if item.id in self._speakers}
+
+    def recall(self, items: Iterable[Item], speakers: Mapping[str, str]) -> None:
+        """Begin with what was said earlier, before anything is said."""
+        for item in items:
+            self.conversation.add(item)
+        self._speakers.update(speakers)
 
     def begin(self, runtime: Runtime) -> None:
         """Keep a log from now on."""

@@ -21,7 +21,7 @@ class CharTokenCounter(TokenCounterBase):
     async def count(
         self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]] | None = None, **kwargs: Any
     ) -> int:
-        """Return the characters of the messages, one line each, and of the tools."""
+        """Return the characters of the messages and tools, one line each."""
         found = [without_media(message) for message in messages]
         lines = [str(message) for message, _ in found]
         if tools:

@@ -1,4 +1,4 @@
-"""Pictures and sound in a payload, which counters do not count by their length. Functions, no state."""
+"""Pictures and sound in a payload: counters ignore their length. Functions, no state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SHORT = 256
 
 
 def without_media(value: Any, key: str = "") -> tuple[Any, int]:
-    """Return a copy of a payload with "" in place of media, and how many there were.
+    """Return a copy of a payload without media; and how many there were.
 
     Media are bytes, data URLs, and long texts in fields that are called `data`.
     """

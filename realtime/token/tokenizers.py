@@ -1,4 +1,4 @@
-"""A counter with a tokenizer of Hugging Face's, from a file on this computer."""
+"""A counter with a tokenizer of Hugging Face's, from a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MESSAGE_TOKENS = 4
 MEDIUM_TOKENS = 750
 """The weight of a picture or a sound, in tokens."""
 _UNSAID = ("role", "type", "id", "tool_call_id", "tool_use_id")
-"""Fields whose values are part of `MESSAGE_TOKENS`, or not told to the model."""
+"""Fields whose values count in `MESSAGE_TOKENS`, or never reach the model."""
 
 
 class TokenizersCounter(TokenCounterBase):

@@ -187,8 +187,8 @@ def stopped_hint(task: BackgroundTask, why: str = "") -> HintBlock:
 def lost_hint(name: str, task_id: str, announce: Announce) -> HintBlock:
     """Return the hint that a background tool was lost with its server."""
     told = (
-        f"The background tool {name} (task {task_id}) was interrupted: the server stopped while it ran. No result will "
-        f"come.{_asks(announce)}"
+        f"The background tool {name} (task {task_id}) was interrupted: the call was broken off while it ran. No result "
+        f"will come.{_asks(announce)}"
     )
     return HintBlock(hint=system_reminder(told), source=name)
 

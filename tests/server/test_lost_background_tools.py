@@ -24,8 +24,8 @@ from tests.server.test_killed import TEXT, client_of, served
 from tests.server.test_resume_from_store import Place, Store, back
 
 LOST = (
-    f"<system-reminder>\nThe background tool {NAME} (task {NAME}_1) was interrupted: the server stopped while it ran. "
-    "No result will come. Tell the user now, in your own words.\n</system-reminder>"
+    f"<system-reminder>\nThe background tool {NAME} (task {NAME}_1) was interrupted: the call was broken off while it "
+    "ran. No result will come. Tell the user now, in your own words.\n</system-reminder>"
 )
 
 

@@ -21,6 +21,9 @@ _TEXT = "text"
 _THINKING = "thinking"
 _BYTES_PER_CHAR = 50
 """Media count less than text: an answer may hold minutes of sound."""
+_BLOCK_CHARS = 20
+"""The weight of a block by itself: an answer of thousands of empty ones is endless, too."""
+_MAX_CALLS = 1_000
 
 
 class Answer:
@@ -35,7 +38,7 @@ class Answer:
         self.complete = False
         """Whether the provider said that this was all."""
         self.parsed: object = None
-        """The object that the SDK made of the response, if it does so."""
+        """The object that the SDK made of the response, if any."""
         self._endpoint = endpoint
         self._now = now
         self._since_s = now()
@@ -51,6 +54,7 @@ class Answer:
         self._uncoded: dict[Hashable, str] = {}
         """The last characters of base64 whose byte is not whole."""
         self.usage: ChatUsage | None = None
+        self._begun = False
         self._spoke = False
         self._held_back = False
         self._changed = False
@@ -59,8 +63,13 @@ class Answer:
 
     # -- pieces ----------------------------------------------------------------------------------------------------
 
+    def arrived(self) -> None:
+        """A piece came, whatever is in it: there may be endlessly many with nothing."""
+        self._begun = True
+        self._count(1)
+
     def named(self, response_id: object) -> None:
-        """Take the provider's id of the response, the first one that is text."""
+        """Take the provider's id of the response: the first that is text."""
         if not self._id and isinstance(response_id, str):
             self._id = response_id
 
@@ -68,10 +77,10 @@ class Answer:
         """Add a piece of the model's thoughts; `extra` belongs to its block."""
         if not text and not extra:
             return
-        self._count(len(text))
+        self._count(len(text) + sum(len(str(value)) for value in extra.values()))
         block = self._blocks.get(key)
         if not isinstance(block, GrowingText):
-            block = self._blocks[key] = GrowingText(ThinkingBlock(thinking=""))
+            block = self._begin(key, ThinkingBlock(thinking=""))
         if text:
             block.add(text)
         if extra:
@@ -92,16 +101,17 @@ class Answer:
         """Add a piece of a tool call, as `CallPieces.add` takes it; arguments may be an object."""
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments, ensure_ascii=False)
-        self._count(len(arguments) or 1)
+        self._count(len(arguments))
         call = self._calls.add(index, call_id, name, arguments)
+        if len(self._calls.calls) > _MAX_CALLS:
+            raise self._endpoint.endless(self._max_chars)
         if not call.name:
             return
         block = self._blocks.get(call)
         if isinstance(block, GrowingText):
             block.add(call.arguments[len(_input(block)) :])
         else:
-            made = ToolCallBlock(id=self._free_id(call.id), name=call.name, input=call.arguments)
-            self._blocks[call] = GrowingText(made)
+            self._begin(call, ToolCallBlock(id=self._free_id(call.id), name=call.name, input=call.arguments))
         self._changed = True
 
     def call_whole(self, call_id: str, name: str, arguments: dict[str, Any], **extra: Any) -> None:
@@ -111,7 +121,7 @@ class Answer:
         chosen = self._free_id(call_id)
         if extra:
             self.think("", key=("before", chosen), tool_call_id=chosen, **extra)
-        self._blocks["call", chosen] = GrowingText(ToolCallBlock(id=chosen, name=name, input=written))
+        self._begin(("call", chosen), ToolCallBlock(id=chosen, name=name, input=written))
         self._changed = True
 
     def show(self, key: Hashable, data: bytes, media_type: str) -> None:
@@ -125,7 +135,7 @@ class Answer:
         self._changed = True
 
     def show_encoded(self, key: Hashable, text: str, media_type: str) -> None:
-        """Add a piece of the base64 of an image or of sound, cut anywhere. Raises ChatFailure for anything else."""
+        """Add a piece of base64, cut anywhere, of a medium. Raises ChatFailure for anything else."""
         text = self._uncoded.pop(key, "") + text
         whole = len(text) - len(text) % 4
         self._uncoded[key] = text[whole:]
@@ -166,7 +176,7 @@ class Answer:
         Raises ChatFailure if it is not whole, or if a filter left nothing of it.
         """
         if not self.complete:
-            raise self._endpoint.broke_off() if self._chars else self._endpoint.malformed()
+            raise self._endpoint.broke_off() if self._begun else self._endpoint.malformed()
         if self._held_back and not self._spoke:
             raise self._endpoint.held_back()
         for key, block in self._blocks.items():
@@ -208,12 +218,17 @@ class Answer:
     def _grow(self, key: Hashable, text: str, new: TextBlock | ThinkingBlock) -> None:
         block = self._blocks.get(key)
         if not isinstance(block, GrowingText):
-            block = self._blocks[key] = GrowingText(new)
+            block = self._begin(key, new)
         block.add(text)
         self._changed = True
 
+    def _begin(self, key: Hashable, new: TextBlock | ThinkingBlock | ToolCallBlock) -> GrowingText:
+        self._count(_BLOCK_CHARS)
+        block = self._blocks[key] = GrowingText(new)
+        return block
+
     def _free_id(self, call_id: str) -> str:
-        """Return the provider's id, or a new one where it has none or gave it before."""
+        """Return the provider's id; a new one where it has none or gave it before."""
         chosen = call_id if call_id and call_id not in self._call_ids else f"call_{unique_id()}"
         self._call_ids.add(chosen)
         return chosen

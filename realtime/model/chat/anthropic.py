@@ -75,15 +75,15 @@ class AnthropicChatModel(SdkChatModel):
             key,
             key_from=key_from,
         )
+        # Without a limit in the request the SDK refuses to wait for long answers.
+        self._limits = {} if "timeout" in for_client else {"timeout": self.timeout_s}
         self.max_tokens = max_tokens
         self.thinking = thinking
         self.generate_kwargs = {**(generate_kwargs or {})}
 
     def _request(self, messages: list[Json], tools: list[Json], choice: str | None, options: Json) -> Json:
         request = {"model": self.model_name, "max_tokens": self.max_tokens, "stream": self.stream}
-        request |= {**self.generate_kwargs, **options}
-        # Without one the SDK refuses to wait for long answers.
-        request.setdefault("timeout", self.timeout_s)
+        request |= {**self._limits, **self.generate_kwargs, **options}
         if self.thinking:
             request.setdefault("thinking", self.thinking)
         if tools:

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 MODES = ("auto", "none", "required")
 STRUCTURED_TOOL = "generate_structured_output"
-"""The tool by whose arguments a model gives an object, where its provider has no other way."""
+"""The tool whose arguments are the object, where nothing else gives it."""
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
@@ -28,7 +28,7 @@ class StructuredModel(Protocol):
 
 
 def check_messages(messages: object) -> None:
-    """Raise TypeError unless `messages` is a formatter's payload, ValueError if it is empty."""
+    """Raise TypeError unless `messages` is a formatter's payload; ValueError if it is empty."""
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise TypeError("a chat model takes a list of messages as its formatter writes them, each one a dict")
     if not messages:
@@ -91,7 +91,7 @@ def structured_tool(model: StructuredModel) -> Json:
     }
 
 
-def structured_object(response: ChatResponse, parsed: object, model: StructuredModel) -> Json:
+def structured_object(response: ChatResponse, parsed: Any, model: StructuredModel) -> Json:
     """Return the object that a response holds: what the SDK parsed, a tool's arguments, or JSON in the text.
 
     Raises ValueError if there is none or a wrong one; the text names the fields, not their values.
@@ -104,11 +104,11 @@ def structured_object(response: ChatResponse, parsed: object, model: StructuredM
         if not written:
             raise ValueError("there is no object in it")
         parsed = _validated(written, model)
-    dumped: Json = getattr(parsed, "model_dump")(mode="json")  # noqa: B009
+    dumped: Json = parsed.model_dump(mode="json")
     return dumped
 
 
-def _validated(written: str, model: StructuredModel) -> object:
+def _validated(written: str, model: StructuredModel) -> Any:
     from pydantic import ValidationError
 
     try:

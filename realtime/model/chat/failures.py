@@ -1,4 +1,4 @@
-"""Why a chat model gave no response, in one sentence that says what to do. No key is ever in one."""
+"""Why a chat model gave no response: one sentence that says what to do. No key is ever in one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOSS = {
 }
 """How SDKs report a lost connection: some pass on what their transports raise."""
 _SHAPE = {"aiohttp": "ContentTypeError"}
-"""A lost connection to its library, but an answer that is no JSON."""
+"""A lost connection to its library: really an answer that is no JSON."""
 
 
 class ChatFailure(ProviderError):
@@ -64,7 +64,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Whom a chat model asks, and the names of its settings in sentences.
+    """Whom a chat model asks; the names of its settings in sentences.
 
     `name` is the subject of sentences; `model_from`, `key_from` and `address_from` name what sets these. `api_key` may
     be "": the endpoint needs none.

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Chat models of one protocol, with the class that speaks it and the formatter that writes for it.
+    """Chat models of one protocol: the class that speaks it, the formatter that writes for it.
 
     `model_class` and `formatter_class` are `module:Class`. Any of `key_variables` may hold the key; messages name the
     first. `limit_name` is the keyword that limits the tokens of a response. Where
@@ -36,7 +36,7 @@ class Family:
         return _named(self.formatter_class)
 
     def key_in(self, environment: Mapping[str, str]) -> str | None:
-        """Return the key that its own variables give, None if they do not."""
+        """Return the key that its own variables give; None if they do not."""
         return next((key for name in self.key_variables if (key := environment.get(name, "").strip())), None)
 
     def at(self, base_url: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 import logging
 import os
@@ -36,10 +37,10 @@ RETRIES = 2
 MAX_ANSWER_CHARS = 400_000
 """About 100,000 tokens. Who wants more asks for less at a time."""
 AFTER_END_S = 2.0
-"""How long a response that is whole is waited for, as its usage comes last; some servers never hang up."""
+"""How long the usage of a whole response is waited for: some servers never hang up."""
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 10.0
-"""A provider that wants a longer wait before the next try is not asked again."""
+"""A provider that wants a longer wait is not asked again."""
 _RUNTIME = Runtime()
 
 
@@ -137,14 +138,14 @@ class SdkChatModel(ChatModelBase, ABC):
         raise AssertionError("the last try returns or raises")
 
     async def _whole(self, request: Json, model: StructuredModel | None) -> ChatResponse:
-        """Return the last response, with the object in its metadata if a `model` describes one."""
+        """Return the whole response; with the object in its metadata if `model` describes one."""
         for attempt in range(self.retries + 1):
             answer = self._new_answer()
             try:
                 response = await _last(self._responses(request, answer))
-                if model is not None:
-                    response.metadata = self._object_in(response, answer.parsed, model)
-                return response
+                if model is None:
+                    return response
+                return dataclasses.replace(response, metadata=self._object_in(response, answer.parsed, model))
             except ChatFailure as failure:
                 await self._wait_after(failure, attempt)
         raise AssertionError("the last try returns or raises")
@@ -157,6 +158,7 @@ class SdkChatModel(ChatModelBase, ABC):
             pieces = await self._in_time(closing.enter_async_context(self._open(request)), answer, begun)
             begun = True
             while pieces is not None and (piece := await self._in_time(anext(pieces, None), answer, begun)) is not None:
+                answer.arrived()
                 self._read(piece, answer)
                 if (response := answer.response()) is not None:
                     yield response
@@ -231,7 +233,7 @@ class ResponseStream(AsyncGenerator[ChatResponse, None]):
 
 @asynccontextmanager
 async def closing_stream(stream: Any) -> AsyncGenerator[AsyncIterator[Any], None]:
-    """Close an SDK's stream at the end of the block, whichever way it has for that."""
+    """Close an SDK's stream at the end of the block."""
     if hasattr(stream, "__aexit__"):
         async with stream as entered:
             yield entered
@@ -274,7 +276,7 @@ async def from_first(stream: AsyncIterator[object]) -> AsyncGenerator[object, No
 
 
 def sendable(function: Callable[..., object], request: Json) -> Json:
-    """Return the request with what the SDK's function has no argument for in `extra_body`, which it sends as it is."""
+    """Return the request as the SDK's function takes it: other arguments in `extra_body`, which it sends unchanged."""
     parameters = inspect.signature(function).parameters
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
         return request

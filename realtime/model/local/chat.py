@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,12 +46,61 @@ _CONNECT_TIMEOUT_S = 5.0
 _MAX_RESPONSE_CHARS = 200_000
 
 
-def family_in(environment: Mapping[str, str]) -> Family | None:
-    """Return the family that REALTIME_LLM_PROVIDER names; None if it names none. Raises UsageError for another."""
-    name = environment.get(PROVIDER, "").strip().lower()
+@dataclass(frozen=True, slots=True)
+class ChatChoice:
+    """The chat model that an environment names, complete.
+
+    `family` is None for a server with OpenAI's chat completions; `base_url` is "" for the family's own address. The key
+    is None where the endpoint needs none; `key_from` names the variable that gives it, or could.
+    """
+
+    family: Family | None
+    base_url: str
+    model: str
+    key: str | None = field(repr=False)
+    key_from: str
+    address_from: str
+    takes_images: bool
+
+    @property
+    def address(self) -> str:
+        """Where the words of calls go."""
+        return self.base_url or (self.family.address if self.family is not None else "")
+
+    @property
+    def read_by(self) -> str:
+        """Who reads them, for people."""
+        if self.base_url or self.family is None:
+            return f"the chat endpoint that {self.address_from} names"
+        return self.family.company
+
+
+def choice_in(environment: Mapping[str, str]) -> ChatChoice | None:
+    """Return what `language_model_from_environment` makes a chat model of. Raises UsageError as it does."""
+    values = {name: environment.get(name, "").strip() for name in (PROVIDER, BASE_URL, MODEL, API_KEY, IMAGES)}
+    name, base_url, model, key = values[PROVIDER].lower(), values[BASE_URL], values[MODEL], values[API_KEY] or None
+    images = values[IMAGES].lower() in ("1", "true", "yes")
     if name and name not in FAMILIES:
         raise UsageError(f"{PROVIDER} is one of {', '.join(FAMILIES)}, not {name!r}", code="llm_provider")
-    return FAMILIES.get(name)
+    if not name and not base_url and not model:
+        return None
+    if not name and not base_url:
+        raise UsageError(
+            f"{MODEL} is set but {BASE_URL} is not: set both or neither, or name a {PROVIDER}", code="llm_address"
+        )
+    family = FAMILIES.get(name)
+    if family is None:
+        return ChatChoice(None, base_url, model, key, API_KEY, BASE_URL, images)
+    if not model:
+        raise UsageError(f"{PROVIDER} is set but {MODEL} is not: name a model of {family.title}", code="llm_model")
+    if family.name == "openai" and base_url:
+        return ChatChoice(family, base_url, model, key, API_KEY, BASE_URL, images)  # no place for OpenAI's own key
+    key_from = API_KEY if key else family.key_variables[0]
+    key = key or family.key_in(environment)
+    if key is None:
+        raise missing_key(family.title, *family.key_variables)
+    own_url = environment.get(OPENAI_URL, "").strip() if family.name == "openai" else ""
+    return ChatChoice(family, base_url or own_url, model, key, key_from, OPENAI_URL if own_url else BASE_URL, images)
 
 
 def language_model_from_environment(environment: Mapping[str, str] = os.environ) -> LanguageModel | None:
@@ -60,55 +111,33 @@ def language_model_from_environment(environment: Mapping[str, str] = os.environ)
     server with OpenAI's chat completions. REALTIME_LLM_IMAGES=1 declares that the model understands images. Raises
     UsageError for an address, a provider or a model alone, and for a missing key.
     """
-    family = family_in(environment)
-    base_url, model = environment.get(BASE_URL, "").strip(), environment.get(MODEL, "").strip()
-    key = environment.get(API_KEY, "").strip() or None
-    takes_images = environment.get(IMAGES, "").strip().lower() in ("1", "true", "yes")
-    if family is None and not base_url:
-        if not model:
-            return None
-        raise UsageError(
-            f"{MODEL} is set but {BASE_URL} is not: set both or neither, or name a {PROVIDER}", code="llm_address"
+    chosen = choice_in(environment)
+    if chosen is None:
+        return None
+    family, key_from = chosen.family, chosen.key_from
+    if family is None or family.name == "openai":
+        return ChatLanguageModel(
+            chosen.address, chosen.model, chosen.key, takes_images=chosen.takes_images, key_from=key_from
         )
-    if family is None:
-        return ChatLanguageModel(base_url, model, key, takes_images=takes_images)
-    if not model:
-        raise UsageError(f"{PROVIDER} is set but {MODEL} is not: name a model of {family.title}", code="llm_model")
-    is_own = family.name == "openai" and base_url != ""  # such as Ollama: no place for OpenAI's key
-    key_from = API_KEY if key or is_own else family.key_variables[0]
-    key = key or (None if is_own else family.key_in(environment))
-    if key is None and not is_own:
-        raise missing_key(family.title, *family.key_variables)
-    if family.name == "openai":
-        url = base_url or environment.get(OPENAI_URL, "").strip() or family.address
-        return ChatLanguageModel(url, model, key, takes_images=takes_images, key_from=key_from)
-    if base_url:
-        base_url, _ = _checked(base_url)
+    base_url = _checked(chosen.base_url)[0] if chosen.base_url else ""
     chat_model = family.model()(
-        model, key, timeout_s=_TIMEOUT_S, retries=0, max_answer_chars=_MAX_RESPONSE_CHARS, **family.at(base_url)
+        chosen.model,
+        chosen.key,
+        timeout_s=_TIMEOUT_S,
+        retries=0,
+        max_answer_chars=_MAX_RESPONSE_CHARS,
+        **family.at(base_url),
     )
     chat_model.endpoint = chat_model.endpoint.named(key_from=key_from, address_from=BASE_URL, model_from=MODEL)
-    return FormattedLanguageModel(chat_model, family.formatter()(), takes_images=takes_images)
+    return FormattedLanguageModel(chat_model, family.formatter()(), takes_images=chosen.takes_images)
 
 
-class FormattedLanguageModel:
-    """Any chat model, with the formatter that writes for it, as the language model of the cascade.
+class _ByChatModel(ABC):
+    """What each chat model does as a language model; subclasses write its messages."""
 
-    `takes_images`: the model understands them. `limits` bounds the history in a request. A caller on the line needs to
-    hear of a failure soon: give the chat model `retries=0`.
-    """
-
-    def __init__(
-        self,
-        model: ChatModelBase,
-        formatter: FormatterBase | None = None,
-        *,
-        takes_images: bool = False,
-        limits: HistoryLimits | None = None,
-    ) -> None:
+    def __init__(self, model: ChatModelBase, takes_images: bool, limits: HistoryLimits | None) -> None:
         self.takes_images = takes_images
         self._model = model
-        self._formatter = formatter
         self._limits = limits or HistoryLimits()
 
     def __repr__(self) -> str:
@@ -128,10 +157,9 @@ class FormattedLanguageModel:
             async for reply in _replies(responses):
                 yield reply
 
+    @abstractmethod
     async def _payload(self, prompt: Prompt) -> list[Json]:
         """Return the messages of the request."""
-        assert self._formatter is not None
-        return await self._formatter.format(messages_of(prompt, self._limits, takes_images=self.takes_images))
 
     def _options(self, prompt: Prompt) -> dict[str, Any]:
         """Return the rest of the request: what the client set."""
@@ -148,7 +176,29 @@ class FormattedLanguageModel:
         return options
 
 
-class ChatLanguageModel(FormattedLanguageModel):
+class FormattedLanguageModel(_ByChatModel):
+    """Any chat model, with its formatter, as the cascade's language model.
+
+    `takes_images`: the model understands them. `limits` bounds the history in a request. A caller on the line needs to
+    hear of a failure soon: give the chat model `retries=0`.
+    """
+
+    def __init__(
+        self,
+        model: ChatModelBase,
+        formatter: FormatterBase,
+        *,
+        takes_images: bool = False,
+        limits: HistoryLimits | None = None,
+    ) -> None:
+        super().__init__(model, takes_images, limits)
+        self._formatter = formatter
+
+    async def _payload(self, prompt: Prompt) -> list[Json]:
+        return await self._formatter.format(messages_of(prompt, self._limits, takes_images=self.takes_images))
+
+
+class ChatLanguageModel(_ByChatModel):
     """Asks a chat endpoint with OpenAI's chat completions: Ollama, vLLM, llama.cpp's server, OpenAI.
 
     One object serves every call and holds no connection between responses. `base_url` is the endpoint's address for
@@ -211,7 +261,7 @@ class ChatLanguageModel(FormattedLanguageModel):
             model_from=MODEL,
             address_ends_in="/v1",
         )
-        super().__init__(chat_model, takes_images=takes_images, limits=limits)
+        super().__init__(chat_model, takes_images, limits)
 
     def __repr__(self) -> str:
         return f"ChatLanguageModel({self._address!r}, {self._model.model_name!r})"

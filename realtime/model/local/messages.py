@@ -1,6 +1,7 @@
 """Write the conversation as messages, for a formatter. Plain functions.
 
-The rules are those of `chat_messages`: roles alternate, the user speaks first and last, every call has a result.
+The rules are those of `chat_messages`: roles alternate, the user speaks first, every call has a result, and the last
+are words of the user or results.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ def messages_of(prompt: Prompt, limits: HistoryLimits, *, takes_images: bool) ->
     out unless `takes_images`.
     """
     turns = _newest(_turns(prompt, takes_images=takes_images), limits)
-    spoken = [turn.role for turn in turns if turn.role != "system"]
-    if not spoken or spoken[0] != "user":
+    spoken = [turn for turn in turns if turn.role != "system"]
+    if not spoken or spoken[0].role != "user":
         turns.insert(0, UserMsg(USER, LISTENING))
-    if spoken and spoken[-1] == "assistant":
+    if spoken and spoken[-1].role == "assistant" and not isinstance(spoken[-1].content[-1], ToolResultBlock):
         said = next((item for item in reversed(prompt.history) if item.type == "message"), None)
         unheard = said is not None and said.role == "user"
         turns.append(UserMsg(USER, NOT_UNDERSTOOD if unheard else GO_ON))

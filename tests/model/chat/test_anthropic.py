@@ -37,6 +37,7 @@ def test_the_client_is_made_of_the_arguments() -> None:
         made = AnthropicChatModel("claude-x", "key", client_kwargs={"timeout": 30, "max_retries": 0})
         client.assert_called_once_with(api_key="key", timeout=30)
     assert (made.max_tokens, made.retries) == (2048, 0)
+    assert "timeout" not in made._request(HELLO, [], None, {}), "the client has one"
 
 
 TEXT = [{"type": "text", "text": "Be kind."}]
