@@ -40,6 +40,8 @@ STOP_S = 0.3
 """Seconds that an interrupted reply has for its end."""
 MAX_PIECE_CHARS = 200
 """Words are passed on by sentences, or so many characters at once."""
+BUSY = "agent_replying"
+"""The code of the error of an agent that gives another reply."""
 
 Query = Annotated[
     str,
@@ -191,7 +193,7 @@ class Delegate(ToolObject):
             return
         try:
             await agent.observe(
-                [Msg(msg.name, spoken_by(msg.name, msg.get_text_content() or ""), "user", id=msg.id) for msg in news]
+                [Msg(msg.name, spoken_by(msg.name, msg.get_text_content() or ""), "user") for msg in news]
             )
         except NotImplementedError:
             logger.debug("the agent of delegate %s does not observe", self.tool_name)
@@ -213,7 +215,7 @@ class Delegate(ToolObject):
         call_id = errand.context.tool_call_id
         logger.warning("delegate %s (call %s): %s\n%s", self.tool_name, call_id, type(error).__name__, place)
         if isinstance(error, RealtimeError):
-            if error.code == "agent_replying":
+            if error.code == BUSY:
                 return ToolError(f"{self.tool_name} is busy now: ask again in a moment", code="delegate_busy")
             return ToolError(f"{self.tool_name} cannot answer: {error.message}", code="delegate_failed")
         return ToolError(
@@ -258,6 +260,9 @@ class _Errand:
 
     async def run(self, agent: AgentBase, question: Msg) -> None:
         """Let the agent answer the question; raises what its reply raises."""
+        if agent.is_replying:
+            # Elsewhere: that reply is not ours to interrupt.
+            raise UsageError(f"{agent.name} gives another reply now", code=BUSY)
         self.agent = agent
         async with aclosing(agent.reply_stream(question)) as events:
             async for event in events:

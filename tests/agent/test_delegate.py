@@ -158,6 +158,25 @@ async def test_the_result_of_an_interrupted_call_stands_before_the_answer_to_wha
         assert results(made)[-1] == ("call_2", "success", ANSWER)
 
 
+async def test_what_an_interrupted_agent_has_begun_is_in_its_memory_and_it_can_be_asked_again() -> None:
+    agent = react([*say("Let me see."), tool_call("get_weather", city="Oslo")], say("Rain."), say("Rain in Bergen."))
+    agent.toolkit.register(get_weather)
+    async with call(toolkit=desk(agent, background=False)) as made:
+        ask_tools(made, ("call_1", NAME, '{"query": "Oslo?"}'))
+        await asyncio.sleep(0.1)
+        made.link.hear_start("u1")
+        await asyncio.sleep(0.2)
+        partial = (await remembered(agent))[1]
+        assert partial.finished_reason == "interrupted"
+        assert [(block.id, block.state) for block in partial.get_content_blocks("tool_result")] == [
+            ("call_1", "interrupted")
+        ]
+        made.link.hear_end("u1", text="Bergen, I mean.")
+        ask_tools(made, ("call_2", NAME, '{"query": "Bergen?"}'))
+        await asyncio.sleep(1)
+        assert results(made)[1:] == [("call_2", "success", "Rain.")]
+
+
 @pytest.mark.parametrize(("words", "decision"), [("Mm-hmm.", "dismissed"), ("Stop.", "confirmed")])
 async def test_while_words_are_played_only_a_voice_that_takes_the_floor_interrupts_it(
     words: str, decision: str
