@@ -159,6 +159,7 @@ async def test_an_agent_works_behind_a_voice_that_talks_on(
             await session.call_tool("resp_1", "item_1", "ask_the_office", "call_1", ask)
             await session.until("response.create", 2)
             await session.speak("resp_2", "item_2", "I am looking it up.", SPOKEN)
+            await client.until("agent_response_audio_done")
             await client.send({"type": "client_playback_ack", "item_id": "item_2", "played_ms": 60_000})
             await session.until("response.create", 3)
             hint = session.sent("conversation.item.create")[-1]["item"]
