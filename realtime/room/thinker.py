@@ -37,13 +37,6 @@ MAX_WAITING = 100
 """Turns that wait until an agent observes them; the oldest are lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Played:
-    """What was heard of the agent's last reply."""
-
-    text: str
-
-
 @dataclass(slots=True, eq=False)
 class _Speech:
     """A reply on its way to the voice."""
@@ -52,6 +45,7 @@ class _Speech:
     """None: it is over."""
     is_wanted: bool = True
     has_words: bool = False
+    """Whether the agent has put it into words, perhaps after it was not wanted any more."""
     running_tools: set[str] = field(default_factory=set)
     _breaks: bool = False
     """Whether the next words begin a sentence, whatever was said before."""
@@ -60,10 +54,13 @@ class _Speech:
 
     def take(self, event: r.AgentEvent) -> None:
         """Pass on what is spoken or thought; take note of the rest."""
+        self.has_words = self.has_words or isinstance(event, r.TextBlockDeltaEvent)
         match event:
+            case _ if not self.is_wanted:
+                pass
             case r.TextBlockDeltaEvent(delta=words):
                 self.pieces.put_nowait(ReplyText(words))
-                self.has_words = self._breaks = True
+                self._breaks = True
             case r.TextBlockStartEvent() | r.ToolCallStartEvent() if self._breaks:
                 # The voice speaks a sentence when it is complete: a tool may take its time.
                 self.pieces.put_nowait(ReplyText("\n"))
@@ -90,6 +87,14 @@ class _Speech:
         self.pieces.put_nowait(None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """What was heard of a reply."""
+
+    speech: _Speech
+    text: str
+
+
 class Thinker:
     """Lets one thinking agent take part in a room.
 
@@ -106,12 +111,16 @@ class Thinker:
         self._observes = type(agent).observe is not AgentBase.observe
         self._takes_msg = not self._observes or _needs_argument(agent)
         self._waiting: deque[Msg | _Played] = deque()
+        self._last: Msg | None = None
+        """The latest turn of another participant."""
         self._is_behind = False
         self._has_failed = False
         self._turn = asyncio.Lock()
         """Held while the agent observes or replies."""
         self._observing: asyncio.Task[None] | None = None
+        self._interrupting: asyncio.Task[None] | None = None
         self._speech: _Speech | None = None
+        """The reply of this turn; None before the agent is asked for it."""
         self._context: RoomContext | None = None
         self._complain: Callable[[str, str], None] = lambda message, code: None
         self._on_failed: Callable[[], None] = lambda: None
@@ -141,18 +150,20 @@ class Thinker:
     def hear(self, name: str, text: str) -> None:
         """Let the agent observe a turn of another participant. Returns at once."""
         if text and not self._has_failed:
-            self._put(UserMsg(name, text))
+            self._last = UserMsg(name, text)
+            self._put(self._last)
 
     def played(self, text: str) -> None:
         """Its turn is over, and `text` is what was heard of it: its memory holds nothing else."""
-        if self._speech is not None and self._speech.has_words:
-            self._put(_Played(text))
+        speech, self._speech = self._speech, None
+        if speech is not None:
+            self._put(_Played(speech, text))
 
     def interrupt(self) -> None:
         """End the reply of the agent; it learns of that also when it has said all and is still being heard."""
         if self._speech is not None:
             self._speech.is_wanted = False
-        self._run(self._interrupt(), "is interrupted")
+        self._interrupting = self._run(self._interrupt(), "is interrupted")
 
     # -- what the voice asks of it (`LanguageModel`) ---------------------------------------------------------------
 
@@ -173,14 +184,14 @@ class Thinker:
         finally:
             if speech.is_wanted and not answering.done():
                 speech.is_wanted = False
-                self._run(self._interrupt(), "is interrupted")
+                self._interrupting = self._run(self._interrupt(), "is interrupted")
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _put(self, one: Msg | _Played) -> None:
         self._waiting.append(one)
         if len(self._waiting) > MAX_WAITING:
-            self._waiting.popleft()
+            self._waiting.remove(next(turn for turn in self._waiting if isinstance(turn, Msg)))
             self.lost_turns += 1
             if not self._is_behind:
                 self._is_behind = True
@@ -212,7 +223,7 @@ class Thinker:
     async def _take(self, one: Msg | _Played) -> None:
         if isinstance(one, _Played):
             truncate = getattr(self.agent, "truncate_last_reply", None)
-            if truncate is not None:
+            if truncate is not None and one.speech.has_words:
                 await truncate(one.text)
         elif self._observes:
             await self.agent.observe(one)
@@ -228,6 +239,9 @@ class Thinker:
         try:
             async with self._turn:
                 await self._catch_up()
+                if self._interrupting is not None:
+                    # It is about the reply before this one.
+                    await asyncio.wait({self._interrupting})
                 if speech.is_wanted and not self._has_failed:
                     await self._reply(speech)
         except Exception as failure:
@@ -238,12 +252,12 @@ class Thinker:
             speech.end(error)
 
     async def _reply(self, speech: _Speech) -> None:
-        given = [self._waiting.popleft()] if self._takes_msg and self._waiting else []
+        self._waiting.clear()  # All but the turn that it gets here is observed.
+        given = [self._last] if self._takes_msg and self._last is not None else []
         async with aclosing(self.agent.reply_stream(*given)) as events:
             async for event in events:
-                if speech.is_wanted:
-                    speech.take(event)
-                else:
+                speech.take(event)
+                if not speech.is_wanted:
                     # It may have been interrupted before its task began.
                     await self.agent.interrupt()
 

@@ -21,6 +21,12 @@ from tests.room.thinking import COSTS, Thoughtful, salon, settle
 pytestmark = pytest.mark.virtual_time(costs=COSTS, limit_s=3_600)
 
 
+async def look_up() -> str:
+    """Look it up."""
+    await asyncio.sleep(0.3)
+    return "It is 12."
+
+
 async def test_a_thinking_agent_speaks_in_a_room() -> None:
     friday = Thoughtful("Friday", "I am Friday. What can I do?")
     async with salon(friday, floor=addressed) as home:
@@ -193,6 +199,62 @@ async def test_an_agent_learns_that_it_was_interrupted_also_when_it_has_said_all
         assert friday.interruptions == 1
 
 
+@pytest.mark.parametrize("after_ms", [*range(0, 3_000, 100)])
+async def test_whenever_it_is_interrupted_an_agent_remembers_what_the_room_heard(after_ms: int) -> None:
+    slow = ScriptedChat(
+        [TextBlock(text="Let me look that up for you."), call("look_up")],
+        say("One is first. Two is second. Three is third."),
+        say("I am still here."),
+        piece_s=0.05,
+    )
+    friday = react(model=slow, toolkit=Toolkit([look_up]))
+    async with salon(friday, floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("What time is it?")
+        await asyncio.sleep(after_ms / 1000)
+        anna.write("Stop.")
+        await home.quiet()
+        assert anna.errors() == []
+        memory = [(one.name, (one.get_text_content() or "").split()) for one in await remembered(friday)]
+        talk = [(name, text.split()) for name, text in home.talk()]
+        assert [one for one in memory if one[1]] == [one for one in talk if one[1]]
+        for one in await remembered(friday):
+            assert one.has_content_blocks("tool_call") == one.has_content_blocks("tool_result")
+
+
+async def test_an_interruption_that_takes_time_does_not_hit_the_next_reply() -> None:
+    class Slow(Thoughtful):
+        """It takes its time to be interrupted."""
+
+        async def interrupt(self, msg: Any = None) -> None:
+            await asyncio.sleep(0.5)
+            await super().interrupt(msg)
+
+    friday = Slow("Friday", "One is first. Two is second.", "Yes?")
+    async with salon(friday, floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Count.")
+        await asyncio.sleep(1)
+        anna.write("Stop.")
+        await home.quiet()
+        assert home.talk()[-1] == ("Friday", "Yes?")
+
+
+async def test_a_turn_without_a_reply_takes_no_word_from_the_reply_before() -> None:
+    friday = react(say("I am here."), ValueError("broken"))
+    async with salon(friday, floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Are you there?")
+        await home.quiet()
+        anna.write("And now?")
+        await home.quiet()
+        anna.write("Please.")
+        anna.write("Stop.")
+        await home.quiet()
+        own = [one.get_text_content() for one in await remembered(friday) if one.role == "assistant"]
+        assert own == ["I am here."]
+
+
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
 
 
@@ -224,12 +286,12 @@ async def test_an_agent_that_thinks_too_long_loses_the_floor() -> None:
 
 
 async def test_a_tool_may_take_longer_than_an_agent_may_be_silent() -> None:
-    async def look_up() -> str:
-        """Look it up."""
+    async def wait() -> str:
+        """Wait."""
         await asyncio.sleep(60)
         return "It is 12."
 
-    friday = react([TextBlock(text="Let me see."), call("look_up")], say("It is 12."), toolkit=Toolkit([look_up]))
+    friday = react([TextBlock(text="Let me see."), call("wait")], say("It is 12."), toolkit=Toolkit([wait]))
     async with salon(friday, floor=addressed) as home:
         anna = await home.come("Anna")
         anna.write("What time is it?")
