@@ -166,7 +166,8 @@ class AgentParticipant:
         for one in said:
             if not one.text:
                 continue
-            own = one.id == self.id
+            # Ids change where the turns are those of a saved state; names of agents do not.
+            own = one.id == self.id or (one.kind == "agent" and one.name == self.name)
             words = ContentPart(type="text", text=one.text if own else spoken_by(one.name, one.text))
             role: Literal["assistant", "user"] = "assistant" if own else "user"
             self.conversation.add(

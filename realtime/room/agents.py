@@ -138,7 +138,11 @@ class Agents:
         self.people.agents.remove(participant)
         self.people.expected.remove(participant.agent)
         if participant.thinker is not None:
-            self._observed[participant.thinker.agent] = self.floor.state.last
+            self.has_observed(participant.thinker.agent)
+
+    def has_observed(self, agent: AgentBase) -> None:
+        """Remember that a thinking agent knows all turns so far, in case it comes or comes back."""
+        self._observed[agent] = self.floor.state.last
 
     def _try_again(self, participant: AgentParticipant, attempt: int) -> None:
         def begin() -> None:

@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+import msgspec
+
 from realtime.agent.base import AgentBase
 from realtime.agent.detector import DetectorFactory, silero_detector
 from realtime.agent.overlap import Recognise
@@ -21,14 +23,23 @@ from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, SessionConfig
+from realtime.module import StateModule
 from realtime.room.agent_participant import Listens
 from realtime.room.consent import ConsentBy
 from realtime.room.context import RoomContext
-from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, broadcast, folded
+from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, Said, broadcast, folded
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
 from realtime.room.people import People, joined
-from realtime.room.thinking import MakeVoice, Observer, RoomAgent, as_realtime, embedded_voices, observing
+from realtime.room.thinking import (
+    MakeVoice,
+    Observer,
+    RoomAgent,
+    ThinkingAgent,
+    as_realtime,
+    embedded_voices,
+    observing,
+)
 from realtime.room.turns import RoomTurns
 from realtime.room.voice_over import Listening
 from realtime.runtime import Runtime
@@ -37,7 +48,7 @@ from realtime.state.log import Log
 MAX_HUMANS = 50
 
 
-class ChatRoom:
+class ChatRoom(StateModule):
     """Humans and agents in one conversation. One object is one room; the first human who comes connects its agents.
 
     - `agents` talk (`RealtimeAgent`), think (`AgentBase`: its words are spoken), or observe in silence (`Observer`).
@@ -52,6 +63,8 @@ class ChatRoom:
     - `consent_by` says who may agree to a tool that asks: the human whose turn led to its call (`asked`), or `anyone`.
     - `make_voice` makes the model through which a thinking agent speaks; by default the embedded one, whose voices the
       agents get in turn.
+
+    Its state has the latest turns, and the states of its thinking agents by name.
     """
 
     def __init__(
@@ -78,6 +91,7 @@ class ChatRoom:
         names = [folded(agent.name) for agent in made]
         if len(set(names)) < len(names):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
+        super().__init__()
         self.name = name
         self._make_detector = make_detector or silero_detector
         self.listening = Listening(recognise or recognise_words, interruption)
@@ -109,6 +123,7 @@ class ChatRoom:
         self._opening = asyncio.Lock()
         self._own_call: Session | None = None
         self._own_human: HumanParticipant | None = None
+        self.register_state("said", lambda said: [msgspec.to_builtins(one) for one in said], _read_said)
 
     # -- what there is ---------------------------------------------------------------------------------------------
 
@@ -141,6 +156,47 @@ class ChatRoom:
         ]
         first = agents[0] if agents else {"provider": "room", "model": self.name}
         return {**first, "room": self.name, "agents": agents, "turn_authority": "server"}
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """The latest turns in order, as they were heard."""
+        return self.turns.floor.state.said
+
+    @said.setter
+    def said(self, said: Sequence[Said]) -> None:
+        self.turns.floor.recall(said)
+        self._people.record.recall(said)
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the latest turns, and the states of the thinking agents by name."""
+        agents = {name: agent.state_dict() for name, agent in self._thinking().items()}
+        return {**super().state_dict(), "agents": agents}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
+        """Restore what `state_dict` returned: agents that talk begin with the turns, thinking agents know them.
+
+        Raises UsageError once the room has begun, and for a damaged state; KeyError where a name is missing, with
+        `strict`.
+        """
+        if self._context.has_begun:
+            raise UsageError("the room has begun: load its state before its first human comes", code="room_running")
+        super().load_state_dict(state_dict, strict)
+        for name, agent in self._thinking().items():
+            if name in state_dict.get("agents", {}):
+                agent.load_state_dict(state_dict["agents"][name], strict)
+                self.turns.agents.has_observed(agent)
+
+    def _missing(self, state: Mapping[str, Any], path: str) -> list[str]:
+        missing, states = super()._missing(state, path), state.get("agents", {})
+        for name, agent in self._thinking().items():
+            place = f"{path}agents.{name}"
+            missing += agent._missing(states[name], f"{place}.") if name in states else [place]
+        return missing
+
+    def _thinking(self) -> dict[str, AgentBase]:
+        return {one.name: one.thinker.agent for one in self._people.expected if isinstance(one, ThinkingAgent)}
 
     # -- without a server ------------------------------------------------------------------------------------------
 
@@ -345,3 +401,11 @@ class ChatRoom:
             await agent.leave(reason)
         if tasks:
             await asyncio.wait(tasks)
+
+
+def _read_said(saved: Any) -> tuple[Said, ...]:
+    """Return the turns of a state. Raises UsageError."""
+    try:
+        return msgspec.convert(saved, tuple[Said, ...])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"these are no saved turns of a room: {error}", code="bad_state") from error

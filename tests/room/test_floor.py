@@ -46,7 +46,7 @@ def after(state: FloorState, *turns: tuple[Participant, str]) -> FloorState:
 def states(draw: st.DrawFn) -> FloorState:
     """Any room that has come about by turns of those who are in it, some of whom are gone, away or muted by now."""
     people = [
-        Participant(f"{kind[0]}{place}", name, kind, draw(st.booleans()), draw(st.booleans()))
+        Participant(f"{kind[0]}{place}", name, kind, draw(st.booleans()), draw(st.booleans()), draw(st.booleans()))
         for place, (name, kind) in enumerate(
             draw(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(KINDS)), max_size=6))
         )
