@@ -141,7 +141,7 @@ class Agents:
             self.has_observed(participant.thinker.agent)
 
     def has_observed(self, agent: AgentBase) -> None:
-        """Remember that a thinking agent knows all turns so far, in case it comes or comes back."""
+        """Note that a thinking agent knows all turns so far: it gets none twice."""
         self._observed[agent] = self.floor.state.last
 
     def _try_again(self, participant: AgentParticipant, attempt: int) -> None:

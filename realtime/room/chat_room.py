@@ -170,7 +170,7 @@ class ChatRoom(StateModule):
     # -- state -----------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the latest turns, and the states of the thinking agents by name."""
+        """Return the latest turns, and the thinking agents' states by name."""
         agents = {name: agent.state_dict() for name, agent in self._thinking().items()}
         return {**super().state_dict(), "agents": agents}
 

@@ -45,7 +45,7 @@ class _Speech:
     """None: it is over."""
     is_wanted: bool = True
     has_words: bool = False
-    """Whether the agent has put it into words, perhaps after it was not wanted any more."""
+    """Whether there are words of it, wanted or not."""
     running_tools: set[str] = field(default_factory=set)
     _breaks: bool = False
     """Whether the next words begin a sentence, whatever was said before."""
