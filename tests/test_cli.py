@@ -523,6 +523,26 @@ def test_doctor_names_the_variables_of_each_provider_and_whether_they_are_set() 
     assert found["DashScope"].fix == "export DASHSCOPE_API_KEY=..."
 
 
+LLM = {"REALTIME_LLM_PROVIDER": "gemini", "REALTIME_LLM_MODEL": "m"}
+
+
+@pytest.mark.parametrize(
+    ("told", "available", "detail"),
+    [
+        ({"REALTIME_LLM_BASE_URL": "http://x/v1", "REALTIME_LLM_MODEL": "llama3.2"}, True, "_PROVIDER is not set"),
+        ({"REALTIME_LLM_BASE_URL": "http://x/v1"}, False, "REALTIME_LLM_MODEL is not set"),
+        (LLM | {"GOOGLE_API_KEY": "4711"}, True, "_PROVIDER is set"),
+        (LLM, False, "set GEMINI_API_KEY or GOOGLE_API_KEY"),
+        (LLM | {"REALTIME_LLM_PROVIDER": "mistral"}, False, "one of openai, dashscope"),
+    ],
+)
+def test_doctor_says_what_a_language_model_lacks(told: dict[str, str], available: bool, detail: str) -> None:
+    found = next(one for one in doctor.examine(told) if one.name == "chat endpoint")
+    assert found.available is available
+    assert detail in found.detail
+    assert "4711" not in found.detail
+
+
 async def test_doctor_tries_a_key_where_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong key is one sentence that names the variable to set."""
     async with serving(settings=ServerSettings(token="right", drain_s=0)) as place:

@@ -213,6 +213,15 @@ async def test_the_documented_reconstruction_loop_runs(capsys: pytest.CaptureFix
     assert "Friday said: Hello! Nice to meet you." in capsys.readouterr().out
 
 
+async def test_an_agent_greets_says_more_and_ends_the_call(capsys: pytest.CaptureFixture[str]) -> None:
+    await load("greeting").main()
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "agent_ready"
+    assert printed.count("agent_response_done") == 2
+    assert printed[-2:] == ["played: Good morning! How can I help?", "agent_ended"]
+    assert len((EXAMPLES / "greeting.py").read_text(encoding="utf-8").splitlines()) <= 40
+
+
 @pytest.mark.parametrize(
     ("agrees", "said"), [(True, "Order 42 is cancelled."), (False, "the user refused")], ids=["allowed", "refused"]
 )

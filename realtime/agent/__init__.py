@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from realtime.agent.react import ReActAgent as ReActAgent
     from realtime.agent.react_base import ReActAgentBase as ReActAgentBase
     from realtime.agent.realtime import RealtimeAgent as RealtimeAgent
+    from realtime.agent.saying import SpokenWords as SpokenWords
     from realtime.agent.user import UserAgent as UserAgent
     from realtime.agent.user_input import TerminalUserInput as TerminalUserInput
     from realtime.agent.user_input import UserInputBase as UserInputBase
@@ -25,6 +26,7 @@ _WHERE = {
     "ReActAgent": "react",
     "ReActAgentBase": "react_base",
     "RealtimeAgent": "realtime",
+    "SpokenWords": "saying",
     "StopReply": "hooks",
     "TerminalUserInput": "user_input",
     "UserAgent": "user",

@@ -65,8 +65,8 @@ class Announcer:
             self._wake()
 
     def close(self) -> None:
-        """The call is over."""
-        self._hints.clear()
+        """The call is over: what waits becomes part of its history, unspoken."""
+        self._put_waiting()
         self._words.clear()
         if self._task is not None:
             self._task.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import assert_never
 
 from realtime.agent.context import AgentContext
 from realtime.agent.item_sound import at_rate
@@ -16,6 +17,7 @@ from realtime.message import ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.state.conversation import without_pictures, without_sound
 
+ItemEvent = c.ClientItemCreateEvent | c.ClientItemDeleteEvent | c.ClientItemRetrieveEvent | c.ClientImageAppendEvent
 MAX_ITEMS = 10_000
 """Most items of a conversation: a client that makes more fills the server's memory."""
 
@@ -57,6 +59,20 @@ class ClientItems:
         self._context.item_done(without_sound(item))
         self.has_news = self.has_news or item.role == "user"
 
+    def take(self, event: ItemEvent) -> None:
+        """Do what the client asks. Raises ClientError."""
+        match event:
+            case c.ClientItemCreateEvent():
+                self.create(event.item, event.previous_item_id)
+            case c.ClientItemDeleteEvent():
+                self.delete(event.item_id)
+            case c.ClientItemRetrieveEvent():
+                self.retrieve(event.item_id)
+            case c.ClientImageAppendEvent():
+                self.look(event.image, event.format)
+            case _:
+                assert_never(event)
+
     def look(self, image: bytes, image_format: ImageFormat) -> None:
         """Show the model a picture; a camera sends one a second, so only the model gets its bytes."""
         part = ContentPart(type="image", image=image, media_type=image_format.media_type)
@@ -83,6 +99,11 @@ class ClientItems:
         if item is None:
             raise ClientError(f"there is no item {item_id!r}", code="unknown_item")
         return item
+
+    def check_answer(self, item_id: str) -> None:
+        """Raise ClientError for an item that is not the agent's, or unknown."""
+        if self.known(item_id).role != "assistant":
+            raise ClientError(f"item {item_id!r} is not an answer", code="invalid_item")
 
     def ask(self, message: base.ModelInput) -> None:
         """Send the model what it can take. Raises ClientError for what it cannot."""

@@ -172,8 +172,6 @@ class Controller:
                 self._signal(Signal.RESPONSE_DONE)
             case c.ClientTextAppendEvent():
                 self._read(event)
-            case c.ClientImageAppendEvent():
-                self._items.look(event.image, event.format)
             case c.ClientResponseCreateEvent():
                 self._respond(event)
             case c.ClientResponseCancelEvent():
@@ -183,15 +181,12 @@ class Controller:
                 self.responses.confirm(event.id, confirmed, words=words, changed=event.tool_call)
             case c.ClientToolResultEvent():
                 self._answer_tool(event)
-            case c.ClientItemCreateEvent():
-                self._items.create(event.item, event.previous_item_id)
-            case c.ClientItemDeleteEvent():
-                self._items.delete(event.item_id)
-            case c.ClientItemRetrieveEvent():
-                self._items.retrieve(event.item_id)
+            case c.ClientItemCreateEvent() | c.ClientItemDeleteEvent():
+                self._items.take(event)
+            case c.ClientItemRetrieveEvent() | c.ClientImageAppendEvent():
+                self._items.take(event)
             case c.ClientItemTruncateEvent():
-                if self._items.known(event.item_id).role != "assistant":
-                    raise ClientError(f"item {event.item_id!r} is not an answer", code="invalid_item")
+                self._items.check_answer(event.item_id)
                 self._reply_items.cut(event.item_id, event.audio_end_ms)
             case (
                 c.ClientSessionCreateEvent()
@@ -364,11 +359,15 @@ class Controller:
             return
         before = self.ledger.continue_after_tools(overrides)
         if before is None:
-            self.ledger.renounce_unanswered(self._runtime.now())
-            self._signal(Signal.REQUEST, overrides=overrides)
+            self.speak(overrides)
         elif not before.by_client:
             # The client has answered none of its calls and will not.
             self._tools.cancel_tools()
+
+    def speak(self, overrides: ResponseOverrides | None, *, say: str = "") -> None:
+        """Ask for a response now; with `say`, for these words."""
+        self.ledger.renounce_unanswered(self._runtime.now())
+        self._signal(Signal.REQUEST, overrides=overrides, say=say)
 
     def _cancel(self, response_id: str | None) -> None:
         if response_id is None or self.ledger.is_current(response_id, self._ears.unplayed_ms()):
@@ -402,6 +401,7 @@ class Controller:
         *,
         typed: Item | None = None,
         overrides: ResponseOverrides | None = None,
+        say: str = "",
         lag_ms: int = 0,
         label: str | None = None,
     ) -> tuple[Action, ...]:
@@ -436,7 +436,7 @@ class Controller:
         if Action.CREATE in actions and (self._auto_response or signal in (Signal.REQUEST, Signal.TEXT)):
             self._items.has_news = False
             self.before_response()
-            self.responses.request(overrides)
+            self.responses.request(overrides, say=say)
         return actions
 
     def _interrupt(self, actions: tuple[Action, ...], reason: str) -> None:

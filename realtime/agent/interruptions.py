@@ -42,7 +42,10 @@ MARGIN_MS = 250
 LEVEL_MS = 1_500
 """A voice is as loud as its newest part: a near voice may follow a far one."""
 MIXED_MS = 900
-"""In this much of a far voice, 0.2 s of a near one show; its own loudest word does not."""
+"""How much of a far voice is heard at once.
+
+0.2 s of a near voice show in it; its own loudest word does not.
+"""
 WEIGH_EVERY_MS = 60
 ONSET_MS = 400
 """How long a sound without a voice lowers the reply.

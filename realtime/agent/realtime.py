@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Self, assert_never
 
+from realtime.agent.event_stream import EventStream
 from realtime.agent.other_agents import OthersWords
 from realtime.agent.run import AgentRun
+from realtime.agent.run_hooks import Hook
+from realtime.agent.saying import SpokenWords
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.text_reply import ReplyQueue
 from realtime.call.session import Session, queue_listener
@@ -18,8 +21,10 @@ from realtime.errors import UsageError
 from realtime.event import client as c
 from realtime.event import reply as r
 from realtime.event import server as s
+from realtime.event.base import Item
 from realtime.event.config import SessionConfig
 from realtime.message import Msg
+from realtime.message.outcome import Usage
 from realtime.runtime import Runtime
 
 InputEvent = r.ExternalExecutionResultEvent | r.UserInterruptEvent | r.UserConfirmResultEvent
@@ -48,9 +53,22 @@ class RealtimeAgent(AgentSpec):
     the name of one of the toolkit is refused unless `client_may_replace_tools`: then its tool takes the calls.
     `tool_timeout_s` is how long a tool may run; `client_timeout_s` is how long the client has for the result of its
     tool, and the user to consent to a call.
+
+    The agent may speak first. `greeting` are instructions for what it says when a call begins; a call that goes on
+    after a lost server, and one whose conversation was restored, gets none. `on_enter(agent)` runs when a call has
+    begun, `on_turn(agent, msg)` after each turn of the user; a subclass may override these methods instead. Both get
+    the agent of the call, may `say` things, and delay nothing. `fillers` are said while a tool takes long, the first
+    after 0.8 s, then one every 6 to 8 s, at most three; None: sentences in the language of the call; empty: none.
+    After `idle_prompt_s` of silence the agent asks whether the user is there, after as long again it takes leave and
+    ends the call with the reason `idle`. Clients of other protocols (OpenAI, DashScope, Gemini) are not spoken to
+    unasked: neither greeting nor fillers nor questions.
+
+    Its state is name, instructions, voice, `turn_detection`, greeting, fillers, `idle_prompt_s`, the tokens used, and
+    the conversation as it was heard. Hooks are in `realtime.agent.run_hooks`.
     """
 
     _own: _OwnCall | None = None
+    _events: EventStream | None = None
 
     @property
     def spec(self) -> AgentSpec:
@@ -64,7 +82,8 @@ class RealtimeAgent(AgentSpec):
     def another(self) -> Self:
         """Return a copy of this agent that serves no call yet."""
         agent = copy.copy(self)
-        agent._own = None
+        agent._own = agent._events = agent._run = None
+        agent.hooks = self.hooks.copy()
         return agent
 
     def describe(self) -> dict[str, Any]:
@@ -84,6 +103,7 @@ class RealtimeAgent(AgentSpec):
             raise UsageError("this agent was started before: start one agent per call", code="agent_running")
         runtime = Runtime.of_loop(asyncio.get_running_loop())
         run = self.run()
+        run.share(self.hooks)
         session = Session(participant=run, runtime=runtime, session_id=runtime.new_id("session"), private=True)
         self._own = _OwnCall(session, run, ReplyQueue(session, run), OthersWords())
         session.attach(queue_listener(outgoing_queue, runtime))
@@ -95,9 +115,34 @@ class RealtimeAgent(AgentSpec):
         self.name, self.agent_id = run.name, run.agent_id
 
     async def stop(self) -> None:
-        """End the call: closes the model's session, leaves no task; `agent_ended` is the last event. Idempotent."""
+        """End the call: closes the model's session, leaves no task; `agent_ended` is the last event. Idempotent.
+
+        The agent that `on_enter`, `on_turn` and hooks get ends its call soon; in a room it does nothing.
+        """
         if self._own is not None:
             await self._own.session.end("stopped")
+        elif self._run is not None:
+            self._run.hang_up("stopped")
+
+    async def __aenter__(self) -> Self:
+        """Start the agent; `async for event in agent` gives its events. Raises what `start` raises."""
+        events = EventStream()
+        await self.start(events.put)
+        self._events = events
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Stop the agent."""
+        await self.stop()
+
+    def __aiter__(self) -> AsyncIterator[s.ServerEvent]:
+        """Return the events of the agent, up to `agent_ended`; it keeps the latest 2,000 for a slow reader.
+
+        Raises UsageError outside `async with agent`.
+        """
+        if self._events is None:
+            raise UsageError("only `async with agent` gives events to iterate over", code="agent_not_running")
+        return self._events
 
     async def handle_input(self, event: c.ClientEvent | s.ServerEvent) -> None:
         """Take a client event, or an event of another agent. An `agent_error` event reports what cannot be done.
@@ -160,6 +205,93 @@ class RealtimeAgent(AgentSpec):
                     run.confirm(answer)
             case _:
                 assert_never(event)
+
+    # -- of its own accord -----------------------------------------------------------------------------------------
+
+    async def say(self, text: str) -> SpokenWords:
+        """Say these words once no one speaks; return what was played of them, and whether the user interrupted.
+
+        A model that cannot speak given words is asked to say exactly these. Cancelling it does not stop the voice.
+        Raises UsageError outside a running call, in a room and for an empty text, ProviderError where the model
+        refuses or fails.
+        """
+        return await self._call.saying.say(text)
+
+    async def generate_reply(self, *, instructions: str) -> SpokenWords:
+        """Have the model say something by instructions, as `say` says words."""
+        return await self._call.saying.generate_reply(instructions)
+
+    def emit_custom_event(self, name: str, value: dict[str, Any] | None = None) -> None:
+        """Tell the listeners of the call something of the program's own (`server_custom`). May be called in a thread.
+
+        Raises UsageError outside a running call, ValueError where `value` is not JSON.
+        """
+        self._call.emit_custom(s.ServerCustomEvent(name=name, value=value or {}))
+
+    # -- hooks -----------------------------------------------------------------------------------------------------
+
+    def register_instance_hook(self, hook_type: str, hook_name: str, hook: Hook) -> None:
+        """Call `hook` around what happens in this agent's calls; types and signatures: `realtime.agent.run_hooks`.
+
+        A hook of the same type and name is replaced. It counts for the agent's own call at once, else for the calls
+        that begin after it. Raises UsageError for an unknown type.
+        """
+        self.hooks.register(hook_type, hook_name, hook)
+
+    def remove_instance_hook(self, hook_type: str, hook_name: str) -> None:
+        """Remove a hook. Raises UsageError where there is none of this type and name."""
+        self.hooks.remove(hook_type, hook_name)
+
+    def clear_instance_hooks(self, hook_type: str | None = None) -> None:
+        """Remove all hooks of a type; None: of all types. Raises UsageError for an unknown type."""
+        self.hooks.clear(hook_type)
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    @property
+    def conversation(self) -> tuple[Item, ...]:
+        """What was heard so far, oldest first. Set it before a call to begin that with it."""
+        run = self._own.run if self._own is not None else self._run
+        return self.history if run is None else run.heard()
+
+    @conversation.setter
+    def conversation(self, items: Sequence[Item]) -> None:
+        self.history = tuple(items)
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all responses so far."""
+        return self.spent if self._own is None else self._own.run.spec.spent
+
+    @usage.setter
+    def usage(self, usage: Usage) -> None:
+        self.spent = usage
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
+        """Restore what `state_dict` returned; the next call begins with the conversation, as it was heard.
+
+        An agent that has stopped may be started again after it. Raises UsageError in a running call, and for a state
+        that is damaged; KeyError where a name is missing, with `strict`.
+        """
+        own = self._own
+        if self._run is not None or (own is not None and own.session.end_reason is None):
+            raise UsageError("the agent is in a call: load its state before the call begins", code="agent_running")
+        self._own = self._events = None
+        super().load_state_dict(state_dict, strict)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _call(self) -> AgentRun:
+        """The running call of this agent. Raises UsageError outside one."""
+        run: AgentRun | None = self._own.run if self._own is not None else self._run
+        if run is None:
+            raise UsageError(
+                "the agent is in no call: this works between start() and stop(), and on the agent that `on_enter`, "
+                "`on_turn` and hooks get",
+                code="agent_not_running",
+            )
+        return run
 
     def _running(self) -> _OwnCall:
         """Return the private call. Raises UsageError before `start`."""

@@ -15,13 +15,18 @@ from realtime.agent.announcer import Announcer
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.detector import VAD_UNAVAILABLE, load_silero, silence_ms_of, silero_detector
+from realtime.agent.heard import heard_items
+from realtime.agent.run_hooks import HookRunner, RunHooks
+from realtime.agent.saying import Saying
 from realtime.agent.settings import AgentSpec, RunSettings
+from realtime.agent.speaking_first import SpeakingFirst
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host
 from realtime.errors import ClientError, ProviderError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
+from realtime.event.base import Item
 from realtime.event.config import AudioSettings, SessionConfig, ToolDeclaration
 from realtime.message import ConfirmResult, ToolResultBlock
 from realtime.model.base import Connection, SessionUpdate, Settings
@@ -67,9 +72,19 @@ class AgentRun:
         self._stopping = asyncio.Event()
         self._ended = False
         self._leave_reason: str | None = None
+        self._end_reason: str | None = None
+        self._host: Host | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._hooks = spec.hooks
+        self._hook_runner: HookRunner | None = None
+        self._initiative: SpeakingFirst | None = None
         self._hasty_turns = 0
         self._early: list[m.ModelEvent] | None = []
         """What the model reports before the controller exists."""
+
+    def share(self, hooks: RunHooks) -> None:
+        """Use these hooks themselves, not a copy: what is registered later counts too. Before `join`."""
+        self._hooks = self.spec.hooks = hooks
 
     # -- its life --------------------------------------------------------------------------------------------------
 
@@ -82,7 +97,8 @@ class AgentRun:
         self.agent_id = self.agent_id or host.runtime.new_id("agent")
         if config.agent_name:
             self.name = config.agent_name
-        started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._host, self._loop = host, asyncio.get_running_loop()
+        started: asyncio.Future[None] = self._loop.create_future()
         self._task = task = asyncio.create_task(self._live(host, started), name=f"agent {self.agent_id}")
         try:
             await started
@@ -91,7 +107,7 @@ class AgentRun:
             raise
         except BaseException:
             await asyncio.wait([task])
-            self._joined, self._task = False, None
+            self._joined, self._task, self._host = False, None, None
             raise
 
     async def leave(self, reason: str) -> None:
@@ -110,14 +126,24 @@ class AgentRun:
             logger.error("agent %s is left behind: a tool or its model does not end", self.agent_id)
         self._end(reason)
         self._hasty_turns = self.hasty_turns
+        self.spec.history = self.heard()
         # Releases what refers back to the call, so that both are freed at once and not by the collector.
-        self._controller = self._connection = self._announcer = None
+        self._controller = self._connection = self._announcer = self._host = self._initiative = self._hook_runner = None
+        self.spec.in_call(None)
 
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
         """Run the agent's whole life: one task group around the model's connection."""
         settings, background = self._settings, self.spec.toolkit.background
         try:
             async with asyncio.TaskGroup() as group:
+                hooks = self._hook_runner = HookRunner(
+                    self._hooks,
+                    self.spec,
+                    group,
+                    take=partial(self.receive, hooked=True),
+                    follow=host.own.follow if host.own is not None else None,
+                    tell_error=self._tell_error,
+                )
                 tools = ToolRunner(
                     group,
                     self.spec,
@@ -126,6 +152,8 @@ class AgentRun:
                     on_progress=self._tool_reports,
                     on_say=self._tool_says,
                     scope=ToolScope(host.call_id, host.user_id, self.name),
+                    on_begin=self._tool_begins,
+                    around=hooks.tool_call,
                 )
                 if self.spec.make_detector is silero_detector and settings.authority == "server":
                     # Loads once in a process, for 90 ms: not on the loop, where other calls speak.
@@ -134,6 +162,7 @@ class AgentRun:
                 detector = settings.new_detector()
                 first = settings.for_model(self.name)
                 self._declared = first.tools
+                begins_with = self._prime(host)
                 connection = await self.spec.model.connect(
                     settings=first,
                     on_event=self._on_model_event,
@@ -155,13 +184,23 @@ class AgentRun:
                     controller.configure(settings.config, settings.authority, settings.interruption)
                     self._announcer = Announcer(group, context, controller)
                     background.on_report, background.on_done = self._background_reports, self._background_done
+                    if host.own is not None:
+                        self._initiative = SpeakingFirst(
+                            self.spec, settings, host, host.own, connection, controller, group, self._tell_error
+                        )
+                    self.spec.in_call(self)
                     host.emit(self.ready())
+                    for item in begins_with:
+                        context.add_item(item)
+                        context.item_done(item)
                     self._tell_what_is_left_out()
                     if not started.done():
                         started.set_result(None)
                     early, self._early = self._early or [], None
                     for event in early:
                         self._on_model_event(event)
+                    if self._initiative is not None:
+                        self._initiative.begin()
                     loop = asyncio.get_running_loop()
                     forget = self.spec.toolkit.on_change(partial(loop.call_soon_threadsafe, self._declare_tools))
                     try:
@@ -169,11 +208,16 @@ class AgentRun:
                     finally:
                         forget()
                 finally:
+                    if self._initiative is not None:
+                        self._initiative.close()
                     tools.cancel_tools()
-                    if self._announcer is not None:
-                        self._announcer.close()
+                    if (announcer := self._announcer) is not None:
+                        for task in background.running.values():
+                            announcer.hint(stopped_hint(task), speaks=False)
+                        announcer.close()
                     await background.close()
-                    await connection.close()
+                    await hooks.end(self._end_reason or self._leave_reason or "failed", connection.close)
+                    hooks.close()
         except* (ProviderError, UsageError, ClientError) as errors:
             if started.done():
                 raise
@@ -186,6 +230,8 @@ class AgentRun:
             if not started.done():
                 started.set_exception(error)
         finally:
+            if self._hook_runner is not None:
+                self._hook_runner.close()
             if not started.done():
                 started.set_exception(UsageError("the agent was stopped before it had started", code="agent_stopped"))
 
@@ -198,11 +244,13 @@ class AgentRun:
             raise UsageError("the agent is not running: call start() first", code="agent_not_running")
         return self._controller
 
-    def receive(self, event: c.ClientEvent) -> bool:
-        """Take a client event at once. False: a ClientError became an `agent_error`.
+    def receive(self, event: c.ClientEvent, *, hooked: bool = False) -> bool:
+        """Take a client event at once, or after its hooks. False: a ClientError became an `agent_error`.
 
-        Raises UsageError before `join`.
+        `hooked`: it has had its hooks. Raises UsageError before `join`.
         """
+        if self._hooks.has and not hooked and self._delayed(event):
+            return True
         controller = self._controller or self.controller  # without a further call for each frame of audio
         try:
             controller.on_client(event)
@@ -232,7 +280,46 @@ class AgentRun:
             self._controller.audio_stopped()
 
     def set_away(self, away: bool) -> None:
-        """Do nothing: an agent goes on while its listeners are away."""
+        """Go on while the listeners are away, but ask them nothing."""
+        if self._initiative is not None:
+            self._initiative.is_away = away
+
+    # -- what the agent does of its own accord ---------------------------------------------------------------------
+
+    @property
+    def saying(self) -> Saying:
+        """What the agent says of its own accord. Raises UsageError outside a running call, and in a room."""
+        if self._initiative is not None and not self._stopping.is_set():
+            return self._initiative.saying
+        if self._host is not None and self._host.own is None:
+            raise UsageError("in a room the floor decides who speaks: ask the room", code="agent_in_room")
+        raise UsageError("the agent is in no running call: there is no one to speak to", code="agent_not_running")
+
+    def emit_custom(self, event: s.ServerCustomEvent) -> None:
+        """Tell the listeners an event of the program; from any thread. Raises UsageError outside a running call."""
+        host, loop = self._host, self._loop
+        if host is None or loop is None or self._ended:
+            raise UsageError("the agent is in no running call: no one would get the event", code="agent_not_running")
+        try:
+            is_here = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            is_here = False
+        if is_here:
+            host.emit(event)
+        else:
+            loop.call_soon_threadsafe(host.emit, event)
+
+    def hang_up(self, reason: str) -> None:
+        """End the call soon; does nothing outside one, and in a room."""
+        if self._host is not None and self._host.own is not None:
+            self._host.own.end(reason)
+
+    def heard(self) -> tuple[Item, ...]:
+        """What was heard in the call so far; before and after it, what the next one begins with."""
+        host = self._host
+        if host is None:
+            return self.spec.history
+        return heard_items(host.conversation, host.ears, host.own.unplayed_items() if host.own is not None else ())
 
     def configure(self, change: SessionConfig) -> SessionConfig:
         """Apply new settings; return the effective ones.
@@ -352,8 +439,35 @@ class AgentRun:
             self._stopping.set()
         else:
             self._controller.on_model(event)
+            if type(event) is not m.ModelResponseAudioDeltaEvent:
+                self._note(event)
+
+    def _delayed(self, event: c.ClientEvent) -> bool:
+        """Whether hooks have to see the event first, and then pass it on."""
+        hooks = self._hook_runner if "client_event" in self._hooks.has else None
+        return hooks is not None and hooks.client_event(event)
+
+    def _note(self, event: m.ModelEvent) -> None:
+        if type(event) is m.ModelResponseDoneEvent:
+            self.spec.spent = self.spec.spent.plus(event.input_tokens, event.output_tokens)
+        if "model_event" in self._hooks.has and self._hook_runner is not None:
+            self._hook_runner.model_event(event)
+
+    def _prime(self, host: Host) -> tuple[Item, ...]:
+        """Let a new call begin with what was said before; return the items."""
+        if host.own is None or not host.own.is_new or len(host.conversation):
+            return ()
+        for item in self.spec.history:
+            host.conversation.add(item)
+        return self.spec.history
+
+    def _tool_begins(self, call_id: str) -> None:
+        if self._initiative is not None:
+            self._initiative.tool_begins(call_id)
 
     def _tool_done(self, result: ToolResultBlock) -> None:
+        if self._initiative is not None:
+            self._initiative.tool_ends(result.id)
         if self._controller is not None and not self._stopping.is_set():
             # Before the model goes on with the result: the tool may have given it others.
             self._declare_tools()
@@ -396,7 +510,7 @@ class AgentRun:
             self._connection.send(SessionUpdate(settings))
 
     def _tell_error(self, error: RealtimeError) -> None:
-        if self._controller is not None:
+        if self._controller is not None and not self._ended:
             self._controller.tell_error(error)
 
     def _remove_echo(self, host: Host) -> None:
@@ -419,5 +533,5 @@ class AgentRun:
 
     def _end(self, reason: str) -> None:
         if self._controller is not None and not self._ended:
-            self._ended = True
+            self._ended, self._end_reason = True, reason
             self._controller.end(reason)

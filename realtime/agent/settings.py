@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, silero_detector
+from realtime.agent.heard import items_from_json, items_to_json
 from realtime.agent.input import Detector
 from realtime.agent.overlap import Recognise
 from realtime.agent.partial_words import recognise_words
+from realtime.agent.run_hooks import RunHooks
 from realtime.errors import ClientError, UsageError
+from realtime.event.base import Item
 from realtime.event.config import InterruptionMode, SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
+from realtime.message import Msg
+from realtime.message.outcome import Usage
 from realtime.model.base import RealtimeModel, Settings
 from realtime.model.voices import voice_here
+from realtime.module import StateModule
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
 
 CLIENT_TIMEOUT_S = 60.0
 
 
-class AgentSpec:
+OnEnter = Callable[[Any], Awaitable[None]]
+"""Called with the agent of a call when that has begun."""
+OnTurn = Callable[[Any, Msg], Awaitable[None]]
+"""Called with the agent of a call, and a user's turn."""
+
+
+class AgentSpec(StateModule):
     """Specification of an agent (see `realtime.agent.RealtimeAgent`)."""
 
     def __init__(
@@ -37,7 +50,13 @@ class AgentSpec:
         make_detector: DetectorFactory | None = None,
         recognise: Recognise | None = None,
         client_may_replace_tools: bool = False,
+        greeting: str = "",
+        on_enter: OnEnter | None = None,
+        on_turn: OnTurn | None = None,
+        fillers: Sequence[str] | None = None,
+        idle_prompt_s: float | None = None,
     ) -> None:
+        super().__init__()
         if not isinstance(model, RealtimeModel):
             raise TypeError(f"model is a {type(model).__name__}: give a model, such as open_model('local')")
         self.name = name
@@ -52,6 +71,76 @@ class AgentSpec:
         self.make_detector = make_detector or silero_detector
         self.recognise = recognise or recognise_words
         self.client_may_replace_tools = client_may_replace_tools
+        self.greeting = greeting
+        self.fillers = _lines(fillers)
+        self.idle_prompt_s = idle_prompt_s
+        if idle_prompt_s is not None and not idle_prompt_s > 0:
+            raise UsageError("idle_prompt_s is a number of seconds above 0, or None", code="bad_idle_prompt")
+        self._on_enter, self._on_turn = on_enter, on_turn
+        self._run: Any = None
+        self.hooks = RunHooks()
+        self.history: tuple[Item, ...] = ()
+        """What was said before: the next call begins with it."""
+        self.spent = Usage(input_tokens=0, output_tokens=0)
+        for name in ("name", "sys_prompt", "voice", "greeting", "idle_prompt_s"):
+            self.register_state(name)
+        self.register_state("fillers", lambda lines: lines if lines is None else [*lines], _lines)
+        self.register_state("turn_detection", msgspec.to_builtins, _read_detection)
+        self.register_state("conversation", items_to_json, items_from_json)
+        self.register_state("usage", msgspec.to_builtins, lambda usage: msgspec.convert(usage, Usage))
+
+    @property
+    def conversation(self) -> tuple[Item, ...]:
+        """What was heard so far, oldest first. Set it before a call to begin that with it."""
+        return self.history
+
+    @conversation.setter
+    def conversation(self, items: Sequence[Item]) -> None:
+        self.history = tuple(items)
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all responses so far."""
+        return self.spent
+
+    @usage.setter
+    def usage(self, usage: Usage) -> None:
+        self.spent = usage
+
+    def in_call(self, run: Any) -> None:
+        """Note that this is the agent of a running call (`AgentRun`); None: that is over."""
+        self._run = run
+
+    async def on_enter(self) -> None:
+        """Act when a call has begun. The default calls the constructor's `on_enter`; a subclass may override it."""
+        if self._on_enter is not None:
+            await self._on_enter(self)
+
+    async def on_turn(self, msg: Msg) -> None:
+        """Act on a finished turn of the user. The default calls the constructor's `on_turn`."""
+        if self._on_turn is not None:
+            await self._on_turn(self, msg)
+
+    def acts_on(self, callback: str) -> bool:
+        """Whether `on_enter` or `on_turn` does anything."""
+        return getattr(type(self), callback) is not getattr(AgentSpec, callback) or (
+            getattr(self, f"_{callback}") is not None
+        )
+
+
+def _lines(lines: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return fillers as a tuple. Raises TypeError for a single text."""
+    if isinstance(lines, str):
+        raise TypeError("fillers is a list of sentences, such as ['One moment.']")
+    return lines if lines is None else tuple(lines)
+
+
+def _read_detection(saved: Any) -> TurnDetection | None:
+    """Return what a state holds of the turn detection. Raises UsageError."""
+    try:
+        return msgspec.convert(saved, TurnDetection | None)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise UsageError(f"this is no saved turn detection: {error}", code="bad_state") from error
 
 
 class RunSettings:

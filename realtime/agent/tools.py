@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -23,13 +23,21 @@ from realtime.tool.context import ToolScope
 MAX_PROGRESS = 1_000
 """Reports of one call that listeners get; the result has everything in any case."""
 
+RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
+Around = Callable[[ToolCallBlock, RunTool], Awaitable[ToolResultBlock]]
+
+
+async def _just_run(call: ToolCallBlock, run: RunTool) -> ToolResultBlock:
+    return await run(call)
+
 
 class ToolRunner:
     """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order.
 
     `on_error` gets the error of a tool that cannot run at all, in addition to its result. `on_progress` gets the id of
     a call that runs, and what its tool reports; `on_say` gets words that its tool wants to have spoken, and a function
-    that says whether they still matter. `scope` is the call as the tools see it.
+    that says whether they still matter. `scope` is the call as the tools see it. `on_begin` gets the id of a call whose
+    tool begins to run, here or in the client; `around` runs a tool of the agent.
     """
 
     def __init__(
@@ -42,6 +50,8 @@ class ToolRunner:
         on_progress: Callable[[str, str, ProgressKind], None],
         on_say: Callable[[str, Callable[[], bool]], None],
         scope: ToolScope,
+        on_begin: Callable[[str], None] = lambda call_id: None,
+        around: Around = _just_run,
     ) -> None:
         self._group = group
         self._toolkit = spec.toolkit
@@ -54,6 +64,8 @@ class ToolRunner:
         self._scope = scope
         self._reports: Counter[str] = Counter()
         """How many reports of each call were passed on."""
+        self._on_begin = on_begin
+        self._around = around
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Tasks of the calls that have no result yet."""
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}
@@ -137,8 +149,9 @@ class ToolRunner:
         self._tell(result, task)
 
     async def _run_own(self, call: ToolCallBlock) -> ToolResultBlock:
+        self._on_begin(call.id)
         try:
-            return await self._toolkit.run(call, timeout_s=self._timeout_s)
+            return await self._around(call, partial(self._toolkit.run, timeout_s=self._timeout_s))
         except ToolError as error:
             self._on_error(error)
             return ToolResultBlock(id=call.id, name=call.name, output=error.message, state=ToolResultState.ERROR)
@@ -156,6 +169,7 @@ class ToolRunner:
         return msgspec.structs.replace(result, id=call.id, name=call.name)
 
     async def _ask_client(self, call: ToolCallBlock, asked: asyncio.Future[ToolResultBlock]) -> ToolResultBlock:
+        self._on_begin(call.id)
         try:
             async with asyncio.timeout(self._client_timeout_s):
                 return await asked

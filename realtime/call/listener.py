@@ -78,7 +78,8 @@ class Listener:
     time; else it is sent as it comes. `output_rate_hz` is the rate that the client plays. `resumes_with`, where given,
     is the dialect of a client that may come back: what it has not heard is kept for it. `lanes`, where given, is the
     dialect of a client that plays the humans of a room beside the agents; any other gets all as one stream.
-    `takes_gain`: it plays quieter when it is told to.
+    `takes_gain`: it plays quieter on request.
+    `takes_unasked` is whether such clients expect an agent that speaks unasked, such as a greeting.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Listener:
         resumes_with: ResumableDialect | None = None,
         lanes: LaneDialect | None = None,
         takes_gain: bool = False,
+        takes_unasked: bool = True,
     ) -> None:
         self._sink = sink
         self._dialect = dialect
@@ -117,6 +119,7 @@ class Listener:
         self._max_waiting = MAX_CONTROL_EVENTS
         self._in_flight: list[Frame] = []
         self._drainer: asyncio.Task[None] | None = None
+        self.takes_unasked = takes_unasked
         self.tells_received_audio = tells_received_audio
         self.told_received = 0
         """How many samples of its own audio it was last told of."""

@@ -34,7 +34,7 @@ class Ears(Protocol):
         """How much audio was sent but is not heard yet, in ms; 0 means silence."""
 
     def can_be_lowered(self) -> bool:
-        """Whether any listener plays quieter when it is told to."""
+        """Whether any listener plays quieter on request."""
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         """Call `settle` once the playback up to the preceding flush is known.
@@ -58,6 +58,25 @@ def nobody_is_told(config: dict[str, Any]) -> None:
     """Keep a change of settings to oneself."""
 
 
+Follow = Callable[[Emit], Callable[[], None]]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCall:
+    """What a call offers its only agent, which may speak unasked."""
+
+    follow: Follow
+    """Calls a function with each later event but speech; returns the function that ends this."""
+    end: Callable[[str], None]
+    """Ends the call soon, with a reason."""
+    unplayed_items: Callable[[], set[str]]
+    """Returns the ids of the items that were not played whole."""
+    is_new: bool
+    """Whether it begins now. Otherwise it goes on after its server was lost, or after its grace time."""
+    takes_unasked: bool
+    """Whether all its clients expect an agent that speaks unasked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """The call as its participant sees it."""
@@ -75,6 +94,8 @@ class Host:
     """Whose call it is; empty where that is unknown."""
     voice: LetHear = nobody_hears
     """Lets the listeners hear what another human says at this moment. Unlike emitted events, none of it is kept."""
+    own: OwnCall | None = None
+    """None in a room, which decides who speaks."""
 
 
 class Participant(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,7 +18,7 @@ from realtime.call.audience import Audience, rate_of
 from realtime.call.intake import UNCOUNTED, Intake
 from realtime.call.limits import Limits
 from realtime.call.listener import Listener, queue_listener
-from realtime.call.participant import Host, Participant
+from realtime.call.participant import Host, OwnCall, Participant
 from realtime.call.resume_token import ResumeToken
 from realtime.call.timers import Timers
 from realtime.errors import ClientError, RealtimeError, public_error
@@ -124,6 +125,13 @@ class Session:
             call_id=self.call_id,
             user_id=self.owner,
             voice=self.audience.let_hear,
+            own=OwnCall(
+                follow=partial(self.log.subscribe, audio=False),
+                end=self.end_soon,
+                unplayed_items=self.audience.unplayed_items,
+                is_new=not self._began_after,
+                takes_unasked=all(one.takes_unasked for one in self.listeners),
+            ),
         )
         try:
             await self.participant.join(host, config)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Annotated
@@ -15,6 +15,8 @@ from fastapi import FastAPI
 from realtime.call.limits import Limits
 from realtime.commands.common import own_store
 from realtime.errors import StoreError, UsageError
+from realtime.model.chat.families import FAMILIES
+from realtime.model.local.chat import API_KEY, BASE_URL, MODEL, PROVIDER, choice_in
 from realtime.model.services import SERVICES
 from realtime.server import plan as planning
 from realtime.server import runner
@@ -48,6 +50,14 @@ def serve(
             metavar="NAME",
             help=f"The built-in agent's model: local, {', '.join(SERVICES)}, PROVIDER:NAME, scripted. Default: "
             "the only provider that has a key, else local.",
+        ),
+    ] = None,
+    llm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[PROVIDER:]MODEL",
+            help=f"The embedded model's language model; PROVIDER: {', '.join(FAMILIES)}, else the server that "
+            "REALTIME_LLM_BASE_URL names. Default: what REALTIME_LLM_PROVIDER and REALTIME_LLM_MODEL say.",
         ),
     ] = None,
     route: Annotated[
@@ -131,6 +141,8 @@ def serve(
 ) -> None:
     """Serve calls, and a page to call from."""
     set_up_logging(log_level)
+    if llm is not None:
+        choose_language_model(llm, os.environ)
     given = runner.given_token(token, token_file, os.environ)
     shown = runner.token_for(host, given, insecure=insecure, behind_proxy=trust_proxy)
     guarded = shown.value is not None or (runner.is_loopback(host) and not trust_proxy)
@@ -176,6 +188,23 @@ def serve(
         typer.echo("Clients must send your token: open the page with ?token=... in its address.")
     with bound:
         runner.run(config, bound, say=typer.echo, on_started=lambda: announce(address, room, alone=target is None))
+
+
+def choose_language_model(llm: str, environment: MutableMapping[str, str]) -> None:
+    """Write `--llm` into the environment, where embedded models look.
+
+    A reloaded process inherits it. Address and key of another provider go. Raises UsageError for half a choice.
+    """
+    name, colon, model = llm.partition(":")
+    if colon and name in FAMILIES:
+        if environment.get(PROVIDER, "").strip().lower() != name:
+            for belonging in (BASE_URL, API_KEY):
+                environment.pop(belonging, None)
+        environment[PROVIDER] = name
+    else:
+        model = llm
+    environment[MODEL] = model
+    choice_in(environment)
 
 
 def app_of_environment() -> FastAPI:

@@ -44,7 +44,10 @@ class ClientDialect(Protocol):
         ...
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
-        """A listener for a call with this config: its pacing, and how it knows what was played."""
+        """A listener for a call with this config.
+
+        It says its pacing, how it knows what was played, and whether its clients expect an agent that speaks unasked.
+        """
         ...
 
 

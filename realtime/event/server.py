@@ -17,6 +17,7 @@ from realtime.event import model as m
 from realtime.event.base import AudioFormat, Event
 from realtime.event.decode import classes_by_type, read_event
 from realtime.message import ToolResultBlock
+from realtime.message.canonical import canonical_json
 
 InterruptionState = Literal["possible", "confirmed", "dismissed"]
 ProgressKind = Literal["result", "note"]
@@ -160,6 +161,24 @@ class ServerPlaybackEvent(Event, frozen=True, kw_only=True):
     estimated: bool = False
     seq: int = 0
     ts_ms: int = 0
+
+
+class ServerCustomEvent(Event, frozen=True, kw_only=True):
+    """Something of the program's own (`RealtimeAgent.emit_custom_event`). Clients skip a `name` that they do not know.
+
+    Raises ValueError where `value` is not JSON.
+    """
+
+    name: str
+    value: dict[str, Any] = msgspec.field(default_factory=dict)
+    seq: int = 0
+    ts_ms: int = 0
+
+    def __post_init__(self) -> None:
+        try:
+            canonical_json(self.value)
+        except ValueError as error:
+            raise ValueError(f"the value of a custom event has to be JSON: {error}") from error
 
 
 class ServerRoomJoinedEvent(Event, frozen=True, kw_only=True):
@@ -489,6 +508,7 @@ ServerEvent = (
     | ServerGoodbyeEvent
     | ServerLatencyEvent
     | ServerPlaybackEvent
+    | ServerCustomEvent
     | ServerRoomJoinedEvent
     | ServerRoomChangedEvent
     | ServerRoomLeftEvent

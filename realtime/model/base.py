@@ -50,6 +50,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Each transcript delta comes right before exactly the audio that speaks it."""
     supports_response_overrides: bool = True
     """It makes responses outside the conversation. `ResponseOverrides.instructions` reach its codec in any case."""
+    responds_beside_tools: bool = False
+    """It makes responses outside the conversation also while tools run."""
     supports_item_sound: bool = True
     """A user's item may bring its own sound, besides the input audio."""
     says_given_words: bool = False

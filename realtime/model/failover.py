@@ -93,6 +93,7 @@ def common_profile(profiles: Sequence[Profile]) -> Profile:
         aligns_transcript=all(one.aligns_transcript for one in profiles),
         supports_response_overrides=all(one.supports_response_overrides for one in profiles),
         supports_item_sound=all(one.supports_item_sound for one in profiles),
+        responds_beside_tools=all(one.responds_beside_tools for one in profiles),
         says_given_words=all(one.says_given_words for one in profiles),
         session_limit_s=None,
     )

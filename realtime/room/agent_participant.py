@@ -166,8 +166,7 @@ class AgentParticipant:
         for one in said:
             if not one.text:
                 continue
-            # Ids change where the turns are those of a saved state; names of agents do not.
-            own = one.id == self.id or (one.kind == "agent" and one.name == self.name)
+            own = one.id == self.id
             words = ContentPart(type="text", text=one.text if own else spoken_by(one.name, one.text))
             role: Literal["assistant", "user"] = "assistant" if own else "user"
             self.conversation.add(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -20,6 +20,7 @@ from realtime.room.floor import Participant, Said
 from realtime.room.floor_keeper import FloorKeeper
 from realtime.room.people import People, joined
 from realtime.room.speaker import Speaker
+from realtime.room.thinking import ThinkingAgent
 from realtime.room.utterance import Utterance
 
 logger = logging.getLogger(__name__)
@@ -138,11 +139,13 @@ class Agents:
         self.people.agents.remove(participant)
         self.people.expected.remove(participant.agent)
         if participant.thinker is not None:
-            self.has_observed(participant.thinker.agent)
+            self._observed[participant.thinker.agent] = self.floor.state.last
 
-    def has_observed(self, agent: AgentBase) -> None:
-        """Note that a thinking agent knows all turns so far: it gets none twice."""
-        self._observed[agent] = self.floor.state.last
+    def recall(self, names: Container[str]) -> None:
+        """Begin with an earlier talk, which the thinking agents of these names know."""
+        for agent in self.people.expected:
+            if isinstance(agent, ThinkingAgent) and agent.name in names:
+                self._observed[agent.thinker.agent] = self.floor.state.last
 
     def _try_again(self, participant: AgentParticipant, attempt: int) -> None:
         def begin() -> None:

@@ -11,8 +11,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-import msgspec
-
 from realtime.agent.base import AgentBase
 from realtime.agent.detector import DetectorFactory, silero_detector
 from realtime.agent.overlap import Recognise
@@ -27,15 +25,15 @@ from realtime.module import StateModule
 from realtime.room.agent_participant import Listens
 from realtime.room.consent import ConsentBy
 from realtime.room.context import RoomContext
-from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, Said, broadcast, folded
+from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, broadcast, folded
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
 from realtime.room.people import People, joined
+from realtime.room.saved import restore, save
 from realtime.room.thinking import (
     MakeVoice,
     Observer,
     RoomAgent,
-    ThinkingAgent,
     as_realtime,
     embedded_voices,
     observing,
@@ -64,7 +62,8 @@ class ChatRoom(StateModule):
     - `make_voice` makes the model through which a thinking agent speaks; by default the embedded one, whose voices the
       agents get in turn.
 
-    Its state has the latest turns, and the states of its thinking agents by name.
+    Its state is that of its agents, and what was said as it was heard: a room with agents of the same names goes on
+    from there.
     """
 
     def __init__(
@@ -82,6 +81,7 @@ class ChatRoom(StateModule):
         make_voice: MakeVoice | None = None,
         name: str = "room",
     ) -> None:
+        super().__init__()
         if consent_by not in get_args(ConsentBy):
             raise UsageError(f"consent_by is one of {', '.join(get_args(ConsentBy))}", code="bad_consent_by")
         if interruption not in get_args(InterruptionMode):
@@ -91,7 +91,6 @@ class ChatRoom(StateModule):
         names = [folded(agent.name) for agent in made]
         if len(set(names)) < len(names):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
-        super().__init__()
         self.name = name
         self._make_detector = make_detector or silero_detector
         self.listening = Listening(recognise or recognise_words, interruption)
@@ -123,7 +122,6 @@ class ChatRoom(StateModule):
         self._opening = asyncio.Lock()
         self._own_call: Session | None = None
         self._own_human: HumanParticipant | None = None
-        self.register_state("said", lambda said: [msgspec.to_builtins(one) for one in said], _read_said)
 
     # -- what there is ---------------------------------------------------------------------------------------------
 
@@ -157,46 +155,22 @@ class ChatRoom(StateModule):
         first = agents[0] if agents else {"provider": "room", "model": self.name}
         return {**first, "room": self.name, "agents": agents, "turn_authority": "server"}
 
-    @property
-    def said(self) -> tuple[Said, ...]:
-        """The latest turns in order, as they were heard."""
-        return self.turns.floor.state.said
-
-    @said.setter
-    def said(self, said: Sequence[Said]) -> None:
-        self.turns.floor.recall(said)
-        self._people.record.recall(said)
-
-    # -- state -----------------------------------------------------------------------------------------------------
+    # -- its state -------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the latest turns, and the thinking agents' states by name."""
-        agents = {name: agent.state_dict() for name, agent in self._thinking().items()}
-        return {**super().state_dict(), "agents": agents}
+        """Return the state of its agents, and its talk, as builtins."""
+        return save(self._people, self.turns.floor.state, self.turns.speaker)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """Restore what `state_dict` returned: agents that talk begin with the turns, thinking agents know them.
+        """Restore what `state_dict` returned; agents are found by their names.
 
-        Raises UsageError once the room has begun, and for a damaged state; KeyError where a name is missing, with
-        `strict`.
+        Raises UsageError once the room has begun, and for a damaged state; KeyError, with `strict`, where the state
+        lacks an agent, before anything changes.
         """
-        if self._context.has_begun:
-            raise UsageError("the room has begun: load its state before its first human comes", code="room_running")
-        super().load_state_dict(state_dict, strict)
-        for name, agent in self._thinking().items():
-            if name in state_dict.get("agents", {}):
-                agent.load_state_dict(state_dict["agents"][name], strict)
-                self.turns.agents.has_observed(agent)
-
-    def _missing(self, state: Mapping[str, Any], path: str) -> list[str]:
-        missing, states = super()._missing(state, path), state.get("agents", {})
-        for name, agent in self._thinking().items():
-            place = f"{path}agents.{name}"
-            missing += agent._missing(states[name], f"{place}.") if name in states else [place]
-        return missing
-
-    def _thinking(self) -> dict[str, AgentBase]:
-        return {one.name: one.thinker.agent for one in self._people.expected if isinstance(one, ThinkingAgent)}
+        if self._context.has_begun or self._context.is_over:
+            raise UsageError("this room has begun: load the state into a new one", code="room_running")
+        self.turns.floor.recall(restore(self._people, self.turns.floor.state, state_dict, strict))
+        self.turns.agents.recall(state_dict.get("agents", {}))
 
     # -- without a server ------------------------------------------------------------------------------------------
 
@@ -401,11 +375,3 @@ class ChatRoom(StateModule):
             await agent.leave(reason)
         if tasks:
             await asyncio.wait(tasks)
-
-
-def _read_said(saved: Any) -> tuple[Said, ...]:
-    """Return the turns of a state. Raises UsageError."""
-    try:
-        return msgspec.convert(saved, tuple[Said, ...])
-    except msgspec.ValidationError as error:
-        raise UsageError(f"these are no saved turns of a room: {error}", code="bad_state") from error

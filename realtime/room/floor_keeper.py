@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from realtime.event import server as s
@@ -45,16 +45,14 @@ class FloorKeeper:
         """What a policy is asked about."""
         return replace(self._talk, participants=self.people.participants)
 
+    def recall(self, talk: FloorState) -> None:
+        """Begin with an earlier talk."""
+        self._talk = talk
+
     def add_turn(self, said: Said) -> None:
         """A turn is over: what was open is answered, or asked anew."""
         self.failures.clear()
         self._talk = with_turn(self.state, said)
-
-    def recall(self, said: Sequence[Said]) -> None:
-        """Set the turns so far, before the room begins."""
-        self._talk = FloorState(())
-        for one in said:
-            self._talk = with_turn(self._talk, one)
 
     def failed(self, agent: AgentParticipant, *, for_good: bool) -> None:
         """An agent could not answer. After `MAX_FAILURES`, or `for_good`, it is not asked this question again."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from realtime.event import server as s
-from realtime.event.base import ContentPart, Item
-from realtime.room.floor import Said
+from realtime.event.base import Item
 from realtime.room.human_participant import KEPT_ITEMS, HumanParticipant
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
@@ -37,19 +36,19 @@ class Record:
         self._speakers: dict[str, str] = {}
         """Participants (by id) who said the latest items (by id); they may have left."""
 
+    def speakers_of(self, items: Iterable[Item]) -> dict[str, str]:
+        """Return who said these items, where known, by item id."""
+        return {item.id: self._speakers[item.id] for item in items if item.id in self._speakers}
+
+    def recall(self, items: Iterable[Item], speakers: Mapping[str, str]) -> None:
+        """Begin with what was said earlier, before anything is said."""
+        for item in items:
+            self.conversation.add(item)
+        self._speakers.update(speakers)
+
     def begin(self, runtime: Runtime) -> None:
         """Keep a log from now on."""
         self.log = Log(runtime.now)
-
-    def recall(self, said: Sequence[Said]) -> None:
-        """Set what was said before the room begins."""
-        for item in self.conversation.items():
-            self.conversation.delete(item.id)
-        for number, one in enumerate(said, 1):
-            words = ContentPart(type="text", text=one.text)
-            role: Literal["user", "assistant"] = "user" if one.kind == "human" else "assistant"
-            item_id = f"recalled_{number}"
-            self.conversation.add(Item(id=item_id, role=role, name=one.name, status="completed", content=(words,)))
 
     def tell(self, event: s.ServerEvent, told: HumanParticipant | None = None) -> None:
         """Log an event; pass it to every human except `told`, who knows already."""

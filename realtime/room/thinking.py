@@ -44,12 +44,14 @@ MakeVoice = Callable[[Thinker], RealtimeModel]
 
 
 class ThinkingAgent(RealtimeAgent):
-    """A thinking agent as a room has it: with a model that is its voice."""
+    """A thinking agent as a room has it: with a model that is its voice. Its state has that of the agent."""
 
     def __init__(self, agent: AgentBase, make_voice: MakeVoice, *, is_silent: bool) -> None:
-        self.thinker = Thinker(agent)
+        thinker = Thinker(agent)
+        super().__init__(agent.name, "", make_voice(thinker))
+        self.thinker = thinker
+        self.thinking = agent
         self.is_silent = is_silent
-        super().__init__(agent.name, "", make_voice(self.thinker))
 
 
 def as_realtime(agent: RoomAgent, make_voice: MakeVoice) -> RealtimeAgent:

@@ -12,11 +12,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from realtime.errors import ProviderError
+from realtime.errors import ProviderError, UsageError
 from realtime.model.base import Settings
+from realtime.model.chat.families import FAMILIES
 from realtime.model.local.chat import API_KEY as CHAT_KEY
 from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
 from realtime.model.local.chat import MODEL as CHAT_MODEL
+from realtime.model.local.chat import PROVIDER as CHAT_PROVIDER
+from realtime.model.local.chat import choice_in
 from realtime.model.local.weights import WHISPER_FOLDER, speech_status
 from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service
@@ -108,12 +111,17 @@ def _service(service: Service, environment: Mapping[str, str]) -> Finding:
 
 
 def _chat_endpoint(environment: Mapping[str, str]) -> Finding:
+    try:
+        chosen, wrong = choice_in(environment), ""
+    except UsageError as error:
+        chosen, wrong = None, f"; {error.message}"
     return Finding(
         "chat endpoint",
-        bool(environment.get(CHAT_BASE_URL) and environment.get(CHAT_MODEL)),
-        _which_are_set((CHAT_BASE_URL, CHAT_MODEL, CHAT_KEY), environment),
+        chosen is not None and bool(chosen.model),
+        _which_are_set((CHAT_BASE_URL, CHAT_MODEL, CHAT_KEY, CHAT_PROVIDER), environment) + wrong,
         "a language model for the embedded model; only words go there",
-        f"export {CHAT_BASE_URL}=... {CHAT_MODEL}=..., such as http://127.0.0.1:11434/v1 and a model of Ollama",
+        f"export {CHAT_BASE_URL}=... {CHAT_MODEL}=..., such as http://127.0.0.1:11434/v1 and a model of Ollama, or "
+        f"{CHAT_PROVIDER}={'|'.join(FAMILIES)} {CHAT_MODEL}=... and the provider's key",
     )
 
 

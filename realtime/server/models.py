@@ -13,7 +13,7 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
-from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
+from realtime.model.local.chat import choice_in
 from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service, default_model
 from realtime.server.runner import is_loopback
@@ -101,7 +101,7 @@ class Models:
         told = RealtimeAgent("", "", self.open(name)).describe()
         service = SERVICES.get(_provider(name))
         missing = self.missing(name)
-        chat_url = self._environment.get(CHAT_BASE_URL, "") if name == "local" else ""
+        chat = choice_in(self._environment) if name == "local" else None
         return {
             "name": name,
             "title": service.title if service is not None else TITLES.get(name, name),
@@ -109,8 +109,8 @@ class Models:
             "ready": missing is None,
             "missing": missing,
             "heard_by": self._heard_by(service),
-            "read_by": f"the chat endpoint that {CHAT_BASE_URL} names" if chat_url else None,
-            "may_cost": service is not None or (chat_url != "" and not is_loopback(_host(chat_url))),
+            "read_by": chat.read_by if chat is not None else None,
+            "may_cost": service is not None or (chat is not None and not is_loopback(_host(chat.address))),
         }
 
     def offered(self) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@
 | `agent_response_done` | MODEL_CALL_END |
 | `agent_error` | the reason of a failed reply; CUSTOM `error` if it ends none |
 | a participant enters or leaves the room | CUSTOM `team_updated` |
+| `server_custom` | CUSTOM with its name and value |
 
 `reply_id` is the id of the turn's first response. Responses outside the conversation make no replies.
 
@@ -175,6 +176,8 @@ class ReplyProjection:
                 self._out.emit(r.CustomEvent, "", name="team_updated", value=value)
             case s.AgentToolProgressEvent():
                 self._tool_reports(event)
+            case s.ServerCustomEvent():
+                self._out.emit(r.CustomEvent, "", name=event.name, value=event.value)
             case s.AgentResponseToolResultEvent():
                 self._tool_result(event)
             case _:

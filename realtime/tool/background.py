@@ -171,7 +171,7 @@ def result_hint(task: BackgroundTask) -> HintBlock:
 
 def stopped_hint(task: BackgroundTask) -> HintBlock:
     """Return the hint that a background tool was stopped."""
-    told = f"The background tool {task.call.name} (task {task.id}) was stopped from outside: no result will come."
+    told = f"The background tool {task.call.name} (task {task.id}) was stopped: no result will come."
     return HintBlock(hint=system_reminder(told), source=task.call.name)
 
 

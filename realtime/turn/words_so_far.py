@@ -32,7 +32,7 @@ _HANGING_UNLESS_CLOSED = _words("is are was were with for to at by about in")
 """Words that hang unless the word before closes the sentence: "yes, it is"."""
 _CLOSING = _words("it he she they we i you that this there who what where how look looking go")
 _TELLING = _words("tell told say said think know believe hope mean heard read remind show ask asked")
-"""Behind one of these, with something between, "that" begins what is told."""
+"""Behind one of these, with something between, "that" begins a clause."""
 _WISHES = ("to know", "to ask", "was wondering", "am wondering", "i'm wondering")
 """Ends that only announce a question."""
 _CONDITION = _words("if when after before while unless although")

@@ -224,6 +224,20 @@ async def test_an_interruption_does_not_stop_it_and_the_end_of_the_call_does() -
         assert not [task for task in asyncio.all_tasks() if "background" in task.get_name()]
 
 
+async def test_a_call_that_ends_keeps_in_its_history_what_was_not_told() -> None:
+    async with call(toolkit=library()) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(60_000, WORDS)
+        await asyncio.sleep(10)
+        ask_tools(made, ("call_2", "research", '{"topic": "milk"}'))
+        await asyncio.sleep(1)
+        await made.session.end("test_over")
+        stopped, told = [item.text for item in made.session.conversation.items() if item.role == "system"][-2:]
+        assert told == RESULT
+        assert "research_2) was stopped: no result will come" in stopped
+
+
 async def test_the_program_and_the_model_can_stop_it() -> None:
     async with call(toolkit=library()) as made:
         ask_tools(made, ASK)
@@ -233,7 +247,7 @@ async def test_the_program_and_the_model_can_stop_it() -> None:
         assert [one["id"] for one in made.agent.background_tools()] == ["research_1"]
         assert made.agent.cancel_background_tool("research_1")
         assert not made.agent.cancel_background_tool("research_1")
-        assert "was stopped from outside" in hints(made)[-1]
+        assert "was stopped: no result" in hints(made)[-1]
         ask_tools(made, ("call_2", "research", '{"topic": "milk"}'))
         await asyncio.sleep(0.5)
         made.link.reply(500, "I am looking it up.")

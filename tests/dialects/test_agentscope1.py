@@ -267,6 +267,7 @@ def test_what_1_x_has_no_event_for_is_not_sent() -> None:
                 s.ServerAudioFlushEvent(),
                 s.ServerLatencyEvent(response_id="r1", turn_end_to_audio_ms=5),
                 s.ServerPlaybackEvent(item_id="a1", played_ms=5),
+                s.ServerCustomEvent(name="task_progress", value={"done": 3}),
                 s.AgentItemDeletedEvent(item_id="a1"),
                 s.AgentItemTruncatedEvent(item_id="a1"),
                 s.AgentInputCommittedEvent(item_id="u1"),

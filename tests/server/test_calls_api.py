@@ -595,5 +595,5 @@ async def test_the_background_tools_of_a_call_are_listed_and_stopped() -> None:
         stopped = [await place.delete(f"{path}/dig_1?user={user}") for user in ("user2", "user1", "user1")]
         assert stopped == [404, 204, 404]
         assert (await place.get(f"{path}?user=user1")).json() == {"tasks": []}
-        while "was stopped from outside" not in str(await client.until("agent_item_added")):
+        while "was stopped: no result" not in str(await client.until("agent_item_added")):
             pass

@@ -165,6 +165,14 @@ def test_the_embedded_model_says_where_words_go(url: str, cost: bool, monkeypatc
     assert url not in json.dumps(local)
 
 
+@pytest.mark.parametrize(("provider", "company"), [("gemini", "Google"), ("anthropic", "Anthropic")])
+def test_the_embedded_model_says_which_company_reads_the_words(provider: str, company: str) -> None:
+    told = {"REALTIME_LLM_PROVIDER": provider, "REALTIME_LLM_MODEL": "model-x", "REALTIME_LLM_API_KEY": "secret-4711"}
+    local = by_name(Models(environment=told))["local"]
+    assert (local["heard_by"], local["read_by"], local["may_cost"]) == ("this computer", company, True)
+    assert "4711" not in json.dumps(local)
+
+
 def test_half_a_chat_endpoint_is_a_mistake_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REALTIME_LLM_MODEL", "llama3.2")
     with pytest.raises(UsageError, match="REALTIME_LLM_BASE_URL"):

@@ -4,9 +4,12 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from realtime.message import Base64Source, DataBlock, TextBlock, ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.testing.clock import VirtualLoop
@@ -66,6 +69,25 @@ async def test_each_response_holds_everything_so_far(function: Any) -> None:
         ("one two three", True),
     ]
     assert len({(one.id, one.content[0].id) for one in given}) == 1
+
+
+@given(st.lists(st.text(max_size=5), max_size=8))
+def test_pieces_together_are_the_result_whatever_they_are(words: list[str]) -> None:
+    """Also empty pieces, and text that no event can carry, which is replaced."""
+
+    async def tool() -> AsyncGenerator[str, None]:
+        for word in words:
+            yield word
+
+    async def check() -> None:
+        told: list[str] = []
+        with ToolScope(progress=lambda text, _: told.append(text)).in_force():
+            result = await run(tool)
+        texts = [one.text for one in await responses(tool)]
+        assert result.output == texts[-1] == ("".join(told) or "done")
+        assert all(later.startswith(earlier) for earlier, later in pairwise(texts[:-1]))
+
+    asyncio.run(check())
 
 
 @pytest.mark.parametrize("function", ALL_KINDS)

@@ -86,8 +86,10 @@ def test_the_packages_of_the_design_card_are_declared() -> None:
     assert names(extras["openai"]) == {"openai"}
     assert names(extras["gemini"]) == {"google-genai"}
     assert names(extras["dashscope"]) == {"dashscope"}
+    assert names(extras["anthropic"]) == {"anthropic"}
     assert "pytest-asyncio" in names(extras["test"])
-    assert not names(project["dependencies"]) & {"openai", "google-genai", "dashscope", "onnxruntime", "ctranslate2"}
+    optional = {"openai", "google-genai", "dashscope", "anthropic", "onnxruntime", "ctranslate2"}
+    assert not names(project["dependencies"]) & optional
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "realtime", "web", "tests", "fixtures", "README.md"])

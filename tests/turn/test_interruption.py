@@ -170,6 +170,12 @@ def test_a_voice_that_lasts_and_is_never_understood_takes_the_floor_in_the_end()
         assert judged(voiced_ms=4_000, words=words) == "confirm speech"
 
 
+def test_an_okay_is_the_beginning_of_more_once_a_look_covers_it_or_should_have() -> None:
+    assert judged(voiced_ms=720, words="Okay", words_ms=720) == "confirm speech"
+    assert judged(voiced_ms=919, words="Okay", words_ms=719) == "hold", "the next word may be another okay"
+    assert judged(voiced_ms=920, words="Okay", words_ms=719) == "confirm speech"
+
+
 def test_an_okay_that_goes_on_is_the_beginning_of_more_unless_it_paused() -> None:
     assert judged(voiced_ms=719, words="Okay") == "hold"
     assert judged(voiced_ms=720, words="Okay") == "confirm speech"
@@ -221,6 +227,9 @@ def test_a_voice_far_below_the_users_usual_level_comes_from_elsewhere() -> None:
     assert judged(voiced_ms=300, words="Put it over there", level_db=-6.0) == "dismiss far_voice"
     assert judged(voiced_ms=299, words="Put it over", level_db=-6.0) == "confirm words", "too short to know its level"
     assert judged(voiced_ms=299, words="Put it", level_db=-6.0, ended=True) == "dismiss far_voice"
+    assert judged(voiced_ms=200, words="Put it", level_db=-6.0, silent_ms=100) == "dismiss far_voice", (
+        "its pause counts"
+    )
     assert judged(voiced_ms=600, words="Put it over there", level_db=-5.9) == "confirm words"
     assert judged(voiced_ms=600, words="Friday, what else?", level_db=-12.0, addressed=True).startswith("confirm")
 

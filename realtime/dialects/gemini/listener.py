@@ -54,6 +54,7 @@ class GeminiListener(Listener):
             runtime=runtime,
             clock=WallClockPlayback(RATE_HZ),
             output_rate_hz=RATE_HZ,
+            takes_unasked=False,
         )
         self._gemini = dialect
         self.by_handle = dialect.resumes

@@ -29,6 +29,7 @@ class FollowingListener(Listener):
             runtime=runtime,
             clock=WallClockPlayback(RATE_HZ),
             output_rate_hz=RATE_HZ,
+            takes_unasked=False,
         )
         self._openai = dialect
 

@@ -228,7 +228,9 @@ class GeminiCodec(Codec):
             self._refuse("unsupported_response", "this model has no responses outside the conversation")
             return []
         if overrides is not None and overrides.instructions:
-            self._untold.add(shapes.write_text(overrides.instructions))
+            # As a turn: the session's own, with which such instructions may begin, are known.
+            told = overrides.instructions.removeprefix(self._settings.current.instructions).strip()
+            self._untold.add(shapes.write_text(told or overrides.instructions))
         if self._asked:
             # The service answers the last request only; each request gets an end.
             self._due += unanswered(self._new_id)

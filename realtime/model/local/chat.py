@@ -1,70 +1,212 @@
-"""A language model behind any endpoint with OpenAI's chat completions.
-
-Ollama, vLLM, llama.cpp's server and OpenAI itself offer it. It gets words only, never sound. The shapes are in
-`chat_messages` (requests) and `chat_pieces` (streamed tool calls); this module sends, receives and explains errors.
-"""
+"""Chat models as the language model of the cascade. They get words only, never sound."""
 
 from __future__ import annotations
 
 import logging
 import os
-import sys
-from collections.abc import AsyncGenerator, Mapping
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
-from realtime.errors import INSTALL_LOCAL, ProviderError, UsageError
+from realtime.errors import INSTALL_LOCAL, UsageError
 from realtime.event.base import UsageDetail
-from realtime.message.think import Piece, ThinkParser
-from realtime.model.local.chat_messages import HistoryLimits, Json, write_messages, write_tool, write_tool_choice
-from realtime.model.local.chat_pieces import CallPieces
-from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyUsage
-from realtime.model.openai_family.shared import without_keys
-
-if TYPE_CHECKING:
-    from openai import APIStatusError
+from realtime.formatter import FormatterBase
+from realtime.message import TextBlock, ThinkingBlock, ToolCallBlock
+from realtime.model.chat.base import ChatModelBase, ChatResponse, ChatUsage
+from realtime.model.chat.failures import Endpoint, missing_key
+from realtime.model.chat.families import FAMILIES, Family
+from realtime.model.chat.openai import NO_KEY, OpenAIChatModel
+from realtime.model.chat.sdk_model import SdkChatModel
+from realtime.model.local.chat_messages import HistoryLimits, Json, write_messages, write_tool
+from realtime.model.local.language_model import (
+    LanguageModel,
+    Prompt,
+    Reply,
+    ReplyText,
+    ReplyThought,
+    ReplyToolCall,
+    ReplyUsage,
+)
+from realtime.model.local.messages import messages_of
 
 logger = logging.getLogger(__name__)
 
+PROVIDER = "REALTIME_LLM_PROVIDER"
 BASE_URL = "REALTIME_LLM_BASE_URL"
 MODEL = "REALTIME_LLM_MODEL"
 API_KEY = "REALTIME_LLM_API_KEY"
 IMAGES = "REALTIME_LLM_IMAGES"
 
-# The SDK requires a key even if the endpoint needs none, and would else send OPENAI_API_KEY to another host.
-_NO_KEY = "no-key"
+OPENAI_URL = "OPENAI_BASE_URL"
+_TIMEOUT_S = 60.0
 _CONNECT_TIMEOUT_S = 5.0
 _MAX_RESPONSE_CHARS = 200_000
-_MAX_QUOTED_CHARS = 300
 
 
-def language_model_from_environment(environment: Mapping[str, str] = os.environ) -> ChatLanguageModel | None:
-    """Return the chat endpoint that the environment names; None if it names none.
+@dataclass(frozen=True, slots=True)
+class ChatChoice:
+    """The chat model that an environment names, complete.
 
-    REALTIME_LLM_BASE_URL, REALTIME_LLM_MODEL and REALTIME_LLM_API_KEY name it; REALTIME_LLM_IMAGES=1 declares that the
-    model understands images. Raises UsageError for an address or a model alone.
+    `family` is None for a server with OpenAI's chat completions; `base_url` is "" for the family's own address. The key
+    is None where the endpoint needs none; `key_from` names the variable that gives it, or could.
     """
-    base_url, model = environment.get(BASE_URL, "").strip(), environment.get(MODEL, "").strip()
-    if not base_url and not model:
+
+    family: Family | None
+    base_url: str
+    model: str
+    key: str | None = field(repr=False)
+    key_from: str
+    address_from: str
+    takes_images: bool
+
+    @property
+    def address(self) -> str:
+        """Where the words of calls go."""
+        return self.base_url or (self.family.address if self.family is not None else "")
+
+    @property
+    def read_by(self) -> str:
+        """Who reads them, for people."""
+        if self.base_url or self.family is None:
+            return f"the chat endpoint that {self.address_from} names"
+        return self.family.company
+
+
+def choice_in(environment: Mapping[str, str]) -> ChatChoice | None:
+    """Return what `language_model_from_environment` makes a chat model of. Raises UsageError as it does."""
+    values = {name: environment.get(name, "").strip() for name in (PROVIDER, BASE_URL, MODEL, API_KEY, IMAGES)}
+    name, base_url, model, key = values[PROVIDER].lower(), values[BASE_URL], values[MODEL], values[API_KEY] or None
+    images = values[IMAGES].lower() in ("1", "true", "yes")
+    if name and name not in FAMILIES:
+        raise UsageError(f"{PROVIDER} is one of {', '.join(FAMILIES)}, not {name!r}", code="llm_provider")
+    if not name and not base_url and not model:
         return None
-    if not base_url:
-        raise UsageError(f"{MODEL} is set but {BASE_URL} is not: set both or neither", code="llm_address")
-    return ChatLanguageModel(
-        base_url,
-        model,
-        environment.get(API_KEY, "").strip() or None,
-        takes_images=environment.get(IMAGES, "").strip().lower() in ("1", "true", "yes"),
+    if not name and not base_url:
+        raise UsageError(
+            f"{MODEL} is set but {BASE_URL} is not: set both or neither, or name a {PROVIDER}", code="llm_address"
+        )
+    family = FAMILIES.get(name)
+    if family is None:
+        return ChatChoice(None, base_url, model, key, API_KEY, BASE_URL, images)
+    if not model:
+        raise UsageError(f"{PROVIDER} is set but {MODEL} is not: name a model of {family.title}", code="llm_model")
+    if family.name == "openai" and base_url:
+        return ChatChoice(family, base_url, model, key, API_KEY, BASE_URL, images)  # no place for OpenAI's own key
+    key_from = API_KEY if key else family.key_variables[0]
+    key = key or family.key_in(environment)
+    if key is None:
+        raise missing_key(family.title, *family.key_variables)
+    own_url = environment.get(OPENAI_URL, "").strip() if family.name == "openai" else ""
+    return ChatChoice(family, base_url or own_url, model, key, key_from, OPENAI_URL if own_url else BASE_URL, images)
+
+
+def language_model_from_environment(environment: Mapping[str, str] = os.environ) -> LanguageModel | None:
+    """Return the chat model that the environment names; None if it names none.
+
+    REALTIME_LLM_PROVIDER names one of four families and REALTIME_LLM_MODEL one of its models; the key is
+    REALTIME_LLM_API_KEY, or the family's own variable. Without a provider, REALTIME_LLM_BASE_URL is the address of any
+    server with OpenAI's chat completions. REALTIME_LLM_IMAGES=1 declares that the model understands images. Raises
+    UsageError for an address, a provider or a model alone, and for a missing key.
+    """
+    chosen = choice_in(environment)
+    if chosen is None:
+        return None
+    family, key_from = chosen.family, chosen.key_from
+    if family is None or family.name == "openai":
+        return ChatLanguageModel(
+            chosen.address, chosen.model, chosen.key, takes_images=chosen.takes_images, key_from=key_from
+        )
+    base_url = _checked(chosen.base_url)[0] if chosen.base_url else ""
+    chat_model = family.model()(
+        chosen.model,
+        chosen.key,
+        timeout_s=_TIMEOUT_S,
+        retries=0,
+        max_answer_chars=_MAX_RESPONSE_CHARS,
+        **family.at(base_url),
     )
+    chat_model.endpoint = chat_model.endpoint.named(key_from=key_from, address_from=BASE_URL, model_from=MODEL)
+    return FormattedLanguageModel(chat_model, family.formatter()(), takes_images=chosen.takes_images)
 
 
-class ChatLanguageModel:
-    """Asks a chat endpoint. One object serves every call and holds no connection between responses.
+class _ByChatModel(ABC):
+    """What each chat model does as a language model; subclasses write its messages."""
 
-    `base_url` is the endpoint's address for OpenAI's SDK, mostly ending in `/v1`; `model` is one of its models;
-    `api_key` may be None. `takes_images`: the model understands them. `timeout_s` limits its silence, also before the
-    first word, when a local server loads the model. `limits` bounds the history in a request. `extra_body` is added to
-    each request, for options of one server (`{"reasoning_effort": "none"}`). There are no retries: a caller on the line
-    needs to hear of a failure soon.
+    def __init__(self, model: ChatModelBase, takes_images: bool, limits: HistoryLimits | None) -> None:
+        self.takes_images = takes_images
+        self._model = model
+        self._limits = limits or HistoryLimits()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._model!r})"
+
+    @property
+    def name(self) -> str:
+        """See `LanguageModel.name`: the model and its host, which gets to read the call."""
+        endpoint = getattr(self._model, "endpoint", None)
+        host = urlsplit(endpoint.address).netloc if isinstance(endpoint, Endpoint) else ""
+        return f"{self._model.model_name} at {host}" if host else self._model.model_name
+
+    async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
+        """See `LanguageModel.respond`. Closing it closes the HTTP request, so that the server stops generating."""
+        answer = await self._model(await self._payload(prompt), **self._options(prompt))
+        async with aclosing(_one(answer) if isinstance(answer, ChatResponse) else answer) as responses:
+            async for reply in _replies(responses):
+                yield reply
+
+    @abstractmethod
+    async def _payload(self, prompt: Prompt) -> list[Json]:
+        """Return the messages of the request."""
+
+    def _options(self, prompt: Prompt) -> dict[str, Any]:
+        """Return the rest of the request: what the client set."""
+        options: dict[str, Any] = {}
+        family = self._model.family if isinstance(self._model, SdkChatModel) else FAMILIES["openai"]
+        if prompt.tools:
+            options["tools"] = [write_tool(tool) for tool in prompt.tools]
+            if (choice := _choice(prompt)) is not None:
+                options["tool_choice"] = choice
+        if prompt.temperature is not None and family.takes_temperature:
+            options["temperature"] = prompt.temperature
+        if prompt.max_output_tokens is not None:
+            options[family.limit_name] = prompt.max_output_tokens
+        return options
+
+
+class FormattedLanguageModel(_ByChatModel):
+    """Any chat model, with its formatter, as the cascade's language model.
+
+    `takes_images`: the model understands them. `limits` bounds the history in a request. A caller on the line needs to
+    hear of a failure soon: give the chat model `retries=0`.
+    """
+
+    def __init__(
+        self,
+        model: ChatModelBase,
+        formatter: FormatterBase,
+        *,
+        takes_images: bool = False,
+        limits: HistoryLimits | None = None,
+    ) -> None:
+        super().__init__(model, takes_images, limits)
+        self._formatter = formatter
+
+    async def _payload(self, prompt: Prompt) -> list[Json]:
+        return await self._formatter.format(messages_of(prompt, self._limits, takes_images=self.takes_images))
+
+
+class ChatLanguageModel(_ByChatModel):
+    """Asks a chat endpoint with OpenAI's chat completions: Ollama, vLLM, llama.cpp's server, OpenAI.
+
+    One object serves every call and holds no connection between responses. `base_url` is the endpoint's address for
+    OpenAI's SDK, mostly ending in `/v1`; `model` is one of its models; `api_key` may be None. `takes_images`: the model
+    understands them. `timeout_s` limits its silence, also before the first word, when a local server loads the model.
+    `limits` bounds the history in a request. `extra_body` is added to each request, for options of one server
+    (`{"reasoning_effort": "none"}`). `key_from` names what gives the key, in errors. There are no retries: a caller on
+    the line needs to hear of a failure soon.
 
     Loads the `openai` package (1 s). Raises UsageError if it is missing, or for an invalid address or model.
     """
@@ -76,11 +218,11 @@ class ChatLanguageModel:
         api_key: str | None = None,
         *,
         takes_images: bool = False,
-        timeout_s: float = 60.0,
+        timeout_s: float = _TIMEOUT_S,
         limits: HistoryLimits | None = None,
         extra_body: Json | None = None,
+        key_from: str = API_KEY,
     ) -> None:
-        self.takes_images = takes_images
         self._address, self._host = _checked(base_url)
         if not model:
             raise UsageError(f"name the model that {self._address} is to answer with in {MODEL}", code="llm_model")
@@ -92,242 +234,99 @@ class ChatLanguageModel:
                 f"a chat endpoint needs the package openai: {INSTALL_LOCAL}, or pip install 'openai>=2'",
                 code="missing_package",
             ) from None
-        self._model = model
-        self._timeout_s = timeout_s
-        self._limits = limits or HistoryLimits()
-        self._extra_body = extra_body
-        self._has_key = api_key is not None
-        self._api_key = api_key or _NO_KEY
-        # Version 2 of the SDK does not wrap what its transport raises in the middle of a stream. That is httpx, and
-        # httpx2 from version 3 on; the one in use is loaded.
-        transports = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
-        self._timeouts = (openai.APITimeoutError, *(transport.TimeoutException for transport in transports))
-        self._lost = (openai.APIConnectionError, *(transport.HTTPError for transport in transports))
-        self._client = openai.AsyncOpenAI(
-            base_url=self._address,
-            api_key=self._api_key,
-            timeout=openai.Timeout(timeout_s, connect=min(_CONNECT_TIMEOUT_S, timeout_s)),
-            max_retries=0,
-            # Between two turns the other side mostly closes a kept connection. Without one there is nothing to close
-            # when the server ends, and one object serves any event loop.
-            default_headers={"Connection": "close"},
+        chat_model = OpenAIChatModel(
+            model,
+            api_key or NO_KEY,  # else the SDK would send OPENAI_API_KEY to another host
+            client_kwargs={
+                "base_url": self._address,
+                "timeout": openai.Timeout(timeout_s, connect=min(_CONNECT_TIMEOUT_S, timeout_s)),
+                # Between two turns the other side mostly closes a kept connection. Without one there is nothing to
+                # close when the server ends, and one object serves any event loop.
+                "default_headers": {"Connection": "close"},
+            },
+            generate_kwargs={} if extra_body is None else {"extra_body": extra_body},
+            timeout_s=timeout_s,
+            retries=0,
+            max_answer_chars=_MAX_RESPONSE_CHARS,
         )
         # The SDK reads these from variables that are meant for OpenAI alone.
-        self._client.organization = self._client.project = None
+        chat_model.client.organization = chat_model.client.project = None
+        chat_model.endpoint = Endpoint(
+            f"the language model at {self._address}",
+            self._address,
+            model,
+            api_key or "",
+            key_from=key_from,
+            address_from=BASE_URL,
+            model_from=MODEL,
+            address_ends_in="/v1",
+        )
+        super().__init__(chat_model, takes_images, limits)
 
     def __repr__(self) -> str:
-        return f"ChatLanguageModel({self._address!r}, {self._model!r})"
+        return f"ChatLanguageModel({self._address!r}, {self._model.model_name!r})"
 
-    @property
-    def name(self) -> str:
-        """See `LanguageModel.name`: the model and its host, which gets to read the call."""
-        return f"{self._model} at {self._host}"
+    async def _payload(self, prompt: Prompt) -> list[Json]:
+        return write_messages(prompt, self._limits, takes_images=self.takes_images)
 
-    async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-        """See `LanguageModel.respond`. Closing it closes the HTTP request, so that the server stops generating."""
-        import openai
-
-        completion = _Completion(self._address)
-        try:
-            stream = await self._client.chat.completions.create(**self._request(prompt))
-            completion.begun = True
-            async with stream:
-                async for chunk in stream:
-                    for reply in completion.read(chunk):
-                        yield reply
-        except (openai.OpenAIError, *self._lost, ValueError, RecursionError) as error:
-            # A failure behind the end of the response (a server that does not hang up) does not matter.
-            if not completion.complete:
-                raise self._explain(error, begun=completion.begun) from None
-        for reply in completion.finish():
-            yield reply
-
-    def _request(self, prompt: Prompt) -> dict[str, Any]:
-        request: dict[str, Any] = {
-            "model": self._model,
-            "messages": write_messages(prompt, self._limits, takes_images=self.takes_images),
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-        if prompt.tools:
-            request["tools"] = [write_tool(tool) for tool in prompt.tools]
-            if (choice := write_tool_choice(prompt.tool_choice)) is not None:
-                request["tool_choice"] = choice
-        if prompt.temperature is not None:
-            request["temperature"] = prompt.temperature
-        if prompt.max_output_tokens is not None:
-            # OpenAI's newer models refuse the old name; Ollama knows no other.
-            new = self._host == "api.openai.com"
-            request["max_completion_tokens" if new else "max_tokens"] = prompt.max_output_tokens
-        if self._extra_body is not None:
-            request["extra_body"] = self._extra_body
-        return request
-
-    def _explain(self, error: Exception, *, begun: bool) -> ProviderError:
-        import openai
-
-        at = f"the language model at {self._address}"
-        if isinstance(error, self._timeouts):
-            return ProviderError(
-                f"{at} was silent for more than {self._timeout_s:g} s", code="provider_timeout", retryable=True
-            )
-        if isinstance(error, self._lost) and begun:
-            return ProviderError(f"{at} broke off in the middle of its answer", code="link_lost", retryable=True)
-        if isinstance(error, self._lost):
-            return ProviderError(
-                f"no language model answers at {self._address}: is it running, and is {BASE_URL} right?",
-                code="provider_unavailable",
-                retryable=True,
-            )
-        match error:
-            case openai.APIStatusError():
-                return self._explain_status(error)
-            case openai.APIError():
-                return ProviderError(
-                    f"{at} failed: {self._quoted(error.message)}", code="provider_failed", retryable=True
-                )
-            case _:
-                return _malformed(self._address)
-
-    def _explain_status(self, error: APIStatusError) -> ProviderError:
-        at, status, said = self._address, error.status_code, self._quoted(error.message)
-        if status in (401, 403):
-            what = f"refused the key in {API_KEY}" if self._has_key else f"wants a key: set {API_KEY}"
-            return ProviderError(f"{at} {what} (HTTP {status})", code="invalid_api_key")
-        if status == 404:
-            return ProviderError(
-                f"{at} has no model {self._model!r} ({MODEL}), or the address lacks its end, mostly /v1 ({BASE_URL})",
-                code="model_not_found",
-            )
-        if status == 429:
-            return ProviderError(
-                f"{at} takes no more requests now (HTTP 429): {said}", code="rate_limit_exceeded", retryable=True
-            )
-        if status in (408, 504):
-            return ProviderError(f"{at} ran out of time (HTTP {status})", code="provider_timeout", retryable=True)
-        if status >= 500:
-            return ProviderError(f"{at} failed (HTTP {status}): {said}", code="provider_failed", retryable=True)
-        return ProviderError(f"{at} refused the request (HTTP {status}): {said}", code="invalid_request")
-
-    def _quoted(self, text: str) -> str:
-        """The endpoint's own message, without keys and shortened."""
-        return without_keys(text, self._api_key)[:_MAX_QUOTED_CHARS]
+    def _options(self, prompt: Prompt) -> dict[str, Any]:
+        options = super()._options(prompt)
+        # OpenAI's newer models refuse the old name; Ollama knows no other.
+        if self._host != "api.openai.com" and (limit := options.pop("max_completion_tokens", None)) is not None:
+            options["max_tokens"] = limit
+        return options
 
 
-class _Completion:
-    """One streamed completion; tolerates every field that a server may leave out."""
-
-    def __init__(self, address: str) -> None:
-        self.begun = False
-        self.complete = False
-        self._address = address
-        self._parser = ThinkParser()
-        self._calls = CallPieces()
-        self._usage: ReplyUsage | None = None
-        self._chars = 0
-        self._refused = False
-        self._spoke = False
-
-    def read(self, chunk: object) -> list[Reply]:
-        """Read the thoughts and words of a chunk. Raises ProviderError for an endless response."""
-        self._usage = _usage_of(getattr(chunk, "usage", None)) or self._usage
-        choices = getattr(chunk, "choices", None)
-        if not isinstance(choices, list) or not choices:
-            # Usage comes in its own chunk.
-            return []
-        delta = getattr(choices[0], "delta", None)
-        for piece in _list(getattr(delta, "tool_calls", None)):
-            self._read_call(piece)
-        text = _text(getattr(delta, "content", None)) or _text(getattr(delta, "refusal", None))
-        # Servers that separate thoughts from words use either name; others leave the tags in the words.
-        thought = _text(getattr(delta, "reasoning_content", None)) or _text(getattr(delta, "reasoning", None))
-        self._count(len(text) + len(thought))
-        pieces = [Piece("thinking", thought), *self._parser.push(text)]
-        if reason := getattr(choices[0], "finish_reason", None):
-            self.complete = True
-            self._refused = reason == "content_filter"
-            pieces += self._parser.finish()
-        return [reply for piece in pieces if (reply := self._reply(piece)) is not None]
-
-    def _reply(self, piece: Piece) -> Reply | None:
-        """Return the thought, or the words without leading blanks; None if empty."""
-        if piece.kind == "thinking":
-            return ReplyThought(piece.text) if piece.text else None
-        words = piece.text if self._spoke else piece.text.lstrip()
-        self._spoke = self._spoke or bool(words)
-        return ReplyText(words) if words else None
-
-    def finish(self) -> list[Reply]:
-        """Return what follows the words. Raises ProviderError for a missing or partial response."""
-        if not self.complete and not self._chars:
-            raise _malformed(self._address)
-        if not self.complete:
-            raise ProviderError(
-                f"the language model at {self._address} broke off in the middle of its answer",
-                code="link_lost",
-                retryable=True,
-            )
-        if self._refused and not self._spoke:
-            raise ProviderError(
-                f"{self._address} held the answer back: its content filter objects", code="content_refused"
-            )
-        return [*self._calls.finish(), *([self._usage] if self._usage is not None else [])]
-
-    def _read_call(self, piece: object) -> None:
-        function = getattr(piece, "function", None)
-        arguments = getattr(function, "arguments", None)
-        index = getattr(piece, "index", None)
-        self._count(len(arguments) if isinstance(arguments, str) else 1)
-        self._calls.add(
-            index if isinstance(index, int) else None,
-            _text(getattr(piece, "id", None)),
-            _text(getattr(function, "name", None)),
-            arguments if isinstance(arguments, (str, dict)) else "",
-        )
-
-    def _count(self, chars: int) -> None:
-        self._chars += chars
-        if self._chars > _MAX_RESPONSE_CHARS:
-            raise ProviderError(
-                f"the language model at {self._address} found no end: its answer was cut at {_MAX_RESPONSE_CHARS} "
-                "characters",
-                code="answer_too_long",
-            )
+async def _one(response: ChatResponse) -> AsyncGenerator[ChatResponse, None]:
+    yield response
 
 
-def _malformed(address: str) -> ProviderError:
-    return ProviderError(f"what comes from {address} is no streamed chat completion", code="malformed_answer")
+async def _replies(responses: AsyncIterator[ChatResponse]) -> AsyncGenerator[Reply, None]:
+    """Yield what each response adds to the one before; calls and usage at the end, when they are whole."""
+    told: dict[str, int] = {}
+    last: ChatResponse | None = None
+    async for last in responses:
+        for block in last.content:
+            match block:
+                case TextBlock(text=text):
+                    if begins := text[told.get(block.id, 0) :]:
+                        yield ReplyText(begins)
+                case ThinkingBlock(thinking=text):
+                    if begins := text[told.get(block.id, 0) :]:
+                        yield ReplyThought(begins)
+                case _:
+                    continue
+            told[block.id] = len(text)
+    if last is not None:
+        for block in last.content:
+            if isinstance(block, ToolCallBlock):
+                yield ReplyToolCall(block.name, block.input)
+        if last.usage is not None:
+            yield _usage(last.usage)
 
 
-def _usage_of(usage: object) -> ReplyUsage | None:
-    given, made = _count_of(usage, "prompt_tokens"), _count_of(usage, "completion_tokens")
-    if given is None and made is None:
-        return None
-    prompt_details = getattr(usage, "prompt_tokens_details", None)
-    completion_details = getattr(usage, "completion_tokens_details", None)
+def _usage(usage: ChatUsage) -> ReplyUsage:
     return ReplyUsage(
-        input_tokens=given or 0,
-        output_tokens=made or 0,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
         detail=UsageDetail(
-            input_text_tokens=given,
-            input_cached_tokens=_count_of(prompt_details, "cached_tokens"),
-            output_text_tokens=made,
-            output_reasoning_tokens=_count_of(completion_details, "reasoning_tokens"),
+            input_text_tokens=usage.input_tokens,
+            input_cached_tokens=usage.cache_input_tokens,
+            output_text_tokens=usage.output_tokens,
+            output_reasoning_tokens=usage.reasoning_tokens,
         ),
     )
 
 
-def _count_of(counts: object, name: str) -> int | None:
-    count = getattr(counts, name, None)
-    return count if isinstance(count, int) else None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
+def _choice(prompt: Prompt) -> str | None:
+    """Return the choice of a tool as chat models take it; None if the model decides."""
+    match prompt.tool_choice:
+        case "auto" | "required" as mode:
+            return mode
+        case {"type": "function", "name": str(name)} if any(tool.name == name for tool in prompt.tools):
+            return name
+        case _:
+            return None
 
 
 def _checked(base_url: str) -> tuple[str, str]:

@@ -74,17 +74,6 @@ def write_tool(tool: ToolDeclaration) -> Json:
     }
 
 
-def write_tool_choice(choice: str | Json | None) -> str | Json | None:
-    """Write the choice of a tool; None if the model decides."""
-    match choice:
-        case "auto" | "required":
-            return choice
-        case {"type": "function", "name": str(name)}:
-            return {"type": "function", "function": {"name": name}}
-        case _:
-            return None
-
-
 def turns_of_items(history: Sequence[Item], *, takes_images: bool) -> list[Turn]:
     """Return a conversation as turns, which a prompt may not divide.
 

@@ -44,6 +44,7 @@ def profile_of(parts: SpeechParts | None, language_model: LanguageModel) -> Prof
         leaves_responses=True,
         aligns_transcript=True,
         says_given_words=True,
+        responds_beside_tools=True,
         voices=voices,
         languages=("en",),
     )

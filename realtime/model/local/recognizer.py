@@ -43,6 +43,8 @@ _DOUBTFUL_LOGPROB = -1.1
 # Whisper base is surer of both: music came to 0.23 with -1.3, speech in babble to at most 0.57 with at least -0.9.
 _BETTER_DOUBT_LIMIT = 0.2
 _BEAM_SIZE = 5
+# In noise Whisper base mishears 14.4 % of words with 7 and 15.6 % with 5, in the same time; more adds nothing.
+_BETTER_BEAM_SIZE = 7
 # Full length normalisation (1.0) favours longer readings, which are wrong for clips of a few words.
 _LENGTH_PENALTY = 0.6
 # Fast talk has about 6 tokens a second; endless repeats have 20 and more.
@@ -124,7 +126,7 @@ class Recognizer:
     @classmethod
     def of_files(cls, files: Mapping[str, bytes]) -> Recognizer:
         """Load a multilingual Whisper, to write English, from its files by name."""
-        return cls(_Whisper(_network("", 1, files), files, _ENGLISH), _BETTER_DOUBT_LIMIT)
+        return cls(_Whisper(_network("", 1, files), files, _ENGLISH, _BETTER_BEAM_SIZE), _BETTER_DOUBT_LIMIT)
 
     def warm_up(self) -> None:
         """Pay the first call's extra cost (memory, threads) in advance."""
@@ -185,12 +187,15 @@ def _network(folder: str, workers: int, files: Mapping[str, bytes] | None = None
 class _Whisper:
     """The network on CTranslate2 and its tokens; `task` are those of the language and what to do with it."""
 
-    def __init__(self, network: Any, files: Mapping[str, bytes], task: Sequence[str] = ()) -> None:
+    def __init__(
+        self, network: Any, files: Mapping[str, bytes], task: Sequence[str] = (), beam_size: int = _BEAM_SIZE
+    ) -> None:
         import ctranslate2
         import tokenizers
 
         self._storage: Any = ctranslate2.StorageView
         self._model = network
+        self._beam_size = beam_size
         self._tokenizer: Any = tokenizers.Tokenizer.from_buffer(files["tokenizer.json"])
         self._prompt = [self._id(token) for token in ("<|startoftranscript|>", *task, "<|notimestamps|>")]
         self._end = self._id("<|endoftext|>")
@@ -206,7 +211,7 @@ class _Whisper:
         [result] = self._model.generate(
             self._storage.from_array(np.ascontiguousarray(features)),
             [prompt],
-            beam_size=_BEAM_SIZE,
+            beam_size=self._beam_size,
             length_penalty=_LENGTH_PENALTY,
             max_length=max_tokens + len(prompt),
             return_no_speech_prob=True,

@@ -128,6 +128,9 @@ class Response:
         return self._overrides.conversation == "auto"
 
     async def _say_all(self) -> None:
+        if self._say and self._voice is None:
+            self._write(ReplyText(self._say))
+            return
         if self._say:
             await self._speak([Passage(self._say, self._say)])
             return

@@ -32,6 +32,7 @@ def profile_of(model_name: str) -> Profile:
         output_rate_hz=RATE_HZ,
         input_modalities=modalities,
         leaves_responses=True,
+        responds_beside_tools=True,
         session_limit_s=3600,
         voices=VOICES,
     )

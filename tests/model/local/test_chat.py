@@ -11,13 +11,11 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from realtime.errors import ProviderError, UsageError
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
-from realtime.model.local.chat import ChatLanguageModel, _Completion, language_model_from_environment
+from realtime.model.local.chat import ChatLanguageModel, language_model_from_environment
 from realtime.model.local.chat_messages import LISTENING, HistoryLimits
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall, ReplyUsage
 from tests.model.local.chat_endpoint import (
@@ -34,7 +32,6 @@ from tests.model.local.chat_endpoint import (
     piece,
     words,
 )
-from tests.volumes import volume
 
 
 @pytest.fixture
@@ -136,7 +133,7 @@ async def test_what_is_meant_for_openai_alone_goes_to_no_other_endpoint(
 
 async def test_openai_is_told_the_length_of_an_answer_by_its_new_name() -> None:
     language_model = ChatLanguageModel("https://api.openai.com/v1", "gpt-5-mini", KEY)
-    assert language_model._request(prompt(max_output_tokens=5))["max_completion_tokens"] == 5
+    assert language_model._options(prompt(max_output_tokens=5)) == {"max_completion_tokens": 5}
 
 
 async def test_the_first_words_are_there_while_the_rest_is_still_to_come(endpoint: ChatEndpoint) -> None:
@@ -399,27 +396,6 @@ async def test_after_a_failure_the_next_answer_is_as_good_as_ever(endpoint: Chat
         await replies(language_model)
     endpoint.will(*words("Hi."), DONE)
     assert await replies(language_model) == [ReplyText("Hi.")]
-
-
-FIELDS = ["choices", "delta", "content", "tool_calls", "function", "arguments", "name", "index", "id", "usage"]
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 2) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@settings(max_examples=volume(30, 300))
-@given(st.lists(JSON, max_size=4))
-def test_no_chunk_of_whatever_shape_does_harm(chunks: list[Any]) -> None:
-    from openai._models import construct_type
-    from openai.types.chat import ChatCompletionChunk
-
-    reading = _Completion("http://x/v1")
-    for shape in chunks:
-        assert isinstance(reading.read(construct_type(type_=ChatCompletionChunk, value=shape)), list)
-    assert isinstance(reading.read(construct_type(type_=ChatCompletionChunk, value=chunk({}, "stop"))), list)
-    assert isinstance(reading.finish(), list)
 
 
 # -- secrets, settings -------------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from realtime.model.local.chat_messages import (
     HistoryLimits,
     write_messages,
     write_tool,
-    write_tool_choice,
 )
 from realtime.model.local.language_model import Prompt
 
@@ -188,16 +187,6 @@ def test_tools_are_declared_with_a_schema_each() -> None:
             "parameters": {"type": "object", "properties": {}},
         },
     }
-
-
-def test_a_choice_of_tool_takes_the_shape_of_the_chat_protocol() -> None:
-    assert write_tool_choice("required") == "required"
-    assert write_tool_choice({"type": "function", "name": "clock"}) == {
-        "type": "function",
-        "function": {"name": "clock"},
-    }
-    assert write_tool_choice(None) is None
-    assert write_tool_choice({"type": "mcp", "server_label": "x"}) is None
 
 
 def turns(count: int) -> list[Item]:

@@ -655,6 +655,19 @@ export interface ServerPlaybackEvent {
   ts_ms: number;
 }
 
+/**
+ * Something of the program's own (`RealtimeAgent.emit_custom_event`). Clients skip a `name` that they do not know.
+ *
+ * Raises ValueError where `value` is not JSON.
+ */
+export interface ServerCustomEvent {
+  type: "server_custom";
+  name: string;
+  value: Record<string, unknown>;
+  seq?: number;
+  ts_ms: number;
+}
+
 /** A participant entered the room, or was there when a client joined. */
 export interface ServerRoomJoinedEvent {
   type: "server_room_joined";
@@ -1188,6 +1201,7 @@ export type ServerEvent =
   | ServerGoodbyeEvent
   | ServerLatencyEvent
   | ServerPlaybackEvent
+  | ServerCustomEvent
   | ServerRoomJoinedEvent
   | ServerRoomChangedEvent
   | ServerRoomLeftEvent
@@ -1261,6 +1275,7 @@ export const SERVER_EVENT_TYPES = [
   "server_goodbye",
   "server_latency",
   "server_playback",
+  "server_custom",
   "server_room_joined",
   "server_room_changed",
   "server_room_left",
@@ -1348,6 +1363,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["server_goodbye", event({ reason: isString, resume_token: either(isString, isNull), retry_after_ms: either(isInteger, isNull) })],
   ["server_latency", event({ response_id: isString, turn_end_to_audio_ms: isInteger, stages_ms: recordOf(isInteger) })],
   ["server_playback", event({ item_id: isString, played_ms: isInteger, input_offset: isInteger, estimated: isBoolean })],
+  ["server_custom", event({ name: isString, value: recordOf(isAnything) })],
   ["server_room_joined", event({ participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean })],
   ["server_room_changed", event({ participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean })],
   ["server_room_left", event({ participant_id: isString, name: isString, reason: isString })],

@@ -1,22 +1,19 @@
 """What a streamed chat answer is put together from."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.model.local.chat_pieces import CallPieces
-from realtime.model.local.language_model import ReplyToolCall
+from realtime.model.chat.calls import CallPieces
 
-Piece = tuple[int | None, str, str, Any]
+Piece = tuple[int | None, str, str, str]
 
 
 def put_together(*pieces: Piece) -> list[tuple[str, str]]:
     calls = CallPieces()
     for piece in pieces:
         calls.add(*piece)
-    return [(call.name, call.arguments) for call in calls.finish()]
+    return [(call.name, call.input) for call in calls.calls]
 
 
 TWO = [("weather", '{"city": "Oslo"}'), ("clock", "{}")]
@@ -57,9 +54,9 @@ TWO = [("weather", '{"city": "Oslo"}'), ("clock", "{}")]
             (1, "call_b", "clock", "{}"),
         ],
         [(0, "", "weather", '{"city": '), (0, "", "weather", '"Oslo"}'), (1, "", "clock", "")],
-        # The id after the name; arguments that are an object.
-        [(0, "", "weather", ""), (0, "call_a", "", '{"city": "Oslo"}'), (1, "call_b", "clock", {})],
-        [(0, "call_a", "weather", {"city": "Oslo"}), (1, "call_b", "clock", "null")],
+        # The id after the name; no arguments.
+        [(0, "", "weather", ""), (0, "call_a", "", '{"city": "Oslo"}'), (1, "call_b", "clock", "")],
+        [(0, "call_a", "weather", '{"city": "Oslo"}'), (1, "call_b", "clock", "null")],
     ],
 )
 def test_calls_are_put_together_however_they_are_sent(pieces: list[Piece]) -> None:
@@ -71,11 +68,20 @@ def test_a_call_without_arguments_has_an_empty_object() -> None:
     assert put_together((0, "call_a", "clock", " \n")) == [("clock", "{}")]
 
 
-def test_broken_arguments_stay_as_they_are_and_a_call_without_a_name_is_none() -> None:
-    calls = CallPieces()
-    calls.add(0, "call_a", "weather", '{"city": "Os')
-    calls.add(1, "call_b", "", "{}")
-    assert calls.finish() == [ReplyToolCall("weather", '{"city": "Os')]
+def test_broken_arguments_stay_as_they_are() -> None:
+    assert put_together((0, "call_a", "weather", '{"city": "Os')) == [("weather", '{"city": "Os')]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(0, "call_a", "weather", ""), (0, "", "", '{"city": "Oslo"}'), (1, "call_a", "clock", ""), (1, "", "", "{}")],
+        [(0, "call_a", "weather", '{"city": "Oslo"}'), (1, "call_a", "clock", "{}")],
+        [(None, "call_a", "weather", '{"city": "Oslo"}'), (None, "call_a", "clock", "{}")],
+    ],
+)
+def test_two_calls_with_one_id_are_two_calls(pieces: list[Piece]) -> None:
+    assert put_together(*pieces) == TWO
 
 
 @given(st.lists(st.integers(1, 8), max_size=6), st.lists(st.text(max_size=12), min_size=1, max_size=4))
@@ -88,4 +94,4 @@ def test_any_division_of_arguments_gives_the_same(sizes: list[int], texts: list[
         for size in (*sizes, len(text)):
             calls.add(number, "", "", text[at : at + size])
             at += size
-    assert [call.arguments for call in calls.finish()] == whole
+    assert [call.input for call in calls.calls] == whole

@@ -1,14 +1,12 @@
-"""The state of a room: its latest turns, and what its thinking agents remember."""
+"""The state of a room with thinking agents: what they remember is part of it."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from realtime.errors import UsageError
 from realtime.event import server as s
-from realtime.room import ChatRoom, Observer
+from realtime.room import Observer
 from realtime.room.floor import addressed
 from realtime.state.json_sessions import JSONSession
 from tests.agent.thinking import react, remembered, say
@@ -18,8 +16,7 @@ from tests.room.thinking import COSTS, salon, settle
 pytestmark = pytest.mark.virtual_time(costs=COSTS, limit_s=3_600)
 
 
-async def test_a_room_goes_on_from_its_saved_state(tmp_path: Path) -> None:
-    """SES-10: a session of two agents and their room, saved together and loaded into others."""
+async def test_thinking_agents_go_on_from_the_saved_state_of_their_room(tmp_path: Path) -> None:
     session = JSONSession(save_dir=tmp_path)
     friday, robin = react(say("It was red."), name="Friday"), react(say("I think so too."), name="Robin")
     async with salon(agent("Alice", TalkModel("Hello.")), Observer(friday), robin, floor=addressed) as home:
@@ -29,13 +26,13 @@ async def test_a_room_goes_on_from_its_saved_state(tmp_path: Path) -> None:
             await home.quiet()
         await settle()
         talk = home.talk()
-        await session.save_session_state("office", room=home.room, friday=friday, robin=robin)
+        await session.save_session_state("office", room=home.room)
         memories = [await texts(friday), await texts(robin)]
     assert memories[0] == memories[1] == talk
 
     alice, friday, robin = TalkModel("Red."), react(say("Red, as I said."), name="Friday"), react(name="Robin")
     async with salon(agent("Alice", alice), Observer(friday), robin, floor=addressed) as home:
-        await session.load_session_state("office", room=home.room, friday=friday, robin=robin)
+        await session.load_session_state("office", room=home.room)
         ben = await home.come("Ben")
         assert [(one.item.name, one.item.text) for one in ben.of(s.AgentItemDoneEvent)] == talk
         (history,) = alice.histories
@@ -53,24 +50,3 @@ async def test_a_room_goes_on_from_its_saved_state(tmp_path: Path) -> None:
 async def texts(agent: Any) -> list[tuple[str, str | None]]:
     """What an agent remembers."""
     return [(one.name, one.get_text_content()) for one in await remembered(agent)]
-
-
-async def test_a_state_is_loaded_before_the_room_begins() -> None:
-    async with salon(Observer(react(name="Friday"))) as home:
-        state = home.room.state_dict()
-        assert json.loads(json.dumps(state)) == state
-        await home.come("Anna")
-        with pytest.raises(UsageError, match="the room has begun"):
-            home.room.load_state_dict(state)
-
-
-def test_what_a_state_lacks_is_named_before_anything_changes() -> None:
-    room = ChatRoom([Observer(react(name="Friday")), react(name="Robin")])
-    state = room.state_dict()
-    assert sorted(state) == ["agents", "said"]
-    del state["agents"]["Robin"], state["agents"]["Friday"]["memory"]
-    with pytest.raises(KeyError, match=r"agents\.Friday\.memory, agents\.Robin"):
-        room.load_state_dict(state)
-    room.load_state_dict(state, strict=False)
-    with pytest.raises(UsageError, match="no saved turns"):
-        room.load_state_dict({"said": [{"name": "Anna"}]}, strict=False)

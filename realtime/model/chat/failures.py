@@ -1,0 +1,219 @@
+"""Why a chat model gave no response: one sentence that says what to do. No key is ever in one."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from realtime.errors import ProviderError, UsageError
+from realtime.model.openai_family.shared import without_keys
+
+MAX_QUOTED_CHARS = 300
+_SILENCE = {
+    "openai": "APITimeoutError",
+    "anthropic": "APITimeoutError",
+    "httpx": "TimeoutException",
+    "httpx2": "TimeoutException",
+}
+_LOSS = {
+    "openai": "APIConnectionError",
+    "anthropic": "APIConnectionError",
+    "httpx": "HTTPError",
+    "httpx2": "HTTPError",
+    "aiohttp": "ClientError",
+}
+"""How SDKs report a lost connection: some pass on what their transports raise."""
+_SHAPE = {"aiohttp": "ContentTypeError"}
+"""A lost connection to its library: really an answer that is no JSON."""
+
+
+class ChatFailure(ProviderError):
+    """No response, or a part of one. `repeats`: the same request may succeed at once.
+
+    `retry_after_s` is the wait that the provider asked for, None if it did not.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        retryable: bool = False,
+        repeats: bool | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, code=code, retryable=retryable)
+        self.repeats = retryable if repeats is None else repeats
+        self.retry_after_s = retry_after_s
+
+
+class Refusal(NamedTuple):
+    """A provider's own error: what its status means in HTTP, and its message.
+
+    `is_http`: the status is the one of the response; others send errors inside it.
+    """
+
+    status: int
+    message: object
+    is_http: bool = True
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Whom a chat model asks; the names of its settings in sentences.
+
+    `name` is the subject of sentences; `model_from`, `key_from` and `address_from` name what sets these. `api_key` may
+    be "": the endpoint needs none.
+    """
+
+    name: str
+    address: str
+    model: str
+    api_key: str = field(default="", repr=False)
+    key_from: str = "`api_key`"
+    address_from: str = "`base_url`"
+    model_from: str = "`model_name`"
+    address_ends_in: str = ""
+    """The end of the path that people forget."""
+
+    def named(self, **fields: str) -> Endpoint:
+        """Return a copy whose settings have other names: `key_from`, `address_from`, `model_from`."""
+        return dataclasses.replace(self, **fields)
+
+    def explain(self, error: Exception, refusal: Refusal | None, *, begun: bool, timeout_s: float) -> ChatFailure:
+        """Return what an SDK's exception means. `begun`: the provider had begun to answer."""
+        if isinstance(error, ChatFailure):
+            return error
+        if isinstance(error, _classes(_SHAPE)):
+            return self.malformed()
+        if isinstance(error, (TimeoutError, *_classes(_SILENCE))):
+            return self.silent(timeout_s)
+        if isinstance(error, (ConnectionError, *_classes(_LOSS))):
+            return self.broke_off() if begun else self.unreachable()
+        return self.malformed() if refusal is None else self.refused(refusal)
+
+    def silent(self, timeout_s: float) -> ChatFailure:
+        """Nothing came for too long. To wait as long again would be of no use."""
+        return ChatFailure(
+            f"{self.name} was silent for more than {timeout_s:g} s",
+            code="provider_timeout",
+            retryable=True,
+            repeats=False,
+        )
+
+    def broke_off(self) -> ChatFailure:
+        """The response is not whole."""
+        return ChatFailure(f"{self.name} broke off in the middle of its answer", code="link_lost", retryable=True)
+
+    def unreachable(self) -> ChatFailure:
+        """There was no connection."""
+        return ChatFailure(
+            f"no language model answers at {self.address}: is it running, is it within reach, and is "
+            f"{self.address_from} right?",
+            code="provider_unavailable",
+            retryable=True,
+        )
+
+    def malformed(self) -> ChatFailure:
+        """What came is not in the shape of a response."""
+        return ChatFailure(f"what comes from {self.address} is no streamed chat completion", code="malformed_answer")
+
+    def endless(self, max_chars: int) -> ChatFailure:
+        """The response has more characters than anyone wants."""
+        return ChatFailure(
+            f"{self.name} found no end: its answer was cut at {max_chars} characters", code="answer_too_long"
+        )
+
+    def held_back(self) -> ChatFailure:
+        """The provider's filter left nothing of the response."""
+        return ChatFailure(f"{self.name} held the answer back: its content filter objects", code="content_refused")
+
+    def not_structured(self, what: str) -> ChatFailure:
+        """The response is not the object that was asked for; another try may be."""
+        return ChatFailure(
+            f"{self.name} did not answer with the object that `structured_model` describes: {what}",
+            code="invalid_structured_output",
+            retryable=True,
+            repeats=False,
+        )
+
+    def refused(self, refusal: Refusal) -> ChatFailure:
+        """The provider sent an error."""
+        status, at, said = refusal.status, self.name, self._quoted(refusal.message)
+        http = f" (HTTP {status})" if refusal.is_http else ""
+        if status in (401, 403):
+            what = f"refused the key in {self.key_from}" if self.api_key else f"wants a key: set {self.key_from}"
+            return ChatFailure(f"{at} {what}{http}", code="invalid_api_key")
+        if status == 404:
+            hint = (
+                f", or the address lacks its end, mostly {self.address_ends_in} ({self.address_from})"
+                if self.address_ends_in
+                else ""
+            )
+            return ChatFailure(f"{at} has no model {self.model!r} ({self.model_from}){hint}", code="model_not_found")
+        if status == 429:
+            return ChatFailure(
+                f"{at} takes no more requests now{http}: {said}",
+                code="rate_limit_exceeded",
+                retryable=True,
+                retry_after_s=refusal.retry_after_s,
+            )
+        if status in (408, 504):
+            return ChatFailure(f"{at} ran out of time{http}", code="provider_timeout", retryable=True)
+        if status >= 500:
+            return ChatFailure(
+                f"{at} failed{http}: {said}",
+                code="provider_failed",
+                retryable=True,
+                retry_after_s=refusal.retry_after_s,
+            )
+        return ChatFailure(f"{at} refused the request{http}: {said}", code="invalid_request")
+
+    def _quoted(self, message: object) -> str:
+        """The provider's own words, without keys and shortened."""
+        text = message if isinstance(message, str) else ""
+        return (without_keys(text, self.api_key) if self.api_key else without_keys(text, "\0"))[:MAX_QUOTED_CHARS]
+
+
+def shown_address(address: str) -> str:
+    """Return an address without user, password and query, which may be secrets."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "its address"
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path.rstrip('/')}" if host else address
+
+
+def retry_after_s(headers: object) -> float | None:
+    """Return the seconds of the header Retry-After; None where it is missing or a date."""
+    get = getattr(headers, "get", None)
+    value = get("retry-after") if callable(get) else None
+    try:
+        return float(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def missing_package(package: str, extra: str) -> UsageError:
+    """Return the error for an SDK that is not installed."""
+    return UsageError(
+        f"this chat model needs the package {package}: pip install '.[{extra}]' in the folder of this project, or "
+        f"pip install {package}",
+        code="missing_package",
+    )
+
+
+def missing_key(who: str, *variables: str) -> UsageError:
+    """Return the error for a key that nothing gives."""
+    return UsageError(f"there is no key for {who}: set {' or '.join(variables)}", code="missing_api_key")
+
+
+def _classes(names: dict[str, str]) -> tuple[type[Exception], ...]:
+    """Return those of the classes whose packages are loaded."""
+    loaded = ((sys.modules.get(package), name) for package, name in names.items())
+    return tuple(getattr(module, name) for module, name in loaded if module is not None)

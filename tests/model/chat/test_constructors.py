@@ -1,0 +1,98 @@
+"""Making chat models: names, keys, packages, and what importing them loads."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import realtime.model
+import realtime.model.chat
+from realtime.errors import UsageError
+from realtime.model import ChatModelBase
+from realtime.model.chat.families import FAMILIES, Family
+
+PACKAGES = {
+    "openai": "openai",
+    "dashscope": "dashscope",
+    "gemini": "google-genai",
+    "anthropic": "anthropic",
+}
+MODULES = {"gemini": "google"}
+
+
+@pytest.fixture(params=FAMILIES.values(), ids=FAMILIES)
+def family(request: pytest.FixtureRequest) -> Family:
+    found: Family = request.param
+    return found
+
+
+def test_the_classes_are_had_from_the_documented_module(family: Family) -> None:
+    name = family.model().__name__
+    assert getattr(realtime.model, name) is getattr(realtime.model.chat, name) is family.model()
+    assert issubclass(family.model(), ChatModelBase)
+    with pytest.raises(AttributeError, match="NoChatModel"):
+        _ = realtime.model.NoChatModel  # type: ignore[attr-defined]
+
+
+def test_a_missing_key_is_one_sentence_with_the_variable(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in family.key_variables:
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(UsageError) as caught:
+        family.model()("model-x")
+    assert caught.value.code == "missing_api_key"
+    assert caught.value.message.endswith(f": set {' or '.join(family.key_variables)}")
+    assert "\n" not in caught.value.message
+    for variable in family.key_variables:
+        monkeypatch.setenv(variable, "from-the-environment")
+        made = family.model()("model-x")
+        assert (made.endpoint.api_key, made.endpoint.key_from) == ("from-the-environment", variable)
+        monkeypatch.delenv(variable)
+
+
+def test_a_missing_package_names_the_extra(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, missing = builtins.__import__, MODULES.get(family.name, family.name)
+
+    def without(name: str, *args: Any, **more: Any) -> Any:
+        if name.partition(".")[0] == missing:
+            raise ImportError(f"cannot import name 'x' from {missing!r} (/opt/{missing}/__init__.py)")
+        return real(name, *args, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(UsageError) as caught:
+        family.model()("model-x", "key")
+    assert caught.value.code == "missing_package"
+    assert f"pip install '.[{family.name}]'" in caught.value.message
+    assert PACKAGES[family.name] in caught.value.message
+    assert "/opt" not in caught.value.message
+
+
+def test_a_model_without_a_name_is_none(family: Family) -> None:
+    with pytest.raises(UsageError, match="`model_name`"):
+        family.model()("", "key")
+
+
+def test_an_argument_that_no_model_has_is_refused(family: Family) -> None:
+    with pytest.raises(TypeError, match="temprature"):
+        family.model()("model-x", "key", temprature=0.3)
+
+
+def test_the_key_is_in_no_repr(family: Family) -> None:
+    made = family.model()("model-x", "secret-key-7")
+    assert "secret-key-7" not in repr(made) + repr(made.endpoint)
+
+
+def test_the_names_load_no_sdk() -> None:
+    code = (
+        "import json, sys\n"
+        "from realtime.model import AnthropicChatModel, DashScopeChatModel, GeminiChatModel, OpenAIChatModel\n"
+        "import realtime.token\n"
+        "sdks = ('openai', 'dashscope', 'google.genai', 'anthropic', 'tokenizers', 'pydantic', 'aiohttp')\n"
+        "print(json.dumps([name for name in sdks if name in sys.modules]))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout) == []

@@ -1,0 +1,86 @@
+"""The state of a room: saved with its agents, and a new room that goes on from there."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from realtime.call.session import JSONSession
+from realtime.errors import UsageError
+from realtime.module import StateModule
+from realtime.room import ChatRoom
+from realtime.room.floor import addressed
+from tests.room.rooms import TalkModel, agent, house
+
+pytestmark = pytest.mark.virtual_time(limit_s=7_200)
+
+
+async def test_a_room_goes_on_where_a_saved_one_stopped(tmp_path: Path) -> None:
+    """SES-02, SES-10: two agents and a room are saved together; the new room's agents know the talk."""
+    session = JSONSession(save_dir=str(tmp_path))
+    alice, bob = agent("Alice", TalkModel("I am Alice.")), agent("Bob", TalkModel("I am Bob."))
+    async with house(alice, bob, floor=addressed) as home:
+        assert isinstance(home.room, StateModule)
+        anna = await home.come("Anna")
+        anna.write("Alice, who are you?")
+        await home.quiet()
+        await session.save_session_state(session_id="s1", room=home.room, alice=alice, bob=bob)
+    assert json.loads((tmp_path / "s1.json").read_text("utf-8")).keys() == {"room", "alice", "bob"}
+
+    models = TalkModel("We spoke before."), TalkModel("Yes.")
+    alice, bob = agent("Alice", models[0]), agent("Bob", models[1])
+    async with house(alice, bob, floor=addressed) as home:
+        await session.load_session_state(session_id="s1", room=home.room, alice=alice, bob=bob)
+        ben = await home.come("Ben")
+        await home.quiet()
+        told = [item.text for item in home.room.conversation.items()]
+        assert told == ["Alice, who are you?", "I am Alice."]
+        assert [(item.role, item.text) for item in models[0].histories[0]] == [
+            ("user", "[Anna]: Alice, who are you?"),
+            ("assistant", "I am Alice."),
+        ]
+        assert [item.text for item in models[1].histories[0]] == [
+            "[Anna]: Alice, who are you?",
+            "[Alice]: I am Alice.",
+        ]
+        assert [event.item.text for event in ben.events if event.type == "agent_item_added"] == told
+        ben.write("Alice, do you remember?")
+        await home.quiet()
+        assert home.talk()[-1] == ("Alice", "We spoke before.")
+
+
+async def test_what_is_being_said_is_saved_as_far_as_it_was_heard() -> None:
+    words = "This answer takes quite a few seconds until all of it has been heard."
+    async with house(agent("Alice", TalkModel(words)), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, tell me.")
+        await asyncio.sleep(1.5)
+        state = home.room.state_dict()
+        saved = [part.get("transcript") for item in state["conversation"] for part in item["content"]]
+        heard = saved[-1] or ""
+        assert words.startswith(heard)
+        assert 0 < len(heard) < len(words)
+
+
+async def test_a_room_that_has_begun_takes_no_state() -> None:
+    async with house(agent("Alice", TalkModel())) as home:
+        await home.come("Anna")
+        with pytest.raises(UsageError, match="load the state into a new one"):
+            home.room.load_state_dict(home.room.state_dict())
+
+
+async def test_a_room_whose_agents_are_missing_in_the_state_is_refused_before_anything_changes() -> None:
+    saved = ChatRoom([agent("Alice", TalkModel())], name="saved").state_dict()
+    room = ChatRoom([agent("Alice", TalkModel()), agent("Bob", TalkModel())], name="new")
+    with pytest.raises(KeyError, match="Bob"):
+        room.load_state_dict(saved)
+    room.load_state_dict(saved, strict=False)
+    assert [one.name for one in room.agents] == ["Alice", "Bob"]
+
+
+@pytest.mark.parametrize("damage", [{"said": [{"id": 1}]}, {"conversation": ["hello"]}])
+async def test_a_damaged_state_is_refused(damage: dict[str, object]) -> None:
+    room = ChatRoom([agent("Alice", TalkModel())])
+    with pytest.raises(UsageError, match="this is no saved"):
+        room.load_state_dict(room.state_dict() | damage)
