@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 
 class StateModule:
@@ -32,6 +32,13 @@ class StateModule:
         super().__delattr__(name)
         self._state_modules.pop(name, None)
         self._state_attributes.pop(name, None)
+
+    def __copy__(self) -> Self:
+        """Return a shallow copy that registers attributes for itself."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.__dict__.update(_state_attributes={**self._state_attributes}, _state_modules={**self._state_modules})
+        return made
 
     def register_state(
         self,

@@ -1,5 +1,6 @@
 """StateModule: registered attributes and nested modules, saved as JSON and restored."""
 
+import copy
 import json
 from typing import Any
 
@@ -119,3 +120,13 @@ def test_agents_memories_and_toolkits_are_modules() -> None:
     for module in (UserAgent("Alice"), AgentBase(), MemoryBase(), InMemoryMemory(), Toolkit()):
         assert isinstance(module, StateModule)
         json.dumps(module.state_dict())
+
+
+def test_a_copy_registers_attributes_for_itself() -> None:
+    module = MyMemory()
+    twin: Any = copy.copy(module)
+    twin.more = [1]
+    twin.register_state("more")
+    twin.inner = MyMemory()
+    assert {"more", "inner"} <= twin.state_dict().keys()
+    assert {"more", "inner"}.isdisjoint(module.state_dict())

@@ -443,7 +443,7 @@ class AgentRun:
                 self._note(event)
 
     def _delayed(self, event: c.ClientEvent) -> bool:
-        """Whether hooks have to see the event first, and then pass it on."""
+        """Whether hooks see the event first, and then pass it on."""
         hooks = self._hook_runner if "client_event" in self._hooks.has else None
         return hooks is not None and hooks.client_event(event)
 

@@ -445,7 +445,8 @@ class Toolkit(StateModule):
         made = copy.copy(self)
         made.groups = {name: replace(group) for name, group in self.groups.items()}
         made._scope, made.background = ToolScope(), BackgroundTasks()
-        made._origin = self
+        # Not part of the copy's state, as an assignment would make it.
+        object.__setattr__(made, "_origin", self)
         made._copies = WeakSet()
         made._listeners = []
         self._copies.add(made)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from realtime.event.base import ContentPart, Item
 from realtime.message import Base64Source, DataBlock, Msg, TextBlock, ToolCallBlock, ToolResultBlock, check_pairs
-from realtime.model.local.chat_messages import GO_ON, LISTENING, NO_RESULT, NOT_UNDERSTOOD, HistoryLimits
+from realtime.model.local.chat_messages import GO_ON, LISTENING, NO_RESULT_YET, NOT_UNDERSTOOD, HistoryLimits
 from realtime.model.local.language_model import Prompt
 from realtime.model.local.messages import messages_of
 from tests.model.local.test_chat_messages import NO_LIMITS, assistant, call, result, spoken, user
@@ -96,9 +96,10 @@ def test_a_turn_holds_its_calls_and_results_in_order() -> None:
 
 
 def test_a_result_that_never_came_is_said_and_one_without_a_call_is_left_out() -> None:
+    # Formatters write arguments that are no JSON object as {}.
     assert said(user("Hello."), call("a", '{"broken'), result("b"))[1][1] == [
-        "call00000 clock({})",
-        f"call00000 = {NO_RESULT}",
+        'call00000 clock({"broken)',
+        f"call00000 = {NO_RESULT_YET}",
     ]
 
 
