@@ -142,7 +142,7 @@ class Agents:
             self._observed[participant.thinker.agent] = self.floor.state.last
 
     def recall(self, names: Container[str]) -> None:
-        """Begin with an earlier talk, which the thinking agents of these names know."""
+        """Begin with an earlier talk that thinking agents of these names know."""
         for agent in self.people.expected:
             if isinstance(agent, ThinkingAgent) and agent.name in names:
                 self._observed[agent.thinker.agent] = self.floor.state.last
