@@ -208,6 +208,21 @@ class Compressor:
         logger.warning("the memory is not compressed, the conversation goes on without a summary: %s", why)
 
 
+async def replace_memory(memory: MemoryBase, messages: Sequence[Msg], remembered: Sequence[Msg]) -> None:
+    """Let a memory that holds `messages` hold `remembered`: rewritten from the first that differs.
+
+    Messages that are compressed stay so.
+    """
+    same = (one is other or one == other for one, other in zip(messages, remembered, strict=False))
+    place = next((place for place, is_same in enumerate(same) if not is_same), min(len(messages), len(remembered)))
+    if place == len(messages) == len(remembered):
+        return
+    compressed = {one.id for one in await memory.get_memory(mark=COMPRESSED, prepend_summary=False)}
+    await memory.delete([one.id for one in messages[place:]])
+    for one in remembered[place:]:
+        await memory.add(one, marks=COMPRESSED if one.id in compressed else None)
+
+
 async def _metadata_of(answer: Any) -> dict[str, Any] | None:
     """Return the object in the last response of a model's answer."""
     fields = None
