@@ -241,7 +241,7 @@ class AgentParticipant:
     @property
     def is_at_work(self) -> bool:
         """Whether a tool of this turn runs, or waits for consent."""
-        return bool(self._calls) or (self.thinker is not None and self.thinker.is_at_work)
+        return bool(self._calls)
 
     def interrupt(self) -> None:
         """Stop at the heard word; lose the floor, even without a model."""

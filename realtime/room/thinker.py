@@ -1,7 +1,7 @@
 """A thinking agent in a room: the turns that it observes, and the replies that it gives.
 
-It is the language model behind a voice (`realtime.model.local.language_model.LanguageModel`). What the room hears of it
-goes the way of all agents; what it hears of the room comes from here, off the audio path.
+It is the language model behind a voice. What the room hears of it goes the way of all agents; what it hears of the room
+comes from here, off the audio path. So the prompts of its voice are not used: they lack names, and what no one asked.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from realtime.agent.base import AgentBase
+from realtime.agent.from_call import FromCall
 from realtime.agent.reply_run import error_text
-from realtime.agent.tasks import TimeUp, bounded
-from realtime.errors import ProviderError
+from realtime.agent.tasks import TimeUp, bounded, end_task
+from realtime.agent.voice_reply import VoiceReply
+from realtime.errors import ProviderError, UsageError
 from realtime.event import reply as r
-from realtime.event.base import UsageDetail
 from realtime.message import Msg, UserMsg
-from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyUsage
+from realtime.model.local.language_model import Prompt, Reply
 from realtime.room.context import RoomContext
+from realtime.tool.context import ToolScope, current_scope
 
 logger = logging.getLogger(__name__)
 
@@ -38,71 +39,42 @@ MAX_WAITING = 100
 
 
 @dataclass(slots=True, eq=False)
-class _Speech:
-    """A reply on its way to the voice."""
+class _OwnTurn:
+    """A turn of the agent: its reply, which the voice may ask for in several parts."""
 
-    pieces: asyncio.Queue[Reply | ProviderError | None] = field(default_factory=asyncio.Queue)
-    """None: it is over."""
+    reply: VoiceReply | None = None
+    """None before it begins, and where it does not begin."""
+    error: Exception | None = None
+    """Why it could not begin."""
+    is_settled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once it has begun, or will not."""
     is_wanted: bool = True
     has_words: bool = False
-    """Whether there are words of it, wanted or not."""
-    running_tools: set[str] = field(default_factory=set)
-    _breaks: bool = False
-    """Whether the next words begin a sentence, whatever was said before."""
-    _input_tokens: int = 0
-    _output_tokens: int = 0
 
     def take(self, event: r.AgentEvent) -> None:
-        """Pass on what is spoken or thought; take note of the rest."""
+        """Take the next event of the reply."""
         self.has_words = self.has_words or isinstance(event, r.TextBlockDeltaEvent)
-        match event:
-            case _ if not self.is_wanted:
-                pass
-            case r.TextBlockDeltaEvent(delta=words):
-                self.pieces.put_nowait(ReplyText(words))
-                self._breaks = True
-            case r.TextBlockStartEvent() | r.ToolCallStartEvent() if self._breaks:
-                # The voice speaks a sentence when it is complete: a tool may take its time.
-                self.pieces.put_nowait(ReplyText("\n"))
-                self._breaks = False
-            case r.ThinkingBlockDeltaEvent(delta=words):
-                self.pieces.put_nowait(ReplyThought(words))
-            case r.ToolResultStartEvent(tool_call_id=call_id):
-                self.running_tools.add(call_id)
-            case r.ToolResultEndEvent(tool_call_id=call_id):
-                self.running_tools.discard(call_id)
-            case r.ModelCallEndEvent(input_tokens=input_tokens, output_tokens=output_tokens):
-                self._input_tokens += input_tokens
-                self._output_tokens += output_tokens
-            case _:
-                pass
-
-    def end(self, error: ProviderError | None = None) -> None:
-        """End it, perhaps with an error."""
-        self.running_tools.clear()
-        if error is not None:
-            self.pieces.put_nowait(error)
-        elif self._input_tokens or self._output_tokens:
-            self.pieces.put_nowait(ReplyUsage(self._input_tokens, self._output_tokens, UsageDetail()))
-        self.pieces.put_nowait(None)
+        if self.reply is not None:
+            self.reply.take(event)
 
 
 @dataclass(frozen=True, slots=True)
 class _Played:
-    """What was heard of a reply."""
+    """What was heard of a turn of the agent."""
 
-    speech: _Speech
+    turn: _OwnTurn
     text: str
 
 
 class Thinker:
-    """Lets one thinking agent take part in a room.
+    """Lets one thinking agent take part in a room; is the language model of its voice.
 
-    It observes each turn of the others once, in order, and nothing while it replies. An agent whose `reply` needs a
+    The agent observes each turn of the others once, in order, and nothing while it replies. One whose `reply` needs a
     message, or that does not implement `observe`, gets the latest turn as that message.
     """
 
     takes_images = False
+    may_draft = False
 
     def __init__(self, agent: AgentBase) -> None:
         self.agent = agent
@@ -115,25 +87,20 @@ class Thinker:
         """The latest turn of another participant."""
         self._is_behind = False
         self._has_failed = False
-        self._turn = asyncio.Lock()
+        self._one_at_a_time = asyncio.Lock()
         """Held while the agent observes or replies."""
+        self._own_turn: _OwnTurn | None = None
+        """Its turn; None before the voice asks for it."""
         self._observing: asyncio.Task[None] | None = None
+        self._answering: asyncio.Task[None] | None = None
         self._interrupting: asyncio.Task[None] | None = None
-        self._speech: _Speech | None = None
-        """The reply of this turn; None before the agent is asked for it."""
+        self._scope = ToolScope()
+        """The call as the agent's tools see it."""
+        self._call_ids: set[str] = set()
+        """Ids of the tool calls in this room."""
         self._context: RoomContext | None = None
         self._complain: Callable[[str, str], None] = lambda message, code: None
         self._on_failed: Callable[[], None] = lambda: None
-
-    @property
-    def name(self) -> str:
-        """The class of the agent: what pages show as its model."""
-        return type(self.agent).__name__
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether a tool of its reply runs."""
-        return self._speech is not None and bool(self._speech.running_tools)
 
     def begin(self, context: RoomContext, complain: Callable[[str, str], None], on_failed: Callable[[], None]) -> None:
         """Take part in a room from now on.
@@ -155,38 +122,72 @@ class Thinker:
 
     def played(self, text: str) -> None:
         """Its turn is over, and `text` is what was heard of it: its memory holds nothing else."""
-        speech, self._speech = self._speech, None
-        if speech is not None:
-            self._put(_Played(speech, text))
+        turn, self._own_turn = self._own_turn, None
+        if turn is not None:
+            self._put(_Played(turn, text))
 
     def interrupt(self) -> None:
-        """End the reply of the agent; it learns of that also when it has said all and is still being heard."""
-        if self._speech is not None:
-            self._speech.is_wanted = False
-        self._interrupting = self._run(self._interrupt(), "is interrupted")
+        """End its reply, once; the agent learns it also when it is only being heard."""
+        turn = self._own_turn
+        if turn is not None and turn.is_wanted:
+            turn.is_wanted = False
+            self._interrupting = self._run(self._interrupt(turn), "is interrupted")
 
-    # -- what the voice asks of it (`LanguageModel`) ---------------------------------------------------------------
+    # -- what the voice asks of it (`LanguageModelForCalls`, `CallLanguageModel`) ----------------------------------
+
+    @property
+    def name(self) -> str:
+        """The names of the agent and its chat model."""
+        return self.agent.as_language_model().name
+
+    def for_call(self) -> Self:
+        """See `LanguageModelForCalls`. Raises UsageError while the agent is in another room or call."""
+        if self.agent.voice_call not in (None, self):
+            raise UsageError(
+                f"{self.agent.name} is in another room or call: an agent has one memory and serves one at a time",
+                code="agent_in_call",
+            )
+        self.agent.voice_call = self
+        self._scope = current_scope() or ToolScope(agent_name=self.agent.name)
+        return self
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-        """Yield a reply of the agent; closing this early interrupts it.
+        """Yield the agent's reply, or the part of it that follows a round of tools.
 
-        The prompt is not used: the agent has observed the turns. Raises ProviderError where it cannot answer.
+        Closing it early interrupts the agent. Raises ProviderError where it cannot answer.
         """
-        speech = self._speech = _Speech()
-        answering = self._run(self._answer(speech), "answers")
-        if answering is None:
+        turn = self._own_turn
+        try:
+            if turn is None or turn.reply is None or not turn.reply.pauses:
+                turn = self._own_turn = _OwnTurn()
+                self._answering = self._run(self._answer(turn, prompt), "answers")
+                if self._answering is None:
+                    return
+                await turn.is_settled.wait()
+            if turn.error is not None:
+                raise turn.error
+            if turn.reply is not None:
+                async for piece in turn.reply.pieces():
+                    yield piece
+        except (GeneratorExit, asyncio.CancelledError):
+            self.interrupt()
+            raise
+        except Exception as error:
+            logger.exception("%s cannot answer", self.name)
+            raise ProviderError(f"{self.agent.name} cannot answer: {error_text(error)}", code="agent_failed") from None
+
+    async def close(self) -> None:
+        """End the reply, and what the agent runs in the background. Idempotent."""
+        if self.agent.voice_call is not self:
             return
         try:
-            while (piece := await speech.pieces.get()) is not None:
-                if isinstance(piece, ProviderError):
-                    raise piece
-                yield piece
+            if self._answering is not None:
+                await end_task(self._answering, INTERRUPT_S)
+            await self.agent.aclose()
         finally:
-            if speech.is_wanted and not answering.done():
-                speech.is_wanted = False
-                self._interrupting = self._run(self._interrupt(), "is interrupted")
+            self.agent.voice_call = None
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- observing -------------------------------------------------------------------------------------------------
 
     def _put(self, one: Msg | _Played) -> None:
         self._waiting.append(one)
@@ -201,7 +202,7 @@ class Thinker:
             self._observing = self._run(self._observe_waiting(), "observes")
 
     async def _observe_waiting(self) -> None:
-        async with self._turn:
+        async with self._one_at_a_time:
             await self._catch_up()
 
     async def _catch_up(self) -> None:
@@ -223,7 +224,7 @@ class Thinker:
     async def _take(self, one: Msg | _Played) -> None:
         if isinstance(one, _Played):
             truncate = getattr(self.agent, "truncate_last_reply", None)
-            if truncate is not None and one.speech.has_words:
+            if truncate is not None and one.turn.has_words:
                 await truncate(one.text)
         elif self._observes:
             await self.agent.observe(one)
@@ -234,38 +235,43 @@ class Thinker:
         self._complain(f"{self.agent.name} leaves the room: {why}", "observer_failed")
         self._on_failed()
 
-    async def _answer(self, speech: _Speech) -> None:
-        error: ProviderError | None = None
+    # -- replying --------------------------------------------------------------------------------------------------
+
+    async def _answer(self, turn: _OwnTurn, prompt: Prompt) -> None:
         try:
-            async with self._turn:
+            async with self._one_at_a_time:
                 await self._catch_up()
                 if self._interrupting is not None:
-                    # It is about the reply before this one.
+                    # It is about the turn before this one.
                     await asyncio.wait({self._interrupting})
-                if speech.is_wanted and not self._has_failed:
-                    await self._reply(speech)
-        except Exception as failure:
-            logger.exception("%s cannot answer", self.name)
-            sentence = f"{self.agent.name} cannot answer: {error_text(failure)}"
-            error = ProviderError(sentence, code="agent_failed")
+                if turn.is_wanted and not self._has_failed:
+                    await self._reply(turn, prompt.instructions.strip())
+        except Exception as error:
+            turn.error = error
         finally:
-            speech.end(error)
+            turn.is_settled.set()
 
-    async def _reply(self, speech: _Speech) -> None:
+    async def _reply(self, turn: _OwnTurn, instructions: str) -> None:
         self._waiting.clear()  # All but the turn that it gets here is observed.
         given = [self._last] if self._takes_msg and self._last is not None else []
-        async with aclosing(self.agent.reply_stream(*given)) as events:
-            async for event in events:
-                speech.take(event)
-                if not speech.is_wanted:
-                    # It may have been interrupted before its task began.
-                    await self.agent.interrupt()
+        reply = turn.reply = VoiceReply(self._scope, None, None, call_ids=self._call_ids, foreign=())
+        self.agent.from_call = FromCall(instructions, (), reply.run_in_call)
+        with reply.scope.in_force():
+            reply.begin(self.agent.begin_reply(turn.take, *given))
+        turn.is_settled.set()
+        try:
+            await asyncio.wait({reply.task})
+        finally:
+            await end_task(reply.task, GRACE_S)
 
-    async def _interrupt(self) -> None:
+    async def _interrupt(self, turn: _OwnTurn) -> None:
+        has_begun = self.agent.is_replying
         try:
             await bounded(self.agent.interrupt(), INTERRUPT_S, grace_s=GRACE_S)
         except Exception:
             logger.exception("%s cannot be interrupted", self.name)
+        if turn.reply is not None and not has_begun:
+            turn.reply.task.cancel()
 
     def _run(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None] | None:
         """Run a task of the room; None where that is over."""

@@ -1,6 +1,7 @@
 """Thinking agents in a room: they speak with the embedded voice, or observe in silence until they are called."""
 
 import asyncio
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from realtime.model.local.engine import SpeechParts
 from realtime.room import ChatRoom, Observer
 from realtime.room.floor import POLICIES, Policy, addressed, broadcast
 from realtime.room.thinker import MAX_WAITING
-from realtime.tool import Toolkit
+from realtime.tool import ToolContext, Toolkit
 from tests.agent.thinking import ScriptedChat, call, react, remembered, requests_of, say
 from tests.room.rooms import TalkModel, agent
 from tests.room.thinking import COSTS, Thoughtful, salon, settle
@@ -25,6 +26,12 @@ async def look_up() -> str:
     """Look it up."""
     await asyncio.sleep(0.3)
     return "It is 12."
+
+
+def in_words(talk: list[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """The words of each turn: of one speaker there may be several items."""
+    turns = groupby([(name, text.split()) for name, text in talk if text], key=lambda one: one[0])
+    return [(name, [word for _, words in texts for word in words]) for name, texts in turns]
 
 
 async def test_a_thinking_agent_speaks_in_a_room() -> None:
@@ -215,11 +222,12 @@ async def test_whenever_it_is_interrupted_an_agent_remembers_what_the_room_heard
         anna.write("Stop.")
         await home.quiet()
         assert anna.errors() == []
-        memory = [(one.name, (one.get_text_content() or "").split()) for one in await remembered(friday)]
-        talk = [(name, text.split()) for name, text in home.talk()]
-        assert [one for one in memory if one[1]] == [one for one in talk if one[1]]
+        memory = [(one.name, one.get_text_content() or "") for one in await remembered(friday)]
+        assert in_words(memory) == in_words(home.talk())
         for one in await remembered(friday):
             assert one.has_content_blocks("tool_call") == one.has_content_blocks("tool_result")
+        called = [one.tool_use.id for one in anna.of(s.AgentResponseToolUseDoneEvent)]
+        assert called == [one.tool_result.id for one in anna.of(s.AgentResponseToolResultEvent)]
 
 
 async def test_an_interruption_that_takes_time_does_not_hit_the_next_reply() -> None:
@@ -298,7 +306,9 @@ async def test_a_tool_may_take_longer_than_an_agent_may_be_silent() -> None:
         await asyncio.sleep(2)
         assert [one.delta for one in anna.of(s.AgentResponseAudioTranscriptDeltaEvent)] == ["Let me see."]
         await home.quiet(120)
-        assert home.talk()[-1] == ("Friday", "Let me see. It is 12.")
+        assert home.talk()[-2:] == [("Friday", "Let me see."), ("Friday", "It is 12.")]
+        (result,) = anna.of(s.AgentResponseToolResultEvent)
+        assert (result.tool_result.name, result.tool_result.output_text()) == ("wait", "It is 12.")
         assert anna.errors() == []
 
 
@@ -342,6 +352,41 @@ async def test_a_slow_observer_holds_up_no_one_and_its_losses_are_counted() -> N
         assert described["lost_turns"] == 10 - len(friday.observed) - 1 > 0
 
 
+# -- what it knows of the room -----------------------------------------------------------------------------------------
+
+
+async def test_an_agent_with_a_chat_model_is_told_that_it_is_in_a_room_and_with_whom() -> None:
+    friday = react(say("Hello."), sys_prompt="You know the office.")
+    async with salon(agent("Alice", TalkModel("Fine.")), Observer(friday), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Friday, hello.")
+        await home.quiet()
+        (request,) = requests_of(friday)
+        told, said = request.texts
+        assert told.startswith("You know the office.")
+        assert "You are Friday, in a room with humans and these other agents: Alice." in told
+        assert (request.messages[1]["name"], said) == ("Anna", "Friday, hello.")
+
+
+async def test_its_tools_are_shown_and_know_the_call() -> None:
+    async def look_it_up(context: ToolContext) -> str:
+        """Look it up."""
+        context.progress("It is in the second folder.")
+        return f"{context.agent_name} found it."
+
+    friday = react([call("look_it_up")], say("I have it."), toolkit=Toolkit([look_it_up]))
+    async with salon(Observer(friday), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Friday, where is it?")
+        await home.quiet()
+        (use,) = anna.of(s.AgentResponseToolUseDoneEvent)
+        (progress,) = anna.of(s.AgentToolProgressEvent)
+        (result,) = anna.of(s.AgentResponseToolResultEvent)
+        assert use.tool_use.id == progress.tool_call_id == result.tool_result.id
+        assert (progress.delta, result.tool_result.output_text()) == ("It is in the second folder.", "Friday found it.")
+        assert home.talk()[-1] == ("Friday", "I have it.")
+
+
 # -- coming and going --------------------------------------------------------------------------------------------------
 
 
@@ -366,6 +411,21 @@ def test_what_cannot_observe_is_no_observer() -> None:
         ChatRoom(["Friday"])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="one name"):
         ChatRoom([Thoughtful("Friday"), Observer(Thoughtful("friday"))])
+
+
+async def test_an_agent_is_in_one_room_at_a_time() -> None:
+    friday = Thoughtful("Friday", "Here.")
+    async with salon(friday, floor=addressed) as home:
+        await home.come("Anna")
+        async with salon(agent("Alice", TalkModel()), floor=addressed) as other:
+            await other.come("Ben")
+            with pytest.raises(UsageError, match="Friday is in another room or call"):
+                await other.room.observe(friday)
+            await home.room.remove(home.room.agent_participants[0].id)
+            await other.room.observe(friday)
+            other.humans[0].write("Friday, are you here?")
+            await other.quiet()
+            assert other.talk()[-1] == ("Friday", "Here.")
 
 
 async def test_an_observer_that_comes_later_gets_the_talk_so_far_and_nothing_twice() -> None:
