@@ -152,7 +152,7 @@ class Thinker:
         return self
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-        """Yield the agent's reply, or the part of it that follows a round of tools.
+        """Yield the agent's reply, up to its tools; asked again, what follows them.
 
         Closing it early interrupts the agent. Raises ProviderError where it cannot answer.
         """
