@@ -8,6 +8,7 @@ import pytest
 
 from realtime.agent.base import AgentBase
 from realtime.errors import ClientError, UsageError
+from realtime.event import client as c
 from realtime.event import server as s
 from realtime.message import Msg, TextBlock
 from realtime.model.local.engine import SpeechParts
@@ -426,6 +427,33 @@ async def test_an_agent_is_in_one_room_at_a_time() -> None:
             other.humans[0].write("Friday, are you here?")
             await other.quiet()
             assert other.talk()[-1] == ("Friday", "Here.")
+
+
+@pytest.mark.parametrize("at_s", [0.0, 0.5, 3.0])
+async def test_nothing_runs_on_when_the_room_closes(at_s: float) -> None:
+    """The watch for leaks sees that no task is left."""
+    friday = react(model=ScriptedChat([TextBlock(text="Let me see. " * 5), call("look_up")], piece_s=0.1))
+    robin = Thoughtful("Robin")
+    robin.observe_hook = lambda: asyncio.sleep(15)
+    friday.toolkit.register_tool_function(look_up)
+    async with salon(friday, Observer(robin), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("What time is it?")
+        await asyncio.sleep(at_s)
+        await anna.call.end("left")
+        await home.room.close("over")
+        assert (friday.is_replying, friday.voice_call, robin.voice_call) == (False, None, None)
+
+
+async def test_a_room_without_a_server_stops_in_the_middle_of_a_reply() -> None:
+    friday = react(model=ScriptedChat(say("One is first. Two is second. Three is third."), piece_s=0.5))
+    async with salon(friday, floor=addressed) as home:
+        await home.room.start(lambda _: None, name="Ann")
+        await home.room.handle_input(c.ClientTextAppendEvent(text="Count."))
+        await asyncio.sleep(2)
+        assert friday.is_replying
+        await home.room.stop()
+        assert not friday.is_replying
 
 
 async def test_an_observer_that_comes_later_gets_the_talk_so_far_and_nothing_twice() -> None:
