@@ -56,6 +56,8 @@ class CallMemory:
         """Messages from before the call."""
         self._begins_there = False
         """Whether the agent's first words of this call are among them."""
+        self._whole: dict[str, Msg] = {}
+        """Replies that were cut, as they were given: an interruption may turn out to be none."""
         self._known: set[str] = set()
         """Messages that were put in within the call."""
 
@@ -117,9 +119,10 @@ class CallMemory:
 
         What follows the beginning of the call is at None.
         """
-        place = next((place for place, msg in enumerate(memory) if msg.id in given_ids), len(memory))
         if self._before is None:
-            self._before = {msg.id for msg in memory[:place]} - asked_ids
+            of_call = given_ids | asked_ids
+            place = next((place for place, msg in enumerate(memory) if msg.id in of_call), len(memory))
+            self._before = {msg.id for msg in memory[:place]}
             self._begins_there = place < len(memory)
         before: list[Msg] = []
         groups: dict[str | None, list[Msg]] = {}
@@ -137,6 +140,7 @@ class CallMemory:
 
     def _settled(self, done: Sequence[Item], messages: list[Msg], results: Mapping[str, ToolResultBlock]) -> list[Msg]:
         """Return the messages that follow one that was put in, with what was heard of the replies among them."""
+        messages = [self._whole.get(msg.id, msg) for msg in messages]
         replies = [msg for msg in messages if msg.role == "assistant" and msg.name == self._name]
         if not replies:
             return [*self._made(done, results), *messages]
@@ -152,7 +156,9 @@ class CallMemory:
                 continue
             settled += [AssistantMsg(self._name, text, id=item_id) for item_id, text in heard.apart.get(place, ())]
             cut = heard.cut(place, _with_results(msg, results))
-            settled += [] if cut is None else [cut]
+            if cut is not None:
+                self._whole |= {} if cut is msg else {msg.id: msg}
+                settled.append(cut)
             place += 1
         settled += [AssistantMsg(self._name, text, id=item_id) for item_id, text in heard.apart.get(place, ())]
         return settled

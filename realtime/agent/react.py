@@ -9,10 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from realtime.agent import compression
 from realtime.agent.base import Messages
-from realtime.agent.chat_responses import responses_of
-from realtime.agent.compression import COMPRESSED, Compressor, replace_memory
 from realtime.agent.hooks import StopReply, is_messages
 from realtime.agent.played import cut_to_played
 from realtime.agent.react_base import ReActAgentBase
@@ -35,7 +32,10 @@ from realtime.message import (
     UserMsg,
     read_block,
 )
+from realtime.model.chat import compression
 from realtime.model.chat.base import ChatModelBase
+from realtime.model.chat.compression import COMPRESSED, Compressor, replace_memory
+from realtime.model.chat.responses import responses_of
 from realtime.tool import Toolkit
 from realtime.tool.background import result_hint
 from realtime.tool.context import current_scope

@@ -137,7 +137,6 @@ class AgentRun:
         settings, background = self._settings, self.spec.toolkit.background
         try:
             async with asyncio.TaskGroup() as group:
-                scope = ToolScope(host.call_id, host.user_id, self.name)
                 hooks = self._hook_runner = HookRunner(
                     self._hooks,
                     self.spec,
@@ -146,6 +145,7 @@ class AgentRun:
                     follow=host.own.follow if host.own is not None else None,
                     tell_error=self._tell_error,
                 )
+                scope = ToolScope(host.call_id, host.user_id, self.name)
                 tools = ToolRunner(
                     group,
                     self.spec,

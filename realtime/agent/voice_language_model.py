@@ -16,7 +16,6 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from realtime.agent.call_memory import CallMemory
-from realtime.agent.compression import replace_memory
 from realtime.agent.from_call import FromCall
 from realtime.agent.reply_run import Listener
 from realtime.agent.tasks import end_task
@@ -27,6 +26,7 @@ from realtime.formatter import FormatterBase
 from realtime.memory import MemoryBase
 from realtime.message import Msg, UserMsg
 from realtime.model.chat.base import ChatModelBase
+from realtime.model.chat.compression import replace_memory
 from realtime.model.local.chat import FormattedLanguageModel
 from realtime.model.local.chat_messages import GO_ON, LISTENING, NOT_UNDERSTOOD
 from realtime.model.local.language_model import Prompt, Reply

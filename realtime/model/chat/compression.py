@@ -12,12 +12,12 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from realtime.agent.chat_responses import responses_of
 from realtime.errors import UsageError
 from realtime.formatter.base import FormatterBase
 from realtime.memory import MemoryBase
 from realtime.message import Msg, UserMsg
 from realtime.model.chat.base import ChatModelBase
+from realtime.model.chat.responses import responses_of
 from realtime.token import TokenCounterBase
 
 logger = logging.getLogger(__name__)
