@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from realtime.version import __version__
 
 if TYPE_CHECKING:
+    from realtime.agent import Delegate as Delegate
     from realtime.agent import RealtimeAgent as RealtimeAgent
     from realtime.call.limits import Limits as Limits
     from realtime.event import ClientEvents as ClientEvents
@@ -42,6 +43,7 @@ _WHERE = {
     "ChatRoom": "realtime.room",
     "ClientEvents": "realtime.event",
     "DashScopeRealtimeModel": "realtime.model.openai_family.dashscope",
+    "Delegate": "realtime.agent",
     "GeminiRealtimeModel": "realtime.model.gemini.model",
     "Limits": "realtime.call.limits",
     "LocalRealtimeModel": "realtime.model.local.model",
