@@ -78,6 +78,10 @@ class ReplyItems:
         """Append an event to the call's log."""
         self._context.emit(event)
 
+    def can_be_lowered(self) -> bool:
+        """See `realtime.agent.interruptions.Reply`."""
+        return self._ears.can_be_lowered()
+
     def unplayed_ms(self) -> int:
         """How much of the reply the user will still hear."""
         return self._ears.unplayed_ms()
