@@ -450,7 +450,7 @@ class Controller:
         if Action.DROP in actions:
             self.ledger.cancel_all()
         # What the user says now may change what was asked: the model learns that first, and may ask again.
-        self._tools.withdraw_questions()
+        self._tools.withdraw()
         if Action.WITHDRAW in actions:
             self._reply_items.withdraw_all()
             self.responses.close_streams(running)
@@ -595,6 +595,9 @@ class Controller:
                     self._signal(Signal.RESPONSE_DONE)
             case m.ModelSessionUpdatedEvent() | m.ModelInputClearedEvent():
                 self._context.forward(event)
+            case m.ModelItemDoneEvent(item=Item(tool_result=ToolResultBlock() as result)):
+                # Of a tool that the model runs itself; nothing waits for what it repeats of others.
+                self._tools.answer_tool(result)
             case (
                 m.ModelItemAddedEvent()
                 | m.ModelItemDoneEvent()

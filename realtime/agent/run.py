@@ -6,6 +6,7 @@ import asyncio
 import copy
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -144,6 +145,7 @@ class AgentRun:
                     follow=host.own.follow if host.own is not None else None,
                     tell_error=self._tell_error,
                 )
+                scope = ToolScope(host.call_id, host.user_id, self.name)
                 tools = ToolRunner(
                     group,
                     self.spec,
@@ -151,7 +153,7 @@ class AgentRun:
                     on_error=self._tell_error,
                     on_progress=self._tool_reports,
                     on_say=self._tool_says,
-                    scope=ToolScope(host.call_id, host.user_id, self.name),
+                    scope=scope,
                     on_begin=self._tool_begins,
                     around=hooks.tool_call,
                 )
@@ -163,12 +165,14 @@ class AgentRun:
                 first = settings.for_model(self.name)
                 self._declared = first.tools
                 begins_with = self._prime(host)
-                connection = await self.spec.model.connect(
-                    settings=first,
-                    on_event=self._on_model_event,
-                    history=host.conversation.items,
-                    runtime=host.runtime,
-                )
+                # A model may run tools itself: they belong to this call too.
+                with replace(scope, of_call=tools.scope_of).in_force():
+                    connection = await self.spec.model.connect(
+                        settings=first,
+                        on_event=self._on_model_event,
+                        history=host.conversation.items,
+                        runtime=host.runtime,
+                    )
                 self._connection = connection
                 try:
                     detector = detector or settings.new_detector()

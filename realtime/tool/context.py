@@ -8,7 +8,7 @@ another one have the same call.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 from realtime.errors import BadTool
 from realtime.event.server import ProgressKind
+from realtime.message import ToolCallBlock
 
 State = TypeVar("State")
 
@@ -39,6 +40,10 @@ class ToolScope:
     """Takes the progress of the tool call that the scope is for."""
     states: dict[type[Any], Any] = field(default_factory=dict)
     """The state of the tools: an object by class."""
+    of_call: Callable[[ToolCallBlock], ToolScope] | None = None
+    """Returns the scope of one tool call, where each has its own; None: the one before holds for all."""
+    may_act: Callable[[], Awaitable[object]] | None = None
+    """Awaited before anything happens that cannot be undone; raises CancelledError where it may not happen at all."""
 
     def state_of(self, kind: type[State]) -> State:
         """Return this call's object of the class; it is made without arguments."""
@@ -66,6 +71,12 @@ _SCOPE: ContextVar[ToolScope | None] = ContextVar("tool_scope", default=None)
 def current_scope() -> ToolScope | None:
     """Return the scope in force; None outside of calls."""
     return _SCOPE.get()
+
+
+def scope_of(call: ToolCallBlock, otherwise: ToolScope) -> ToolScope:
+    """Return the scope of a tool call: that of the scope in force, else of `otherwise`."""
+    scope = _SCOPE.get() or otherwise
+    return scope if scope.of_call is None else scope.of_call(call)
 
 
 class ToolContext(Generic[State]):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from realtime.errors import BadTool
 from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock
-from realtime.tool.arguments import Arguments, GivenSchema, Reader, schema_of_model
+from realtime.tool.arguments import Arguments, GivenSchema, Reader, written_out
 from realtime.tool.background import Announce
 from realtime.tool.docstring import parse_docstring
 from realtime.tool.response import ToolResponse
@@ -54,13 +54,15 @@ class RegisteredToolFunction:
     """Whether it runs in the background."""
     announce: Announce = "spoken"
     """What happens when a background tool has ended."""
+    read_only: bool = False
+    """Whether it changes nothing."""
 
     @property
     def extended_json_schema(self) -> dict[str, Any]:
         """The schema with the fields of the extended model. Raises BadTool where both have a field."""
         if self.extended_model is None:
             return self.json_schema
-        extension = schema_of_model(self.extended_model, f"the extended model of tool {self.name!r}")
+        extension = written_out(self.extended_model.model_json_schema(), f"the extended model of tool {self.name!r}")
         return self.schema_with(extension.get("properties", {}), extension.get("required", ()))
 
     def schema_with(self, properties: dict[str, Any], required: Any = ()) -> dict[str, Any]:
@@ -109,6 +111,7 @@ class ToolOptions:
     postprocess: Postprocess | None = None
     background: bool = False
     announce: Announce = "spoken"
+    read_only: bool = False
 
 
 def make_tool(
@@ -156,6 +159,7 @@ def make_tool(
         confirm=options.confirm,
         async_execution=options.background,
         announce=options.announce,
+        read_only=options.read_only,
     )
 
 
