@@ -12,6 +12,7 @@ from realtime.version import __version__
 
 if TYPE_CHECKING:
     from realtime.agent import AgentBase as AgentBase
+    from realtime.agent import Delegate as Delegate
     from realtime.agent import ReActAgent as ReActAgent
     from realtime.agent import RealtimeAgent as RealtimeAgent
     from realtime.agent import UserAgent as UserAgent
@@ -64,6 +65,7 @@ _WHERE = {
     "DashScopeRealtimeModel": "realtime.model.openai_family.dashscope",
     "GeminiChatFormatter": "realtime.formatter",
     "GeminiChatModel": "realtime.model.chat",
+    "Delegate": "realtime.agent",
     "GeminiRealtimeModel": "realtime.model.gemini.model",
     "InMemoryMemory": "realtime.memory",
     "JSONSession": "realtime.session",

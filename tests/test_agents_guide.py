@@ -18,6 +18,7 @@ from realtime.event import ClientEvents
 from realtime.event import server as s
 from realtime.model.chat import OpenAIChatModel
 from realtime.model.chat.families import FAMILIES
+from realtime.model.local import LocalRealtimeModel
 from realtime.model.local import model as local_model
 from realtime.model.local.engine import SpeechEngine
 from realtime.room import ChatRoom
@@ -164,6 +165,14 @@ async def test_the_voice_of_the_guide_uses_its_tools_and_speaks(
     endpoint.will(*OPENAI.frames(Script(words=("It is on its way.",))))
     assert await said_by(talking["make_voice"](), "Where is order 7?") == ("Friday", "It is on its way.")
     assert "Order 7 is on its way." in json.dumps(endpoint.asked[1].body)
+
+
+async def test_each_call_may_have_an_agent_of_its_own(talking: dict[str, Any], endpoint: ChatEndpoint) -> None:
+    model = LocalRealtimeModel(language_model=talking["make_friday"])
+    for words in ("Hello, Ann.", "Hello, Ben."):
+        endpoint.will(*OPENAI.frames(Script(words=(words,))))
+        assert await said_by(RealtimeAgent("Friday", "", model), "Hello!") == ("Friday", words)
+    assert [len(asked.said) for asked in endpoint.asked] == [2, 2]
 
 
 async def test_the_room_of_the_guide_answers_by_name(talking: dict[str, Any], endpoint: ChatEndpoint) -> None:

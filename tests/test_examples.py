@@ -137,7 +137,41 @@ async def test_an_existing_application_keeps_its_lifespan_its_login_and_its_rout
     assert module.shop == {}
 
 
+async def test_an_agent_works_behind_a_voice_that_talks_on(
+    to_the_emulator: Point, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The voice on an emulated provider, the agent behind it on a chat endpoint of loopback."""
+    async with Emulator() as provider, chat_endpoint() as endpoint:
+        to_the_emulator(provider)
+        module = load("background_delegate")
+        monkeypatch.setattr(module, "ARCHIVE_S", 0.1)
+        await module.chat.client.close()
+        chat = OpenAIChatModel("gpt-5-mini", "not-a-key", client_kwargs={"base_url": endpoint.base_url})
+        monkeypatch.setattr(module, "chat", chat)
+        endpoint.will(*calls(piece(0, "call_a", "find_order", '{"number":42}')), DONE)
+        endpoint.will(*words("It arrives", " on Friday."), DONE)
+        async with serving(module.make_agent) as place, place.client() as client:
+            await client.make_call(user_name="Ann")
+            await client.send({"type": "client_text_append", "text": "Where is my order 42?"})
+            session = await provider.session()
+            await session.until("response.create")
+            ask = '{"query":"Where is order 42?"}'
+            await session.call_tool("resp_1", "item_1", "ask_the_office", "call_1", ask)
+            await session.until("response.create", 2)
+            await session.speak("resp_2", "item_2", "I am looking it up.", SPOKEN)
+            await client.until("agent_response_audio_done")
+            await client.send({"type": "client_playback_ack", "item_id": "item_2", "played_ms": 60_000})
+            await session.until("response.create", 3)
+            hint = session.sent("conversation.item.create")[-1]["item"]
+            assert "It arrives on Friday." in hint["content"][0]["text"]
+            first, second = endpoint.asked
+            assert first.said[1:] == [("user", "[Ann]: Where is my order 42?"), ("user", "Where is order 42?")]
+            assert second.said[-1] == ("tool", "Order 42 was shipped this morning and arrives on Friday.")
+        await chat.client.close()
+
+
 def test_the_examples_are_short() -> None:
+    assert len((EXAMPLES / "background_delegate.py").read_text(encoding="utf-8").splitlines()) <= 40
     lines = (EXAMPLES / "my_agent.py").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 30
 

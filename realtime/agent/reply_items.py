@@ -108,6 +108,14 @@ class ReplyItems:
         """Whether all of the item has arrived."""
         return self._conversation.audio_is_complete(item_id) or item_id in self.written
 
+    def is_settled(self, item_id: str) -> bool:
+        """Whether the item was played to its end or cut; True for items of other replies."""
+        return (
+            item_id not in self.spoken
+            or self._conversation.is_truncated(item_id)
+            or portion_played(self._ears.played_ms(item_id), self._conversation.audio_ms(item_id)) == "all"
+        )
+
     def withdraw_all(self) -> None:
         """Delete every item of the reply."""
         for item_id in (*self.spoken, *self.written):

@@ -18,6 +18,7 @@ from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.event.server import ProgressKind
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.tool.background import BackgroundTask
 from realtime.tool.context import ToolScope
 
 MAX_PROGRESS = 1_000
@@ -36,8 +37,9 @@ class ToolRunner:
 
     `on_error` gets the error of a tool that cannot run at all, in addition to its result. `on_progress` gets the id of
     a call that runs, and what its tool reports; `on_say` gets words that its tool wants to have spoken, and a function
-    that says whether they still matter. `scope` is the call as the tools see it. `on_begin` gets the id of a call whose
-    tool begins to run, here or in the client; `around` runs a tool of the agent.
+    that says whether they still matter. `stop_background` stops a background tool that the user has interrupted.
+    `scope` is the call as the tools see it. `on_begin` gets the id of a call whose tool begins to run, here or in the
+    client; `around` runs a tool of the agent.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class ToolRunner:
         on_error: Callable[[ToolError], None],
         on_progress: Callable[[str, str, ProgressKind], None],
         on_say: Callable[[str, Callable[[], bool]], None],
+        stop_background: Callable[[BackgroundTask], None],
         scope: ToolScope,
         on_begin: Callable[[str], None] = lambda call_id: None,
         around: Around = _just_run,
@@ -61,6 +64,7 @@ class ToolRunner:
         self._on_error = on_error
         self._on_progress = on_progress
         self._on_say = on_say
+        self._stop_background = stop_background
         self._scope = scope
         self._at_model: dict[str, ToolCallBlock] = {}
         """Calls that the model runs itself."""
@@ -70,6 +74,8 @@ class ToolRunner:
         self._around = around
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Tasks of the calls that have no result yet."""
+        self._interruptible: dict[str, ToolCallBlock] = {}
+        """Those of them that an interruption of the reply stops."""
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}
         self._questions: dict[str, tuple[ToolCallBlock, asyncio.Future[ToolCallBlock | str]]] = {}
         """Calls that wait for consent; the answer is what shall run, or the words of a refusal."""
@@ -107,6 +113,8 @@ class ToolRunner:
         with self.scope_of(call).in_force():
             task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
+        if not self._is_clients(call.name) and self._toolkit.stops_with_reply(call.name):
+            self._interruptible[call.id] = call
         # A task that is cancelled before its first step cannot report that itself.
         task.add_done_callback(lambda done: self._interrupted(call, done))
 
@@ -137,6 +145,17 @@ class ToolRunner:
             task = self._tasks[call.id]
             self._interrupted(call, task)
             task.cancel()
+
+    def interrupt_tools(self) -> None:
+        """Stop what an interruption of the reply stops; each call has its result at once, with state `interrupted`."""
+        for call in [*self._interruptible.values()]:
+            task = self._tasks[call.id]
+            self._interrupted(call, task)
+            if not task.cancelling():
+                task.cancel()
+        for one in [*self._toolkit.background.running.values()]:
+            if one.stops_with_reply:
+                self._stop_background(one)
 
     def cancel_tools(self) -> None:
         """Stop every running call; each still gets a result, with state `interrupted`."""
@@ -208,6 +227,7 @@ class ToolRunner:
             return
         del self._tasks[result.id]
         del self._reports[result.id]
+        self._interruptible.pop(result.id, None)
         self._asked.pop(result.id, None)
         self._at_model.pop(result.id, None)
         self._questions.pop(result.id, None)

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -56,6 +56,8 @@ class RegisteredToolFunction:
     """What happens when a background tool has ended."""
     read_only: bool = False
     """Whether it changes nothing."""
+    stops_with_reply: bool = False
+    """Whether an interruption of the reply stops it. Without that, only cancelling stops a tool in the foreground."""
 
     @property
     def extended_json_schema(self) -> dict[str, Any]:
@@ -112,6 +114,32 @@ class ToolOptions:
     background: bool = False
     announce: Announce = "spoken"
     read_only: bool = False
+    stops_with_reply: bool = False
+
+    def over(self, own: ToolOptions) -> ToolOptions:
+        """Return these options; an object's `own` ones hold where these say nothing."""
+        return replace(
+            self,
+            description=own.description if self.description is None else self.description,
+            background=self.background or own.background,
+            announce=own.announce if self.announce == "spoken" else self.announce,
+            read_only=self.read_only or own.read_only,
+            stops_with_reply=self.stops_with_reply or own.stops_with_reply,
+        )
+
+
+class ToolObject:
+    """A callable object that knows itself which tool it is.
+
+    A toolkit takes it like a function. `tool_name` and `tool_options` hold unless the program registers it otherwise.
+    """
+
+    tool_name: str
+    tool_options: ToolOptions
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Do what the tool does. The signature of the override is what the model sees."""
+        raise NotImplementedError
 
 
 def make_tool(
@@ -160,6 +188,7 @@ def make_tool(
         async_execution=options.background,
         announce=options.announce,
         read_only=options.read_only,
+        stops_with_reply=options.stops_with_reply,
     )
 
 

@@ -28,6 +28,7 @@ from realtime.tool.registered import (
     Postprocess,
     RegisteredToolFunction,
     ToolGroup,
+    ToolObject,
     ToolOptions,
     declaration_of,
     make_tool,
@@ -367,6 +368,11 @@ class Toolkit(StateModule):
             return False
         return self._has_arguments(tool, call)
 
+    def stops_with_reply(self, name: str) -> bool:
+        """Return whether an interruption of the reply stops this tool; False for an unknown name."""
+        tool = self.tools.get(name)
+        return tool is not None and tool.stops_with_reply
+
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def run(self, call: ToolCallBlock, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> ToolResultBlock:
@@ -441,7 +447,7 @@ class Toolkit(StateModule):
         run = partial(responses_of, tool, self._own(tool.original_func), call, self._extra_names(tool))
         if tool.async_execution and self._has_arguments(tool, call):
             run_later = partial(run, timeout_s=BACKGROUND_TIMEOUT_S)
-            yield self.background.start(call, tool.announce, scope, run_later)
+            yield self.background.start(call, tool.announce, scope, run_later, stops_with_reply=tool.stops_with_reply)
             return
         async with aclosing(run(scope, timeout_s=timeout_s)) as responses:
             async for response in responses:
@@ -555,6 +561,8 @@ class Toolkit(StateModule):
         """Return the tool that a function makes (see `make_tool`). Raises BadTool."""
         if options.group != BASIC and options.group not in self.groups:
             raise BadTool(f"there is no group of tools named {options.group!r}: create it first")
+        if isinstance(function, ToolObject):
+            name, options = name or function.tool_name, options.over(function.tool_options)
         plain = unbound(function)
         of_toolkit = isinstance(getattr(plain, "__self__", None), Toolkit)
         doc = RESET_DESCRIPTION if of_toolkit and plain.__name__ == RESET_TOOLS else plain.__doc__
