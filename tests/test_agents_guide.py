@@ -175,7 +175,11 @@ async def test_each_call_may_have_an_agent_of_its_own(talking: dict[str, Any], e
     assert [len(asked.said) for asked in endpoint.asked] == [2, 2]
 
 
-async def test_the_room_of_the_guide_answers_by_name(talking: dict[str, Any], endpoint: ChatEndpoint) -> None:
+async def test_in_the_room_of_the_guide_one_talks_and_one_answers_by_name(
+    talking: dict[str, Any], endpoint: ChatEndpoint
+) -> None:
+    endpoint.will(*OPENAI.frames(Script(words=("Good morning.",))))
+    assert await said_by(talking["office"](), "Good morning!") == ("Friday", "Good morning.")
     endpoint.will(*OPENAI.frames(Script(words=("Here I am.",))))
     assert await said_by(talking["office"](), "Saturday, are you there?") == ("Saturday", "Here I am.")
 
