@@ -154,6 +154,7 @@ class Toolkit(StateModule):
         postprocess_func: Postprocess | None = None,
         namesake_strategy: NamesakeStrategy = "raise",
         async_execution: bool = False,
+        read_only: bool = False,
     ) -> None:
         """Add a function, with the arguments that AgentScope documents.
 
@@ -162,8 +163,8 @@ class Toolkit(StateModule):
         paragraph of the docstring. `*args` and `**kwargs` are left out unless included. `postprocess_func` may replace
         each response. `namesake_strategy` says what happens where the name is taken: the new tool replaces the other
         one, is skipped, refused or gets another name. `async_execution`: the tool runs in the background (see
-        `register`); outside of a voice call `view_task`, `wait_task` and `cancel_task` are for its result. Raises
-        BadTool as `register` does, and for another schema.
+        `register`); outside of a voice call `view_task`, `wait_task` and `cancel_task` are for its result. `read_only`,
+        which AgentScope lacks: see `register`. Raises BadTool as `register` does, and for another schema.
         """
         kinds = (
             (inspect.Parameter.VAR_POSITIONAL, include_var_positional),
@@ -178,6 +179,7 @@ class Toolkit(StateModule):
             variadic=[kind for kind, is_included in kinds if is_included],
             postprocess=postprocess_func,
             background=async_execution,
+            read_only=read_only,
         )
         self._add(self._registered(tool_func, func_name, options), namesake_strategy)
 

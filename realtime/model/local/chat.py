@@ -101,11 +101,12 @@ def language_model_from_environment(environment: Mapping[str, str] = os.environ)
 
 
 class FormattedLanguageModel:
-    """Any chat model, with the formatter that writes for it, as the language model of the cascade.
+    """Any chat model as the language model of the cascade.
 
-    `takes_images`: the model understands them. `limits` bounds the history in a request; with a `compression_config`
-    there is no bound by default. Then the older part of a long call becomes a summary, always in the background: no
-    turn waits for it. A caller on the line needs to hear of a failure soon: give the chat model `retries=0`.
+    `formatter` is the one that writes for it. `takes_images`: the model understands them. `limits` bounds the history
+    in a request; with a `compression_config` there is no bound by default. Then the older part of a long call becomes a
+    summary, always in the background: no turn waits for it. A caller on the line needs to hear of a failure soon: give
+    the chat model `retries=0`.
     """
 
     def __init__(
