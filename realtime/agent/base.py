@@ -200,13 +200,13 @@ class AgentBase(Hooked):
 
     @property
     def may_draft(self) -> bool:
-        """Whether a reply may begin that is dropped before anybody hears of it (see `checkpoint`)."""
+        """Whether a reply may begin and then be dropped (see `checkpoint`)."""
         return False
 
     async def checkpoint(self) -> Callable[[], Awaitable[None]]:
-        """Return what undoes the replies that begin after this, once they have ended.
+        """Return what undoes the replies that begin after this.
 
-        Only asked for where `may_draft`.
+        It is called once they have ended. Only for agents that `may_draft`.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement `checkpoint`")
 

@@ -28,7 +28,10 @@ from realtime.model.local.history import KEPT_ITEMS
 from realtime.model.local.messages import USER, user_blocks
 
 LONG_HISTORY = KEPT_ITEMS // 2
-"""Items from which the oldest ones of a call may have been dropped; missing ones of a shorter history were deleted."""
+"""Items of a history that may lack the oldest of its call.
+
+What a shorter one lacks was deleted.
+"""
 SUBSTANCE: tuple[BlockType, ...] = ("text", "tool_call", "hint")
 """Blocks without which a reply is not worth keeping."""
 
@@ -62,9 +65,10 @@ class CallMemory:
         """Messages that were put in within the call."""
 
     def in_line(self, memory: Sequence[Msg], history: Sequence[Item]) -> tuple[list[Msg], list[Msg]]:
-        """Return what the memory has to hold, and what has no answer yet, which it does not hold.
+        """Return what the memory has to hold, and what lacks an answer.
 
-        Replies are cut to what was heard of them, or left out. What the memory lacks of the history is made.
+        The latter is no part of the memory. Replies are cut to what was heard of them, or left out. What the memory
+        lacks of the history is made.
         """
         exchanges = self._exchanges(history)
         results = {item.tool_result.id: item.tool_result for item in history if item.tool_result is not None}
@@ -115,7 +119,7 @@ class CallMemory:
     def _grouped(
         self, memory: Sequence[Msg], given_ids: set[str], asked_ids: set[str], *, is_long: bool
     ) -> tuple[list[Msg], dict[str | None, list[Msg]]]:
-        """Return what is no matter of the history, and what follows each message that was put in.
+        """Return what precedes the history, and what follows each of its messages.
 
         What follows the beginning of the call is at None.
         """
@@ -139,7 +143,7 @@ class CallMemory:
         return before, groups
 
     def _settled(self, done: Sequence[Item], messages: list[Msg], results: Mapping[str, ToolResultBlock]) -> list[Msg]:
-        """Return the messages that follow one that was put in, with what was heard of the replies among them."""
+        """Return these messages, with what was heard of the replies among them."""
         messages = [self._whole.get(msg.id, msg) for msg in messages]
         replies = [msg for msg in messages if msg.role == "assistant" and msg.name == self._name]
         if not replies:
@@ -177,14 +181,20 @@ class CallMemory:
 
 
 class _Heard:
-    """Finds the words that were heard in the texts of replies, which are without white space."""
+    """Finds the words that were heard in the texts of replies.
+
+    The texts are without white space.
+    """
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
         self._n_heard = [0] * len(texts)
         self._place = 0
         self.apart: dict[int, list[tuple[str, str]]] = {}
-        """Items with words of no reply, by the place of the reply that follows: their id and the words."""
+        """Ids and words of items that are of no reply.
+
+        By the place of the reply that follows.
+        """
 
     def take(self, item: Item) -> None:
         """Take the next item that was heard."""
@@ -218,14 +228,17 @@ class _Heard:
 
 
 def _same_or(given: Msg, known: Msg | None) -> Msg:
-    """Return the message as the memory has it, if it says the same."""
+    """Return the message as the memory has it, if nothing changed."""
     if known is None or known.get_text_content() != given.get_text_content():
         return given
     return known
 
 
 def _with_results(reply: Msg, results: Mapping[str, ToolResultBlock]) -> Msg:
-    """Return the reply with the results that its calls had in the end, where it was interrupted before."""
+    """Return the reply with the results of the call.
+
+    They replace those of an interruption.
+    """
     blocks = [
         msgspec.structs.replace(block, output=late.output, state=late.state)
         if isinstance(block, ToolResultBlock)

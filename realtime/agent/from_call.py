@@ -13,9 +13,9 @@ from realtime.model.local.chat_messages import write_tool
 
 @dataclass(frozen=True, slots=True)
 class FromCall:
-    """Instructions and tools of the RealtimeAgent that speaks for the agent, and of its client.
+    """Instructions and tools of the RealtimeAgent that speaks for the agent.
 
-    `run` has the call run a tool; it returns the result.
+    The tools of its client are among them. `run` has the call run a tool; it returns the result.
     """
 
     instructions: str
@@ -26,6 +26,6 @@ class FromCall:
         return any(tool.name == name for tool in self.tools)
 
     def schemas_beside(self, own: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the schemas of the tools for chat models, without those whose names the agent's `own` have."""
+        """Return the schemas of the tools, without names that `own` has."""
         taken = {schema["function"]["name"] for schema in own}
         return [write_tool(tool) for tool in self.tools if tool.name not in taken]

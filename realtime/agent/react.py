@@ -192,7 +192,10 @@ class ReActAgent(ReActAgentBase):
         return compressor is None or compressor.config.background
 
     async def checkpoint(self) -> Callable[[], Awaitable[None]]:
-        """Return what undoes the replies that begin after this: in the memory, and the hints that they took."""
+        """Return what undoes the replies that begin after this.
+
+        It changes the memory, and gives back the hints that they took.
+        """
         before = {one.id for one in await self.memory.get_memory(prepend_summary=False)}
         last_reply_id, hints = self._last_reply_id, [*self._hints]
 

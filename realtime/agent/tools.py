@@ -139,7 +139,10 @@ class ToolRunner:
         return True
 
     def withdraw(self) -> None:
-        """End the calls that wait for consent or run at the model at once, with state `interrupted`."""
+        """End the calls that wait for consent or run at the model.
+
+        Each has the state `interrupted` at once.
+        """
         waiting = [call for call, question in self._questions.values() if not question.done()]
         for call in (*waiting, *self._at_model.values()):
             task = self._tasks[call.id]

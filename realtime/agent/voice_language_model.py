@@ -81,18 +81,19 @@ class SpokenAgent(Protocol):
 
 
 class AgentLanguageModel:
-    """A thinking agent as the language model of voice calls, one at a time.
+    """An agent as the language model of one call at a time.
 
     Text of the agent is spoken as it comes, thinking is never spoken. Its tools run within it, and the call shows them
     like those of the RealtimeAgent. An interruption is `interrupt`, and the memory keeps the words that were heard.
 
-    A ReActAgent is also told the instructions of the RealtimeAgent, after its own, and may use its tools and those of
+    A ReActAgent also gets the instructions of the RealtimeAgent, after its own, and may use its tools and those of
     the client; the call runs these, with the user's consent where they need it. Other agents get the messages alone. An
-    agent that does not keep its conversation in a `memory` is told what is new, and nothing of it is cut. Settings of
+    agent that does not keep its conversation in a `memory` gets what is new, and nothing of it is cut. Settings of
     the call for the model (temperature, tool choice, limits) do not reach an agent.
 
     A reply may begin in a pause that is not yet known to end the turn, if the agent `may_draft`. What is dropped leaves
-    no trace in the memory, and until it is decided only tools run that are `read_only`.
+    no trace in the memory, and until it is decided only tools run that are `read_only`. What the agent runs in the
+    background ends with the call; the result of a background tool is known at the next turn.
     """
 
     def __init__(self, agent: SpokenAgent, *, takes_images: bool = False) -> None:
@@ -130,9 +131,12 @@ class AgentInCall:
         """The latest reply, until what follows it begins."""
         self._endings: set[asyncio.Task[None]] = set()
         self._given: set[str] = set()
-        """The items of users that the latest reply knows."""
+        """The turns of users that the latest reply knows."""
         self._call_ids: set[str] = set()
         """Ids of the tool calls in this call."""
+        self._has_replied = False
+        self._remembers_users = False
+        """Whether the memory has words of a user."""
         self._closed = False
 
     @property
@@ -142,10 +146,11 @@ class AgentInCall:
         return self._agent.may_draft and (reply is None or (reply.is_over and not reply.pauses))
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-        """Yield the agent's reply, or the part of it that follows a round of tools; ends at the next round.
+        """Yield the agent's reply, up to its next round of tools.
 
-        Closing it early interrupts the agent. Raises what the agent raises, UsageError where it gives another reply,
-        and ProviderError for a response beside the conversation of an agent that has no chat model.
+        The next prompt, with their results, gets the rest. Closing it early interrupts the agent. Raises what the agent
+        raises, UsageError where it gives another reply, and ProviderError for a response beside the conversation of an
+        agent that has no chat model.
         """
         if prompt.is_beside:
             async with aclosing(self._language_model().respond(prompt)) as replies:
@@ -171,14 +176,19 @@ class AgentInCall:
         if self._reply is not None and not self._reply.is_over:
             self._end(self._reply)
 
-    async def close(self) -> None:
-        """End the reply, and what the agent runs in the background; the agent is free for another call."""
+    async def close(self, history: Sequence[Item]) -> None:
+        """End the reply, and what the agent runs in the background; the agent is free for another call.
+
+        It remembers the call as it ended.
+        """
         if self._closed:
             return
         self._closed = True
         try:
             async with self._beginning:
                 await self._end_latest()
+                if self._has_replied and not self._agent.is_replying:
+                    await self._bring_in_line(history, is_over=True)
             await self._agent.aclose()
         finally:
             self._agent.voice_call = None
@@ -188,7 +198,7 @@ class AgentInCall:
     def _waiting_for(self, prompt: Prompt) -> VoiceReply | None:
         """Return the reply that the prompt lets go on after its tools; None if it asks for another one."""
         reply = self._reply
-        if reply is None or not reply.pauses or not _users(prompt.history) <= self._given:
+        if reply is None or not reply.pauses or not _turns(prompt.history) <= self._given:
             return None
         return reply if reply.take_results(prompt.history) else None
 
@@ -196,9 +206,10 @@ class AgentInCall:
         agent = self._agent
         if agent.is_replying:
             raise UsageError(f"{agent.name} gives a reply outside of this call now", code="agent_replying")
-        asked = await self._bring_in_line(prompt.history)
+        asked = self._question(await self._bring_in_line(prompt.history), prompt.history)
+        self._has_replied = True
         undo = None if prompt.kept is None else await agent.checkpoint()
-        self._given = _users(prompt.history)
+        self._given = _turns(prompt.history)
         self._call_ids |= {item.tool_call.id for item in prompt.history if item.tool_call is not None}
         toolkit = getattr(agent, "toolkit", None)
         own_tools: Container[str] = toolkit if isinstance(toolkit, Toolkit) else ()
@@ -217,16 +228,23 @@ class AgentInCall:
         if self._agent.from_call is added:
             self._agent.from_call = None
 
-    async def _bring_in_line(self, history: Sequence[Item]) -> Msg | list[Msg] | None:
-        """Let the memory hold what the history has; return what the reply answers."""
+    async def _bring_in_line(self, history: Sequence[Item], *, is_over: bool = False) -> list[Msg]:
+        """Let the memory hold what the history has; return what has no answer.
+
+        That is put in again by the reply to it; unless the call `is_over`, the memory does not hold it.
+        """
         memory = getattr(self._agent, "memory", None)
         messages = await memory.get_memory(prepend_summary=False) if isinstance(memory, MemoryBase) else []
         remembered, asked = self._memory.in_line(messages, history)
+        self._remembers_users = any(msg.role == "user" for msg in remembered)
         if isinstance(memory, MemoryBase):
-            await replace_memory(memory, messages, remembered)
+            await replace_memory(memory, messages, [*remembered, *asked] if is_over else remembered)
+        return asked
+
+    def _question(self, asked: list[Msg], history: Sequence[Item]) -> Msg | list[Msg] | None:
+        """Return what the reply answers; some words of a user are among it, unless it goes on after tools."""
         if not any(msg.role == "user" for msg in asked) and not _is_tool(history):
-            has_user = any(msg.role == "user" for msg in remembered)
-            asked.append(UserMsg(USER, _silence(history) if has_user else LISTENING))
+            asked = [*asked, UserMsg(USER, _silence(history) if self._remembers_users else LISTENING)]
         return asked[0] if len(asked) == 1 else asked or None
 
     def _language_model(self) -> FormattedLanguageModel:
@@ -263,7 +281,7 @@ class AgentInCall:
             await asyncio.wait({*self._endings})
 
     async def _ended(self, reply: VoiceReply) -> None:
-        """Interrupt the agent, if it still replies, and undo what does not count."""
+        """Interrupt the agent if it still replies; undo what does not count."""
         task = reply.task
         if not task.done():
             if self._agent.is_replying:
@@ -276,8 +294,9 @@ class AgentInCall:
             await reply.undo()
 
 
-def _users(history: Sequence[Item]) -> set[str]:
-    return {item.id for item in history if item.type == "message" and item.role not in ("assistant", "system")}
+def _turns(history: Sequence[Item]) -> set[str]:
+    """Return the items with words of users; pictures and noises are no turns."""
+    return {item.id for item in history if item.text and item.role not in ("assistant", "system")}
 
 
 def _is_tool(history: Sequence[Item]) -> bool:

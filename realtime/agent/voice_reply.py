@@ -60,11 +60,11 @@ class _Run:
 
 
 class VoiceReply:
-    """Follows a reply by its events (`take`) and yields it in pieces, a round of tools at a time.
+    """Follows a reply by its events and yields it in pieces.
 
-    `scope` is the call as the agent's tools see it. `kept`: whether a draft counts; `undo` takes it back. `call_ids`
-    are the ids that tool calls have had; those of this reply are added. `foreign` tools run in the call (`run_in_call`)
-    and not within the agent.
+    It pauses in each round of tools. `scope` is the call as the agent's tools see it. `kept`: whether a draft counts;
+    `undo` takes it back. `call_ids` are the ids that tool calls have had; those of this reply are added. `foreign`
+    tools run in the call (`run_in_call`) and not within the agent.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class VoiceReply:
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}
         """Results of foreign tools, by the agent's ids of the calls."""
         self._asked_ids: dict[str, str] = {}
-        """The agent's ids of foreign calls without a result, by the call's ids."""
+        """Foreign calls without a result: the agent's ids by those of the call."""
 
     def begin(self, task: asyncio.Task[Msg]) -> None:
         """Follow the task that gives the reply."""
@@ -255,7 +255,7 @@ class VoiceReply:
         self._tell_usage()
         self._pieces.put_nowait(None)
         if not task.cancelled():
-            task.exception()  # whoever reads the pieces gets it; after an interruption nobody does
+            task.exception()  # raised to the reader of the pieces, and there may be none
 
 
 def _future() -> asyncio.Future[ToolResultBlock]:

@@ -156,6 +156,7 @@ class Toolkit(StateModule):
         namesake_strategy: NamesakeStrategy = "raise",
         async_execution: bool = False,
         announce: Announce = "spoken",
+        read_only: bool = False,
     ) -> None:
         """Add a function, with the arguments that AgentScope documents.
 
@@ -165,7 +166,8 @@ class Toolkit(StateModule):
         each response. `namesake_strategy` says what happens where the name is taken: the new tool replaces the other
         one, is skipped, refused or gets another name. `async_execution`: the tool runs in the background (see
         `register`, also for `announce`); outside of a voice call `view_task`, `wait_task` and `cancel_task` are for its
-        result. Raises BadTool as `register` does, and for another schema.
+        result. `read_only`, which AgentScope lacks: see `register`. Raises BadTool as `register` does, and for another
+        schema.
         """
         kinds = (
             (inspect.Parameter.VAR_POSITIONAL, include_var_positional),
@@ -181,6 +183,7 @@ class Toolkit(StateModule):
             postprocess=postprocess_func,
             background=async_execution,
             announce=announce,
+            read_only=read_only,
         )
         self._add(self._registered(tool_func, func_name, options), namesake_strategy)
 

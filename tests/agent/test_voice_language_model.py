@@ -15,11 +15,25 @@ from realtime.event import model as m
 from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.memory import InMemoryMemory
 from realtime.message import AssistantMsg, Msg, TextBlock, ThinkingBlock, UserMsg
+from realtime.message.msg import check_pairs
 from realtime.model.base import ItemCreate, ItemTruncate, ResponseCancel, ResponseCreate
 from realtime.model.local.chat import FormattedLanguageModel
 from realtime.state.replies import ReplyProjection, messages
+from realtime.testing.clock import run
 from realtime.tool import ToolContext, Toolkit
-from tests.agent.thinking import PlainFormatter, ScriptedChat, call, react, remembered, requests_of, say, shape, weather
+from tests.agent.thinking import (
+    PlainFormatter,
+    ScriptedChat,
+    SlowMemory,
+    Steps,
+    call,
+    react,
+    remembered,
+    requests_of,
+    say,
+    shape,
+    weather,
+)
 from tests.agent.voice import COSTS, SYNTHESIS_S, memory_of, talk, typed_item, voice_call
 from tests.model.local.stand_ins import silence, speech, typed
 
@@ -210,6 +224,20 @@ async def test_tools_of_the_call_are_offered_too_and_run_in_the_call() -> None:
         'tool_call: open_door({"room": "attic"}) | tool_result: success Oslo: rain | '
         "tool_result: success attic is open | Done."
     )
+
+
+async def test_pictures_of_a_camera_do_not_interrupt_a_tool() -> None:
+    agent = react([call("get_weather", city="Oslo")], say("Rain."), toolkit=weather(), agent_class=Waiter)
+    async with talk(agent.as_language_model(takes_images=True)) as one:
+        await one.type("Weather?")
+        await one.until(ServerEvents.AgentResponseDoneEvent)
+        image = ClientEvents.ClientImageAppendEvent(image=b"\xff\xd8\xff")
+        await one.agent.handle_input(image)
+        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+    assert agent.interruptions == 0
+    assert one.story[-2:] == ["says Rain.", "completed"]
+    (look,) = [block for msg in await remembered(agent) for block in msg.get_content_blocks("data")]
+    assert look.source.media_type == "image/jpeg"
 
 
 async def test_its_own_tool_comes_first_where_the_call_has_one_of_that_name() -> None:
@@ -569,3 +597,89 @@ async def test_an_agent_without_a_chat_model_answers_in_the_conversation_only() 
         one.send(typed("hello"), ResponseCreate(ResponseOverrides(conversation="none")))
         done = await one.until(m.ModelResponseDoneEvent)
     assert (done.status, done.status_details) == ("failed", {"reason": "unsupported_response"})
+
+
+# -- a whole call ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_user_who_interrupts_by_voice_is_answered_by_an_agent_that_knows_what_was_heard() -> None:
+    agent = react(say(STORY), say("Fine."))
+    async with talk(agent, "please stop now") as one:
+        await one.type("Tell me a story")
+        await one.until(ServerEvents.AgentResponseAudioDeltaEvent)
+        await one.speak(silence(1_200), speech(900), silence(1_500))
+        await asyncio.sleep(2)
+        cut = one.all(ServerEvents.AgentItemTruncatedEvent)[-1]
+    assert STORY.startswith(cut.transcript)
+    assert await memory_of(agent) == [
+        "user: Tell me a story",
+        f"assistant: {cut.transcript}",
+        "user: please stop now",
+        "assistant: Fine.",
+    ]
+
+
+@pytest.mark.parametrize("words", ["mhm", ""], ids=["backchannel", "cough"])
+async def test_a_voice_that_asks_for_nothing_leaves_the_agents_memory_as_if_it_had_not_been(words: str) -> None:
+    """Even where the agent had begun to answer it, and the rest of its reply was played as another item."""
+    agent = react(say(STORY), say("Pardon?"), say("Bye."))
+    async with talk(agent, words) as one:
+        await one.type("Tell me a story")
+        await one.until(ServerEvents.AgentResponseAudioDeltaEvent)
+        await one.speak(silence(1_200), speech(900), silence(1_500))
+        await asyncio.sleep(4)
+        await one.type("Bye")
+        await asyncio.sleep(3)
+    assert (await memory_of(agent))[:3] == ["user: Tell me a story", f"assistant: {STORY}", "user: Bye"]
+    assert len(await memory_of(agent)) == 4
+
+
+async def _interrupted_at(step: int, *, ends: bool) -> int:
+    """Cancel the response, or end the call, after so many steps of its tasks; returns how many there were."""
+    answers = [TextBlock(text="Let me see."), call("get_weather", city="Oslo")], say("It rains."), say("Fine.")
+    agent = react(model=ScriptedChat(*answers, piece_s=0.05), toolkit=weather(), memory=SlowMemory())
+    before = asyncio.all_tasks()
+    async with voice_call(agent) as one:
+
+        def go_on(event: m.ModelEvent) -> None:
+            if isinstance(event, m.ModelItemDoneEvent):
+                asyncio.get_running_loop().call_soon(one.send, ResponseCreate())
+
+        one.on_event = None if ends else go_on
+        loop = asyncio.get_running_loop()
+        closing: list[asyncio.Task[None]] = []
+
+        def act() -> None:
+            if ends:
+                closing.append(loop.create_task(one.connection.close()))
+            else:
+                one.send(ResponseCancel())
+
+        with Steps(step, act) as steps:
+            one.send(typed("Weather?"), ResponseCreate())
+            await asyncio.sleep(5)
+        if not ends:
+            one.on_event = None
+            one.send(ResponseCancel(), typed("And now?", "again"), ResponseCreate())
+            await asyncio.sleep(5)
+            assert one.all(m.ModelResponseDoneEvent)[-1].status == "completed"
+        await asyncio.gather(*closing)
+    assert asyncio.all_tasks() == before
+    assert not agent.is_replying
+    messages = await remembered(agent)
+    assert check_pairs(messages) == []
+    calls = [block for msg in messages for block in msg.get_content_blocks("tool_call")]
+    assert len(calls) == sum(len(msg.get_content_blocks("tool_result")) for msg in messages)
+    if not ends:
+        said = [text for msg in messages if msg.role == "assistant" for text in [msg.get_text_content()] if text]
+        assert "".join("".join(said).split()) == "".join("".join(one.said).split())
+    return steps.count
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["cancelled", "call ends"])
+def test_wherever_it_is_stopped_nothing_is_left_open(ends: bool) -> None:
+    """At every step of every task of the call and the agent."""
+    n_steps = run(_interrupted_at(0, ends=ends), costs=COSTS)
+    assert n_steps > 20
+    for step in range(1, n_steps + 1):
+        run(_interrupted_at(step, ends=ends), costs=COSTS)

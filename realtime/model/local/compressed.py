@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
+from realtime.event.base import Item
 from realtime.formatter import FormatterBase
 from realtime.memory import InMemoryMemory
 from realtime.message import AssistantMsg, Block, Msg, SystemMsg, UserMsg
@@ -20,9 +21,9 @@ CLOSE_S = 1.0
 
 
 class CompressedChat:
-    """Shortens the prompts of one call by a summary, which `model` writes between the turns.
+    """Shortens the prompts of one call by a summary of older items.
 
-    The summary follows the instructions. Each item of the call counts as a message.
+    `model` writes it between the turns. It follows the instructions. Each item of the call counts as a message.
     """
 
     may_draft = True
@@ -60,7 +61,7 @@ class CompressedChat:
     def interrupt(self) -> None:
         """Do nothing: between two responses only the summary is written."""
 
-    async def close(self) -> None:
+    async def close(self, history: Sequence[Item]) -> None:
         """Give up the summary that is being written."""
         if self._task is not None and not self._task.done():
             self._task.cancel()

@@ -186,7 +186,7 @@ class LocalConnection:
         try:
             if tasks:
                 await asyncio.wait(tasks)
-            await self._speculation.close()
+            await self._speculation.close(prompt_items(self._conversation.items(), self._continued))
         finally:
             self._on_event(m.ModelSessionEndedEvent(session_id=self._session_id, reason="closed"))
 

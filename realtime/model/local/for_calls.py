@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from realtime.errors import UsageError
+from realtime.event.base import Item
 from realtime.model.local.language_model import (
     CallLanguageModel,
     LanguageModel,
@@ -24,7 +25,7 @@ from realtime.model.local.language_model import (
 
 MakeSpeaker = Callable[[], Speaker | LanguageModel | LanguageModelForCalls]
 Given = LanguageModel | LanguageModelForCalls | Speaker | MakeSpeaker
-"""A language model, an agent, or a function without arguments that makes one of them."""
+"""A language model, an agent, or a function that makes either."""
 
 
 def for_calls(given: Any) -> LanguageModelForCalls:
@@ -57,7 +58,7 @@ class OfAllCalls:
     def interrupt(self) -> None:
         """Do nothing: between two responses nothing runs."""
 
-    async def close(self) -> None:
+    async def close(self, history: Sequence[Item]) -> None:
         """Do nothing: nothing is held."""
 
 

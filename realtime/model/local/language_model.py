@@ -131,8 +131,8 @@ class CallLanguageModel(Protocol):
         """Stop what still runs of the last response, such as a tool: the user has the floor."""
         ...
 
-    async def close(self) -> None:
-        """End what runs, and be free for another call. Idempotent."""
+    async def close(self, history: Sequence[Item]) -> None:
+        """End what runs, and be free for another call. Idempotent. `history` is all of the conversation."""
         ...
 
 
@@ -155,7 +155,7 @@ class LanguageModelForCalls(Protocol):
 
 
 class Speaker(Protocol):
-    """Something with a mind of its own that can be a language model: an agent."""
+    """An agent, which can be a language model."""
 
     def as_language_model(self) -> LanguageModelForCalls:
         """Return the agent as the language model of calls."""

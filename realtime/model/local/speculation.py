@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from realtime.errors import UsageError
+from realtime.event.base import Item
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.language_model import (
     CallLanguageModel,
@@ -235,8 +236,11 @@ class Speculation:
         """Stop what still runs of the last response after its end: the user has the floor."""
         self._language_model.interrupt()
 
-    async def close(self) -> None:
-        """Drop the draft, end the language model, and wait for the end of every task."""
+    async def close(self, history: Sequence[Item]) -> None:
+        """Drop the draft and wait for the end of every task.
+
+        The language model ends with it; `history` is all of the conversation.
+        """
         self.drop()
         tasks = [*self._tasks]
         for task in tasks:
@@ -245,4 +249,4 @@ class Speculation:
             if tasks:
                 await asyncio.wait(tasks)
         finally:
-            await self._language_model.close()
+            await self._language_model.close(history)

@@ -100,7 +100,7 @@ async def test_a_call_that_ends_gives_up_its_summary() -> None:
     await asyncio.sleep(150)
     before = asyncio.all_tasks()
     assert any(task.get_name() == "compression of a call" for task in before)
-    await model.close()
+    await model.close([])
     assert not any(task.get_name() == "compression of a call" for task in asyncio.all_tasks())
     await asking
 
