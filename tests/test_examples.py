@@ -21,11 +21,14 @@ from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
 from realtime.model.base import ItemCreate, ResponseCreate, ToolResult
 from realtime.model.chat import OpenAIChatModel
+from realtime.model.local import model as local_model
+from realtime.model.local.engine import SpeechEngine
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step, Write
 from realtime.server.load import load_make_agent
 from realtime.server.make_agent import make_agent_of
 from tests.model.emulator import Emulator
 from tests.model.local.chat_endpoint import DONE, calls, chat_endpoint, piece, words
+from tests.model.local.stand_ins import stand_in_parts
 from tests.server.harness import create, echo_agent, serving, serving_app, settled
 
 Point = Callable[[Emulator], None]
@@ -291,6 +294,39 @@ async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) 
         messages = await following
     assert [message.role for message in messages] == ["user", "assistant"]
     assert capsys.readouterr().out == "user: Hello\nFriday: I heard you.\n"
+
+
+async def test_a_thinking_agent_is_spoken_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chat endpoint is scripted; recognition and voice are stand-ins."""
+    engine = SpeechEngine(lambda progress: stand_in_parts())
+    monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: engine)
+    module, models = load("react_by_voice"), []
+
+    def make_model(*args: Any, **options: Any) -> OpenAIChatModel:
+        models.append(OpenAIChatModel(*args, **options))
+        return models[-1]
+
+    monkeypatch.setattr(module, "OpenAIChatModel", make_model)
+    async with chat_endpoint() as endpoint:
+        monkeypatch.setenv("REALTIME_LLM_BASE_URL", endpoint.base_url)
+        monkeypatch.setenv("REALTIME_LLM_MODEL", "qwen3")
+        endpoint.will(*calls(piece(0, "call_a", "find_order", '{"number": 42}')), DONE)
+        endpoint.will(*words("It was shipped", " yesterday."), DONE)
+        async with serving(module.make_agent) as place, place.client() as client:
+            await client.make_call()
+            await client.send({"type": "client_text_append", "text": "Where is my order 42?"})
+            told = await client.until("agent_response_tool_result")
+            assert "Order 42 was shipped yesterday." in json.dumps(told["tool_result"])
+            spoken = await client.until("agent_response_audio_transcript_done")
+            assert spoken["transcript"] == "It was shipped yesterday."
+        for model in models:
+            await model.client.close()
+    first, second = endpoint.asked
+    assert [tool["function"]["name"] for tool in first.body["tools"]] == ["cancel_order", "find_order"]
+    assert first.said[0][1].startswith("You work in a shop")
+    assert [role for role, _ in second.said] == ["system", "user", "assistant", "tool"]
+    engine.close()
+    assert len((EXAMPLES / "react_by_voice.py").read_text(encoding="utf-8").splitlines()) <= 40
 
 
 class TestRoom:

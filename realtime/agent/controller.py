@@ -454,7 +454,7 @@ class Controller:
         if Action.DROP in actions:
             self.ledger.cancel_all()
         # What the user says now may change what was asked: the model learns that first, and may ask again.
-        self._tools.withdraw_questions()
+        self._tools.withdraw()
         if Action.FLUSH in actions and Action.WITHDRAW not in actions:
             self._tools.interrupt_tools()
         if Action.WITHDRAW in actions:
@@ -601,6 +601,9 @@ class Controller:
                     self._signal(Signal.RESPONSE_DONE)
             case m.ModelSessionUpdatedEvent() | m.ModelInputClearedEvent():
                 self._context.forward(event)
+            case m.ModelItemDoneEvent(item=Item(tool_result=ToolResultBlock() as result)):
+                # Of a tool that the model runs itself; nothing waits for what it repeats of others.
+                self._tools.answer_tool(result)
             case (
                 m.ModelItemAddedEvent()
                 | m.ModelItemDoneEvent()

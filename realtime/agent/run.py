@@ -6,6 +6,7 @@ import asyncio
 import copy
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -153,6 +154,7 @@ class AgentRun:
                     follow=host.own.follow if host.own is not None else None,
                     tell_error=self._tell_error,
                 )
+                scope = ToolScope(host.call_id, host.user_id, self.name)
                 tools = ToolRunner(
                     group,
                     self.spec,
@@ -173,12 +175,14 @@ class AgentRun:
                 first = settings.for_model(self.name)
                 self._declared = first.tools
                 begins_with = self._prime(host)
-                connection = await self.spec.model.connect(
-                    settings=first,
-                    on_event=self._on_model_event,
-                    history=host.conversation.items,
-                    runtime=host.runtime,
-                )
+                # A model may run tools itself: they belong to this call too.
+                with replace(scope, of_call=tools.scope_of).in_force():
+                    connection = await self.spec.model.connect(
+                        settings=first,
+                        on_event=self._on_model_event,
+                        history=host.conversation.items,
+                        runtime=host.runtime,
+                    )
                 self._connection = connection
                 try:
                     detector = detector or settings.new_detector()

@@ -1,4 +1,4 @@
-"""Runs the tools that a model calls: the agent's in a task each, the client's by waiting for its result.
+"""Runs the tools that a model calls: the agent's in a task each, those elsewhere by waiting for their results.
 
 A tool of the agent that needs the user's consent waits for that first, as long as a client's tool for its result.
 """
@@ -66,6 +66,8 @@ class ToolRunner:
         self._on_say = on_say
         self._stop_background = stop_background
         self._scope = scope
+        self._at_model: dict[str, ToolCallBlock] = {}
+        """Calls that the model runs itself."""
         self._reports: Counter[str] = Counter()
         """How many reports of each call were passed on."""
         self._on_begin = on_begin
@@ -96,14 +98,19 @@ class ToolRunner:
         return not self._is_clients(call.name) and self._toolkit.asks(call)
 
     def start_tool(self, call: ToolCallBlock) -> None:
-        """Run the call in its own task; after the user's consent if it is `asking`."""
+        """Run the call in its own task; after the user's consent if it is `asking`.
+
+        One that the model has `submitted` runs there: `answer_tool` gets its result.
+        """
         # The answer may come before the task has begun.
         if call.state == "asking":
             self._questions[call.id] = call, asyncio.get_running_loop().create_future()
+        elif call.state == "submitted":
+            self._asked[call.id] = asyncio.get_running_loop().create_future()
+            self._at_model[call.id] = call
         elif self._is_clients(call.name):
             self._asked[call.id] = asyncio.get_running_loop().create_future()
-        scope = replace(self._scope, progress=partial(self._progress, call.id), say=partial(self._say, call))
-        with scope.in_force():
+        with self.scope_of(call).in_force():
             task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
         if not self._is_clients(call.name) and self._toolkit.stops_with_reply(call.name):
@@ -111,8 +118,12 @@ class ToolRunner:
         # A task that is cancelled before its first step cannot report that itself.
         task.add_done_callback(lambda done: self._interrupted(call, done))
 
+    def scope_of(self, call: ToolCallBlock) -> ToolScope:
+        """Return the scope of one call: what it reports and says is that of its tool."""
+        return replace(self._scope, progress=partial(self._progress, call.id), say=partial(self._say, call))
+
     def answer_tool(self, result: ToolResultBlock) -> bool:
-        """Take the result of a client's tool; False if no such call is open."""
+        """Take the result of a tool that runs elsewhere; False if no such call is open."""
         asked = self._asked.get(result.id)
         if asked is None or asked.done():
             return False
@@ -127,13 +138,13 @@ class ToolRunner:
         question.set_result(answer)
         return True
 
-    def withdraw_questions(self) -> None:
-        """End the calls that wait for consent at once, with state `interrupted`."""
-        for call_id, (call, question) in [*self._questions.items()]:
-            if not question.done():
-                task = self._tasks[call_id]
-                self._interrupted(call, task)
-                task.cancel()
+    def withdraw(self) -> None:
+        """End the calls that wait for consent or run at the model at once, with state `interrupted`."""
+        waiting = [call for call, question in self._questions.values() if not question.done()]
+        for call in (*waiting, *self._at_model.values()):
+            task = self._tasks[call.id]
+            self._interrupted(call, task)
+            task.cancel()
 
     def interrupt_tools(self) -> None:
         """Stop what an interruption of the reply stops; each call has its result at once, with state `interrupted`."""
@@ -157,7 +168,7 @@ class ToolRunner:
         task = asyncio.current_task()
         try:
             if (asked := self._asked.get(call.id)) is not None:
-                result = await self._ask_client(call, asked)
+                result = await (asked if call.id in self._at_model else self._ask_client(call, asked))
             elif call.id in self._questions:
                 result = await self._ask_user(call, self._questions[call.id][1])
             else:
@@ -218,5 +229,6 @@ class ToolRunner:
         del self._reports[result.id]
         self._interruptible.pop(result.id, None)
         self._asked.pop(result.id, None)
+        self._at_model.pop(result.id, None)
         self._questions.pop(result.id, None)
         self._on_result(result)

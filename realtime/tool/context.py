@@ -18,7 +18,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 from realtime.errors import BadTool
 from realtime.event.server import ProgressKind
-from realtime.message import Msg
+from realtime.message import Msg, ToolCallBlock
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,10 @@ class ToolScope:
     """Returns what both sides have heard so far (see `ToolContext.heard`)."""
     states: dict[type[Any], Any] = field(default_factory=dict)
     """The state of the tools: an object by class."""
+    of_call: Callable[[ToolCallBlock], ToolScope] | None = None
+    """Returns the scope of one tool call, where each has its own; None: the one before holds for all."""
+    may_act: Callable[[], Awaitable[object]] | None = None
+    """Awaited before anything happens that cannot be undone; raises CancelledError where it may not happen at all."""
     at_end: list[AtEnd] = field(default_factory=list)
     """What is done when the call is over."""
 
@@ -89,6 +93,12 @@ _SCOPE: ContextVar[ToolScope | None] = ContextVar("tool_scope", default=None)
 def current_scope() -> ToolScope | None:
     """Return the scope in force; None outside of calls."""
     return _SCOPE.get()
+
+
+def scope_of(call: ToolCallBlock, otherwise: ToolScope) -> ToolScope:
+    """Return the scope of a tool call: that of the scope in force, else of `otherwise`."""
+    scope = _SCOPE.get() or otherwise
+    return scope if scope.of_call is None else scope.of_call(call)
 
 
 class ToolContext(Generic[State]):

@@ -54,6 +54,8 @@ class RegisteredToolFunction:
     """Whether it runs in the background."""
     announce: Announce = "spoken"
     """What happens when a background tool has ended."""
+    read_only: bool = False
+    """Whether it changes nothing."""
     stops_with_reply: bool = False
     """Whether an interruption of the reply stops it. Without that, only cancelling stops a tool in the foreground."""
 
@@ -111,6 +113,7 @@ class ToolOptions:
     postprocess: Postprocess | None = None
     background: bool = False
     announce: Announce = "spoken"
+    read_only: bool = False
     stops_with_reply: bool = False
 
     def over(self, own: ToolOptions) -> ToolOptions:
@@ -120,6 +123,7 @@ class ToolOptions:
             description=own.description if self.description is None else self.description,
             background=self.background or own.background,
             announce=own.announce if self.announce == "spoken" else self.announce,
+            read_only=self.read_only or own.read_only,
             stops_with_reply=self.stops_with_reply or own.stops_with_reply,
         )
 
@@ -183,6 +187,7 @@ def make_tool(
         confirm=options.confirm,
         async_execution=options.background,
         announce=options.announce,
+        read_only=options.read_only,
         stops_with_reply=options.stops_with_reply,
     )
 

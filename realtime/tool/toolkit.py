@@ -20,7 +20,7 @@ from realtime.module import StateModule
 from realtime.runtime import unique_id
 from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks
 from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
-from realtime.tool.context import ToolScope, current_scope
+from realtime.tool.context import ToolScope, current_scope, scope_of
 from realtime.tool.output import Output, failed, within_limits
 from realtime.tool.registered import (
     BASIC,
@@ -118,18 +118,25 @@ class Toolkit(StateModule):
         group: str = BASIC,
         background: bool = False,
         announce: Announce = "spoken",
+        read_only: bool = False,
     ) -> Function:
         """Add a function, by default with its own name and docstring.
 
         `confirm`: an agent asks the user before each call. `background`: the model hears at once that the tool has
         started, and talks on; the result comes as a hint when it is there. With `announce="spoken"` the agent then
-        speaks as soon as nothing else is said. The model also gets tools that list and stop what runs.
+        speaks as soon as nothing else is said. The model also gets tools that list and stop what runs. `read_only`: it
+        changes nothing, so it may also run for a reply that is dropped before anybody hears of it.
 
         Returns the function, so it serves as a decorator. Raises BadTool for a name that is taken or that providers
         refuse, an unknown group, and a function whose arguments cannot be described.
         """
         options = ToolOptions(
-            group=group, description=description, confirm=confirm, background=background, announce=announce
+            group=group,
+            description=description,
+            confirm=confirm,
+            background=background,
+            announce=announce,
+            read_only=read_only,
         )
         self._add(self._registered(function, name, options), "raise")
         return function
@@ -401,9 +408,13 @@ class Toolkit(StateModule):
         return ToolResponses(self._without_errors(tool_call, timeout_s))
 
     async def _without_errors(self, call: ToolCallBlock, timeout_s: float | None) -> AsyncGenerator[ToolResponse, None]:
+        scope, pieces = current_scope(), Pieces()
+        progress = None if scope is None or scope.of_call is None else scope.of_call(call).progress
         try:
             async with aclosing(self._responses(call, timeout_s)) as responses:
                 async for response in responses:
+                    if progress is not None and (piece := pieces.of(response)):
+                        progress(piece, "result")
                     yield response
         except ToolError as error:
             yield failed(error.message)
@@ -430,7 +441,9 @@ class Toolkit(StateModule):
                 f"Activate the tool group by calling {RESET_TOOLS!r} first to use this tool."
             )
             return
-        scope = current_scope() or self._scope
+        scope = scope_of(call, self._scope)
+        if scope.may_act is not None and not tool.read_only:
+            await scope.may_act()
         run = partial(responses_of, tool, self._own(tool.original_func), call, self._extra_names(tool))
         if tool.async_execution and self._has_arguments(tool, call):
             run_later = partial(run, timeout_s=BACKGROUND_TIMEOUT_S)
