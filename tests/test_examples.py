@@ -344,5 +344,16 @@ class TestRoom:
         assert "I'm Tom." in said[1]
         assert capsys.readouterr().out.splitlines() == said
 
-    def test_it_is_short(self) -> None:
-        assert len((EXAMPLES / "room.py").read_text(encoding="utf-8").splitlines()) <= 40
+    async def test_a_thinking_agent_listens_and_answers_when_it_is_called(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        await load("room_with_thinking_agent").main()
+        emma, friday = capsys.readouterr().out.splitlines()
+        assert emma == "Emma: I'm Emma. And you?"
+        heard = "Ann said: What is your name? Emma said: I'm Emma. And you? Ann said: Friday, what was said so far?"
+        assert friday == f"Friday: {heard}"
+
+    @pytest.mark.parametrize("name", ["room", "room_with_thinking_agent"])
+    def test_it_is_short(self, name: str) -> None:
+        assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 40

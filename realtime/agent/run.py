@@ -154,7 +154,6 @@ class AgentRun:
                     follow=host.own.follow if host.own is not None else None,
                     tell_error=self._tell_error,
                 )
-                scope = ToolScope(host.call_id, host.user_id, self.name)
                 tools = ToolRunner(
                     group,
                     self.spec,
