@@ -170,6 +170,7 @@ class Delegate(ToolObject):
         if own.turn.locked():
             context.progress(f"{self.tool_name} answers another question first")
         async with own.turn:
+            errand.has_turn = True
             agent = own.agent or await self._new_agent(own, context)
             if self._observes:
                 await self._tell_heard(agent, own, context)
@@ -224,7 +225,7 @@ class Delegate(ToolObject):
 
     def _late(self, errand: _Errand) -> ToolError:
         limit = f"{self.timeout_s or 0:g} s"
-        if errand.agent is None:
+        if not errand.has_turn:
             return ToolError(f"{self.tool_name} was busy with other questions for {limit}", code="delegate_busy")
         return ToolError(f"{self.tool_name} did not answer within {limit}", code="delegate_timeout")
 
@@ -245,6 +246,8 @@ class _Errand:
     def __init__(self, name: str, context: ToolContext[CallAgents]) -> None:
         self.context = context
         self.news: asyncio.Queue[str | _ToolCall | None] = asyncio.Queue()
+        self.has_turn = False
+        """Whether the agent works for it, and for no other question."""
         self.has_words = False
         self.is_interrupted = False
         self.agent: AgentBase | None = None

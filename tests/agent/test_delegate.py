@@ -596,6 +596,11 @@ def no_key() -> Any:
     raise UsageError("there is no key for OpenAIChatModel: set OPENAI_API_KEY", code="missing_api_key")
 
 
+async def made_late() -> Office:
+    await asyncio.sleep(60)
+    return Office()
+
+
 WRONG: dict[str, tuple[Any, str]] = {
     "raises": (Failing(ValueError("secret words")), "cannot answer: its program failed (ValueError)"),
     "cancels-itself": (Failing(asyncio.CancelledError()), "was interrupted before it had answered"),
@@ -608,6 +613,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "nothing": (Silent(), "gave no answer"),
     "interrupted": (InterruptsItself(), "was interrupted before it had answered"),
     "late": (Office(60), "did not answer within 20 s"),
+    "made-late": (made_late, "did not answer within 20 s"),
 }
 
 
