@@ -261,6 +261,16 @@ async def test_an_agent_greets_says_more_and_ends_the_call(capsys: pytest.Captur
     assert len((EXAMPLES / "greeting.py").read_text(encoding="utf-8").splitlines()) <= 40
 
 
+async def test_a_call_is_handed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    await load("hand_over").main()
+    assert capsys.readouterr().out.splitlines() == [
+        "Ann: I hand you over to Ben.",
+        "Ann -> Ben",
+        "Ben: Which invoice is wrong?",
+    ]
+    assert len((EXAMPLES / "hand_over.py").read_text(encoding="utf-8").splitlines()) <= 40
+
+
 @pytest.mark.parametrize(
     ("agrees", "said"), [(True, "Order 42 is cancelled."), (False, "the user refused")], ids=["allowed", "refused"]
 )

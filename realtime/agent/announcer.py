@@ -64,6 +64,12 @@ class Announcer:
             self._words.append(_Words(text, holds))
             self._wake()
 
+    def hand_over(self) -> list[HintBlock]:
+        """Another agent has the call: stop, and return what waits to be spoken."""
+        hints, self._hints = self._hints, []
+        self.close()
+        return hints
+
     def close(self) -> None:
         """The call is over: what waits becomes part of its history, unspoken."""
         self._put_waiting()

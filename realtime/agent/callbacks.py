@@ -45,10 +45,10 @@ class Callbacks:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def close(self) -> None:
-        """The call is over: cancel what still runs."""
+    def close(self, *, cancels: bool = True) -> None:
+        """Call nothing any more; by default, cancel what still runs."""
         self._unfollow()
-        for task in [*self._tasks]:
+        for task in [*self._tasks] if cancels else ():
             task.cancel()
 
     async def _run(self, name: str, run: Coroutine[Any, Any, None]) -> None:

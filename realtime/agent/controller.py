@@ -126,6 +126,11 @@ class Controller:
         self.input.alert_while(self.interruptions.is_alert)
         self.input.clean = clean
 
+    def unanswered_audio(self, newest_ms: int) -> bytes:
+        """Return what no turn holds yet, at the model's rate: in push-to-talk all of it, else the newest."""
+        is_open_turn = self.turn.authority == "client"
+        return self._newest_audio(int(self.input.uncommitted_ms) if is_open_turn else newest_ms)
+
     def audio_stopped(self) -> None:
         """The client has sent no audio for a while: no silence will come that ends its turn."""
         self._follow_speech(self.input.finish())

@@ -117,6 +117,12 @@ class AudioInput:
         """
         return bytes(self._raw[-ms * self._rate_hz // 1000 * 2 :]), self._rate_hz
 
+    def go_on_from(self, before: AudioInput) -> None:
+        """Go on where another input of the call has stopped: its positions and offsets are the call's."""
+        heard_ms = self._position_ms
+        self.received_samples, self._position_ms = before.received_samples, before._position_ms
+        self.skipped_ms = int(before._position_ms - heard_ms)
+
     @property
     def position_ms(self) -> int:
         """How much audio has arrived since the call began, in ms."""

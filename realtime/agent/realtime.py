@@ -7,7 +7,7 @@ import copy
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Self, assert_never
+from typing import Any, Self, assert_never, cast
 
 from realtime.agent.event_stream import EventStream
 from realtime.agent.other_agents import OthersWords
@@ -36,9 +36,13 @@ class _OwnCall:
     """The private call of an agent that is used without a server."""
 
     session: Session
-    run: AgentRun
     replies: ReplyQueue
     others: OthersWords
+
+    @property
+    def run(self) -> AgentRun:
+        """The agent that has the call at present."""
+        return cast(AgentRun, self.session.participant)
 
 
 class RealtimeAgent(AgentSpec):
@@ -62,6 +66,10 @@ class RealtimeAgent(AgentSpec):
     After `idle_prompt_s` of silence the agent asks whether the user is there, after as long again it takes leave and
     ends the call with the reason `idle`. Clients of other protocols (OpenAI, DashScope, Gemini) are not spoken to
     unasked: neither greeting nor fillers nor questions.
+
+    `transfers` are agents that the model may hand a call over to, by a tool for each, which tells it their
+    `description` (by default the first sentence of their instructions). The other agent goes on with the same call: it
+    has its own model, voice, instructions and tools, knows what was heard, and greets no second time.
 
     Its state is name, instructions, voice, `turn_detection`, greeting, fillers, `idle_prompt_s`, the tokens used, and
     the conversation as it was heard. Hooks are in `realtime.agent.run_hooks`.
@@ -105,7 +113,7 @@ class RealtimeAgent(AgentSpec):
         run = self.run()
         run.share(self.hooks)
         session = Session(participant=run, runtime=runtime, session_id=runtime.new_id("session"), private=True)
-        self._own = _OwnCall(session, run, ReplyQueue(session, run), OthersWords())
+        self._own = _OwnCall(session, ReplyQueue(session), OthersWords())
         session.attach(queue_listener(outgoing_queue, runtime))
         try:
             await session.start(config or SessionConfig())
@@ -221,6 +229,19 @@ class RealtimeAgent(AgentSpec):
         """Have the model say something by instructions, as `say` says words."""
         return await self._call.saying.generate_reply(instructions)
 
+    async def transfer_to(self, agent: RealtimeAgent | str, *, greets: bool = False) -> RealtimeAgent:
+        """Hand the call over to another agent, or the one of this name in `transfers`; return the agent of the call.
+
+        It happens once no one speaks or is about to; what the user says meanwhile is the other agent's. That one speaks
+        if the user waits for an answer, or with its greeting where it `greets`. In a tool it returns at once, and
+        happens after the reply. Cancelling it does not stop it.
+
+        Raises UsageError outside a running call, in a room, for the agent that has the call already, for one that was
+        started for another call, for an unknown name, and for a fourth transfer without a turn of the user. Raises
+        ProviderError where the other agent's model cannot be had: then this agent goes on.
+        """
+        return cast(RealtimeAgent, await self._call.transfer_to(agent, greets=greets))
+
     def emit_custom_event(self, name: str, value: dict[str, Any] | None = None) -> None:
         """Tell the listeners of the call something of the program's own (`server_custom`). May be called in a thread.
 
@@ -261,11 +282,19 @@ class RealtimeAgent(AgentSpec):
     @property
     def usage(self) -> Usage:
         """The tokens of all responses so far."""
-        return self.spent if self._own is None else self._own.run.spec.spent
+        if self._own is None:
+            return self.spent
+        run = self._own.run
+        return run.spec.spent if run.spec.origin is self.origin else run.chain.spent.get(self.origin, self.spent)
 
     @usage.setter
     def usage(self, usage: Usage) -> None:
         self.spent = usage
+
+    def serves_another(self, call_id: str) -> bool:
+        """Whether it was started for a call of its own that is not this one, and goes on."""
+        own = self._own
+        return own is not None and own.session.end_reason is None and own.session.call_id != call_id
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
         """Restore what `state_dict` returned; the next call begins with the conversation, as it was heard.

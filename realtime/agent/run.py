@@ -23,6 +23,7 @@ from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.speakers import messages_of
 from realtime.agent.speaking_first import SpeakingFirst
 from realtime.agent.tools import ToolRunner
+from realtime.agent.transfer import TRANSFERRED, Chain, Takeover, Transfers
 from realtime.call.participant import Host
 from realtime.errors import ClientError, ProviderError, RealtimeError, UsageError
 from realtime.event import client as c
@@ -50,7 +51,6 @@ LEAVE_S = 5.0
 
 A tool may swallow its cancellation, and a model may not close.
 """
-
 
 PROGRESS_HINT_S = 10.0
 """The shortest time between two hints about a tool's progress."""
@@ -90,6 +90,12 @@ class AgentRun:
         self._hasty_turns = 0
         self._early: list[m.ModelEvent] | None = []
         """What the model reports before the controller exists."""
+        self.asked = SessionConfig()
+        """What the client has set."""
+        self.chain = Chain()
+        self.takeover: Takeover | None = None
+        """What it takes over, until it has begun."""
+        self._transfers: Transfers | None = None
 
     def share(self, hooks: RunHooks) -> None:
         """Use these hooks themselves, not a copy: what is registered later counts too. Before `join`."""
@@ -101,8 +107,10 @@ class AgentRun:
         """Connect the model and join the call. Raises ProviderError or ClientError; leaves nothing behind."""
         if self._joined:
             raise UsageError("a run is for one call: make another with RealtimeAgent.run()", code="agent_running")
+        if host.own is not None and self._transfers is None:
+            self._transfers = Transfers(self, host)
         self._settings.take_on(config, had_audio=False)
-        self._joined = True
+        self._joined, self.asked = True, config
         self.agent_id = self.agent_id or host.runtime.new_id("agent")
         if config.agent_name:
             self.name = config.agent_name
@@ -130,15 +138,46 @@ class AgentRun:
         task, self._task = self._task, None
         if self._connection is None:
             task.cancel()
-        _, left = await asyncio.wait([task], timeout=LEAVE_S)
+        left = {task, *self.chain.leaving}
+        for before in self.chain.leaving:
+            before.cancel()
+        _, left = await asyncio.wait(left, timeout=LEAVE_S)
         if left:
             logger.error("agent %s is left behind: a tool or its model does not end", self.agent_id)
         self._end(reason)
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
-        # Releases what refers back to the call, so that both are freed at once and not by the collector.
-        self._controller = self._connection = self._announcer = self._host = self._initiative = self._hook_runner = None
+        self._release()
         self.spec.in_call(None)
+
+    def retire(self) -> list[HintBlock]:
+        """Another agent has the call from now on: end without a word. Returns what its model has to be told."""
+        controller, announcer, task = self.controller, self._announcer, self._task
+        assert announcer is not None
+        assert task is not None
+        controller.end_responses()
+        controller.resumption.forget()
+        controller.user_turns.settle_words()
+        stopped = [stopped_hint(one) for one in self.spec.toolkit.background.running.values()]
+        self._ended, self._leave_reason = True, TRANSFERRED
+        self._hasty_turns = self.hasty_turns
+        self.spec.history = self.heard()
+        self.spec.in_call(None)
+        self.saying.is_over = True
+        self._controller = self._announcer = None
+        self._stopping.set()
+        self.chain.leaving.add(task)
+        task.add_done_callback(self._gone)
+        return [*announcer.hand_over(), *stopped]
+
+    def _gone(self, task: asyncio.Task[None]) -> None:
+        self.chain.leaving.discard(task)
+        self._release()
+
+    def _release(self) -> None:
+        """Release what refers back to the call, so that both are freed at once and not by the collector."""
+        self._controller = self._connection = self._announcer = self._host = self._initiative = self._hook_runner = None
+        self._transfers = None
 
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
         """Run the agent's whole life: one task group around the model's connection."""
@@ -201,6 +240,8 @@ class AgentRun:
                         self._initiative = SpeakingFirst(
                             self.spec, settings, host, host.own, connection, controller, group, self._tell_error
                         )
+                    if self.takeover is not None:
+                        self.takeover.transfers.hand(self)
                     self.spec.in_call(self)
                     host.emit(self.ready())
                     for item in begins_with:
@@ -214,7 +255,10 @@ class AgentRun:
                     for event in early:
                         self._on_model_event(event)
                     if self._initiative is not None:
-                        self._initiative.begin()
+                        self._initiative.begin(self.takeover)
+                    if self.takeover is not None:
+                        self.takeover.transfers.release()
+                        self.takeover = None
                     loop = asyncio.get_running_loop()
                     forget = self.spec.toolkit.on_change(partial(loop.call_soon_threadsafe, self._declare_tools))
                     try:
@@ -222,8 +266,10 @@ class AgentRun:
                     finally:
                         forget()
                 finally:
+                    if self._transfers is not None:
+                        await self._transfers.close()
                     if self._initiative is not None:
-                        self._initiative.close()
+                        self._initiative.close(handed_over=self._leave_reason == TRANSFERRED)
                     tools.cancel_tools()
                     if (announcer := self._announcer) is not None:
                         for task in background.running.values():
@@ -264,6 +310,8 @@ class AgentRun:
 
         `hooked`: it has had its hooks. Raises UsageError before `join`.
         """
+        if self._transfers is not None and self._transfers.holds and self._transfers.take(event):
+            return True
         if self._hooks.has and not hooked and self._delayed(event):
             return True
         controller = self._controller or self.controller  # without a further call for each frame of audio
@@ -277,6 +325,8 @@ class AgentRun:
 
     def act(self, event: c.ClientEvent) -> None:
         """Take a client event at once. Raises ClientError for what cannot be done, UsageError while not in a call."""
+        if self._transfers is not None and self._transfers.holds and self._transfers.take(event):
+            return
         self.controller.on_client(event)
 
     def confirm(self, answer: ConfirmResult) -> None:
@@ -329,6 +379,17 @@ class AgentRun:
         if self._host is not None and self._host.own is not None:
             self._host.own.end(reason)
 
+    async def transfer_to(self, target: AgentSpec | str, *, greets: bool) -> AgentSpec:
+        """See `RealtimeAgent.transfer_to`."""
+        _ = self.saying  # raises outside a call, and in a room
+        assert self._transfers is not None
+        return await self._transfers.to(target, greets=greets)
+
+    def tell_user(self, hint: HintBlock) -> None:
+        """Have the model tell the user something when the floor is free."""
+        if self._announcer is not None:
+            self._announcer.hint(hint, speaks=True)
+
     def heard(self) -> tuple[Item, ...]:
         """What was heard in the call so far; before and after it, what the next one begins with."""
         host = self._host
@@ -344,6 +405,7 @@ class AgentRun:
         settings = self._settings
         settled, detects = settings.config, settings.authority == "server"
         settings.take_on(change, had_audio=self.received_samples > 0)
+        self.asked = self.asked.merged(change)
         controller, connection = self._controller, self._connection
         if controller is None or connection is None:
             return settings.config

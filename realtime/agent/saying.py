@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -90,6 +90,8 @@ class Saying:
         self._profile = profile
         self.silence = Silence(host.ears, host.runtime.now)
         self._turns = asyncio.Lock()
+        self.is_over = False
+        """Whether another agent has the call."""
 
     # -- the floor -------------------------------------------------------------------------------------------------
 
@@ -104,18 +106,27 @@ class Saying:
         return Floor.AWAITED if controller.turn.state is State.THINKING else Floor.FREE
 
     async def _take_floor(self) -> None:
-        """Wait until no one speaks or is about to.
+        """Wait until no one speaks or is about to. Raises UsageError where another agent has the call.
 
         A response that a provider has not begun after `ANSWER_S` is awaited no longer.
         """
         awaited_since: float | None = None
         with self._changes() as changed:
-            while (floor := self.floor) is not Floor.FREE:
+            while self.is_over or (floor := self.floor) is not Floor.FREE:
+                if self.is_over:
+                    raise UsageError("the call was handed over: the other agent speaks now", code="agent_not_running")
                 now = self._runtime.now()
                 awaited_since = None if floor is Floor.TAKEN else now if awaited_since is None else awaited_since
                 if awaited_since is not None and now - awaited_since >= ANSWER_S:
                     return
                 await self._next(changed)
+
+    @asynccontextmanager
+    async def silence_kept(self) -> AsyncIterator[None]:
+        """Wait until no one speaks or is about to; within the block, the agent says nothing of its own accord."""
+        async with self._turns:
+            await self._take_floor()
+            yield
 
     @contextmanager
     def _changes(self) -> Iterator[asyncio.Event]:
@@ -158,9 +169,9 @@ class Saying:
         """
         return await self._speak(kind, self._with_own(instructions))
 
-    def begin(self, instructions: str, kind: str) -> None:
-        """Have the model say something at once, where the floor is free. Returns before it begins."""
-        if self.floor is Floor.FREE:
+    def begin(self, instructions: str, kind: str, *, at_once: bool = False) -> None:
+        """Have the model say something, where the floor is free or `at_once`. Returns before it begins."""
+        if at_once or self.floor is Floor.FREE:
             self._controller.speak(self._overrides(kind, self._with_own(instructions)))
 
     def _with_own(self, instructions: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -55,6 +56,8 @@ class AgentSpec(StateModule):
         on_turn: OnTurn | None = None,
         fillers: Sequence[str] | None = None,
         idle_prompt_s: float | None = None,
+        description: str = "",
+        transfers: Sequence[AgentSpec] = (),
     ) -> None:
         super().__init__()
         if not isinstance(model, RealtimeModel):
@@ -76,6 +79,12 @@ class AgentSpec(StateModule):
         self.idle_prompt_s = idle_prompt_s
         if idle_prompt_s is not None and not idle_prompt_s > 0:
             raise UsageError("idle_prompt_s is a number of seconds above 0, or None", code="bad_idle_prompt")
+        self.description = description
+        self.transfers = tuple(transfers)
+        """The agents that the model may hand its calls over to."""
+        transfer_tools(self.transfers)
+        self.origin = object()
+        """The same for all copies of an agent."""
         self._on_enter, self._on_turn = on_enter, on_turn
         self._run: Any = None
         self.hooks = RunHooks()
@@ -107,6 +116,14 @@ class AgentSpec(StateModule):
     def usage(self, usage: Usage) -> None:
         self.spent = usage
 
+    def run(self) -> Any:
+        """Return a new participant for one call (`realtime.agent.run.AgentRun`)."""
+        raise NotImplementedError
+
+    def serves_another(self, call_id: str) -> bool:
+        """Whether it was started for a call of its own that is not this one."""
+        return False
+
     def in_call(self, run: Any) -> None:
         """Note that this is the agent of a running call (`AgentRun`); None: that is over."""
         self._run = run
@@ -126,6 +143,23 @@ class AgentSpec(StateModule):
         return getattr(type(self), callback) is not getattr(AgentSpec, callback) or (
             getattr(self, f"_{callback}") is not None
         )
+
+
+def transfer_tools(agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:
+    """Return the agents by the names of the tools that hand a call over to them.
+
+    Raises TypeError for what is no agent, UsageError for two of one name.
+    """
+    found: dict[str, AgentSpec] = {}
+    for place, agent in enumerate(agents, 1):
+        if not isinstance(agent, AgentSpec):
+            raise TypeError(f"transfers is a list of RealtimeAgents, not of {type(agent).__name__}s")
+        slug = re.sub(r"[^a-z0-9]+", "_", agent.name.lower()).strip("_") or str(place)
+        name = f"transfer_to_{slug}"[:64]
+        if name in found:
+            raise UsageError(f"two agents to transfer to are called {agent.name!r}: rename one", code="bad_transfers")
+        found[name] = agent
+    return found
 
 
 def _lines(lines: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -11,6 +11,7 @@ from realtime.agent.phrases import FILLERS, in_language
 from realtime.agent.saying import Saying
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.silences import IdleTalk, ToolFillers
+from realtime.agent.transfer import TAKES_OVER, Takeover
 from realtime.call.participant import Host, OwnCall
 from realtime.errors import RealtimeError
 from realtime.model.base import Connection
@@ -49,11 +50,14 @@ class SpeakingFirst:
         if own.takes_unasked and speaks and lines and profile.responds_beside_tools:
             self._fillers = ToolFillers(lines, host, own, controller, connection, self.saying)
 
-    def begin(self) -> None:
+    def begin(self, takeover: Takeover | None = None) -> None:
         """The agent is ready: greet, unless the conversation goes on; call the program back; watch the silence."""
         spec, own = self._spec, self._own
-        if spec.greeting and own.is_new and own.takes_unasked and not self._remembers:
-            self.saying.begin(spec.greeting, "greeting")
+        greets = takeover.greets if takeover is not None else own.is_new and not self._remembers
+        if spec.greeting and greets and own.takes_unasked:
+            self.saying.begin(spec.greeting, "greeting", at_once=takeover is not None)
+        elif takeover is not None and takeover.responds:
+            self.saying.begin(TAKES_OVER.format(before=takeover.before), "transfer", at_once=True)
         self._callbacks.begin(own)
         if self._idle is not None:
             self._idle.begin()
@@ -68,8 +72,9 @@ class SpeakingFirst:
         if self._fillers is not None:
             self._fillers.tool_ends(call_id)
 
-    def close(self) -> None:
-        """The call is over."""
-        for part in (self._fillers, self._idle, self._callbacks):
+    def close(self, *, handed_over: bool = False) -> None:
+        """The call is over, or another agent has it: then the program's functions come to their end."""
+        for part in (self._fillers, self._idle):
             if part is not None:
                 part.close()
+        self._callbacks.close(cancels=not handed_over)

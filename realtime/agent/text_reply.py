@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from realtime.agent.run import AgentRun
 from realtime.call.session import Session
@@ -58,9 +58,8 @@ def _picture(block: DataBlock) -> ContentPart:
 class ReplyQueue:
     """Text turns of one agent: one at a time, in order of request."""
 
-    def __init__(self, call: Session, run: AgentRun) -> None:
+    def __init__(self, call: Session) -> None:
         self._call = call
-        self._run = run
         self._lock = asyncio.Lock()
 
     async def stream(self, message: Msg, *, keeps_audio: bool) -> AsyncGenerator[r.AgentEvent]:
@@ -68,9 +67,9 @@ class ReplyQueue:
 
         A slow reader keeps the events of this one reply waiting. Closing or cancelling it cancels the response.
         """
-        run = self._run
         async with self._lock:
             await self._silence()
+            run = cast(AgentRun, self._call.participant)
             item = item_of(message, self._call.runtime.new_id("item"), run.spec.model.profile)
             if run.is_busy:
                 # As with every typed turn: a response that is on its way does not answer this message.

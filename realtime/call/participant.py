@@ -75,6 +75,8 @@ class OwnCall:
     """Whether it begins now. Otherwise it goes on after its server was lost, or after its grace time."""
     takes_unasked: bool
     """Whether all its clients expect an agent that speaks unasked."""
+    replace: Callable[[Participant], None]
+    """Lets another participant, which has joined, go on in the place of the present one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +142,10 @@ class Participant(Protocol):
 
     def set_away(self, away: bool) -> None:
         """The call lost its last listener and waits, or has one again."""
+
+
+@dataclass(slots=True, eq=False)
+class Seat:
+    """Who takes part in a call at present."""
+
+    participant: Participant

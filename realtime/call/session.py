@@ -18,7 +18,7 @@ from realtime.call.audience import Audience, rate_of
 from realtime.call.intake import UNCOUNTED, Intake
 from realtime.call.limits import Limits
 from realtime.call.listener import Listener, queue_listener
-from realtime.call.participant import Host, OwnCall, Participant
+from realtime.call.participant import Host, OwnCall, Participant, Seat
 from realtime.call.resume_token import ResumeToken
 from realtime.call.timers import Timers
 from realtime.errors import ClientError, RealtimeError, public_error
@@ -105,10 +105,11 @@ class Session:
         self._over = False
         self._said_goodbye = False
         self._stop_recording: Callable[[], None] = _follows_nothing
-        self.audience = Audience(self.log, runtime.now, lambda: participant.received_samples, tells=not private)
+        seat = self._seat = Seat(participant)
+        self.audience = Audience(self.log, runtime.now, lambda: seat.participant.received_samples, tells=not private)
         self.listeners = self.audience.listeners
         """The views of the call, in order of coming."""
-        self._activity = Activity(participant, self.audience, self._timers, runtime.now, self.limits.idle_s)
+        self._activity = Activity(seat, self.audience, self._timers, runtime.now, self.limits.idle_s)
         self._stop_following = self.log.subscribe(self._follow)
 
     async def start(self, config: SessionConfig) -> None:
@@ -131,6 +132,7 @@ class Session:
                 unplayed_items=self.audience.unplayed_items,
                 is_new=not self._began_after,
                 takes_unasked=all(one.takes_unasked for one in self.listeners),
+                replace=self._replace,
             ),
         )
         try:
@@ -157,6 +159,11 @@ class Session:
         """Wait until the participant has joined or failed to. Cancelling it cancels only the waiting."""
         if self._arriving is not None:
             await asyncio.wait([self._arriving])
+
+    def _replace(self, participant: Participant) -> None:
+        """Let this participant, which has joined, go on with the call."""
+        self.participant = self._seat.participant = participant
+        participant.set_away(self.is_deserted)
 
     # -- listeners -------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from realtime.errors import ProviderError
 from realtime.event.base import ResponseOverrides
 from realtime.event.client import ClientResponseCreateEvent
 from realtime.event.config import SessionConfig
+from realtime.message import HintBlock
 from realtime.model.base import RealtimeModel
 from realtime.model.local.keyless.skills import make_skills, say_duration
 from realtime.model.local.model import LocalRealtimeModel
@@ -70,6 +71,11 @@ class HouseRun(AgentRun):
             if error.code != "invalid_api_key" or service is None:
                 raise
             raise service.refused_key(os.environ) from error
+
+    def retire(self) -> list[HintBlock]:
+        """See `AgentRun.retire`."""
+        self._timers.stop()
+        return super().retire()
 
     async def leave(self, reason: str) -> None:
         """See `AgentRun.leave`."""

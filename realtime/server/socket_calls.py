@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.transfer import config_for, reachable
 from realtime.call.listener import Listener
 from realtime.call.participant import Participant
 from realtime.call.resume_token import call_of
@@ -110,11 +111,12 @@ class SocketCalls:
         make: Callable[[Participant], Session],
         resume: Callable[[Session], None] | None = None,
         info: CallInfo | None = None,
+        speaker: str | None = None,
     ) -> None:
         """Open the call that `make` makes, reading on meanwhile.
 
-        `resume` brings the listener in; else it is attached. Returns when the call is made, has failed, or the client
-        is gone.
+        `resume` brings the listener in; else it is attached. `speaker` names the agent that had the call last. Returns
+        when the call is made, has failed, or the client is gone.
         """
         self.detach()
         slot = self.client.calls.take_slot(self.client.address)
@@ -122,9 +124,10 @@ class SocketCalls:
             return
 
         async def open_it() -> None:
-            participant = await self._participant_for(call_id, config, slot)
-            if participant is None:
+            made = await self._participant_for(call_id, config, slot, speaker)
+            if made is None:
                 return
+            participant, settings = made
             session = make(participant)
             session.config = config
             slot.fill(session)
@@ -136,7 +139,7 @@ class SocketCalls:
             else:
                 resume(session)
             try:
-                await session.start(config)
+                await session.start(settings)
             except Exception as error:
                 _note(f"could not start the agent of {call_id}", error)
 
@@ -181,8 +184,13 @@ class SocketCalls:
         left = last.get("type") == "websocket.disconnect" and last.get("code") == NORMAL_CLOSURE
         return self.session is not None and not left and self.session.outlives(listener)
 
-    async def _participant_for(self, call_id: str, config: SessionConfig, slot: CallSlot) -> Participant | None:
-        """Make the participant of a call; None and an error event if that fails. The log has the details."""
+    async def _participant_for(
+        self, call_id: str, config: SessionConfig, slot: CallSlot, speaker: str | None
+    ) -> tuple[Participant, SessionConfig] | None:
+        """Make the participant of a call, and its settings; None and an error event if that fails.
+
+        The log has the details.
+        """
 
         async def make(settings: SessionConfig) -> RealtimeAgent | HumanParticipant:
             return await make_agent_of(self.client.make_agent, user=self.client.user, config=settings, call_id=call_id)
@@ -190,7 +198,7 @@ class SocketCalls:
         pair = self.dialect.pair if isinstance(self.dialect, AgentScope1Dialect) else None
         try:
             made = await (make(config) if pair is None else pair_of(pair, config, make, self.runtime))
-            return made.run() if isinstance(made, RealtimeAgent) else made
+            return _run_of(made, speaker, config)
         except Exception as error:
             slot.leave()
             _note(f"could not make the agent of {call_id}", error)
@@ -267,7 +275,7 @@ class SocketCalls:
                     received_samples=received_samples,
                 )
 
-            await self._make_call(call_id, config, listener, make, resume, info)
+            await self._make_call(call_id, config, listener, make, resume, info, found.restored.agent_name)
 
     def _check_right(self, session: Session, token: str) -> None:
         """Raise ClientError where it is not this client's call. A token of another path counts as a wrong one."""
@@ -303,6 +311,18 @@ class SocketCalls:
         """Drop references back to the socket: both are freed at once."""
         self.on_begun = self.on_ended = lambda: None
         self.tell = _ignore
+
+
+def _run_of(
+    made: RealtimeAgent | Participant, speaker: str | None, config: SessionConfig
+) -> tuple[Participant, SessionConfig]:
+    """Return who takes part in a call, and with which settings: the `speaker`, where `made` may transfer to it."""
+    if not isinstance(made, RealtimeAgent):
+        return made, config
+    last = reachable(made, speaker) if speaker is not None else None
+    if last is None or last is made:  # or it was handed over by code to an agent that is not in its `transfers`
+        return made.run(), config
+    return last.run(), config_for(config, made.model.profile, last.model.profile)
 
 
 async def _ignore(event: s.ServerEvent) -> None:

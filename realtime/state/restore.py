@@ -16,6 +16,8 @@ from realtime.message import ToolResultBlock, ToolResultState
 from realtime.state.conversation import Conversation
 from realtime.state.log import AudioRun, Entry, last_seq_of
 
+AGENT_CHANGED = "agent_changed"
+"""Name of the `server_custom` event that tells which agent has the call from now on."""
 BROKEN_OFF = "call_interrupted"
 """Reason of a response or words cut off by the process's end."""
 BEFORE_VOICE_MS = 300
@@ -42,6 +44,8 @@ class Restored:
     last_ts_ms: int = 0
     agent_id: str | None = None
     """The agent that spoke last."""
+    agent_name: str | None = None
+    """Its name, where the call was handed over to it."""
     understood_ms: int | None = None
     """The position in the client's audio up to which it was understood; None if the log lacks it. The client sends the
     rest again."""
@@ -115,6 +119,8 @@ class ConversationReader:
             self._made.config.update((key, value) for key, value in entry.config.items() if value is not None)
         elif isinstance(entry, s.AgentReadyEvent):
             self._made.agent_id = entry.agent_id or None
+        elif isinstance(entry, s.ServerCustomEvent) and entry.name == AGENT_CHANGED:
+            self._made.agent_name = str(entry.value.get("to") or "") or None
 
     def _read_item(self, event: s.ServerEvent) -> None:
         conversation = self._conversation

@@ -55,6 +55,8 @@ class GeminiDialect:
         self._goodbye = (1000, "")
         self._over = False
         self._told_to_go = False
+        self._is_open = False
+        """Whether the client knows that its session is set up."""
         self._manual = False
         self._takes_all_audio = False
         self._takes_history = False
@@ -312,7 +314,8 @@ class GeminiDialect:
                 self._handle = event.token
                 return [] if event.from_store else self._opened()  # else its agent is still to come
             case s.AgentReadyEvent():
-                return self._opened()
+                # A second one has the call after a transfer: to this client it is just another voice.
+                return [] if self._is_open else self._opened()
             case s.AgentResponseCreatedEvent() if event.conversation != "none":
                 return turns.created(event)
             case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():
@@ -348,6 +351,7 @@ class GeminiDialect:
                 return []
 
     def _opened(self) -> list[bytes]:
+        self._is_open = True
         return [SETUP_COMPLETE, *self._resumable()]
 
     def _resumable(self) -> list[bytes]:

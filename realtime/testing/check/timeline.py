@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from realtime.event import server as s
+from realtime.state.restore import AGENT_CHANGED
 from realtime.testing.check.failing import counted
 from realtime.testing.check.reading import Reading
 from realtime.testing.check.turns import UserTurn
@@ -168,6 +169,8 @@ def _other_lines(reading: Reading) -> Iterator[Line]:
                 yield Line(entry.ts_ms, entry.agent_name, f"withdrawn, nothing of it counts [{entry.item_id}]")
             case s.AgentReadyEvent():
                 yield Line(entry.ts_ms, entry.agent_name, "ready")
+            case s.ServerCustomEvent(name=name, value=value) if name == AGENT_CHANGED:
+                yield Line(entry.ts_ms, str(value.get("to", "")), f"takes over from {value.get('from', '')}")
             case s.AgentEndedEvent():
                 yield Line(entry.ts_ms, entry.agent_name, f"gone: {shortened(entry.reason)}")
             case s.AgentErrorEvent():

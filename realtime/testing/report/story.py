@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from realtime.event import server as s
+from realtime.state.restore import AGENT_CHANGED
 from realtime.testing.check.reading import Reading
 from realtime.testing.check.run import Run
 from realtime.testing.check.turns import Response, Speech, UserTurn
@@ -252,6 +253,8 @@ def _moments(story: Story, record: CallRecord) -> Iterator[Moment]:
                 yield Moment(event.ts_ms, event.agent_name, what, event.reason)
             case s.AgentReconnectingEvent():
                 yield Moment(event.ts_ms, event.agent_name, "link lost", event.reason)
+            case s.ServerCustomEvent(name=name, value=value) if name == AGENT_CHANGED:
+                yield Moment(event.ts_ms, str(value.get("to", "")), "took over", f"from {value.get('from', '')}")
             case s.AgentReconnectedEvent():
                 yield Moment(event.ts_ms, event.agent_name, "link back", f"after {event.gap_ms} ms")
             case s.ServerSessionEndedEvent():

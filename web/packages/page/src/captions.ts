@@ -4,7 +4,8 @@ import type { LocalSignal, ServerEvent, ServerEventOf } from "@realtime-voice/cl
 
 export interface Bubble {
   readonly id: string;
-  readonly side: "user" | "agent" | "tool";
+  /** change: another agent has the call from here on. */
+  readonly side: "user" | "agent" | "tool" | "change";
   /** The agent's or the tool's name. */
   readonly name: string;
   readonly text: string;
@@ -104,6 +105,12 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSigna
     }
     case "agent_item_truncated":
       return change(bubbles, known(bubbles, event.item_id), ({ text }) => ({ text: event.transcript ?? text, status: "cut" }));
+    case "server_custom": {
+      const name = event.name === "agent_changed" ? event.value["to"] : null;
+      if (typeof name !== "string") return bubbles;
+      const text = `Now speaking with ${name}`;
+      return [...bubbles, { ...user(`change:${event.seq}`), side: "change", name, text, status: "done" }];
+    }
     case "agent_interruption":
       return bubbles.map((old) => (old.id === event.item_id ? { ...old, ...decided(old, event) } : old));
     case "agent_item_deleted":

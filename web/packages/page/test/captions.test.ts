@@ -143,6 +143,15 @@ test("a tool shows its arguments, then its result", () => {
   expect(seen(bare, event("agent_response_tool_result", { tool_result }))).toEqual(["tool done: → 2"]);
 });
 
+test("a line tells who has the call after a transfer", () => {
+  const value = { from: "Ann", to: "Ben" };
+  expect(seen(says("a1", "Bye."), event("server_custom", { name: "agent_changed", value }))).toEqual([
+    "agent live: Bye.",
+    "change done: Now speaking with Ben",
+  ]);
+  expect(seen(event("server_custom", { name: "order_placed", value }))).toEqual([]);
+});
+
 test("latency is kept by response, in the order of its stages", () => {
   const latency = event("server_latency", { response_id: "r1", turn_end_to_audio_ms: 410, stages_ms: { recognise: 10, speak: 400 } });
   expect(fold(latency).latencies).toEqual({ r1: { totalMs: 410, stages: [["recognise", 10], ["speak", 400]] } });

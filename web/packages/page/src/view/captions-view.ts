@@ -53,6 +53,7 @@ function makeRow({ side }: Caption, onAnswer: AnswerHandler): Row<Caption> {
       const { name, status, text, latency } = caption;
       root.dataset["status"] = status;
       root.setAttribute("aria-busy", String(status === "live"));
+      who.hidden = side === "change";
       setText(who, side === "user" ? "You" : side === "tool" ? `Tool ${name}` : name || "Agent");
       setText(words, status === "asking" ? "" : text || (status === "live" ? WAITING : ""));
       setTextOrHide(wentOn, wentOnWords(caption));
