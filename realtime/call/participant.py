@@ -145,7 +145,7 @@ class Participant(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Seat:
+class CurrentParticipant:
     """Who takes part in a call at present."""
 
     participant: Participant
