@@ -18,7 +18,7 @@ from realtime.call.audience import Audience, rate_of
 from realtime.call.intake import UNCOUNTED, Intake
 from realtime.call.limits import Limits
 from realtime.call.listener import Listener, queue_listener
-from realtime.call.participant import Host, OwnCall, Participant, CurrentParticipant
+from realtime.call.participant import CurrentParticipant, Host, OwnCall, Participant
 from realtime.call.resume_token import ResumeToken
 from realtime.call.timers import Timers
 from realtime.errors import ClientError, RealtimeError, public_error
