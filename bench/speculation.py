@@ -13,13 +13,18 @@ import tempfile
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bench.labelled_turns import Turn, turns_of_fixtures
 from bench.listen_words import RememberingRecognizer, RememberingVoice, remembering_engine
 from bench.process import ROOT
 from bench.report import Check, Section, median, share
+from realtime.agent import ReActAgent
 from realtime.event import model as m
+from realtime.formatter import OpenAIChatFormatter
+from realtime.message import TextBlock
 from realtime.model.base import AudioAppend, Settings
+from realtime.model.chat.base import ChatModelBase, ChatResponse
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.ears import RATE_HZ
 from realtime.model.local.engine import SpeechEngine
@@ -33,8 +38,11 @@ from realtime.testing.clock import run
 MODES: tuple[Mode, ...] = ("off", "words", "speech")
 THINKS_MS = 400
 THINKING = f"{THINKS_MS} ms"
+AGENT = f"agent on {THINKS_MS} ms"
 BUILT_IN_LIMIT_MS = 570.0
 THINKING_LIMIT_MS = 850.0
+AGENT_LIMIT_MS = 20.0
+"""What an agent may cost beyond the language model that it thinks with."""
 CHUNK_MS = 40
 CHUNK_BYTES = RATE_HZ * CHUNK_MS // 1000 * 2
 REST_S = 3.0
@@ -55,6 +63,25 @@ class Thinking:
         await asyncio.sleep(THINKS_MS / 1000)
         async for reply in self._words.respond(prompt):
             yield reply
+
+
+class ThinkingChat(ChatModelBase):
+    """A chat model that needs as long."""
+
+    def __init__(self) -> None:
+        super().__init__("thinking", False)
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> ChatResponse:
+        """See `ChatModelBase`."""
+        await asyncio.sleep(THINKS_MS / 1000)
+        return ChatResponse([TextBlock(text="I see. What else?")])
+
+
+def make_agent() -> ReActAgent:
+    """Make an agent that thinks with that chat model."""
+    agent = ReActAgent("Robin", "", ThinkingChat(), OpenAIChatFormatter())
+    agent.set_console_output_enabled(False)
+    return agent
 
 
 @dataclass(slots=True)
@@ -102,7 +129,7 @@ class _Listener:
 
 
 async def measure_speculation(*, quick: bool = False, words: Path | None = None) -> Section:
-    """Speak every labelled turn to the embedded model, with each mode and both language models."""
+    """Speak every labelled turn to the embedded model, with each mode and each language model."""
     turns = turns_of_fixtures()[:: 5 if quick else 1]
     costs = {
         RememberingRecognizer.transcribe: LOCAL_COSTS["Recognizer.transcribe"],
@@ -119,15 +146,16 @@ async def measure_speculation(*, quick: bool = False, words: Path | None = None)
     return section_of(turns, arms)
 
 
-LANGUAGE_MODELS: dict[str, Callable[[], LanguageModel]] = {
+LANGUAGE_MODELS: dict[str, Callable[[], LanguageModel | ReActAgent]] = {
     "built-in": Conversationalist,
     THINKING: Thinking,
+    AGENT: make_agent,
 }
 
 
 async def spoken(engine: SpeechEngine, name: str, mode: Mode, turns: Sequence[Turn]) -> Arm:
     """Speak every turn in a call of its own; on a loop in virtual time."""
-    model = LocalRealtimeModel(language_model=LANGUAGE_MODELS[name](), speculation=mode, engine=engine)
+    model = LocalRealtimeModel(language_model=LANGUAGE_MODELS[name], speculation=mode, engine=engine)
     await model.warm_up()
     return Arm(name, mode, [await _answered(model, turn) for turn in turns], model.drafts)
 
@@ -172,6 +200,7 @@ def section_of(turns: Sequence[Turn], arms: Sequence[Arm]) -> Section:
         ),
         page=ROOT / "docs" / "performance.md",
     )
+    medians_ms: dict[tuple[str, Mode], float] = {}
     for arm in arms:
         latencies = [one.latency_ms for one in arm.heard if one.latency_ms is not None]
         drafts, mistakes = arm.drafts, sum(one.early > 0 for one in arm.heard)
@@ -191,9 +220,12 @@ def section_of(turns: Sequence[Turn], arms: Sequence[Arm]) -> Section:
                 str(mistakes),
             )
         )
+        medians_ms[arm.language_model, arm.mode] = median(latencies)
         section.data[f"{arm.language_model} {arm.mode}"] = dataclasses.asdict(arm)
         if arm.mode == DEFAULT_MODE:
-            limit = THINKING_LIMIT_MS if arm.language_model == THINKING else BUILT_IN_LIMIT_MS
+            alone_ms = medians_ms.get((THINKING, arm.mode))
+            limits_ms = {THINKING: THINKING_LIMIT_MS, "built-in": BUILT_IN_LIMIT_MS}
+            limit = limits_ms.get(arm.language_model, (alone_ms or THINKING_LIMIT_MS) + AGENT_LIMIT_MS)
             what = f"{arm.language_model} language model, {arm.mode}"
             section.checks.append(Check(f"{what}: median", median(latencies), limit, " ms"))
             section.checks.append(Check(f"{what}: audible mistakes", mistakes, 0))

@@ -11,17 +11,30 @@ from typing import TYPE_CHECKING, Any
 from realtime.version import __version__
 
 if TYPE_CHECKING:
+    from realtime.agent import AgentBase as AgentBase
+    from realtime.agent import Delegate as Delegate
+    from realtime.agent import ReActAgent as ReActAgent
     from realtime.agent import RealtimeAgent as RealtimeAgent
+    from realtime.agent import UserAgent as UserAgent
     from realtime.call.limits import Limits as Limits
     from realtime.event import ClientEvents as ClientEvents
     from realtime.event import ModelEvents as ModelEvents
     from realtime.event import ServerEvents as ServerEvents
     from realtime.event import SessionConfig as SessionConfig
     from realtime.event import TurnDetection as TurnDetection
+    from realtime.formatter import AnthropicChatFormatter as AnthropicChatFormatter
+    from realtime.formatter import DashScopeChatFormatter as DashScopeChatFormatter
+    from realtime.formatter import GeminiChatFormatter as GeminiChatFormatter
+    from realtime.formatter import OpenAIChatFormatter as OpenAIChatFormatter
+    from realtime.memory import InMemoryMemory as InMemoryMemory
     from realtime.message import AssistantMsg as AssistantMsg
     from realtime.message import Msg as Msg
     from realtime.message import SystemMsg as SystemMsg
     from realtime.message import UserMsg as UserMsg
+    from realtime.model.chat import AnthropicChatModel as AnthropicChatModel
+    from realtime.model.chat import DashScopeChatModel as DashScopeChatModel
+    from realtime.model.chat import GeminiChatModel as GeminiChatModel
+    from realtime.model.chat import OpenAIChatModel as OpenAIChatModel
     from realtime.model.failover import failover as failover
     from realtime.model.gemini.model import GeminiRealtimeModel as GeminiRealtimeModel
     from realtime.model.local.model import LocalRealtimeModel as LocalRealtimeModel
@@ -33,21 +46,37 @@ if TYPE_CHECKING:
     from realtime.server.app import create_app as create_app
     from realtime.server.router import voice_router as voice_router
     from realtime.server.settings import ServerSettings as ServerSettings
+    from realtime.session import JSONSession as JSONSession
+    from realtime.token import CharTokenCounter as CharTokenCounter
     from realtime.tool import ToolContext as ToolContext
     from realtime.tool import Toolkit as Toolkit
     from realtime.tool import ToolResponse as ToolResponse
 
 _WHERE = {
+    "AgentBase": "realtime.agent",
+    "AnthropicChatFormatter": "realtime.formatter",
+    "AnthropicChatModel": "realtime.model.chat",
     "AssistantMsg": "realtime.message",
+    "CharTokenCounter": "realtime.token",
     "ChatRoom": "realtime.room",
     "ClientEvents": "realtime.event",
+    "DashScopeChatFormatter": "realtime.formatter",
+    "DashScopeChatModel": "realtime.model.chat",
     "DashScopeRealtimeModel": "realtime.model.openai_family.dashscope",
+    "GeminiChatFormatter": "realtime.formatter",
+    "GeminiChatModel": "realtime.model.chat",
+    "Delegate": "realtime.agent",
     "GeminiRealtimeModel": "realtime.model.gemini.model",
+    "InMemoryMemory": "realtime.memory",
+    "JSONSession": "realtime.session",
     "Limits": "realtime.call.limits",
     "LocalRealtimeModel": "realtime.model.local.model",
     "ModelEvents": "realtime.event",
     "Msg": "realtime.message",
+    "OpenAIChatFormatter": "realtime.formatter",
+    "OpenAIChatModel": "realtime.model.chat",
     "OpenAIRealtimeModel": "realtime.model.openai_family.openai",
+    "ReActAgent": "realtime.agent",
     "RealtimeAgent": "realtime.agent",
     "ScriptedModel": "realtime.model.scripted",
     "ServerEvents": "realtime.event",
@@ -58,6 +87,7 @@ _WHERE = {
     "ToolResponse": "realtime.tool",
     "Toolkit": "realtime.tool",
     "TurnDetection": "realtime.event",
+    "UserAgent": "realtime.agent",
     "UserMsg": "realtime.message",
     "create_app": "realtime.server.app",
     "failover": "realtime.model.failover",

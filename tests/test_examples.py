@@ -20,10 +20,15 @@ from realtime.event import ClientEvents
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
 from realtime.model.base import ItemCreate, ResponseCreate, ToolResult
+from realtime.model.chat import OpenAIChatModel
+from realtime.model.local import model as local_model
+from realtime.model.local.engine import SpeechEngine
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step, Write
 from realtime.server.load import load_make_agent
 from realtime.server.make_agent import make_agent_of
 from tests.model.emulator import Emulator
+from tests.model.local.chat_endpoint import DONE, calls, chat_endpoint, piece, words
+from tests.model.local.stand_ins import stand_in_parts
 from tests.server.harness import create, echo_agent, serving, serving_app, settled
 
 Point = Callable[[Emulator], None]
@@ -132,7 +137,41 @@ async def test_an_existing_application_keeps_its_lifespan_its_login_and_its_rout
     assert module.shop == {}
 
 
+async def test_an_agent_works_behind_a_voice_that_talks_on(
+    to_the_emulator: Point, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The voice on an emulated provider, the agent behind it on a chat endpoint of loopback."""
+    async with Emulator() as provider, chat_endpoint() as endpoint:
+        to_the_emulator(provider)
+        module = load("background_delegate")
+        monkeypatch.setattr(module, "ARCHIVE_S", 0.1)
+        await module.chat.client.close()
+        chat = OpenAIChatModel("gpt-5-mini", "not-a-key", client_kwargs={"base_url": endpoint.base_url})
+        monkeypatch.setattr(module, "chat", chat)
+        endpoint.will(*calls(piece(0, "call_a", "find_order", '{"number":42}')), DONE)
+        endpoint.will(*words("It arrives", " on Friday."), DONE)
+        async with serving(module.make_agent) as place, place.client() as client:
+            await client.make_call(user_name="Ann")
+            await client.send({"type": "client_text_append", "text": "Where is my order 42?"})
+            session = await provider.session()
+            await session.until("response.create")
+            ask = '{"query":"Where is order 42?"}'
+            await session.call_tool("resp_1", "item_1", "ask_the_office", "call_1", ask)
+            await session.until("response.create", 2)
+            await session.speak("resp_2", "item_2", "I am looking it up.", SPOKEN)
+            await client.until("agent_response_audio_done")
+            await client.send({"type": "client_playback_ack", "item_id": "item_2", "played_ms": 60_000})
+            await session.until("response.create", 3)
+            hint = session.sent("conversation.item.create")[-1]["item"]
+            assert "It arrives on Friday." in hint["content"][0]["text"]
+            first, second = endpoint.asked
+            assert first.said[1:] == [("user", "[Ann]: Where is my order 42?"), ("user", "Where is order 42?")]
+            assert second.said[-1] == ("tool", "Order 42 was shipped this morning and arrives on Friday.")
+        await chat.client.close()
+
+
 def test_the_examples_are_short() -> None:
+    assert len((EXAMPLES / "background_delegate.py").read_text(encoding="utf-8").splitlines()) <= 40
     lines = (EXAMPLES / "my_agent.py").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 30
 
@@ -267,6 +306,39 @@ async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == "user: Hello\nFriday: I heard you.\n"
 
 
+async def test_a_thinking_agent_is_spoken_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chat endpoint is scripted; recognition and voice are stand-ins."""
+    engine = SpeechEngine(lambda progress: stand_in_parts())
+    monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: engine)
+    module, models = load("react_by_voice"), []
+
+    def make_model(*args: Any, **options: Any) -> OpenAIChatModel:
+        models.append(OpenAIChatModel(*args, **options))
+        return models[-1]
+
+    monkeypatch.setattr(module, "OpenAIChatModel", make_model)
+    async with chat_endpoint() as endpoint:
+        monkeypatch.setenv("REALTIME_LLM_BASE_URL", endpoint.base_url)
+        monkeypatch.setenv("REALTIME_LLM_MODEL", "qwen3")
+        endpoint.will(*calls(piece(0, "call_a", "find_order", '{"number": 42}')), DONE)
+        endpoint.will(*words("It was shipped", " yesterday."), DONE)
+        async with serving(module.make_agent) as place, place.client() as client:
+            await client.make_call()
+            await client.send({"type": "client_text_append", "text": "Where is my order 42?"})
+            told = await client.until("agent_response_tool_result")
+            assert "Order 42 was shipped yesterday." in json.dumps(told["tool_result"])
+            spoken = await client.until("agent_response_audio_transcript_done")
+            assert spoken["transcript"] == "It was shipped yesterday."
+        for model in models:
+            await model.client.close()
+    first, second = endpoint.asked
+    assert [tool["function"]["name"] for tool in first.body["tools"]] == ["cancel_order", "find_order"]
+    assert first.said[0][1].startswith("You work in a shop")
+    assert [role for role, _ in second.said] == ["system", "user", "assistant", "tool"]
+    engine.close()
+    assert len((EXAMPLES / "react_by_voice.py").read_text(encoding="utf-8").splitlines()) <= 40
+
+
 class TestRoom:
     """The embedded voice works in threads of its own, which the process keeps."""
 
@@ -282,5 +354,16 @@ class TestRoom:
         assert "I'm Tom." in said[1]
         assert capsys.readouterr().out.splitlines() == said
 
-    def test_it_is_short(self) -> None:
-        assert len((EXAMPLES / "room.py").read_text(encoding="utf-8").splitlines()) <= 40
+    async def test_a_thinking_agent_listens_and_answers_when_it_is_called(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        await load("room_with_thinking_agent").main()
+        emma, friday = capsys.readouterr().out.splitlines()
+        assert emma == "Emma: I'm Emma. And you?"
+        heard = "Ann said: What is your name? Emma said: I'm Emma. And you? Ann said: Friday, what was said so far?"
+        assert friday == f"Friday: {heard}"
+
+    @pytest.mark.parametrize("name", ["room", "room_with_thinking_agent"])
+    def test_it_is_short(self, name: str) -> None:
+        assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 40

@@ -204,6 +204,35 @@ def test_importing_the_package_loads_no_sdk_no_server_and_no_speech_model() -> N
     assert run_python(code) == []
 
 
+def test_importing_the_package_loads_no_part_of_it() -> None:
+    """Public names are loaded on first use."""
+    code = "import json, sys, realtime; print(json.dumps([name for name in sys.modules if name[:9] == 'realtime.']))"
+    assert run_python(code) == ["realtime.version"]
+
+
+@pytest.mark.parametrize(
+    ("name", "unneeded"),
+    [
+        (
+            "RealtimeAgent",
+            ["realtime.model.chat", "realtime.model.local.model", "realtime.agent.react", "realtime.memory"],
+        ),
+        (
+            "AgentBase",
+            ["numpy", "realtime.agent.react", "realtime.model.chat", "realtime.model.local.model", "realtime.call"],
+        ),
+    ],
+)
+def test_an_agent_loads_no_sdk_no_speech_and_no_part_of_other_agents(name: str, unneeded: list[str]) -> None:
+    """Nor pydantic, which only structured output and the server need."""
+    unwanted = [*sorted({*HEAVY} - {"numpy", "soxr", "soundfile"}), "pydantic", *unneeded]
+    code = (
+        f"import json, sys; from realtime.agent import {name};"
+        f"print(json.dumps([name for name in {unwanted} if name in sys.modules]))"
+    )
+    assert run_python(code) == []
+
+
 def test_a_server_without_rooms_loads_no_table_of_look_alikes() -> None:
     """They take 7 MB."""
     code = (

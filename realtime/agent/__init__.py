@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from realtime.agent.base import AgentBase as AgentBase
+    from realtime.agent.delegate import Delegate as Delegate
     from realtime.agent.hooks import StopReply as StopReply
     from realtime.agent.react import ReActAgent as ReActAgent
     from realtime.agent.react_base import ReActAgentBase as ReActAgentBase
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "AgentBase": "base",
+    "Delegate": "delegate",
     "ReActAgent": "react",
     "ReActAgentBase": "react_base",
     "RealtimeAgent": "realtime",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar, copy_context
 from typing import Any, ClassVar
 
 from realtime.agent.console import Console
+from realtime.agent.from_call import FromCall
 from realtime.agent.hooks import Core, Hooked, StopReply
 from realtime.agent.reply_run import Listener, ReplyRun, error_text, events_of
 from realtime.errors import UsageError
 from realtime.event import reply as r
 from realtime.message import DataBlock, FinishedReason, Msg
+from realtime.model.local.language_model import LanguageModelForCalls
 from realtime.runtime import unique_id
 
 MAX_PRINTED = 100
@@ -45,6 +47,10 @@ class AgentBase(Hooked):
 
     _run: ReplyRun | None = None
     """The reply that is being given."""
+    voice_call: object | None = None
+    """The voice call whose language model it is."""
+    from_call: FromCall | None = None
+    """What that call adds to the reply that is being given. A ReActAgent makes use of it; others may."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__()
@@ -83,12 +89,16 @@ class AgentBase(Hooked):
         Raises what `reply` raises, after the end of the reply, which says so.
         """
 
-        def begin(listener: Listener) -> asyncio.Task[Msg]:
-            context = copy_context()
-            context.run(_LISTENER.set, listener)
-            return asyncio.get_running_loop().create_task(self.reply(*args, **kwargs), context=context)
+        return events_of(lambda listener: self.begin_reply(listener, *args, **kwargs))
 
-        return events_of(begin)
+    def begin_reply(self, listener: Listener, /, *args: Any, **kwargs: Any) -> asyncio.Task[Msg]:
+        """Begin a reply in a task of its own; `listener` gets its events as they happen.
+
+        The arguments and the events are those of `reply_stream`.
+        """
+        context = copy_context()
+        context.run(_LISTENER.set, listener)
+        return asyncio.get_running_loop().create_task(self.reply(*args, **kwargs), context=context)
 
     def stream_events(self, *args: Any, **kwargs: Any) -> AsyncGenerator[r.AgentEvent, None]:
         """Yield the events of a reply, as `reply_stream` does."""
@@ -185,6 +195,32 @@ class AgentBase(Hooked):
         if run.is_heard:
             run.start(self.name)
         run.finish(reason, error)
+
+    # -- in voice calls ------------------------------------------------------------------------------------------------
+
+    @property
+    def may_draft(self) -> bool:
+        """Whether a reply may begin and then be dropped (see `checkpoint`)."""
+        return False
+
+    async def checkpoint(self) -> Callable[[], Awaitable[None]]:
+        """Return what undoes the replies that begin after this.
+
+        It is called once they have ended. Only for agents that `may_draft`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement `checkpoint`")
+
+    async def aclose(self) -> None:
+        """End what runs in the background; by default nothing does. The agent can be used on."""
+
+    def as_language_model(self, *, takes_images: bool = False) -> LanguageModelForCalls:
+        """Return the agent as the language model of a voice call: see `AgentLanguageModel`.
+
+        `LocalRealtimeModel(language_model=agent)` calls this. `takes_images`: the agent understands images.
+        """
+        from realtime.agent.voice_language_model import AgentLanguageModel
+
+        return AgentLanguageModel(self, takes_images=takes_images)
 
     # -- printing ------------------------------------------------------------------------------------------------------
 

@@ -389,6 +389,10 @@ class Controller:
             raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
         self.responses.answered_by_client(event.id, event.item_id)
 
+    def is_settled(self, item_id: str) -> bool:
+        """Whether an item's words are those that were heard: see `ReplyItems.is_settled`."""
+        return self._reply_items.is_settled(item_id)
+
     def tool_done(self, result: ToolResultBlock) -> None:
         """A tool has returned, failed or was cancelled."""
         self._apply(self.responses.tool_done(result))
@@ -455,7 +459,9 @@ class Controller:
         if Action.DROP in actions:
             self.ledger.cancel_all()
         # What the user says now may change what was asked: the model learns that first, and may ask again.
-        self._tools.withdraw_questions()
+        self._tools.withdraw()
+        if Action.FLUSH in actions and Action.WITHDRAW not in actions:
+            self._tools.interrupt_tools()
         if Action.WITHDRAW in actions:
             self._reply_items.withdraw_all()
             self.responses.close_streams(running)
@@ -600,6 +606,9 @@ class Controller:
                     self._signal(Signal.RESPONSE_DONE)
             case m.ModelSessionUpdatedEvent() | m.ModelInputClearedEvent():
                 self._context.forward(event)
+            case m.ModelItemDoneEvent(item=Item(tool_result=ToolResultBlock() as result)):
+                # Of a tool that the model runs itself; nothing waits for what it repeats of others.
+                self._tools.answer_tool(result)
             case (
                 m.ModelItemAddedEvent()
                 | m.ModelItemDoneEvent()

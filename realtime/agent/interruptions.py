@@ -42,10 +42,7 @@ MARGIN_MS = 250
 LEVEL_MS = 1_500
 """A voice is as loud as its newest part: a near voice may follow a far one."""
 MIXED_MS = 900
-"""How much of a far voice is heard at once.
-
-0.2 s of a near voice show in it; its own loudest word does not.
-"""
+"""How much of a far voice is heard at once: its own loudest word does not make it near."""
 WEIGH_EVERY_MS = 60
 ONSET_MS = 400
 """How long a sound without a voice lowers the reply.
@@ -80,6 +77,9 @@ class Reply(Protocol):
 
     def unplayed_ms(self) -> int:
         """How much of it the user will still hear."""
+
+    def can_be_lowered(self) -> bool:
+        """Whether any client that hears it plays quieter on request."""
 
     def playing(self) -> str | None:
         """The spoken item that is being played; None without one."""
@@ -150,8 +150,8 @@ class Interruptions:
         self._heard_ms = position_ms
         if self.current is not None:
             return
-        looks_for_echo, may_lower = self._watch.is_due(position_ms), self._ears.can_be_lowered()
-        if not looks_for_echo and not may_lower:
+        looks_for_echo, may_lower = self._watch.is_due(position_ms), self._reply.can_be_lowered()
+        if not looks_for_echo and not may_lower and self._onset_ms is None:
             return
         is_playing = self._reply.unplayed_ms() > 0
         if is_playing and looks_for_echo:
@@ -281,7 +281,7 @@ class Interruptions:
             self._tell("possible", "", position_ms)
         self._compare(overlap, position_ms, clip)
         if overlap.dismissed == FAR_VOICE and overlap.end_ms is None:
-            if self._is_far(clip(MIXED_MS)):
+            if self._is_far(clip(max(FAR_MS, min(MIXED_MS, position_ms - overlap.start_ms)))):
                 return Verdict.HOLD
             overlap.begin_again(position_ms - FAR_MS, self._reply.played_ms())
         if overlap.look_is_due(position_ms) and self._recognise is not None:

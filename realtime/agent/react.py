@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from pydantic import BaseModel
 
-from realtime.agent import compression
 from realtime.agent.base import Messages
-from realtime.agent.chat_responses import responses_of
-from realtime.agent.compression import COMPRESSED, Compressor
 from realtime.agent.hooks import StopReply, is_messages
 from realtime.agent.played import cut_to_played
 from realtime.agent.react_base import ReActAgentBase
@@ -35,9 +32,13 @@ from realtime.message import (
     UserMsg,
     read_block,
 )
+from realtime.model.chat import compression
 from realtime.model.chat.base import ChatModelBase
+from realtime.model.chat.compression import COMPRESSED, Compressor, replace_memory
+from realtime.model.chat.responses import responses_of
 from realtime.tool import Toolkit
 from realtime.tool.background import result_hint
+from realtime.tool.context import current_scope
 from realtime.tool.response import ToolResponse
 
 SUMMARIZE = (
@@ -177,14 +178,34 @@ class ReActAgent(ReActAgentBase):
         if place is None:
             return None
         cut = cut_to_played(messages[place], played_text)
-        if cut == messages[place]:
-            return cut
-        compressed = {one.id for one in await self.memory.get_memory(mark=COMPRESSED, prepend_summary=False)}
-        later = messages[place + 1 :]
-        await self.memory.delete([one.id for one in messages[place:]])
-        for one in [cut, *later] if cut.content else later:
-            await self.memory.add(one, marks=COMPRESSED if one.id in compressed else None)
+        remembered = [*messages[:place], *([cut] if cut.content else []), *messages[place + 1 :]]
+        await replace_memory(self.memory, messages, remembered)
         return cut if cut.content else None
+
+    @property
+    def may_draft(self) -> bool:
+        """Whether a reply may begin that is dropped: yes, unless it would compress the memory.
+
+        Until it counts, only tools run that are `read_only`. Hooks run, and what is printed stays printed.
+        """
+        compressor = self._compressor()
+        return compressor is None or compressor.config.background
+
+    async def checkpoint(self) -> Callable[[], Awaitable[None]]:
+        """Return what undoes the replies that begin after this.
+
+        It changes the memory, and gives back the hints that they took.
+        """
+        before = {one.id for one in await self.memory.get_memory(prepend_summary=False)}
+        last_reply_id, hints = self._last_reply_id, [*self._hints]
+
+        async def undo() -> None:
+            messages = await self.memory.get_memory(prepend_summary=False)
+            await self.memory.delete([one.id for one in messages if one.id not in before])
+            self._last_reply_id = last_reply_id
+            self._hints = [*hints, *(hint for hint in self._hints if hint not in hints)]
+
+        return undo
 
     async def finish_compression(self) -> None:
         """Wait for a compression in the background; do so before you save the state."""
@@ -193,6 +214,7 @@ class ReActAgent(ReActAgentBase):
 
     async def aclose(self) -> None:
         """End the tools and the compression in the background. The agent can be used on."""
+        await super().aclose()
         await self.toolkit.background.close()
         if self._compression is not None:
             await end_task(self._compression, COMPRESSION_GRACE_S)
@@ -229,6 +251,8 @@ class ReActAgent(ReActAgentBase):
         """Ask the model for the next round; return what it says and calls. Hooks may change that."""
         reply = self._current()
         schemas = self.toolkit.get_json_schemas()
+        if self.from_call is not None:
+            schemas = [*schemas, *self.from_call.schemas_beside(schemas)]
         if reply.structured is not None and reply.structured.value is None:
             own = reply.structured.json_schema()
             schemas = [one for one in schemas if one["function"]["name"] != self.finish_function_name] + [own]
@@ -269,7 +293,9 @@ class ReActAgent(ReActAgentBase):
 
     def _head(self) -> list[Msg]:
         """Return what each prompt begins with."""
-        return [SystemMsg("system", self.sys_prompt)] if self.sys_prompt else []
+        instructions = "" if self.from_call is None else self.from_call.instructions
+        sys_prompt = "\n\n".join(dict.fromkeys(text for text in (self.sys_prompt, instructions) if text))
+        return [SystemMsg("system", sys_prompt)] if sys_prompt else []
 
     async def _act(self, reply: ReActReply, calls: list[ToolCallBlock]) -> None:
         """Run the calls of a round; each has a result in the end."""
@@ -312,6 +338,10 @@ class ReActAgent(ReActAgentBase):
                 yield ToolResponse([TextBlock(text=NO_JSON_OBJECT)], state=ToolResultState.ERROR)
             else:
                 yield self.generate_response(**call.arguments)
+        elif self.from_call is not None and call.name not in self.toolkit and call.name in self.from_call:
+            result = await self.from_call.run(call)
+            output = [TextBlock(text=result.output)] if isinstance(result.output, str) else result.output
+            yield ToolResponse(output, state=result.state)
         elif self.toolkit.asks(call):
             yield ToolResponse([TextBlock(text=NEEDS_CONSENT)], state=ToolResultState.DENIED)
         else:
@@ -391,5 +421,13 @@ class ReActAgent(ReActAgentBase):
             return
         if self._compression is None or self._compression.done():
             self._compression = asyncio.get_running_loop().create_task(
-                compressor.compress(), name=f"compression of {self.name}"
+                _compress_what_counts(compressor), name=f"compression of {self.name}"
             )
+
+
+async def _compress_what_counts(compressor: Compressor) -> None:
+    """Compress, unless the reply that led to this is dropped."""
+    scope = current_scope()
+    if scope is not None and scope.may_act is not None:
+        await scope.may_act()
+    await compressor.compress()

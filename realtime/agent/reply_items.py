@@ -78,6 +78,10 @@ class ReplyItems:
         """Append an event to the call's log."""
         self._context.emit(event)
 
+    def can_be_lowered(self) -> bool:
+        """See `realtime.agent.interruptions.Reply`."""
+        return self._ears.can_be_lowered()
+
     def unplayed_ms(self) -> int:
         """How much of the reply the user will still hear."""
         return self._ears.unplayed_ms()
@@ -103,6 +107,14 @@ class ReplyItems:
     def is_said(self, item_id: str) -> bool:
         """Whether all of the item has arrived."""
         return self._conversation.audio_is_complete(item_id) or item_id in self.written
+
+    def is_settled(self, item_id: str) -> bool:
+        """Whether the item was played to its end or cut; True for items of other replies."""
+        return (
+            item_id not in self.spoken
+            or self._conversation.is_truncated(item_id)
+            or portion_played(self._ears.played_ms(item_id), self._conversation.audio_ms(item_id)) == "all"
+        )
 
     def withdraw_all(self) -> None:
         """Delete every item of the reply."""

@@ -423,13 +423,17 @@ class Responses:
             # Outside the conversation nothing runs: the result would lack its call, and the model would speak on.
             self._context.forward(event)
             return False
-        if self._tools.asks(call):
-            call = msgspec.structs.replace(call, state=ToolCallState.ASKING)
+        runs = call
+        if call.state is ToolCallState.SUBMITTED:
+            # It runs at the model: for listeners it is a tool of the agent like any other.
+            call = msgspec.structs.replace(call, state=ToolCallState.PENDING)
+        elif self._tools.asks(call):
+            runs = call = msgspec.structs.replace(call, state=ToolCallState.ASKING)
             self._questions[call.id] = (event.item_id, call)
         self._context.forward(msgspec.structs.replace(event, tool_use=call))
         self._ledger.call(response, call.id)
         self._conversation.add_tool_call(event.item_id, call)
-        self._tools.start_tool(call)
+        self._tools.start_tool(runs)
         return True
 
     def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from realtime.agent.heard import heard_items
 from realtime.agent.run_hooks import HookRunner, RunHooks
 from realtime.agent.saying import Saying
 from realtime.agent.settings import AgentSpec, RunSettings
+from realtime.agent.speakers import messages_of
 from realtime.agent.speaking_first import SpeakingFirst
 from realtime.agent.tools import ToolRunner
 from realtime.agent.transfer import TRANSFERRED, Chain, Takeover, Transfers
@@ -29,9 +31,16 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.event.config import AudioSettings, SessionConfig, ToolDeclaration
-from realtime.message import ConfirmResult, HintBlock, ToolResultBlock
+from realtime.message import ConfirmResult, HintBlock, Msg, ToolResultBlock
 from realtime.model.base import Connection, SessionUpdate, Settings
-from realtime.tool.background import BackgroundTask, progress_hint, result_hint, stopped_hint
+from realtime.tool.background import (
+    BackgroundTask,
+    left_open,
+    lost_hint,
+    progress_hint,
+    result_hint,
+    stopped_hint,
+)
 from realtime.tool.context import ToolScope
 from realtime.turn.machine import State
 
@@ -173,6 +182,7 @@ class AgentRun:
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
         """Run the agent's whole life: one task group around the model's connection."""
         settings, background = self._settings, self.spec.toolkit.background
+        scope = ToolScope(host.call_id, host.user_id, self.name, heard=partial(self._words_heard, host))
         try:
             async with asyncio.TaskGroup() as group:
                 hooks = self._hook_runner = HookRunner(
@@ -190,7 +200,8 @@ class AgentRun:
                     on_error=self._tell_error,
                     on_progress=self._tool_reports,
                     on_say=self._tool_says,
-                    scope=ToolScope(host.call_id, host.user_id, self.name),
+                    stop_background=self._background_interrupted,
+                    scope=scope,
                     on_begin=self._tool_begins,
                     around=hooks.tool_call,
                 )
@@ -202,12 +213,14 @@ class AgentRun:
                 first = settings.for_model(self.name)
                 self._declared = first.tools
                 begins_with = self._prime(host)
-                connection = await self.spec.model.connect(
-                    settings=first,
-                    on_event=self._on_model_event,
-                    history=host.conversation.items,
-                    runtime=host.runtime,
-                )
+                # A model may run tools itself: they belong to this call too.
+                with replace(scope, of_call=tools.scope_of).in_force():
+                    connection = await self.spec.model.connect(
+                        settings=first,
+                        on_event=self._on_model_event,
+                        history=host.conversation.items,
+                        runtime=host.runtime,
+                    )
                 self._connection = connection
                 try:
                     detector = detector or settings.new_detector()
@@ -235,6 +248,7 @@ class AgentRun:
                         context.add_item(item)
                         context.item_done(item)
                     self._tell_what_is_left_out()
+                    self._tell_what_was_lost(host)
                     if not started.done():
                         started.set_result(None)
                     early, self._early = self._early or [], None
@@ -262,6 +276,7 @@ class AgentRun:
                             announcer.hint(stopped_hint(task), speaks=False)
                         announcer.close()
                     await background.close()
+                    await scope.end()
                     await hooks.end(self._end_reason or self._leave_reason or "failed", connection.close)
                     hooks.close()
         except* (ProviderError, UsageError, ClientError) as errors:
@@ -420,13 +435,10 @@ class AgentRun:
 
     def cancel_background_tool(self, task_id: str) -> bool:
         """Stop a background tool and tell the model; False if none of this id runs."""
-        background = self.spec.toolkit.background
-        task = background.running.get(task_id)
+        task = self.spec.toolkit.background.running.get(task_id)
         if task is None or self._announcer is None:
             return False
-        background.cancel(task_id)
-        self._progress_told.pop(task_id, None)
-        self._announcer.hint(stopped_hint(task), speaks=False)
+        self._stop_background(task, stopped_hint(task))
         return True
 
     # -- what a room asks ------------------------------------------------------------------------------------------
@@ -559,6 +571,30 @@ class AgentRun:
             # In a room, the floor says when an agent speaks; it then knows the result.
             speaks = task.announce == "spoken" and self._settings.config.auto_response is not False
             self._announcer.hint(result_hint(task), speaks=speaks)
+
+    def _background_interrupted(self, task: BackgroundTask) -> None:
+        self._stop_background(task, stopped_hint(task, " because the user interrupted"))
+
+    def _stop_background(self, task: BackgroundTask, hint: HintBlock) -> None:
+        self.spec.toolkit.background.cancel(task.id)
+        self._progress_told.pop(task.id, None)
+        if self._announcer is not None:
+            self._announcer.hint(hint, speaks=False)
+
+    def _tell_what_was_lost(self, host: Host) -> None:
+        """The call goes on after its server was lost: tell the model which background tools went with it."""
+        tools, may_speak = self.spec.toolkit.tools, self._settings.config.auto_response is not False
+        for task_id, name in left_open(host.conversation.items()).items():
+            announce = tools[name].announce if name in tools else "spoken"
+            if self._announcer is not None:
+                self._announcer.hint(lost_hint(name, task_id, announce), speaks=may_speak and announce == "spoken")
+
+    def _words_heard(self, host: Host) -> list[Msg]:
+        """What was heard so far, by speakers."""
+        controller = self._controller
+        if controller is None:
+            return []
+        return messages_of(host.conversation.items(), controller.is_settled, self.name)
 
     def _declare_tools(self) -> None:
         """Tell the model of its tools if they have changed."""

@@ -1,4 +1,4 @@
-"""Runs the tools that a model calls: the agent's in a task each, the client's by waiting for its result.
+"""Runs the tools that a model calls: the agent's in a task each, those elsewhere by waiting for their results.
 
 A tool of the agent that needs the user's consent waits for that first, as long as a client's tool for its result.
 """
@@ -18,6 +18,7 @@ from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.event.server import ProgressKind
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.tool.background import BackgroundTask
 from realtime.tool.context import ToolScope
 
 MAX_PROGRESS = 1_000
@@ -36,8 +37,9 @@ class ToolRunner:
 
     `on_error` gets the error of a tool that cannot run at all, in addition to its result. `on_progress` gets the id of
     a call that runs, and what its tool reports; `on_say` gets words that its tool wants to have spoken, and a function
-    that says whether they still matter. `scope` is the call as the tools see it. `on_begin` gets the id of a call whose
-    tool begins to run, here or in the client; `around` runs a tool of the agent.
+    that says whether they still matter. `stop_background` stops a background tool that the user has interrupted.
+    `scope` is the call as the tools see it. `on_begin` gets the id of a call whose tool begins to run, here or in the
+    client; `around` runs a tool of the agent.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class ToolRunner:
         on_error: Callable[[ToolError], None],
         on_progress: Callable[[str, str, ProgressKind], None],
         on_say: Callable[[str, Callable[[], bool]], None],
+        stop_background: Callable[[BackgroundTask], None],
         scope: ToolScope,
         on_begin: Callable[[str], None] = lambda call_id: None,
         around: Around = _just_run,
@@ -61,13 +64,18 @@ class ToolRunner:
         self._on_error = on_error
         self._on_progress = on_progress
         self._on_say = on_say
+        self._stop_background = stop_background
         self._scope = scope
+        self._at_model: dict[str, ToolCallBlock] = {}
+        """Calls that the model runs itself."""
         self._reports: Counter[str] = Counter()
         """How many reports of each call were passed on."""
         self._on_begin = on_begin
         self._around = around
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Tasks of the calls that have no result yet."""
+        self._interruptible: dict[str, ToolCallBlock] = {}
+        """Those of them that an interruption of the reply stops."""
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}
         self._questions: dict[str, tuple[ToolCallBlock, asyncio.Future[ToolCallBlock | str]]] = {}
         """Calls that wait for consent; the answer is what shall run, or the words of a refusal."""
@@ -90,21 +98,32 @@ class ToolRunner:
         return not self._is_clients(call.name) and self._toolkit.asks(call)
 
     def start_tool(self, call: ToolCallBlock) -> None:
-        """Run the call in its own task; after the user's consent if it is `asking`."""
+        """Run the call in its own task; after the user's consent if it is `asking`.
+
+        One that the model has `submitted` runs there: `answer_tool` gets its result.
+        """
         # The answer may come before the task has begun.
         if call.state == "asking":
             self._questions[call.id] = call, asyncio.get_running_loop().create_future()
+        elif call.state == "submitted":
+            self._asked[call.id] = asyncio.get_running_loop().create_future()
+            self._at_model[call.id] = call
         elif self._is_clients(call.name):
             self._asked[call.id] = asyncio.get_running_loop().create_future()
-        scope = replace(self._scope, progress=partial(self._progress, call.id), say=partial(self._say, call))
-        with scope.in_force():
+        with self.scope_of(call).in_force():
             task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
+        if not self._is_clients(call.name) and self._toolkit.stops_with_reply(call.name):
+            self._interruptible[call.id] = call
         # A task that is cancelled before its first step cannot report that itself.
         task.add_done_callback(lambda done: self._interrupted(call, done))
 
+    def scope_of(self, call: ToolCallBlock) -> ToolScope:
+        """Return the scope of one call: what it reports and says is that of its tool."""
+        return replace(self._scope, progress=partial(self._progress, call.id), say=partial(self._say, call))
+
     def answer_tool(self, result: ToolResultBlock) -> bool:
-        """Take the result of a client's tool; False if no such call is open."""
+        """Take the result of a tool that runs elsewhere; False if no such call is open."""
         asked = self._asked.get(result.id)
         if asked is None or asked.done():
             return False
@@ -119,13 +138,27 @@ class ToolRunner:
         question.set_result(answer)
         return True
 
-    def withdraw_questions(self) -> None:
-        """End the calls that wait for consent at once, with state `interrupted`."""
-        for call_id, (call, question) in [*self._questions.items()]:
-            if not question.done():
-                task = self._tasks[call_id]
-                self._interrupted(call, task)
+    def withdraw(self) -> None:
+        """End the calls that wait for consent or run at the model.
+
+        Each has the state `interrupted` at once.
+        """
+        waiting = [call for call, question in self._questions.values() if not question.done()]
+        for call in (*waiting, *self._at_model.values()):
+            task = self._tasks[call.id]
+            self._interrupted(call, task)
+            task.cancel()
+
+    def interrupt_tools(self) -> None:
+        """Stop what an interruption of the reply stops; each call has its result at once, with state `interrupted`."""
+        for call in [*self._interruptible.values()]:
+            task = self._tasks[call.id]
+            self._interrupted(call, task)
+            if not task.cancelling():
                 task.cancel()
+        for one in [*self._toolkit.background.running.values()]:
+            if one.stops_with_reply:
+                self._stop_background(one)
 
     def cancel_tools(self) -> None:
         """Stop every running call; each still gets a result, with state `interrupted`."""
@@ -138,7 +171,7 @@ class ToolRunner:
         task = asyncio.current_task()
         try:
             if (asked := self._asked.get(call.id)) is not None:
-                result = await self._ask_client(call, asked)
+                result = await (asked if call.id in self._at_model else self._ask_client(call, asked))
             elif call.id in self._questions:
                 result = await self._ask_user(call, self._questions[call.id][1])
             else:
@@ -197,6 +230,8 @@ class ToolRunner:
             return
         del self._tasks[result.id]
         del self._reports[result.id]
+        self._interruptible.pop(result.id, None)
         self._asked.pop(result.id, None)
+        self._at_model.pop(result.id, None)
         self._questions.pop(result.id, None)
         self._on_result(result)

@@ -22,7 +22,7 @@ LetHear = Callable[[Voice], None]
 
 
 class Ears(Protocol):
-    """How much the listeners of a call have heard.
+    """What the listeners of a call have heard, and can do.
 
     On an interruption the listener whose user interrupts counts, else the one that is furthest.
     """

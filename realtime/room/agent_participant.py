@@ -28,6 +28,7 @@ from realtime.message.speakers import SPEAKS, spoken_by
 from realtime.room.dictation import Dictation
 from realtime.room.floor import Said
 from realtime.room.scoped_ids import named
+from realtime.room.thinking import ThinkingAgent
 from realtime.room.utterance import Utterance
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
@@ -85,7 +86,10 @@ class AgentParticipant:
         """The agent in this room, until its model is lost."""
         self.name = agent.name
         self.id = agent.agent_id or runtime.new_id("agent")
-        self.listens: Listens = listens if "audio" in agent.model.profile.input_modalities else "text"
+        self.thinker = agent.thinker if isinstance(agent, ThinkingAgent) else None
+        """What observes the room's turns; None: its model hears them."""
+        hears = self.thinker is None and "audio" in agent.model.profile.input_modalities
+        self.listens: Listens = listens if hears else "text"
         self.has_floor = False
         self.is_away = False
         self.is_muted = False
@@ -94,6 +98,8 @@ class AgentParticipant:
         """How it introduced itself."""
         self.conversation = Conversation()
         """What it knows of the talk: its own words, and those it got of others."""
+        self.is_silent = isinstance(agent, ThinkingAgent) and agent.is_silent
+        """Whether it speaks only where it is called."""
         self._hub = hub
         self._ears = ears
         """What the humans have heard of items, by their room names."""
@@ -173,7 +179,9 @@ class AgentParticipant:
         """Take a turn of another participant as a line of text."""
         if not utterance.text:
             return
-        if self._missed is not None:
+        if self.thinker is not None:
+            self.thinker.hear(utterance.name, utterance.text)
+        elif self._missed is not None:
             self._missed.append(utterance)
         else:
             self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, utterance.text)))
@@ -237,6 +245,8 @@ class AgentParticipant:
 
     def interrupt(self) -> None:
         """Stop at the heard word; lose the floor, even without a model."""
+        if self.thinker is not None:
+            self.thinker.interrupt()
         self.responses.drop_open()  # Before the model learns of it: some report the end at once.
         if self.is_away or self._talk is not self.conversation:
             self._cut()

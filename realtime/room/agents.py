@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
+from realtime.agent.base import AgentBase
 from realtime.agent.realtime import RealtimeAgent
 from realtime.errors import ClientError, RealtimeError
 from realtime.event import server as s
@@ -19,6 +20,7 @@ from realtime.room.floor import Participant, Said
 from realtime.room.floor_keeper import FloorKeeper
 from realtime.room.people import People, joined
 from realtime.room.speaker import Speaker
+from realtime.room.thinking import ThinkingAgent
 from realtime.room.utterance import Utterance
 
 logger = logging.getLogger(__name__)
@@ -34,6 +36,7 @@ class Agents:
     """Connects the agents of one room and keeps them connected.
 
     `hub` is what they talk to; `on_back` is called when one is connected again; `listens` is by an agent's name.
+    `on_deaf` is called with a thinking agent that cannot observe any more.
     """
 
     context: RoomContext
@@ -42,9 +45,12 @@ class Agents:
     floor: FloorKeeper
     speaker: Speaker
     on_back: Callable[[], None]
+    on_deaf: Callable[[AgentParticipant], None]
     listens: Callable[[str], Listens]
     _config: SessionConfig = field(default_factory=SessionConfig)
     """The settings of all agents of the room."""
+    _observed: dict[AgentBase, Said | None] = field(default_factory=dict)
+    """The last turn that returning thinking agents know."""
 
     async def connect_all(self, config: SessionConfig) -> None:
         """Connect all agents at once. Raises what the first of them raises that cannot be; then none stays."""
@@ -80,10 +86,13 @@ class Agents:
         if context.is_over:
             await participant.leave("room_closed")
             raise ClientError("the room is closed", code="room_closed")
+        if participant.thinker is not None:
+            participant.thinker.begin(context, self.people.record.complain, lambda: self.on_deaf(participant))
+            known = (*filter(None, [self._observed.get(participant.thinker.agent)]),)
         for said in _after(known, self.floor.state.said):
             participant.read(Utterance(context.runtime.new_id("said"), said.id, said.name, text=said.text))
         self.people.agents.append(participant)
-        self.people.come(Participant(participant.id, participant.name, "agent"))
+        self.people.come(Participant(participant.id, participant.name, "agent", silent=participant.is_silent))
 
     async def _connect(self, participant: AgentParticipant) -> None:
         told = self._instructions(participant.agent)
@@ -129,6 +138,14 @@ class Agents:
         self.context.timers.cancel(f"again {participant.id}")
         self.people.agents.remove(participant)
         self.people.expected.remove(participant.agent)
+        if participant.thinker is not None:
+            self._observed[participant.thinker.agent] = self.floor.state.last
+
+    def recall(self, names: Container[str]) -> None:
+        """Begin with an earlier talk that thinking agents of these names know."""
+        for agent in self.people.expected:
+            if isinstance(agent, ThinkingAgent) and agent.name in names:
+                self._observed[agent.thinker.agent] = self.floor.state.last
 
     def _try_again(self, participant: AgentParticipant, attempt: int) -> None:
         def begin() -> None:

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+from realtime.agent.base import AgentBase
 from realtime.agent.detector import DetectorFactory, silero_detector
 from realtime.agent.overlap import Recognise
 from realtime.agent.partial_words import recognise_words
@@ -29,6 +30,14 @@ from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
 from realtime.room.people import People, joined
 from realtime.room.saved import restore, save
+from realtime.room.thinking import (
+    MakeVoice,
+    Observer,
+    RoomAgent,
+    as_realtime,
+    embedded_voices,
+    observing,
+)
 from realtime.room.turns import RoomTurns
 from realtime.room.voice_over import Listening
 from realtime.runtime import Runtime
@@ -40,6 +49,7 @@ MAX_HUMANS = 50
 class ChatRoom(StateModule):
     """Humans and agents in one conversation. One object is one room; the first human who comes connects its agents.
 
+    - `agents` talk (`RealtimeAgent`), think (`AgentBase`: its words are spoken), or observe in silence (`Observer`).
     - `floor` chooses the agent that may speak: a policy of `realtime.room.floor`, or a function of your own.
     - `max_agent_turns`: so many agents speak one after another until a human does.
     - `listens`: how agents (by name) hear what is not said to them, `audio` or `text`. Under `broadcast` all hear
@@ -49,6 +59,8 @@ class ChatRoom(StateModule):
       recognises it meanwhile, by default with the recogniser of the embedded model where that is loaded.
     - `max_humans` may be in it at once.
     - `consent_by` says who may agree to a tool that asks: the human whose turn led to its call (`asked`), or `anyone`.
+    - `make_voice` makes the model through which a thinking agent speaks; by default the embedded one, whose voices the
+      agents get in turn.
 
     Its state is that of its agents, and what was said as it was heard: a room with agents of the same names goes on
     from there.
@@ -56,7 +68,7 @@ class ChatRoom(StateModule):
 
     def __init__(
         self,
-        agents: Sequence[RealtimeAgent] = (),
+        agents: Sequence[RoomAgent] = (),
         *,
         floor: Policy = broadcast,
         max_agent_turns: int = MAX_AGENT_TURNS,
@@ -66,6 +78,7 @@ class ChatRoom(StateModule):
         recognise: Recognise | None = None,
         max_humans: int = MAX_HUMANS,
         consent_by: ConsentBy = "asked",
+        make_voice: MakeVoice | None = None,
         name: str = "room",
     ) -> None:
         super().__init__()
@@ -73,7 +86,9 @@ class ChatRoom(StateModule):
             raise UsageError(f"consent_by is one of {', '.join(get_args(ConsentBy))}", code="bad_consent_by")
         if interruption not in get_args(InterruptionMode):
             raise UsageError(f"interruption is one of {', '.join(get_args(InterruptionMode))}", code="bad_interruption")
-        names = [folded(agent.name) for agent in agents]
+        self._make_voice = make_voice or embedded_voices()
+        made = [as_realtime(agent, self._make_voice) for agent in agents]
+        names = [folded(agent.name) for agent in made]
         if len(set(names)) < len(names):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
         self.name = name
@@ -82,7 +97,7 @@ class ChatRoom(StateModule):
         """How it listens while an agent speaks."""
         self._max_humans = max_humans
         self._context = RoomContext(name)
-        people = self._people = People(agents)
+        people = self._people = People(made)
         self.agent_participants = people.agents
         """The agents that are there, in order; empty before the room has begun."""
         self.humans = people.humans
@@ -133,7 +148,10 @@ class ChatRoom(StateModule):
     def describe(self) -> dict[str, Any]:
         """Describe the room and its agents, for people and pages. Holds no secrets."""
         runs = {id(one.agent): one.run for one in self._people.agents}
-        agents = [{"name": agent.name, **runs.get(id(agent), agent).describe()} for agent in self._people.expected]
+        agents = [
+            {"name": agent.name, **runs.get(id(agent), agent).describe(), **observing(agent)}
+            for agent in self._people.expected
+        ]
         first = agents[0] if agents else {"provider": "room", "model": self.name}
         return {**first, "room": self.name, "agents": agents, "turn_authority": "server"}
 
@@ -152,6 +170,7 @@ class ChatRoom(StateModule):
         if self._context.has_begun or self._context.is_over:
             raise UsageError("this room has begun: load the state into a new one", code="room_running")
         self.turns.floor.recall(restore(self._people, self.turns.floor.state, state_dict, strict))
+        self.turns.agents.recall(state_dict.get("agents", {}))
 
     # -- without a server ------------------------------------------------------------------------------------------
 
@@ -262,7 +281,7 @@ class ChatRoom(StateModule):
             human.microphone.break_off()
         people.humans.remove(human)
         self._context.timers.cancel(f"voice {human.id}")
-        self._go(human.id, human.name, reason)
+        self.turns.gone(human.id, human.name, reason)
         self.turns.consent.refuse_for_absent()
         if human is self._own_human:
             self._context.is_over = True
@@ -270,10 +289,6 @@ class ChatRoom(StateModule):
                 await agent.leave(reason)
                 human.tell(s.AgentEndedEvent(reason=reason, agent_id=agent.id, agent_name=agent.name))
         self.turns.consider()
-
-    def _go(self, participant_id: str, name: str, reason: str) -> None:
-        self._people.go(participant_id, name, reason)
-        self.turns.floor.left(participant_id)
 
     def presence(self, human: HumanParticipant, away: bool) -> None:
         """See `realtime.room.human_participant.Room`."""
@@ -307,7 +322,11 @@ class ChatRoom(StateModule):
         if before.kind == "agent":
             self.turns.agents.introduce()
 
-    async def add(self, agent: RealtimeAgent) -> None:
+    async def observe(self, agent: AgentBase) -> None:
+        """Add a thinking agent that listens in silence (`Observer`). Raises what `add` raises."""
+        await self.add(Observer(agent))
+
+    async def add(self, agent: RoomAgent) -> None:
         """Add an agent to the room.
 
         Raises what `AgentRun.join` raises, and ClientError for a name that is taken or not allowed, or where the
@@ -317,15 +336,16 @@ class ChatRoom(StateModule):
             pass  # While the first are connected, it is not known yet whether there will be a room.
         if self._context.is_over:
             raise ClientError("the room is closed", code="room_closed")
-        agent.name = settled_name(agent.name)
-        if self._people.free_name(agent.name) != agent.name:
-            raise ClientError(f"{agent.name!r} is taken", code="name_taken")
-        self._people.expected.append(agent)  # From now on the name is taken, also while its model is being connected.
+        made = as_realtime(agent, self._make_voice)
+        made.name = settled_name(made.name)
+        if self._people.free_name(made.name) != made.name:
+            raise ClientError(f"{made.name!r} is taken", code="name_taken")
+        self._people.expected.append(made)  # From now on the name is taken, also while its model is being connected.
         if self._context.has_begun:
             try:
-                await self.turns.agents.add(agent)
+                await self.turns.agents.add(made)
             except BaseException:
-                self._people.expected.remove(agent)
+                self._people.expected.remove(made)
                 raise
             self.turns.consider()
 
@@ -335,21 +355,13 @@ class ChatRoom(StateModule):
         An agent's model is closed; a human gets the reason.
         """
         self._people.find(participant_id)
-        speaker = self.turns.speaker
-        speaker.settle_cut()
         agent, human = self._people.agent(participant_id), self._people.human(participant_id)
         if agent is not None:
-            if speaker.agent is agent:
-                speaker.stop()
-            self.turns.agents.forget(agent)
-            # Listeners learn it before its model is closed, which may take its time.
-            self._go(agent.id, agent.name, reason)
-            self.turns.agents.introduce()
-            await agent.leave(reason)
+            await self.turns.dismiss(agent, reason)
         if human is not None:
+            self.turns.speaker.settle_cut()
             await self.depart(human, reason)
             human.tell(s.AgentEndedEvent(reason=reason, **human.who))
-        self.turns.consider()
 
     async def close(self, reason: str) -> None:
         """Close the room: its agents leave. Idempotent; humans who are in it keep a call without a partner."""

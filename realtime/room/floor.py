@@ -32,13 +32,17 @@ MAX_AGENT_TURNS = 4
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """A human or an agent in a room. `away`: its model, or its socket, is lost; `muted`: not heard."""
+    """A human or an agent in a room.
+
+    `away`: its model, or its socket, is lost; `muted`: not heard; `silent`: an agent that speaks only if it is called.
+    """
 
     id: str
     name: str
     kind: Kind
     away: bool = False
     muted: bool = False
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,19 @@ class FloorState:
 
     @property
     def agents(self) -> tuple[Participant, ...]:
-        """The agents that can speak, in the order of the room."""
-        return tuple(one for one in self.participants if one.kind == "agent" and not (one.away or one.muted))
+        """The agents that can speak, in the order of the room; a silent one only when it is called."""
+        called = self.called
+        return tuple(one for one in self.participants if _is_able(one) and (one is called or not one.silent))
+
+    @property
+    def called(self) -> Participant | None:
+        """The silent agent that the last turn calls: "Friday, ..." or "..., Friday?"."""
+        last = self.last
+        silent = [one for one in self.participants if one.silent and _is_able(one)]
+        if last is None or not silent:
+            return None
+        called = called_in(last.text, self.participants)
+        return called if called in silent and called.id != last.id else None
 
     @property
     def last(self) -> Said | None:
@@ -104,14 +119,17 @@ def broadcast(state: FloorState) -> str | None:
     A room with more agents than `ChatRoom(max_agent_turns=...)` (4) needs a higher limit, else the last of them never
     answer.
     """
-    return _next_after(state, state.last)
+    return state.called.id if state.called is not None else _next_after(state, state.last)
 
 
 def round_robin(state: FloorState) -> str | None:
     """One agent answers each turn of a human, in turns."""
     if state.last is None or state.last.kind == "agent":
         return None
-    before = next((one for one in reversed(state.said) if one.kind == "agent"), None)
+    if state.called is not None:
+        return state.called.id
+    silent = {one.id for one in state.participants if one.silent}
+    before = next((one for one in reversed(state.said) if one.kind == "agent" and one.id not in silent), None)
     return _next_after(state, before)
 
 
@@ -123,7 +141,7 @@ def addressed(state: FloorState) -> str | None:
     last = state.last
     if last is None:
         return None
-    named = _spoken_to(state, last)
+    named = state.called or _spoken_to(state, last)
     if named is not None or last.kind == "agent":
         return named.id if named is not None else None
     sticky = state.find(state.addressed)
@@ -210,9 +228,13 @@ def called_in(text: str, participants: tuple[Participant, ...]) -> Participant |
 
 
 def with_turn(state: FloorState, said: Said, *, keep: int = 50) -> FloorState:
-    """The state after a turn: counts agents' turns and remembers the agent that was spoken to."""
+    """The state after a turn: counts agents' turns and remembers the agent that was spoken to.
+
+    A silent agent is not remembered: it answers once.
+    """
     named = _spoken_to(state, said)
-    spoken_to = said.id if said.kind == "agent" else state.addressed
+    is_silent = any(one.silent and one.id == said.id for one in state.participants)
+    spoken_to = said.id if said.kind == "agent" and not is_silent else state.addressed
     if named is not None:
         spoken_to = named.id
     return replace(
@@ -221,6 +243,10 @@ def with_turn(state: FloorState, said: Said, *, keep: int = 50) -> FloorState:
         agent_turns=state.agent_turns + 1 if said.kind == "agent" else 0,
         addressed=spoken_to,
     )
+
+
+def _is_able(one: Participant) -> bool:
+    return one.kind == "agent" and not (one.away or one.muted)
 
 
 def _next_after(state: FloorState, before: Said | None) -> str | None:
@@ -239,8 +265,8 @@ def _next_after(state: FloorState, before: Said | None) -> str | None:
 
 
 def _spoken_to(state: FloorState, said: Said) -> Participant | None:
-    """The agent that is named in a turn; an agent does not address itself."""
-    others = tuple(one for one in state.agents if one.id != said.id)
+    """The agent that is named in a turn, and is not silent; an agent does not address itself."""
+    others = tuple(one for one in state.agents if one.id != said.id and not one.silent)
     return named_in(said.text, others, besides=state.participants)
 
 

@@ -34,6 +34,10 @@ class Overlaps:
         ears = self._ears_of(human_id)
         return self.speaker.unplayed_ms() if ears is None else ears.unplayed_ms()
 
+    def can_be_lowered(self) -> bool:
+        """See `OverHub`."""
+        return self.speaker.can_be_lowered()
+
     def played_ms(self, human_id: str, item_id: str) -> int:
         """See `OverHub`."""
         ears = self._ears_of(human_id)

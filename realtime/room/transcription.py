@@ -78,7 +78,7 @@ class Transcription:
         That is `scribe` (by id), else the first that can.
         """
         able = [one for one in self.people.agents if can_hear(one)]
-        able.sort(key=lambda one: one.id != scribe)
+        able.sort(key=lambda one: (one.id != scribe, one.is_silent))
         chosen = able[:1] + [one for one in able[1:] if one.listens == "audio"]
         sheet = self._sheets[utterance.id] = _Sheet(utterance)
         # All at once: the first may know the words before the next has the sound.

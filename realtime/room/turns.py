@@ -51,7 +51,7 @@ class RoomTurns:
         self.floor = FloorKeeper(context, people, policy, max_agent_turns, self._give)
         self.speaker = Speaker(context, people, self.floor, self._conclude)
         self.transcription = Transcription(context, people, self._words_known, self.consider)
-        self.agents = Agents(context, people, self, self.floor, self.speaker, self.consider, listens)
+        self.agents = Agents(context, people, self, self.floor, self.speaker, self.consider, self._deaf, listens)
         self.overlaps = Overlaps(context, people, self.speaker)
         self._asides: list[Utterance] = []
         """What humans said to each other while an agent spoke: agents read it after its turn, and none answers."""
@@ -259,6 +259,26 @@ class RoomTurns:
         """See `Hub`."""
         return any(one.listens == "audio" and one is not agent for one in self._people.agents)
 
+    def _deaf(self, agent: AgentParticipant) -> None:
+        if agent in self._people.agents:
+            self._context.run(self.dismiss(agent, "failed"), f"agent {agent.name} leaves")
+
+    async def dismiss(self, agent: AgentParticipant, reason: str) -> None:
+        """Remove an agent and close its model. Everyone learns of it before that, which may take its time."""
+        self.speaker.settle_cut()
+        if self.speaker.agent is agent:
+            self.speaker.stop()
+        self.agents.forget(agent)
+        self.gone(agent.id, agent.name, reason)
+        self.agents.introduce()
+        await agent.leave(reason)
+        self.consider()
+
+    def gone(self, participant_id: str, name: str, reason: str) -> None:
+        """Tell everyone that a participant has left; the floor is free where they had it."""
+        self._people.go(participant_id, name, reason)
+        self.floor.left(participant_id)
+
     # -- what follows ----------------------------------------------------------------------------------------------
 
     def take_floor(self, human: HumanParticipant, reason: str) -> None:
@@ -314,10 +334,13 @@ class RoomTurns:
         for utterance in asides:
             self._pass_on(utterance)
         said = agent.utterance(self._context.runtime.new_id("said"))
+        if agent.thinker is not None:
+            agent.thinker.played(said.text)
         if said.text or not (interrupted or failed or agent.is_away or agent.responses.has_failed):
             self._said(said, "agent")
         elif not interrupted:
-            self.floor.failed(agent, for_good=failed)
+            # A thinking agent fails for reasons of its own, and has the question in its memory.
+            self.floor.failed(agent, for_good=failed or agent.thinker is not None)
         late, self._late = self._late, []
         for utterance in late:
             self._said(utterance, "human")
@@ -343,7 +366,7 @@ class RoomTurns:
 
     def _pass_on(self, utterance: Utterance, *, as_sound: bool = False) -> None:
         for agent in self._people.agents:
-            if agent.id == utterance.who or agent.id in utterance.heard_by:
+            if agent.id == utterance.who or (agent.thinker is None and agent.id in utterance.heard_by):
                 continue
             if not (as_sound and agent.listens == "audio" and agent.listen(utterance, named=True)):
                 agent.read(utterance)

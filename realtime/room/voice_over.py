@@ -41,6 +41,9 @@ class OverHub(Protocol):
     def unplayed_ms(self, human_id: str) -> int:
         """Speech of that agent that the human will still hear; for one who came in the middle, that others will."""
 
+    def can_be_lowered(self) -> bool:
+        """Whether anybody's client plays quieter on request."""
+
     def played_ms(self, human_id: str, item_id: str) -> int:
         """How much of an item they have heard."""
 
@@ -142,6 +145,10 @@ class VoiceOver:
     def unplayed_ms(self) -> int:
         """See `Reply`."""
         return self._hub.unplayed_ms(self._human_id)
+
+    def can_be_lowered(self) -> bool:
+        """See `Reply`."""
+        return self._hub.can_be_lowered()
 
     def playing(self) -> str | None:
         """See `Reply`."""

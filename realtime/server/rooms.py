@@ -20,6 +20,7 @@ from realtime.room import ChatRoom
 from realtime.room.floor import POLICIES, folded
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
+from realtime.room.thinking import RoomAgent
 from realtime.runtime import Runtime
 
 logger = logging.getLogger(__name__)
@@ -110,7 +111,7 @@ class Rooms:
     templates: Mapping[str, Callable[[], ChatRoom]]
     _: KW_ONLY
     default: str | None = None
-    agents: Mapping[str, Callable[[], RealtimeAgent]] = field(default_factory=dict)
+    agents: Mapping[str, Callable[[], RoomAgent]] = field(default_factory=dict)
     choose_model: Callable[[SessionConfig], RealtimeModel] | None = None
     max_rooms: int = MAX_ROOMS
     grace_s: float = GRACE_S
@@ -287,7 +288,7 @@ class Rooms:
             raise ClientError("two agents of a room have one name; nobody could address them", code="name_taken")
         return ChatRoom(agents, floor=policy, name=name)
 
-    def _agent_of(self, request: AgentRequest) -> RealtimeAgent:
+    def _agent_of(self, request: AgentRequest) -> RoomAgent:
         if request.template is not None:
             if request.instructions or request.model is not None or request.voice is not None:
                 raise ClientError(

@@ -239,11 +239,6 @@ def _property(parameter: inspect.Parameter, place: str, description: str | None)
     return described
 
 
-def schema_of_model(model: Any, place: str) -> dict[str, Any]:
-    """Return the schema of a pydantic class, written out in place. Raises BadTool if it contains itself."""
-    return written_out(model.model_json_schema(), place)
-
-
 def written_out(schema: dict[str, Any], place: str) -> dict[str, Any]:
     """Return a JSON schema without references, titles and discriminators.
 

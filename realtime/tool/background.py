@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from realtime.errors import ToolError
+from realtime.event.base import Item
 from realtime.event.server import ProgressKind
 from realtime.message import HintBlock, ToolCallBlock, ToolResultBlock, ToolResultState, system_reminder
 from realtime.tool.context import ToolScope
@@ -36,6 +38,8 @@ class BackgroundTask:
     id: str
     call: ToolCallBlock
     announce: Announce
+    stops_with_reply: bool = False
+    """Whether an interruption of the reply stops it."""
     state: ToolResultState = ToolResultState.RUNNING
     latest: str = ""
     """What it reported last."""
@@ -74,12 +78,14 @@ class BackgroundTasks:
         announce: Announce,
         scope: ToolScope,
         run: Callable[[ToolScope], AsyncGenerator[ToolResponse, None]],
+        *,
+        stops_with_reply: bool = False,
     ) -> ToolResponse:
         """Start a tool; return what the model reads of that. `run` gives its responses, within the scope."""
         if len(self.running) >= MAX_RUNNING:
             return failed(f"{call.name} was not started: {MAX_RUNNING} tools run in the background already")
         self._n_started += 1
-        task = BackgroundTask(f"{call.name}_{self._n_started}", call, announce)
+        task = BackgroundTask(f"{call.name}_{self._n_started}", call, announce, stops_with_reply)
         self.running[task.id] = task
         scope = replace(scope, progress=lambda text, kind: self._report(task, text, kind))
         with scope.in_force():
@@ -160,19 +166,54 @@ def started(task: BackgroundTask, *, announces: bool) -> ToolResponse:
     return replace(failed(text), state=ToolResultState.RUNNING)
 
 
+def _asks(announce: Announce) -> str:
+    return " Tell the user now, in your own words." if announce == "spoken" else ""
+
+
 def result_hint(task: BackgroundTask) -> HintBlock:
     """Return the hint that has the result of a background tool."""
     how = "has failed" if task.state is ToolResultState.ERROR else "is done"
-    asks = " Tell the user now, in your own words." if task.announce == "spoken" else ""
     text = task.result.output_text(names_media=True)
-    told = f"The background tool {task.call.name} (task {task.id}) {how}.{asks} Its result:\n{text}"
+    told = f"The background tool {task.call.name} (task {task.id}) {how}.{_asks(task.announce)} Its result:\n{text}"
     return HintBlock(hint=system_reminder(told), source=task.call.name)
 
 
-def stopped_hint(task: BackgroundTask) -> HintBlock:
-    """Return the hint that a background tool was stopped."""
-    told = f"The background tool {task.call.name} (task {task.id}) was stopped: no result will come."
+def stopped_hint(task: BackgroundTask, why: str = "") -> HintBlock:
+    """Return the hint that a background tool was stopped; `why` may say the reason."""
+    told = f"The background tool {task.call.name} (task {task.id}) was stopped{why}: no result will come."
     return HintBlock(hint=system_reminder(told), source=task.call.name)
+
+
+def lost_hint(name: str, task_id: str, announce: Announce) -> HintBlock:
+    """Return the hint that a background tool was lost with its server."""
+    told = (
+        f"The background tool {name} (task {task_id}) was interrupted: the call was broken off while it ran. No result "
+        f"will come.{_asks(announce)}"
+    )
+    return HintBlock(hint=system_reminder(told), source=name)
+
+
+def left_open(items: Iterable[Item]) -> dict[str, str]:
+    """Return the background tools that nothing in the conversation ends: their names, by task id.
+
+    A conversation that goes on after its server was lost has no other trace of them.
+    """
+    names: dict[str, str] = {}
+    for item in items:
+        if (result := item.tool_result) is not None:
+            if result.state is ToolResultState.RUNNING and (begun := _BEGUN.search(result.output_text())):
+                names[begun[1]] = result.name
+            elif cancelled := _CANCELLED.search(result.output_text()):
+                names.pop(cancelled[1], None)
+        elif item.role == "system" and (ended := _ENDED.search(item.text)):
+            names.pop(ended[1], None)
+    return names
+
+
+_BEGUN = re.compile(r"runs in the background \(task (\S+)\)")
+_CANCELLED = re.compile(r"^Task (\S+) has been cancelled\.$")
+_ENDED = re.compile(r"^<system-reminder>\nThe background tool \S+ \(task (\S+)\) (?:is done|has failed|was )")
+"""The words of `started`, of the tool that cancels, and of hints."""
 
 
 def progress_hint(task: BackgroundTask) -> HintBlock:

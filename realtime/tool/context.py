@@ -8,7 +8,8 @@ another one have the same call.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 from realtime.errors import BadTool
 from realtime.event.server import ProgressKind
+from realtime.message import Msg, ToolCallBlock
+
+logger = logging.getLogger(__name__)
 
 State = TypeVar("State")
 
@@ -24,6 +28,10 @@ MAX_NOTES = 1_000
 """Notes of one tool call; further ones are dropped."""
 NOTE_CHARS = 2_000
 """Characters of one note; the rest is dropped."""
+END_S = 1.0
+"""Seconds for each thing that tools do at the call's end."""
+
+AtEnd = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
@@ -37,8 +45,16 @@ class ToolScope:
     """Speaks words to the user."""
     progress: Callable[[str, ProgressKind], None] | None = None
     """Takes the progress of the tool call that the scope is for."""
+    heard: Callable[[], Sequence[Msg]] = tuple
+    """Returns what both sides have heard so far (see `ToolContext.heard`)."""
     states: dict[type[Any], Any] = field(default_factory=dict)
     """The state of the tools: an object by class."""
+    of_call: Callable[[ToolCallBlock], ToolScope] | None = None
+    """Returns the scope of one tool call, where each has its own; None: the one before holds for all."""
+    may_act: Callable[[], Awaitable[object]] | None = None
+    """Awaited before anything happens that cannot be undone; raises CancelledError where it may not happen at all."""
+    at_end: list[AtEnd] = field(default_factory=list)
+    """What is done when the call is over."""
 
     def state_of(self, kind: type[State]) -> State:
         """Return this call's object of the class; it is made without arguments."""
@@ -46,6 +62,17 @@ class ToolScope:
             self.states.setdefault(kind, kind())
         state: State = self.states[kind]
         return state
+
+    async def end(self) -> None:
+        """The call is over: do what is left to do then, each of it within a second."""
+        while self.at_end:
+            last = self.at_end.pop()
+            try:
+                async with asyncio.timeout(END_S):
+                    await last()
+            except Exception as error:
+                # The program's code: whatever it raises must not hold up the end of the call.
+                logger.warning("what a tool does at the end of its call failed: %s", type(error).__name__)
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
@@ -68,8 +95,14 @@ def current_scope() -> ToolScope | None:
     return _SCOPE.get()
 
 
+def scope_of(call: ToolCallBlock, otherwise: ToolScope) -> ToolScope:
+    """Return the scope of a tool call: that of the scope in force, else of `otherwise`."""
+    scope = _SCOPE.get() or otherwise
+    return scope if scope.of_call is None else scope.of_call(call)
+
+
 class ToolContext(Generic[State]):
-    """One tool call, as the tool sees it. All of it may be used from the thread of a plain function.
+    """One tool call, as the tool sees it. All but `heard` may be used from the thread of a plain function.
 
     `ToolContext[Cart]` has a `state` of class `Cart`, which all tools of one call share; it is made with `Cart()`. For
     `ToolContext` alone it is a dict.
@@ -96,6 +129,18 @@ class ToolContext(Generic[State]):
     def state(self) -> State:
         """The object that all tools of this call share."""
         return self._scope.state_of(self._state_type)
+
+    def heard(self) -> Sequence[Msg]:
+        """Return what was heard in the call so far, oldest first: a message by each speaker's name.
+
+        The agent's own words are there once they were played to their end, or cut to what was played; the user's once
+        they are known. A message keeps its id. Nothing outside of a voice call. Only on the event loop.
+        """
+        return self._scope.heard()
+
+    def at_end(self, function: AtEnd) -> None:
+        """Await `function()` when the voice call is over; it has a second. Never, outside of one."""
+        self._scope.at_end.append(function)
 
     def say(self, text: str) -> None:
         """Have the agent speak `text` in the next silence.

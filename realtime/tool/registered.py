@@ -6,14 +6,14 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 from realtime.errors import BadTool
 from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock
-from realtime.tool.arguments import Arguments, GivenSchema, Reader, schema_of_model
+from realtime.tool.arguments import Arguments, GivenSchema, Reader, written_out
 from realtime.tool.background import Announce
 from realtime.tool.docstring import parse_docstring
 from realtime.tool.response import ToolResponse
@@ -54,13 +54,17 @@ class RegisteredToolFunction:
     """Whether it runs in the background."""
     announce: Announce = "spoken"
     """What happens when a background tool has ended."""
+    read_only: bool = False
+    """Whether it changes nothing."""
+    stops_with_reply: bool = False
+    """Whether an interruption of the reply stops it. Without that, only cancelling stops a tool in the foreground."""
 
     @property
     def extended_json_schema(self) -> dict[str, Any]:
         """The schema with the fields of the extended model. Raises BadTool where both have a field."""
         if self.extended_model is None:
             return self.json_schema
-        extension = schema_of_model(self.extended_model, f"the extended model of tool {self.name!r}")
+        extension = written_out(self.extended_model.model_json_schema(), f"the extended model of tool {self.name!r}")
         return self.schema_with(extension.get("properties", {}), extension.get("required", ()))
 
     def schema_with(self, properties: dict[str, Any], required: Any = ()) -> dict[str, Any]:
@@ -109,6 +113,33 @@ class ToolOptions:
     postprocess: Postprocess | None = None
     background: bool = False
     announce: Announce = "spoken"
+    read_only: bool = False
+    stops_with_reply: bool = False
+
+    def over(self, own: ToolOptions) -> ToolOptions:
+        """Return these options; an object's `own` ones hold where these say nothing."""
+        return replace(
+            self,
+            description=own.description if self.description is None else self.description,
+            background=self.background or own.background,
+            announce=own.announce if self.announce == "spoken" else self.announce,
+            read_only=self.read_only or own.read_only,
+            stops_with_reply=self.stops_with_reply or own.stops_with_reply,
+        )
+
+
+class ToolObject:
+    """A callable object that knows itself which tool it is.
+
+    A toolkit takes it like a function. `tool_name` and `tool_options` hold unless the program registers it otherwise.
+    """
+
+    tool_name: str
+    tool_options: ToolOptions
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Do what the tool does. The signature of the override is what the model sees."""
+        raise NotImplementedError
 
 
 def make_tool(
@@ -156,6 +187,8 @@ def make_tool(
         confirm=options.confirm,
         async_execution=options.background,
         announce=options.announce,
+        read_only=options.read_only,
+        stops_with_reply=options.stops_with_reply,
     )
 
 

@@ -20,7 +20,7 @@ from realtime.module import StateModule
 from realtime.runtime import unique_id
 from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks
 from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
-from realtime.tool.context import ToolScope, current_scope
+from realtime.tool.context import ToolScope, current_scope, scope_of
 from realtime.tool.output import Output, failed, within_limits
 from realtime.tool.registered import (
     BASIC,
@@ -28,6 +28,7 @@ from realtime.tool.registered import (
     Postprocess,
     RegisteredToolFunction,
     ToolGroup,
+    ToolObject,
     ToolOptions,
     declaration_of,
     make_tool,
@@ -117,18 +118,25 @@ class Toolkit(StateModule):
         group: str = BASIC,
         background: bool = False,
         announce: Announce = "spoken",
+        read_only: bool = False,
     ) -> Function:
         """Add a function, by default with its own name and docstring.
 
         `confirm`: an agent asks the user before each call. `background`: the model hears at once that the tool has
         started, and talks on; the result comes as a hint when it is there. With `announce="spoken"` the agent then
-        speaks as soon as nothing else is said. The model also gets tools that list and stop what runs.
+        speaks as soon as nothing else is said. The model also gets tools that list and stop what runs. `read_only`: it
+        changes nothing, so it may also run for a reply that is dropped before anybody hears of it.
 
         Returns the function, so it serves as a decorator. Raises BadTool for a name that is taken or that providers
         refuse, an unknown group, and a function whose arguments cannot be described.
         """
         options = ToolOptions(
-            group=group, description=description, confirm=confirm, background=background, announce=announce
+            group=group,
+            description=description,
+            confirm=confirm,
+            background=background,
+            announce=announce,
+            read_only=read_only,
         )
         self._add(self._registered(function, name, options), "raise")
         return function
@@ -148,6 +156,7 @@ class Toolkit(StateModule):
         namesake_strategy: NamesakeStrategy = "raise",
         async_execution: bool = False,
         announce: Announce = "spoken",
+        read_only: bool = False,
     ) -> None:
         """Add a function, with the arguments that AgentScope documents.
 
@@ -157,7 +166,8 @@ class Toolkit(StateModule):
         each response. `namesake_strategy` says what happens where the name is taken: the new tool replaces the other
         one, is skipped, refused or gets another name. `async_execution`: the tool runs in the background (see
         `register`, also for `announce`); outside of a voice call `view_task`, `wait_task` and `cancel_task` are for its
-        result. Raises BadTool as `register` does, and for another schema.
+        result. `read_only`, which AgentScope lacks: see `register`. Raises BadTool as `register` does, and for another
+        schema.
         """
         kinds = (
             (inspect.Parameter.VAR_POSITIONAL, include_var_positional),
@@ -173,6 +183,7 @@ class Toolkit(StateModule):
             postprocess=postprocess_func,
             background=async_execution,
             announce=announce,
+            read_only=read_only,
         )
         self._add(self._registered(tool_func, func_name, options), namesake_strategy)
 
@@ -360,6 +371,11 @@ class Toolkit(StateModule):
             return False
         return self._has_arguments(tool, call)
 
+    def stops_with_reply(self, name: str) -> bool:
+        """Return whether an interruption of the reply stops this tool; False for an unknown name."""
+        tool = self.tools.get(name)
+        return tool is not None and tool.stops_with_reply
+
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def run(self, call: ToolCallBlock, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> ToolResultBlock:
@@ -395,9 +411,13 @@ class Toolkit(StateModule):
         return ToolResponses(self._without_errors(tool_call, timeout_s))
 
     async def _without_errors(self, call: ToolCallBlock, timeout_s: float | None) -> AsyncGenerator[ToolResponse, None]:
+        scope, pieces = current_scope(), Pieces()
+        progress = None if scope is None or scope.of_call is None else scope.of_call(call).progress
         try:
             async with aclosing(self._responses(call, timeout_s)) as responses:
                 async for response in responses:
+                    if progress is not None and (piece := pieces.of(response)):
+                        progress(piece, "result")
                     yield response
         except ToolError as error:
             yield failed(error.message)
@@ -424,11 +444,13 @@ class Toolkit(StateModule):
                 f"Activate the tool group by calling {RESET_TOOLS!r} first to use this tool."
             )
             return
-        scope = current_scope() or self._scope
+        scope = scope_of(call, self._scope)
+        if scope.may_act is not None and not tool.read_only:
+            await scope.may_act()
         run = partial(responses_of, tool, self._own(tool.original_func), call, self._extra_names(tool))
         if tool.async_execution and self._has_arguments(tool, call):
             run_later = partial(run, timeout_s=BACKGROUND_TIMEOUT_S)
-            yield self.background.start(call, tool.announce, scope, run_later)
+            yield self.background.start(call, tool.announce, scope, run_later, stops_with_reply=tool.stops_with_reply)
             return
         async with aclosing(run(scope, timeout_s=timeout_s)) as responses:
             async for response in responses:
@@ -542,6 +564,8 @@ class Toolkit(StateModule):
         """Return the tool that a function makes (see `make_tool`). Raises BadTool."""
         if options.group != BASIC and options.group not in self.groups:
             raise BadTool(f"there is no group of tools named {options.group!r}: create it first")
+        if isinstance(function, ToolObject):
+            name, options = name or function.tool_name, options.over(function.tool_options)
         plain = unbound(function)
         of_toolkit = isinstance(getattr(plain, "__self__", None), Toolkit)
         doc = RESET_DESCRIPTION if of_toolkit and plain.__name__ == RESET_TOOLS else plain.__doc__

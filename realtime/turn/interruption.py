@@ -52,7 +52,7 @@ WORDLESS_MS = 4_000
 """The same for a voice without words, or of hums: a cough or a radio is over or known by then."""
 BACKCHANNEL_MS = 350
 LOOK_WAIT_MS = 200
-"""How long a look for words that begins now may take."""
+"""How long a voice waits for a look that covers it."""
 WORD_MS = 250
 LETTER_MS = 30
 """The longest backchannel: this, and more for each word and letter: an "okay" that goes on begins more."""

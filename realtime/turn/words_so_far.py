@@ -31,20 +31,20 @@ _HANGING = _FILLERS | _words(
 _HANGING_UNLESS_CLOSED = _words("is are was were with for to at by about in")
 """Words that hang unless the word before closes the sentence: "yes, it is"."""
 _CLOSING = _words("it he she they we i you that this there who what where how look looking go")
-_TELLING = _words("tell told say said think know believe hope mean heard read remind show ask asked")
-"""Behind one of these, with something between, "that" begins a clause."""
-_WISHES = ("to know", "to ask", "was wondering", "am wondering", "i'm wondering")
+_TELLING = re.compile(r"\b(?:tell|told|remind|ask|asked) (?:my|your|his|her|our|their|the) \S+ that$")
+""""Tell my sister that": a clause follows, while "tell me that" may be all."""
+_WISHES = re.compile(r"(?<!n't )(?<!not )\b(?:like|want|wanted|love) to (?:know|ask)$|\b(?:was|am|i'm) wondering$")
 """Ends that only announce a question."""
 _CONDITION = _words("if when after before while unless although")
 """A few words behind one of these are half a sentence."""
 _CONDITION_WORDS = 5
-_ANSWER_HEADS = _words(
-    "yes no yeah yep nope yup sure okay ok right correct wrong exactly absolutely never oh ah wow thanks"
-)
+_ANSWER_HEADS = _words("yes no yeah yep nope yup sure okay ok right correct wrong exactly absolutely never thanks")
 _ANSWERS = _ANSWER_HEADS | _words(
     "maybe definitely certainly please thank you of course not that's that is fine good great"
 )
-_WHOLE = ("i see", "ah i see", "oh i see", "got it", "okay got it")
+_EXCLAMATIONS = _words("oh ah wow okay thanks")
+"""Words before a whole answer."""
+_WHOLE = ("i see", "got it")
 _NUMBERS = _words("zero oh one two three four five six seven eight nine double triple")
 
 
@@ -65,13 +65,13 @@ def tail_of(words: str) -> Tail:
         return "hanging"
     if last in _HANGING_UNLESS_CLOSED and (len(tokens) < 2 or tokens[-2] not in _CLOSING):
         return "hanging"
-    if last == "that" and not _TELLING.isdisjoint(tokens[:-2]):
+    line = " ".join(tokens)
+    if _TELLING.search(line) or _WISHES.search(line):
         return "hanging"
-    if " ".join(tokens[-2:]) in _WISHES:
-        return "hanging"
-    if " ".join(tokens) in _WHOLE:
+    answer = tokens[1:] if tokens[0] in _EXCLAMATIONS and len(tokens) > 1 else tokens
+    if " ".join(answer) in _WHOLE:
         return "short_answer"
-    if len(tokens) <= _FEW_WORDS and tokens[0] in _ANSWER_HEADS and all(token in _ANSWERS for token in tokens):
+    if len(answer) <= _FEW_WORDS and answer[0] in _ANSWER_HEADS and all(token in _ANSWERS for token in answer):
         return "short_answer"
     return "open"
 

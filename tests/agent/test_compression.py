@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from realtime.agent import ReActAgent
-from realtime.agent.compression import COMPRESSION_PROMPT, SummarySchema, first_kept, with_pairs
 from realtime.errors import ProviderError, UsageError
 from realtime.message import AssistantMsg, Msg, ToolResultBlock, UserMsg
 from realtime.model.chat.base import ChatResponse
+from realtime.model.chat.compression import COMPRESSION_PROMPT, SummarySchema, first_kept, with_pairs
 from tests.agent.thinking import (
     HELLO,
     Answer,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.agent.compression import COMPRESSED
 from realtime.agent.played import cut_to_played
 from realtime.errors import UsageError
 from realtime.message import AssistantMsg, TextBlock, UserMsg
+from realtime.model.chat.compression import COMPRESSED
 from tests.agent.thinking import HELLO, ScriptedChat, call, react, remembered, requests_of, say, shape, weather
 
 pytestmark = pytest.mark.virtual_time

@@ -221,6 +221,16 @@ async def test_a_sound_lowers_the_reply_of_a_client_that_can_play_it_quieter(
         assert gains(made) == lowered
 
 
+async def test_a_lowered_reply_gets_its_level_back_also_when_the_last_client_that_lowers_it_is_gone() -> None:
+    async with by_provider(ear=FakeEar(waits=True)) as made:
+        await reply(made)
+        hear(made, ONSET_MS, amplitude=20)
+        hear(made, ONSET_MS + 60)
+        made.listener.takes_gain = False
+        hear(made, ONSET_MS + 600, amplitude=20)
+        assert gains(made) == [-15.0, 0.0]
+
+
 async def test_without_a_recogniser_the_length_of_the_voice_decides() -> None:
     async with by_server(*VOICE, ear=None) as made:
         await reply(made)

@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from realtime.agent import ReActAgent
-from realtime.agent.compression import COMPRESSED
 from realtime.event import reply as r
 from realtime.formatter import FormatterBase
 from realtime.memory import InMemoryMemory
 from realtime.message import Block, Msg, TextBlock, ThinkingBlock, ToolCallBlock, UserMsg
 from realtime.model.chat.base import ChatBlock, ChatModelBase, ChatResponse, ChatUsage
+from realtime.model.chat.compression import COMPRESSED
 from realtime.token import TokenCounterBase
 from realtime.tool import Toolkit
 from tests.message.reply_grammar import check_replies

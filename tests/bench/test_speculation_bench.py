@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.labelled_turns import Turn
-from bench.speculation import MODES, Arm, section_of, spoken
+from bench.speculation import AGENT, MODES, THINKING, Arm, section_of, spoken
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.speculation import Mode
 from tests.model.local.stand_ins import silence, speech, stand_in_parts
@@ -18,9 +18,9 @@ TURNS = [
 ]
 
 
-async def arm_of(mode: Mode) -> Arm:
+async def arm_of(mode: Mode, language_model: str = THINKING) -> Arm:
     engine = SpeechEngine(lambda progress: stand_in_parts())
-    arm = await spoken(engine, "400 ms", mode, TURNS)
+    arm = await spoken(engine, language_model, mode, TURNS)
     engine.close()
     return arm
 
@@ -44,3 +44,12 @@ async def test_the_section_judges_the_default() -> None:
     section = section_of(TURNS, arms)
     assert [row[:2] for row in section.rows] == [("400 ms", mode) for mode in MODES]
     assert [check.what.split(":")[1] for check in section.checks] == [" median", " audible mistakes"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_agent_is_judged_by_the_language_model_that_it_thinks_with(mode: Mode) -> None:
+    """It costs nothing beyond that."""
+    alone, behind_agent = await arm_of(mode), await arm_of(mode, AGENT)
+    assert [one.latency_ms for one in behind_agent.heard] == pytest.approx([one.latency_ms for one in alone.heard])
+    section = section_of(TURNS, [alone, behind_agent])
+    assert all(check.kept for check in section.checks)

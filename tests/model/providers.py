@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +27,8 @@ KEY = "sk-test-0123456789abcdef"
 LIMITS = WireLimits(first_delay_s=0.02, max_delay_s=0.1, close_timeout_s=0.3, open_timeout_s=5.0, session_timeout_s=5.0)
 COUNT = itertools.count(1)
 """Ids are never used twice, as with the services."""
+GET_TIME = ("get_time", {"city": "Oslo"})
+"""A tool call: name and arguments."""
 E = TypeVar("E")
 
 
@@ -93,8 +96,8 @@ class Fake(ABC):
     async def begin(self, session: Any, text: str, pcm: bytes) -> None:
         """A spoken answer that is not over."""
 
-    async def call_tool(self, session: Any, *call_ids: str) -> None:
-        """Answer with one response that calls `get_time` once for each id; only asked with `has_tools`."""
+    async def call_tool(self, session: Any, *call_ids: str, use: tuple[str, Any] = GET_TIME) -> None:
+        """Answer with one response that calls a tool once for each id; only asked with `has_tools`."""
         raise NotImplementedError
 
     async def hear(self, session: Any, start_ms: int, end_ms: int) -> None:
@@ -145,9 +148,10 @@ class OpenAIFake(Fake):
     async def hear(self, session: Any, start_ms: int, end_ms: int) -> None:
         await session.hear(f"item_{next(COUNT)}", start_ms=start_ms, end_ms=end_ms, transcript="Hello")
 
-    async def call_tool(self, session: Any, *call_ids: str) -> None:
+    async def call_tool(self, session: Any, *call_ids: str, use: tuple[str, Any] = GET_TIME) -> None:
+        arguments = json.dumps(use[1], separators=(",", ":"))
         for count, call_id in enumerate(call_ids):
-            await session.call_tool(f"resp_{count}", f"item_f{count}", "get_time", call_id, '{"city":"Oslo"}')
+            await session.call_tool(f"resp_{count}", f"item_f{count}", use[0], call_id, arguments)
 
     def sent_audio(self, session: Any) -> bytes:
         return bytes(session.audio)
@@ -200,8 +204,8 @@ class GeminiFake(Fake):
     async def begin(self, session: Any, text: str, pcm: bytes) -> None:
         await session.begin(text, pcm)
 
-    async def call_tool(self, session: Any, *call_ids: str) -> None:
-        calls = [{"id": call_id, "name": "get_time", "args": {"city": "Oslo"}} for call_id in call_ids]
+    async def call_tool(self, session: Any, *call_ids: str, use: tuple[str, Any] = GET_TIME) -> None:
+        calls = [{"id": call_id, "name": use[0], "args": use[1]} for call_id in call_ids]
         await session.send(toolCall={"functionCalls": calls})
 
     def sent_audio(self, session: Any) -> bytes:

@@ -196,6 +196,14 @@ def test_a_request_with_nothing_new_needs_a_turn_all_the_same() -> None:
     assert say(make_codec(), ResponseCreate(overrides)) == [told(turn("Greet me."), complete=True)]
 
 
+def test_instructions_that_begin_with_the_sessions_own_are_told_without_them() -> None:
+    codec = make_codec(Settings(instructions="Be nice."))
+    asked = ResponseCreate(ResponseOverrides(instructions="Be nice.\n\nGreet the caller."))
+    assert say(codec, asked) == [told(turn("Greet the caller."), complete=True)]
+    again = ResponseCreate(ResponseOverrides(instructions="Be nice."))
+    assert say(make_codec(Settings(instructions="Be nice.")), again) == [told(turn("Be nice."), complete=True)]
+
+
 def test_a_response_outside_the_conversation_is_refused() -> None:
     codec = make_codec()
     assert say(codec, ResponseCreate(ResponseOverrides(conversation="none"))) == []

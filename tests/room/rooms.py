@@ -35,6 +35,7 @@ from realtime.model.base import (
 from realtime.model.script import Speak, Step, Transcribe
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
 from realtime.room import ChatRoom
+from realtime.room.thinking import RoomAgent
 from realtime.runtime import Runtime
 from realtime.testing.call import naming_apart
 from realtime.testing.cases.hearing import LoudnessDetector, Vocabulary, voice
@@ -235,7 +236,7 @@ def utterance(text: str) -> bytes:
 class House:
     """A room and who is in it."""
 
-    def __init__(self, agents: Sequence[RealtimeAgent], **options: Any) -> None:
+    def __init__(self, agents: Sequence[RoomAgent], **options: Any) -> None:
         self.runtime = naming_apart(Runtime.deterministic(asyncio.get_running_loop().time))
         options.setdefault("make_detector", lambda _: LoudnessDetector())
         options.setdefault("interruption", "immediate")
@@ -279,7 +280,7 @@ class House:
 
 
 @asynccontextmanager
-async def house(*agents: RealtimeAgent, **options: Any) -> AsyncIterator[House]:
+async def house(*agents: RoomAgent, **options: Any) -> AsyncIterator[House]:
     """A room. At its end everybody leaves and it is closed: the watch for leaks sees that nothing is left."""
     made = House(agents, **options)
     try:

@@ -46,7 +46,7 @@ def after(state: FloorState, *turns: tuple[Participant, str]) -> FloorState:
 def states(draw: st.DrawFn) -> FloorState:
     """Any room that has come about by turns of those who are in it, some of whom are gone, away or muted by now."""
     people = [
-        Participant(f"{kind[0]}{place}", name, kind, draw(st.booleans()), draw(st.booleans()))
+        Participant(f"{kind[0]}{place}", name, kind, draw(st.booleans()), draw(st.booleans()), draw(st.booleans()))
         for place, (name, kind) in enumerate(
             draw(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(KINDS)), max_size=6))
         )
@@ -145,6 +145,48 @@ def test_round_robin_gives_each_turn_of_a_human_to_the_next_agent() -> None:
         state = after(state, (chosen, "Here."))
         assert round_robin(state) is None
     assert order == ["Alice", "Bob", "Carl", "Alice", "Bob"]
+
+
+# -- silent agents -----------------------------------------------------------------------------------------------------
+
+FRIDAY = Participant("a4", "Friday", "agent", silent=True)
+WITH_FRIDAY = FloorState((ANNA, FRIDAY, ALICE, BOB))
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_a_silent_agent_answers_who_calls_it_and_no_one_else(policy: Callable[[FloorState], str | None]) -> None:
+    def chosen(text: str) -> str | None:
+        return policy(after(WITH_FRIDAY, (ANNA, text)))
+
+    for calls in ("Friday, what do you say?", "Hey Friday!", "What do you say, FRIDAY?", "friday"):
+        assert chosen(calls) == FRIDAY.id
+    for mentions in ("See you on Friday.", "Friday works for me.", "Anna, is it Friday?", "Hello.", ""):
+        assert chosen(mentions) == ALICE.id
+
+
+def test_the_turn_of_a_silent_agent_moves_no_other() -> None:
+    state = after(WITH_FRIDAY, (ANNA, "Bob, hello."), (BOB, "Hello."), (ANNA, "Friday, hello."), (FRIDAY, "Hello."))
+    assert addressed(state) is None
+    assert addressed(after(state, (ANNA, "Well?"))) == BOB.id, "who was spoken to before is still spoken to"
+    state = after(WITH_FRIDAY, (ANNA, "One."), (ALICE, "One."), (ANNA, "Friday, hello."), (FRIDAY, "Hello."))
+    assert round_robin(after(state, (ANNA, "Two."))) == BOB.id
+    assert broadcast(after(WITH_FRIDAY, (ANNA, "Friday, hello."), (FRIDAY, "Hello."))) == ALICE.id
+
+
+def test_a_silent_agent_that_is_away_or_muted_is_not_called() -> None:
+    for gone in (replace(FRIDAY, away=True), replace(FRIDAY, muted=True)):
+        state = after(replace(WITH_FRIDAY, participants=(ANNA, gone, ALICE)), (ANNA, "Friday, hello."))
+        assert (state.called, addressed(state)) == (None, ALICE.id)
+    twin = Participant("h2", "Friday 2", "human")
+    state = after(replace(WITH_FRIDAY, participants=(ANNA, twin, FRIDAY, ALICE)), (ANNA, "Friday 2, hello."))
+    assert state.called is None
+
+
+def test_an_agent_may_call_a_silent_one_and_that_one_does_not_call_itself() -> None:
+    state = after(WITH_FRIDAY, (ANNA, "Alice?"), (ALICE, "Friday, you know that."))
+    assert addressed(state) == broadcast(state) == FRIDAY.id
+    assert round_robin(state) is None, "one agent answers each turn of a human"
+    assert after(state, (FRIDAY, "Friday, that is me.")).called is None
 
 
 # -- addressed ---------------------------------------------------------------------------------------------------------

@@ -250,6 +250,19 @@ async def test_a_human_who_leaves_or_is_muted_in_mid_voice_restores_the_level() 
         assert home.of(s.ServerAudioFlushEvent) == []
 
 
+async def test_a_sound_of_a_human_whose_client_cannot_lower_the_reply_lowers_it_for_the_others() -> None:
+    async with story("Anna", "Ben") as home:
+        anna, ben = home.humans
+        for listener in ben.call.audience.listeners:
+            listener.takes_gain = False
+        chance = np.random.default_rng(0)
+        quiet, knock = (chance.normal(0, level, HZ // 2).astype("<i2").tobytes() for level in (3, 160))
+        await speak(ben, quiet, quiet_ms=0)
+        await speak(ben, knock + quiet, quiet_ms=0)
+        assert gains(anna)[:2] == [-15.0, 0.0]
+        assert ("confirmed", "speech") not in decisions(home)
+
+
 async def test_a_human_who_was_removed_lowers_nothing() -> None:
     async with story("Anna", "Ben") as home:
         anna, ben = home.humans

@@ -1,68 +1,58 @@
-"""What the samples take from elsewhere: DashScope's chat service, here on loopback.
-
-A part that the package does not have yet is stood in for, so that the samples run without it.
-"""
+"""DashScope's chat service as the samples take it from elsewhere: here a scripted endpoint on loopback."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import dashscope
 import pytest
+from dashscope.api_entities.aio_session import close_shared_aio_session
 
-from realtime import model as models
-from realtime import token as tokens
-from realtime.token import TokenCounterBase
-from tests.agent.thinking import ScriptedChat, say
-from tests.model.local.chat_endpoint import chat_endpoint
+from realtime.agent import ReActAgent
+from realtime.formatter import DashScopeChatFormatter
+from realtime.model import DashScopeChatModel
+from tests.model.chat.scripts import PROVIDERS, Call, Script
+from tests.model.local.chat_endpoint import Asked, ChatEndpoint, Frame, Hold, chat_endpoint
 
 ANSWER = "Hello from DashScope."
 REQUESTS = 4
-"""How many requests the service answers."""
+"""How many requests the service answers where a sample says nothing else."""
 
 
-class StandInModel(ScriptedChat):
-    """A chat model with the arguments of DashScope's."""
+def answer(*words: str, **calls: dict[str, Any]) -> list[Frame]:
+    """An answer as DashScope streams it: words, then calls of tools by their names."""
+    made = [Call(f"call_{place}", name, (json.dumps(given),)) for place, (name, given) in enumerate(calls.items())]
+    return PROVIDERS["dashscope"].frames(Script(words=words, calls=made))
 
-    def __init__(self, model_name: str, api_key: str) -> None:
-        super().__init__(say(ANSWER))
 
-
-class StandInCounter(TokenCounterBase):
-    """Counts characters."""
-
-    async def count(self, messages: Any, tools: Any = None, **kwargs: Any) -> int:
-        return len(str(messages))
+def endless(*words: str) -> list[Frame]:
+    """An answer that says this and then never ends."""
+    return [*answer(*words)[:-1], Hold()]
 
 
 @asynccontextmanager
-async def chat_service(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """Serve DashScope's chat models on loopback, until the block ends."""
-    if not hasattr(tokens, "CharTokenCounter"):
-        monkeypatch.setattr(tokens, "CharTokenCounter", StandInCounter, raising=False)
-    if not hasattr(models, "DashScopeChatModel"):
-        monkeypatch.setattr(models, "DashScopeChatModel", StandInModel, raising=False)
-        yield
-        return
-    import dashscope
-    from dashscope.api_entities.aio_session import close_shared_aio_session
-
+async def chat_service(
+    monkeypatch: pytest.MonkeyPatch, answers: Sequence[Sequence[Frame]] = ()
+) -> AsyncIterator[ChatEndpoint]:
+    """Serve DashScope's chat models on loopback, with these answers in order, until the block ends."""
     async with chat_endpoint() as endpoint:
-        for _ in range(REQUESTS):
-            endpoint.will(*_frames(ANSWER))
+        for frames in answers or [answer(ANSWER)] * REQUESTS:
+            endpoint.will(*frames)
         monkeypatch.setattr(dashscope, "base_http_api_url", endpoint.base_url)
-        yield
+        yield endpoint
         await close_shared_aio_session()
 
 
-def _frames(text: str) -> list[str]:
-    """An answer as DashScope streams it."""
-    frames = []
-    for content, reason in ((text, "null"), ("", "stop")):
-        choice = {"message": {"role": "assistant", "content": content}, "finish_reason": reason}
-        usage = {"input_tokens": 19, "output_tokens": 10, "total_tokens": 29}
-        body = {"output": {"choices": [choice]}, "usage": usage, "request_id": "req-1"}
-        frames.append(f"id:1\nevent:result\n:HTTP_STATUS/200\ndata:{json.dumps(body)}\n\n")
-    return frames
+def thinker(name: str = "Friday") -> ReActAgent:
+    """A quiet agent that thinks with DashScope's service."""
+    agent = ReActAgent(name, "Be brief.", DashScopeChatModel("qwen-max", "not-a-key"), DashScopeChatFormatter())
+    agent.set_console_output_enabled(False)
+    return agent
+
+
+def texts_of(asked: Asked) -> list[str]:
+    """The text of each message of a request."""
+    return [message["content"] for message in asked.body["input"]["messages"]]

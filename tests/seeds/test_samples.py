@@ -25,12 +25,13 @@ from realtime import model as models
 from realtime import token as tokens
 from realtime.agent import ReActAgent
 from realtime.event import ReplyStartEvent
-from realtime.message import AssistantMsg, Msg, TextBlock, UserMsg
-from realtime.model.chat.base import ChatResponse
+from realtime.formatter import DashScopeChatFormatter
+from realtime.message import AssistantMsg, Msg, UserMsg
+from realtime.model import DashScopeChatModel
 from realtime.session import JSONSession
-from tests.agent.thinking import PlainFormatter, ScriptedChat, WordCounter, call, react, say, shape
+from tests.model.local.chat_endpoint import Asked, Frame
 from tests.seeds.samples import Sample, all_samples, samples_of, unfolded
-from tests.seeds.services import chat_service
+from tests.seeds.services import ANSWER, answer, chat_service, endless, texts_of, thinker
 from tests.server.harness import create, echo_agent, serving, serving_app
 
 FOLDER = Path(os.environ.get("REALTIME_RECORDINGS") or "nowhere") / "seeds"
@@ -61,24 +62,27 @@ OPEN = lacking()
 
 
 EINSTEIN = {"name": "Albert Einstein", "description": "A physicist.", "age": 76, "honors": ["Nobel Prize"]}
-THINKERS: dict[str, Callable[[], ReActAgent]] = {
-    "003:45": lambda: react(model=ScriptedChat(say("a long answer " * 20), piece_s=0.1)),
-    "003:124": lambda: react([TextBlock(text="A physicist."), call("generate_response", **EINSTEIN)]),
-    "003:442": lambda: react(say("Hi.")),
-    "003:447": lambda: react(say("Hi."), name="Saturday"),
+THINKERS = {"003:45": "Friday", "003:124": "Friday", "003:442": "Friday", "003:447": "Saturday"}
+"""The names of the thinking agents that samples speak to; all others speak to one that talks."""
+SUMMARY = {"main_topic": "Trips", "key_points": "Oslo", "pending_tasks": "A hotel"}
+ANSWERS: dict[str, list[list[Frame]]] = {
+    "003:45": [endless("A long ", "answer")],
+    "003:89": [answer(generate_structured_output=SUMMARY), answer("Yes.")],
+    "003:124": [answer("A physicist.", generate_response=EINSTEIN)],
 }
-"""The thinking agents that samples speak to; all others speak to one that talks."""
+"""What the chat service says to samples; to all others it says hello."""
 
 
 @asynccontextmanager
-async def page(sample: Sample, folder: Path) -> AsyncIterator[Names]:
+async def page(sample: Sample, folder: Path, asked: list[Asked]) -> AsyncIterator[Names]:
     """What a page has set up before a sample: an agent, a message, a session that was saved. Tasks that the sample
     leaves behind are ended."""
     session = JSONSession(folder)
-    await session.save_session_state("user_1", agent=react(say("Hi.")))
+    await session.save_session_state("user_1", agent=thinker())
     speaker = echo_agent()
     await speaker.start(asyncio.Queue())
-    made: Names = {"sys_prompt": "Be brief.", "model": ScriptedChat(say("Hi.")), "formatter": PlainFormatter()}
+    model = DashScopeChatModel("qwen-max", "not-a-key")
+    made: Names = {"sys_prompt": "Be brief.", "model": model, "formatter": DashScopeChatFormatter()}
     known = asyncio.all_tasks()
     try:
         yield {
@@ -86,10 +90,11 @@ async def page(sample: Sample, folder: Path) -> AsyncIterator[Names]:
             "Any": Any,
             "ReplyStartEvent": ReplyStartEvent,
             **made,
+            "asked": asked,
             "CharTokenCounter": tokens.CharTokenCounter,
             "DashScopeChatFormatter": formatters.DashScopeChatFormatter,
             "DashScopeChatModel": models.DashScopeChatModel,
-            "agent": THINKERS[sample.name]() if sample.name in THINKERS else speaker,
+            "agent": thinker(THINKERS[sample.name]) if sample.name in THINKERS else speaker,
             "asyncio": asyncio,
             "elided": {"name": "Friday", **made},
             "msg": AssistantMsg("Friday", "Hello"),
@@ -150,9 +155,16 @@ async def test_a_printed_sample_runs_or_is_listed_with_what_it_lacks(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """CARD-10: every sample after the change of the import prefix. REA-02: the constructors in them, but for plans."""
+    """CARD-10: every sample after the change of the import prefix. REA-02: the constructors in them, but for plans.
+
+    FMT-14: those with DashScope's model and formatter ask an endpoint on loopback.
+    """
     monkeypatch.chdir(tmp_path)
-    async with provider_for(sample, monkeypatch), chat_service(monkeypatch), page(sample, tmp_path) as names:
+    async with (
+        provider_for(sample, monkeypatch),
+        chat_service(monkeypatch, ANSWERS.get(sample.name, ())) as service,
+        page(sample, tmp_path, service.asked) as names,
+    ):
         listed = OPEN.get(sample.name)
         if listed is None:
             left = await run(sample, names)
@@ -162,6 +174,16 @@ async def test_a_printed_sample_runs_or_is_listed_with_what_it_lacks(
         error = await failure(sample, names)
     assert error is not None, f"{sample.name} runs now: take it out of tests/seeds/open.toml"
     assert listed.fails_with in error, f"{sample.name} ({listed.needs}) fails for another reason than the one listed"
+
+
+async def test_the_printed_fold_gives_the_reply_of_a_thinking_agent_too(
+    source_documents: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The sample of `reply_stream`, with an agent that thinks."""
+    (sample,) = [one for one in SAMPLES if one.name == "000:337"]
+    async with chat_service(monkeypatch) as service, page(sample, tmp_path, service.asked) as names:
+        left = await run(sample, {**names, "agent": thinker()})
+    assert (left["msg"].get_text_content(), left["msg"].finished_reason) == (ANSWER, "completed")
 
 
 def test_only_samples_that_exist_are_listed(source_documents: Path) -> None:
@@ -199,30 +221,31 @@ async def an_agent_that_was_ready(_: Names, printed: Output) -> None:
     assert "Event: agent_ready" in printed.readouterr().out
 
 
-async def an_interrupted_reply(_: Names, printed: Output) -> None:
+async def an_interrupted_reply(left: Names, printed: Output) -> None:
+    """REA-06, REA-07: the request was given up."""
     assert printed.readouterr().out == "You interrupted me. What can I do for you?\n"
+    (asked,) = left["asked"]
+    async with asyncio.timeout(PATIENCE_S):
+        await asked.left.wait()
 
 
 async def an_agent_that_compresses(left: Names, _: Output) -> None:
     config = left["agent"].compression_config
     assert (config.enable, config.trigger_threshold, config.keep_recent) == (True, 10000, 3)
-    assert (await left["agent"](left["user_msg"])).get_text_content() == "Hi."
+    assert (await left["agent"](left["user_msg"])).get_text_content() == ANSWER
 
 
 async def a_summary_of_ones_own(left: Names, _: Output) -> None:
     """REA-24: the printed class and template, on a conversation that is too long."""
     agent: ReActAgent = left["agent"]
-    fields = {"main_topic": "Trips", "key_points": "Oslo", "pending_tasks": "A hotel"}
-    agent.model = model = ScriptedChat(ChatResponse(say("-"), metadata=fields), say("Yes."))
-    assert agent.compression_config is not None
-    agent.compression_config.agent_token_counter = WordCounter()
     await agent.observe([UserMsg("user", "word " * 6000) for _ in range(3)])
-    await agent(left["user_msg"])
-    asked, answered = model.requests
-    assert asked.options == {"structured_model": left["CustomSummary"]}
-    assert "main topic, key points, and pending tasks" in asked.texts[-1]
+    assert (await agent(left["user_msg"])).get_text_content() == "Yes."
+    summarizing, answering = left["asked"]
+    (tool,) = summarizing.body["parameters"]["tools"]
+    assert {*tool["function"]["parameters"]["properties"]} == {*SUMMARY}
+    assert "main topic, key points, and pending tasks" in texts_of(summarizing)[-1]
     summary = "<system-info>Summary:\nMain Topic: Trips\n\nKey Points:\nOslo\n\nPending Tasks:\nA hotel</system-info>"
-    assert answered.texts[1] == summary
+    assert texts_of(answering)[1] == summary
 
 
 async def a_structured_answer(left: Names, printed: Output) -> None:
@@ -247,20 +270,20 @@ async def an_agent_of_ones_own(left: Names, _: Output) -> None:
 
 async def a_hook_that_returns_what_it_gets(left: Names, _: Output) -> None:
     """HOK-09, HOK-10: the printed signatures."""
-    agent = react(say("Hi."))
+    agent = thinker()
     for hook in (left.get("my_pre_hook"), left.get("my_post_hook")):
         if hook is not None:
             agent.register_instance_hook(f"{hook.__name__.split('_')[1]}_reply", "mine", hook)
-            assert (await agent(left["user_msg"])).get_text_content() == "Hi."
+            assert (await agent(left["user_msg"])).get_text_content() == ANSWER
 
 
 async def a_hook_that_was_removed(left: Names, _: Output) -> None:
     """HOK-01, AMB-35: the printed hook is gone, and works while it is there."""
-    agent, model = left["agent"], left["model"]
+    agent = left["agent"]
     await agent(left["user_msg"])
     agent.register_instance_hook(hook_type="pre_reply", hook_name="add_prefix", hook=left["add_prefix_hook"])
     await agent(UserMsg("user", "Hello again"))
-    assert [request.texts[-1] for request in model.requests] == ["Hello", "[reviewed] Hello again"]
+    assert [texts_of(asked)[-1] for asked in left["asked"]] == ["Hello", "[reviewed] Hello again"]
 
 
 async def nested_modules(left: Names, _: Output) -> None:
@@ -272,8 +295,8 @@ async def an_agent_that_was_restored(left: Names, _: Output) -> None:
     """SES-09: it has answered, and its memory is empty again."""
     assert await left["agent"].memory.get_memory() == []
     assert left["agent"].state_dict() == left["initial_state"]
-    answer = await left["agent"](left["user_msg"])
-    assert shape(answer.content) == ["text: Hello from DashScope."]
+    assert (await left["agent"](left["user_msg"])).get_text_content() == ANSWER
+    assert [asked.body["model"] for asked in left["asked"]] == ["qwen-max", "qwen-max"]
 
 
 async def a_session_that_was_saved(left: Names, _: Output) -> None:

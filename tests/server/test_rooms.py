@@ -16,13 +16,14 @@ from realtime.event.config import SessionConfig
 from realtime.model.base import Connection, RealtimeModel
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
-from realtime.room import ChatRoom
+from realtime.room import ChatRoom, Observer
 from realtime.room.floor import broadcast
 from realtime.server.calls import Calls
 from realtime.server.rooms import MAX_AGENTS, MAX_AWAITED, AgentRequest, Rooms
 from realtime.server.rooms_router import NO_SUCH_ROOM
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
+from tests.agent.thinking import react
 from tests.calls.models import wordless_engine
 from tests.server.harness import (
     WITHOUT_GRACE,
@@ -208,6 +209,16 @@ async def test_a_room_is_made_from_a_template_under_an_id() -> None:
         assert (status, error["code"]) == (409, "room_exists")
         async with place.client("/rooms/tea/ws?name=Ann") as ann:
             await come_in(ann)
+
+
+async def test_an_observer_is_added_from_a_template_under_a_name() -> None:
+    rooms = rooms_of(agents={"minutes": lambda: Observer(react(name="Minutes"))})
+    async with hosting(rooms) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
+        await come_in(ann)
+        wanted = {"template": "minutes", "name": "Friday"}
+        status, room = await ask(place, "POST", "/api/rooms/tea/agents", wanted)
+        assert (status, room["participants"][-1]["name"]) == (201, "Friday")
+        assert room["agents"][-1]["observes"] is True
 
 
 async def test_the_room_of_a_template_belongs_to_nobody() -> None:

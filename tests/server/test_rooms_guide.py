@@ -13,6 +13,7 @@ from realtime.agent import RealtimeAgent
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import ScriptedModel, echo_bot
 from realtime.room.floor import FloorState, Participant, Said, named_in, with_turn
+from tests.agent.thinking import react
 from tests.server.harness import serving_app
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "rooms.md"
@@ -47,6 +48,14 @@ async def test_the_rooms_of_the_guide_are_served(scope: dict[str, Any]) -> None:
     agents = scope["office"]().describe()["agents"]
     assert [one["name"] for one in agents] == ["Clara", "Ben"]
     assert all(isinstance(agent.model, LocalRealtimeModel) for agent in scope["office"]().agents)
+
+
+def test_thinking_agents_are_in_a_room_as_the_guide_says(scope: dict[str, Any]) -> None:
+    agents = scope["review"](react(name="Robin"), react(name="Friday")).describe()["agents"]
+    assert [(one["name"], one["voice"], one["observes"]) for one in agents] == [
+        ("Robin", "heart", False),
+        ("Friday", "heart-low", True),
+    ]
 
 
 def test_the_policies_of_the_guide_decide_as_they_say(scope: dict[str, Any]) -> None:

@@ -163,3 +163,45 @@ def test_a_thread_reports_on_the_thread_of_the_loop() -> None:
 
     assert asyncio.run(call()) == "tool look"
     assert threads == ["MainThread"]
+
+
+async def test_until_a_call_may_act_only_tools_run_that_change_nothing() -> None:
+    decided: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    ran: list[str] = []
+
+    async def look() -> None:
+        """Look."""
+        ran.append("look")
+
+    async def order() -> None:
+        """Order."""
+        ran.append("order")
+
+    toolkit = Toolkit([order])
+    toolkit.register_tool_function(look, read_only=True)
+    with ToolScope(may_act=lambda: asyncio.shield(decided)).in_force():
+        running = [asyncio.create_task(toolkit.run(ToolCallBlock(id=name, name=name))) for name in ("order", "look")]
+    await asyncio.sleep(1)
+    assert ran == ["look"]
+    decided.set_result(None)
+    assert [(await one).state for one in running] == ["success", "success"]
+    assert ran == ["look", "order"]
+
+
+async def test_each_tool_call_may_have_a_scope_of_its_own() -> None:
+    """What a tool reports, and the pieces of its result, go to the scope of its call."""
+    reported: list[tuple[str, str, str]] = []
+
+    async def look(context: ToolContext) -> AsyncGenerator[str, None]:
+        """Look."""
+        context.progress("the door opens")
+        yield "a table"
+
+    def of_call(tool_call: ToolCallBlock) -> ToolScope:
+        return ToolScope(progress=lambda text, kind: reported.append((tool_call.id, kind, text)))
+
+    toolkit = Toolkit([look])
+    with ToolScope(of_call=of_call).in_force():
+        async for _ in toolkit.call_tool_function(ToolCallBlock(id="call_1", name="look")):
+            pass
+    assert reported == [("call_1", "note", "the door opens"), ("call_1", "result", "a table")]

@@ -11,10 +11,13 @@ from playwright.sync_api import Page, expect
 
 from realtime.agent import RealtimeAgent
 from realtime.demo.room import demo_room
+from realtime.memory import InMemoryMemory
 from realtime.model.base import ModelInput, ResponseCreate
 from realtime.model.scripted import MANUAL_PROFILE, Hangup, ScriptedModel, Speak, Step
-from realtime.room import ChatRoom
+from realtime.room import ChatRoom, Observer
 from realtime.room.floor import addressed, broadcast
+from tests.agent.thinking import react
+from tests.agent.thinking import say as say_in_chat
 from tests.web.flaky_line import FlakyLine
 from tests.web.rooms import (
     ADA_S,
@@ -472,3 +475,29 @@ def test_a_spoken_exchange_with_two_agents_of_the_embedded_model(
     assert all(shown["playedMs"][turn["id"]] > 500 for turn in (greeting, passed_on, answer))
     assert shown["playback"]["audible"] > 24_000
     assert shown["notices"] == []
+
+
+def test_a_thinking_agent_that_listens_is_on_the_page_and_answers_when_it_is_called(
+    come_in: Open, serve_room_of: ServeRoomOf, until: Until
+) -> None:
+    """It has a lane like all others. Interrupted on the page, it remembers what was played there."""
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    friday = react(say_in_chat("The meeting is at nine. Robin brings the cake. Bring your own cup."), name="Friday")
+    room = ChatRoom([agent("Ada", Speak(ADA_WORDS, ADA_S)), Observer(friday)], floor=addressed)
+    page = come_in(serve_room_of(lambda: room), "Anna")
+    expect(names(page)).to_have_text(["Anna (you)", "Ada", "Friday"])
+    say(page, "Ada, we meet at nine.")
+    until(page, said(ADA_WORDS))
+    until(page, SILENT)
+    say(page, "Friday, what did we agree on?")
+    until(page, "Object.values(realtime.snapshot().playedMs).at(-1) > 1500 && realtime.snapshot().sounding !== null")
+    say(page, "Thank you")
+    until(page, "realtime.snapshot().turns.some((turn) => turn.status === 'cut')")
+    asked, cut = talk(page)[2:4]
+    assert (asked[0], cut[0]) == ("Anna", "Friday")
+    assert cut[1].startswith("The meeting is at nine.")
+    assert cut[2], "it was not heard to its end"
+    until(page, SILENT)
+    assert isinstance(friday.memory, InMemoryMemory)
+    memory = [(one.name, one.get_text_content()) for one, _ in friday.memory.content]
+    assert memory[:4] == [(who, text) for who, text, _, _ in talk(page)[:4]]

@@ -53,7 +53,8 @@ class GeminiChatModel(SdkChatModel):
     uses Gemini's response schema.
 
     Where Gemini signs a tool call, an empty ThinkingBlock before it has the `thought_signature` that must come back
-    with the call, in base64, and the `tool_call_id` in its `extra`.
+    with the call, in base64, and the `tool_call_id` in its `extra`. One without an id is for the words that follow it,
+    or comes after the last ones.
 
     Raises UsageError for a missing key or package.
     """
@@ -195,20 +196,23 @@ def _written_choice(choice: str) -> Json:
 
 def _read_part(part: object, answer: Answer) -> None:
     text, call, blob = (getattr(part, name, None) for name in ("text", "function_call", "inline_data"))
+    signature = getattr(part, "thought_signature", None)
+    signed = {"thought_signature": pybase64.b64encode_as_string(signature)} if isinstance(signature, bytes) else {}
+    if call is not None and isinstance(name := getattr(call, "name", None), str):
+        call_id, arguments = getattr(call, "id", None), getattr(call, "args", None)
+        answer.call_whole(
+            call_id if isinstance(call_id, str) else "",
+            name,
+            arguments if isinstance(arguments, dict) else {},
+            **signed,
+        )
+    elif signed:
+        answer.think("", key=object(), **signed)
     if isinstance(text, str):
         if getattr(part, "thought", None) is True:
             answer.think(text)
         else:
             answer.say(text)
-    if call is not None and isinstance(name := getattr(call, "name", None), str):
-        call_id, arguments = getattr(call, "id", None), getattr(call, "args", None)
-        signature = getattr(part, "thought_signature", None)
-        answer.call_whole(
-            call_id if isinstance(call_id, str) else "",
-            name,
-            arguments if isinstance(arguments, dict) else {},
-            **({"thought_signature": pybase64.b64encode_as_string(signature)} if isinstance(signature, bytes) else {}),
-        )
     data, media_type = getattr(blob, "data", None), getattr(blob, "mime_type", None)
     if isinstance(data, bytes) and isinstance(media_type, str):
         answer.show(object(), data, media_type)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from realtime.errors import INSTALL_LOCAL, UsageError
 from realtime.event.base import UsageDetail
-from realtime.formatter import FormatterBase
+from realtime.formatter import FormatterBase, OpenAIChatFormatter
 from realtime.message import TextBlock, ThinkingBlock, ToolCallBlock
 from realtime.model.chat.base import ChatModelBase, ChatResponse, ChatUsage
 from realtime.model.chat.failures import Endpoint, missing_key
 from realtime.model.chat.families import FAMILIES, Family
 from realtime.model.chat.openai import NO_KEY, OpenAIChatModel
+from realtime.model.chat.responses import responses_of
 from realtime.model.chat.sdk_model import SdkChatModel
 from realtime.model.local.chat_messages import HistoryLimits, Json, write_messages, write_tool
+from realtime.model.local.for_calls import OfAllCalls
 from realtime.model.local.language_model import (
+    CallLanguageModel,
     LanguageModel,
     Prompt,
     Reply,
@@ -32,6 +36,9 @@ from realtime.model.local.language_model import (
 )
 from realtime.model.local.messages import messages_of
 
+if TYPE_CHECKING:
+    from realtime.model.chat.compression import CompressionConfig
+
 logger = logging.getLogger(__name__)
 
 PROVIDER = "REALTIME_LLM_PROVIDER"
@@ -40,6 +47,8 @@ MODEL = "REALTIME_LLM_MODEL"
 API_KEY = "REALTIME_LLM_API_KEY"
 IMAGES = "REALTIME_LLM_IMAGES"
 
+UNLIMITED = HistoryLimits(messages=sys.maxsize, chars=sys.maxsize)
+"""A summary keeps the history short."""
 OPENAI_URL = "OPENAI_BASE_URL"
 _TIMEOUT_S = 60.0
 _CONNECT_TIMEOUT_S = 5.0
@@ -135,10 +144,21 @@ def language_model_from_environment(environment: Mapping[str, str] = os.environ)
 class _ByChatModel(ABC):
     """What each chat model does as a language model; subclasses write its messages."""
 
-    def __init__(self, model: ChatModelBase, takes_images: bool, limits: HistoryLimits | None) -> None:
+    def __init__(
+        self,
+        model: ChatModelBase,
+        formatter: FormatterBase,
+        *,
+        takes_images: bool,
+        limits: HistoryLimits | None,
+        compression_config: CompressionConfig | None,
+    ) -> None:
         self.takes_images = takes_images
         self._model = model
-        self._limits = limits or HistoryLimits()
+        self._formatter = formatter
+        """Writes what is compressed, too."""
+        self._limits = limits or (HistoryLimits() if compression_config is None else UNLIMITED)
+        self._compression_config = compression_config
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._model!r})"
@@ -150,10 +170,18 @@ class _ByChatModel(ABC):
         host = urlsplit(endpoint.address).netloc if isinstance(endpoint, Endpoint) else ""
         return f"{self._model.model_name} at {host}" if host else self._model.model_name
 
+    def for_call(self) -> CallLanguageModel:
+        """Return the language model of one call: this one, or with a summary of that call."""
+        if self._compression_config is None:
+            return OfAllCalls(self)
+        from realtime.model.local.compressed import CompressedChat
+
+        return CompressedChat(self, self._compression_config, self._model, self._formatter)
+
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """See `LanguageModel.respond`. Closing it closes the HTTP request, so that the server stops generating."""
         answer = await self._model(await self._payload(prompt), **self._options(prompt))
-        async with aclosing(_one(answer) if isinstance(answer, ChatResponse) else answer) as responses:
+        async with aclosing(responses_of(answer)) as responses:
             async for reply in _replies(responses):
                 yield reply
 
@@ -179,8 +207,9 @@ class _ByChatModel(ABC):
 class FormattedLanguageModel(_ByChatModel):
     """Any chat model, with its formatter, as the cascade's language model.
 
-    `takes_images`: the model understands them. `limits` bounds the history in a request. A caller on the line needs to
-    hear of a failure soon: give the chat model `retries=0`.
+    `takes_images`: the model understands them. `limits` bounds the history in a request; with a `compression_config`
+    there is no bound by default. Then the older part of a long call becomes a summary, always in the background: no
+    turn waits for it. A caller on the line needs to hear of a failure soon: give the chat model `retries=0`.
     """
 
     def __init__(
@@ -190,9 +219,11 @@ class FormattedLanguageModel(_ByChatModel):
         *,
         takes_images: bool = False,
         limits: HistoryLimits | None = None,
+        compression_config: CompressionConfig | None = None,
     ) -> None:
-        super().__init__(model, takes_images, limits)
-        self._formatter = formatter
+        super().__init__(
+            model, formatter, takes_images=takes_images, limits=limits, compression_config=compression_config
+        )
 
     async def _payload(self, prompt: Prompt) -> list[Json]:
         return await self._formatter.format(messages_of(prompt, self._limits, takes_images=self.takes_images))
@@ -204,7 +235,8 @@ class ChatLanguageModel(_ByChatModel):
     One object serves every call and holds no connection between responses. `base_url` is the endpoint's address for
     OpenAI's SDK, mostly ending in `/v1`; `model` is one of its models; `api_key` may be None. `takes_images`: the model
     understands them. `timeout_s` limits its silence, also before the first word, when a local server loads the model.
-    `limits` bounds the history in a request. `extra_body` is added to each request, for options of one server
+    `limits` bounds the history in a request, `compression_config` sums it up (see `FormattedLanguageModel`).
+    `extra_body` is added to each request, for options of one server
     (`{"reasoning_effort": "none"}`). `key_from` names what gives the key, in errors. There are no retries: a caller on
     the line needs to hear of a failure soon.
 
@@ -220,6 +252,7 @@ class ChatLanguageModel(_ByChatModel):
         takes_images: bool = False,
         timeout_s: float = _TIMEOUT_S,
         limits: HistoryLimits | None = None,
+        compression_config: CompressionConfig | None = None,
         extra_body: Json | None = None,
         key_from: str = API_KEY,
     ) -> None:
@@ -261,7 +294,13 @@ class ChatLanguageModel(_ByChatModel):
             model_from=MODEL,
             address_ends_in="/v1",
         )
-        super().__init__(chat_model, takes_images, limits)
+        super().__init__(
+            chat_model,
+            OpenAIChatFormatter(),
+            takes_images=takes_images,
+            limits=limits,
+            compression_config=compression_config,
+        )
 
     def __repr__(self) -> str:
         return f"ChatLanguageModel({self._address!r}, {self._model.model_name!r})"
@@ -275,10 +314,6 @@ class ChatLanguageModel(_ByChatModel):
         if self._host != "api.openai.com" and (limit := options.pop("max_completion_tokens", None)) is not None:
             options["max_tokens"] = limit
         return options
-
-
-async def _one(response: ChatResponse) -> AsyncGenerator[ChatResponse, None]:
-    yield response
 
 
 async def _replies(responses: AsyncIterator[ChatResponse]) -> AsyncGenerator[Reply, None]:

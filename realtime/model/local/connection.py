@@ -14,6 +14,7 @@ from realtime.audio.pcm import ms_of
 from realtime.event import model as m
 from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import TurnDetection
+from realtime.message import ToolResultBlock, ToolResultState
 from realtime.model.base import (
     AudioAppend,
     AudioClear,
@@ -34,7 +35,7 @@ from realtime.model.base import (
 from realtime.model.local.ahead import TurnsAhead
 from realtime.model.local.ears import RATE_HZ, Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
 from realtime.model.local.engine import SpeechEngine, SpeechParts
-from realtime.model.local.history import KEPT_ITEMS, add_item, prompt_items, truncate
+from realtime.model.local.history import KEPT_ITEMS, add_item, add_result, prompt_items, truncate
 from realtime.model.local.prompt import prompt_of, with_overrides
 from realtime.model.local.recognition import Recognition
 from realtime.model.local.recognizer import Transcript
@@ -152,9 +153,7 @@ class LocalConnection:
             case ItemTruncate():
                 self._truncate(message)
             case ToolResult(result=result):
-                # Not reported: the sender of the result has an item for it.
-                item = Item(id=self._runtime.new_id("item"), type="tool_result", tool_result=result)
-                add_item(self._conversation, item)
+                self._take_result(result)
             case ResponseCreate() if self._turn_is_ending:
                 self._asked_at_end.append(message)
             case ResponseCreate(overrides=overrides, say=say):
@@ -187,7 +186,7 @@ class LocalConnection:
         try:
             if tasks:
                 await asyncio.wait(tasks)
-            await self._speculation.close()
+            await self._speculation.close(prompt_items(self._conversation.items(), self._continued))
         finally:
             self._on_event(m.ModelSessionEndedEvent(session_id=self._session_id, reason="closed"))
 
@@ -337,8 +336,10 @@ class LocalConnection:
         self._on_event(m.ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=heard.start_ms))
         if self._audio_timer is None:
             self._watch_audio(-1)
-        if self._running is not None and self._wants("interrupt_response"):
-            self._running.cancel("turn_detected")
+        if self._wants("interrupt_response"):
+            if self._running is not None:
+                self._running.cancel("turn_detected")
+            self._speculation.interrupt()
 
     def _wants(self, switch: str) -> bool:
         """Whether our detector may do this by itself; true unless the client forbids it."""
@@ -396,6 +397,13 @@ class LocalConnection:
         sound = b"".join(part.audio for part in item.content if part.audio)
         if sound:
             self._recognition.take_item(item.id, sound)
+
+    def _take_result(self, result: ToolResultBlock) -> None:
+        """Take the result of a tool. It is not reported: its sender has an item for it."""
+        item = Item(id=self._runtime.new_id("item"), type="tool_result", tool_result=result)
+        add_result(self._conversation, item)
+        if result.state is ToolResultState.INTERRUPTED:
+            self._speculation.interrupt()
 
     def _truncate(self, message: ItemTruncate) -> None:
         if message.item_id not in self._conversation:

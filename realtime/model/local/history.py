@@ -31,6 +31,14 @@ def add_item(conversation: Conversation, item: Item, previous_item_id: str | Non
     return previous
 
 
+def add_result(conversation: Conversation, item: Item) -> None:
+    """Add the result of a tool, unless its call has one already."""
+    result = item.tool_result
+    known = (one.tool_result for one in conversation.items())
+    if result is not None and not any(one is not None and one.id == result.id for one in known):
+        add_item(conversation, item)
+
+
 def truncate(conversation: Conversation, message: ItemTruncate) -> str:
     """Cut an item to what was played of it; returns the words that stay. Raises KeyError for an unknown item.
 

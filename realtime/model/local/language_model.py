@@ -1,17 +1,20 @@
 """The interface of the language model behind the embedded voice: a conversation in, words and tool calls out.
 
 The recogniser and the voice do not depend on it. Two classes implement it:
-`keyless.conversationalist.Conversationalist` by rules and `chat.ChatLanguageModel` over a chat endpoint.
+`keyless.conversationalist.Conversationalist` by rules and `chat.FormattedLanguageModel` with any chat model. An agent
+is made one by its own `as_language_model`: this package lies below the agents and knows them by that method only.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from realtime.event.base import Item, UsageDetail
 from realtime.event.config import ToolDeclaration
+from realtime.message import ToolCallBlock, ToolResultBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,7 @@ class Prompt:
     `history` is the conversation so far, oldest first; it ends with a message of the user or with the results of tools,
     and is empty if the agent speaks first. `instructions` are the response's own, if it has any, else the session's.
     `tool_choice`, `temperature` and `max_output_tokens` are the client's settings, None if unset; a language model may
-    ignore them. `agent_name` is "" if unknown.
+    ignore them. `agent_name` is "" if unknown. `is_beside`: the response is no part of the conversation.
     """
 
     instructions: str = ""
@@ -31,6 +34,12 @@ class Prompt:
     temperature: float | None = None
     max_output_tokens: int | None = None
     agent_name: str = ""
+    is_beside: bool = False
+    kept: asyncio.Future[bool] | None = field(default=None, compare=False)
+    """Whether the response counts, for a draft that may be dropped; None: it does.
+
+    Until then nothing may happen that cannot be undone; and where it is dropped, it never was.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +58,27 @@ class ReplyThought:
 
 @dataclass(frozen=True, slots=True)
 class ReplyToolCall:
-    """Call a tool; `arguments` is a JSON object as text. A new prompt follows with the result."""
+    """Call a tool; `arguments` is a JSON object as text. A new prompt follows with the result.
+
+    `id`: the call's, unique in its call; "" if any will do.
+    """
 
     name: str
     arguments: str
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplyToolRun:
+    """The language model runs a tool of its own.
+
+    A new prompt follows once it has a result, which `result` gets in any case. A response that takes it calls
+    `on_taken`: from then on the tool may report to the call.
+    """
+
+    call: ToolCallBlock
+    result: asyncio.Future[ToolResultBlock]
+    on_taken: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +90,7 @@ class ReplyUsage:
     detail: UsageDetail
 
 
-Reply = ReplyText | ReplyThought | ReplyToolCall | ReplyUsage
+Reply = ReplyText | ReplyThought | ReplyToolCall | ReplyToolRun | ReplyUsage
 
 
 class LanguageModel(Protocol):
@@ -86,4 +112,51 @@ class LanguageModel(Protocol):
         Runs on the event loop and never blocks it. Closing it early, at an interruption, releases everything. Raises
         ProviderError if there is no response.
         """
+        ...
+
+
+class CallLanguageModel(Protocol):
+    """The language model of one call: it may keep what it knows of the call."""
+
+    @property
+    def may_draft(self) -> bool:
+        """Whether it can respond now to a prompt that may be dropped."""
+        ...
+
+    def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
+        """See `LanguageModel.respond`. One response of the conversation at a time."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop what still runs of the last response, such as a tool: the user has the floor."""
+        ...
+
+    async def close(self, history: Sequence[Item]) -> None:
+        """End what runs, and be free for another call. Idempotent. `history` is all of the conversation."""
+        ...
+
+
+class LanguageModelForCalls(Protocol):
+    """What gives each call its language model. See `realtime.model.local.for_calls`."""
+
+    @property
+    def name(self) -> str:
+        """See `LanguageModel.name`."""
+        ...
+
+    @property
+    def takes_images(self) -> bool:
+        """See `LanguageModel.takes_images`."""
+        ...
+
+    def for_call(self) -> CallLanguageModel:
+        """Return the language model of one call. Raises UsageError where it serves another one."""
+        ...
+
+
+class Speaker(Protocol):
+    """An agent, which can be a language model."""
+
+    def as_language_model(self) -> LanguageModelForCalls:
+        """Return the agent as the language model of calls."""
         ...

@@ -74,7 +74,7 @@ def _turns(prompt: Prompt, *, takes_images: bool) -> list[Msg]:
         if item.type == "message" and item.role in ("assistant", "system"):
             turns.add(item.role, [TextBlock(text=item.text)] if item.text else [])
         elif item.type == "message":
-            blocks = _user_blocks(item, named=len(speakers) > 1, takes_images=takes_images)
+            blocks = user_blocks(item, named=len(speakers) > 1, takes_images=takes_images)
             turns.add("user", blocks, item.name or USER)
     turns.answer()
     return turns.messages()
@@ -118,7 +118,7 @@ def _result(result: ToolResultBlock | None, call: ToolCallBlock) -> ToolResultBl
     return ToolResultBlock(id=call.id, name=call.name, output=result.output, state=result.state)
 
 
-def _user_blocks(item: Item, *, named: bool, takes_images: bool) -> list[Block]:
+def user_blocks(item: Item, *, named: bool, takes_images: bool) -> list[Block]:
     """Return the words and images of a user's message; with several speakers it begins with its speaker."""
     text = item.text
     if named and text:

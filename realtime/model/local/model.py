@@ -13,9 +13,10 @@ from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.connection import LocalConnection
 from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
 from realtime.model.local.engine import EarsName, Progress, SpeechEngine, SpeechParts, looks_installed, shared_engine
+from realtime.model.local.for_calls import Given, for_calls
 from realtime.model.local.history import conversation_of
 from realtime.model.local.keyless.conversationalist import Conversationalist
-from realtime.model.local.language_model import LanguageModel
+from realtime.model.local.language_model import LanguageModelForCalls
 from realtime.model.local.speculation import DraftCounts, Mode, Speculation, mode_from_environment
 from realtime.model.local.voice import DEFAULT_VOICE, HIBARI_VOICES, choose_voice
 from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
@@ -23,7 +24,7 @@ from realtime.model.local.weights import EARS
 from realtime.runtime import Runtime
 
 
-def profile_of(parts: SpeechParts | None, language_model: LanguageModel) -> Profile:
+def profile_of(parts: SpeechParts | None, language_model: LanguageModelForCalls) -> Profile:
     """Describe what the model can do with these parts; None: a forecast before they are loaded."""
     hears = looks_installed() if parts is None else parts.hears
     voices = tuple(HIBARI_VOICES) if parts is None else tuple(parts.voices)
@@ -61,22 +62,24 @@ class LocalRealtimeModel(RealtimeModel):
     """Speech recognition, a language model and a voice in this process. English only.
 
     It needs no key, no GPU and no network. `voice` is one of `profile.voices`; an unknown one gives the default.
-    `language_model` defaults to the chat endpoint of the environment (`language_model_from_environment`), else to the
-    built-in `Conversationalist`, which works by rules. Speech never leaves this process; a chat endpoint gets the
-    words. `ears="better"` recognises turns with the larger Whisper base, which needs the extra `ears` and a second
-    core; where it is missing, `warm_up` and an error event say so, and the fast ears listen. Default: REALTIME_EARS,
-    else "fast". `speculation` is what begins in a pause that may end the turn, before that is decided: `"off"`,
-    `"words"` (the language model) or `"speech"` (also the first sentence's synthesis); None: what REALTIME_SPECULATION
-    says, else the default. `drafts` counts what came of it. `whisper_dir` names a folder with Whisper tiny.en for
-    CTranslate2 in place of the installed wheel. All models of a process share the loaded parts (`engine`). Raises
-    UsageError for unknown ears or an invalid environment.
+    `language_model` is a `LanguageModel`, or an agent (any AgentBase), or a function that makes one of them for each
+    call: an agent serves one call at a time (`realtime.model.local.for_calls`). It defaults to the chat model of the
+    environment (`language_model_from_environment`), else to the built-in `Conversationalist`, which works by rules.
+    Speech never leaves this process; a chat endpoint gets the words. `ears="better"` recognises turns with the larger
+    Whisper base, which needs the extra `ears` and a second core; where it is missing, `warm_up` and an error event say
+    so, and the fast ears listen. Default: REALTIME_EARS, else "fast". `speculation` is what begins in a pause that may
+    end the turn, before that is decided: `"off"`, `"words"` (the language model) or `"speech"` (also the first
+    sentence's synthesis); None: what REALTIME_SPECULATION says, else the default. `drafts` counts what came of it.
+    `whisper_dir` names a folder with Whisper tiny.en for CTranslate2 in place of the installed wheel. All models of a
+    process share the loaded parts (`engine`). Raises UsageError for unknown ears, another kind of `language_model` or
+    an invalid environment.
     """
 
     def __init__(
         self,
         voice: str | None = DEFAULT_VOICE,
         *,
-        language_model: LanguageModel | None = None,
+        language_model: Given | None = None,
         ears: EarsName | None = None,
         speculation: Mode | None = None,
         whisper_dir: str | Path | None = None,
@@ -84,7 +87,9 @@ class LocalRealtimeModel(RealtimeModel):
     ) -> None:
         self.voice = voice
         self.ears = ears_called(ears or os.environ.get(EARS) or "fast")
-        self._language_model = language_model or language_model_from_environment() or Conversationalist()
+        if language_model is None:
+            language_model = language_model_from_environment() or Conversationalist()
+        self._language_model = for_calls(language_model)
         self._speculation = speculation or mode_from_environment()
         self.drafts = DraftCounts()
         self._engine = engine or shared_engine(whisper_dir)
@@ -109,14 +114,16 @@ class LocalRealtimeModel(RealtimeModel):
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`. Missing parts do not raise.
 
-        They cause an error event, and the connection's profile leaves out what needs them.
+        They cause an error event, and the connection's profile leaves out what needs them. Raises UsageError where the
+        agent that is the language model serves another call.
         """
         parts = await self._engine.ready(ears=self.ears)
+        language_model = self._language_model.for_call()
         connection = LocalConnection(
             profile=profile_of(parts, self._language_model),
             engine=self._engine,
             parts=parts,
-            speculation=Speculation(self._speculation, self._language_model, self._engine, self.drafts, runtime.now),
+            speculation=Speculation(self._speculation, language_model, self._engine, self.drafts, runtime.now),
             voice=self.voice,
             conversation=conversation_of(history()),
             on_event=on_event,

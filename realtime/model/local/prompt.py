@@ -53,6 +53,7 @@ def prompt_of(
         temperature=settings.temperature,
         max_output_tokens=settings.max_output_tokens,
         agent_name=settings.agent_name,
+        is_beside=overrides.conversation == "none",
     )
 
 

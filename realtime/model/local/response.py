@@ -8,14 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from typing import assert_never
 
+import msgspec
+
 from realtime.audio.pcm import bytes_of, ms_of
 from realtime.errors import RealtimeError
 from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item, Modality, ResponseOverrides, ResponseStatus
-from realtime.message import ToolCallBlock
+from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.model.base import OnEvent, Settings
-from realtime.model.local.history import ReadHistory, add_item
-from realtime.model.local.language_model import ReplyText, ReplyThought, ReplyToolCall, ReplyUsage
+from realtime.model.local.history import ReadHistory, add_item, add_result
+from realtime.model.local.language_model import ReplyText, ReplyThought, ReplyToolCall, ReplyToolRun, ReplyUsage
 from realtime.model.local.passages import Passage, PassageSplitter
 from realtime.model.local.prompt import prompt_of
 from realtime.model.local.recognizer import Transcript
@@ -147,7 +149,13 @@ class Response:
                 match reply:
                     case ReplyToolCall():
                         await self._speak(passages.finish())
-                        self._call_tool(reply)
+                        call_id = reply.id or self._runtime.new_id("call")
+                        self._call_tool(ToolCallBlock(id=call_id, name=reply.name, input=reply.arguments))
+                    case ReplyToolRun(call=call, result=result, on_taken=on_taken):
+                        await self._speak(passages.finish())
+                        self._call_tool(msgspec.structs.replace(call, state=ToolCallState.SUBMITTED))
+                        on_taken()
+                        result.add_done_callback(self._tool_ended)
                     case ReplyUsage():
                         self._usage = reply
                     case ReplyThought(text=text):
@@ -246,17 +254,17 @@ class Response:
         if ahead_s > _AHEAD_S:
             await asyncio.sleep(ahead_s - _AHEAD_S)
 
-    def _call_tool(self, reply: ReplyToolCall) -> None:
+    def _call_tool(self, call: ToolCallBlock) -> None:
+        """Emit a tool call; one that the language model runs itself is `submitted`."""
         self._close_item("completed")
         self.called_tools = True
-        call = ToolCallBlock(id=self._runtime.new_id("call"), name=reply.name, input=reply.arguments)
         item_id, output_index = self._runtime.new_id("item"), self._outputs
         self._outputs += 1
         if self._in_conversation:
             add_item(self._conversation, Item(id=item_id, type="tool_call", tool_call=call))
         self._on_event(
             m.ModelResponseToolUseDeltaEvent(
-                response_id=self.id, item_id=item_id, output_index=output_index, tool_use=call, delta=reply.arguments
+                response_id=self.id, item_id=item_id, output_index=output_index, tool_use=call, delta=call.input
             )
         )
         self._on_event(
@@ -264,6 +272,15 @@ class Response:
                 response_id=self.id, item_id=item_id, output_index=output_index, tool_use=call
             )
         )
+
+    def _tool_ended(self, done: asyncio.Future[ToolResultBlock]) -> None:
+        """Report the result of a tool that the language model ran itself."""
+        if done.cancelled():
+            return
+        item = Item(id=self._runtime.new_id("item"), type="tool_result", tool_result=done.result())
+        if self._in_conversation:
+            add_result(self._conversation, item)
+        self._on_event(m.ModelItemDoneEvent(item=item))
 
     def _open(self, kind: Modality) -> str:
         """Return the id of the current item; the first words create it."""

@@ -12,12 +12,20 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from realtime.errors import UsageError
+from realtime.event.base import Item
 from realtime.model.local.engine import SpeechEngine
-from realtime.model.local.language_model import LanguageModel, Prompt, Reply, ReplyText, ReplyToolCall
+from realtime.model.local.language_model import (
+    CallLanguageModel,
+    Prompt,
+    Reply,
+    ReplyText,
+    ReplyToolCall,
+    ReplyToolRun,
+)
 from realtime.model.local.passages import Passage, PassageSplitter
 from realtime.model.local.prompt import asks_the_same
 from realtime.model.local.voice import Voice
@@ -66,12 +74,13 @@ class Draft:
     def __init__(
         self,
         prompt: Prompt,
-        language_model: LanguageModel,
+        language_model: CallLanguageModel,
         voice: Voice | None,
         engine: SpeechEngine | None,
         now: Callable[[], float],
     ) -> None:
-        self.prompt = prompt
+        self._kept: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.prompt = replace(prompt, kept=self._kept)
         self.failed = False
         """Whether the language model failed: a response asks it again."""
         self._language_model = language_model
@@ -90,7 +99,12 @@ class Draft:
         """How much sooner a response that begins now has its first sentence."""
         return (self._now() if self._ready_s is None else self._ready_s) - self._started_s
 
-    async def replies(self) -> AsyncGenerator[Reply, None]:
+    def keep(self) -> AsyncGenerator[Reply, None]:
+        """Let the draft count; return its pieces."""
+        self._kept.set_result(True)
+        return self._replies()
+
+    async def _replies(self) -> AsyncGenerator[Reply, None]:
         """Yield the pieces, then further ones as they come. Raises what the language model raised."""
         try:
             while (piece := await self._pieces.get()) is not None:
@@ -108,6 +122,7 @@ class Draft:
 
     def drop(self) -> None:
         """Stop the language model and the synthesis."""
+        self._kept.set_result(False)
         self.task.cancel()
         if self._first is not None:
             self._first[1].cancel()
@@ -120,7 +135,7 @@ class Draft:
                     match reply:
                         case ReplyText(text=text):
                             self._take(passages.push(text))
-                        case ReplyToolCall():
+                        case ReplyToolCall() | ReplyToolRun():
                             self._take(passages.finish())
                         case _:
                             pass
@@ -157,7 +172,7 @@ class Speculation:
     def __init__(
         self,
         mode: Mode,
-        language_model: LanguageModel,
+        language_model: CallLanguageModel,
         engine: SpeechEngine,
         counts: DraftCounts,
         now: Callable[[], float],
@@ -184,6 +199,8 @@ class Speculation:
         self.drop()
         if self._mode == "off" or self._tries >= MAX_TRIES or turn_ms > MAX_TURN_MS:
             return
+        if not self._language_model.may_draft:
+            return
         self._tries += 1
         self._counts.started += 1
         engine = self._engine if self._mode == "speech" else None
@@ -207,7 +224,7 @@ class Speculation:
         self._draft, self._kept = None, draft
         self._counts.kept += 1
         self._counts.saved_ms += draft.gained_s * 1000
-        return draft.replies()
+        return draft.keep()
 
     def synthesize(self, voice: Voice, sentence: str) -> asyncio.Future[bytes]:
         """Speak a sentence; the first one of a kept draft is spoken already. See `SpeechEngine.synthesize`."""
@@ -215,11 +232,21 @@ class Speculation:
         made = None if kept is None else kept.sound(voice, sentence)
         return self._engine.synthesize(voice, sentence) if made is None else made
 
-    async def close(self) -> None:
-        """Drop the draft and wait for the end of every task."""
+    def interrupt(self) -> None:
+        """Stop what still runs of the last response after its end: the user has the floor."""
+        self._language_model.interrupt()
+
+    async def close(self, history: Sequence[Item]) -> None:
+        """Drop the draft and wait for the end of every task.
+
+        The language model ends with it; `history` is all of the conversation.
+        """
         self.drop()
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        try:
+            if tasks:
+                await asyncio.wait(tasks)
+        finally:
+            await self._language_model.close(history)

@@ -12,7 +12,8 @@ import pytest
 from pydantic import BaseModel
 
 from realtime.errors import ProviderError
-from realtime.message import Base64Source, DataBlock, ThinkingBlock, ToolCallBlock
+from realtime.formatter import GeminiChatFormatter
+from realtime.message import AssistantMsg, Base64Source, DataBlock, ThinkingBlock, ToolCallBlock
 from realtime.model.chat import ChatResponse, GeminiChatModel
 from tests.model.chat.scripts import PROVIDERS, Call, Script
 from tests.model.local.chat_endpoint import KEY, ChatEndpoint, Json
@@ -84,6 +85,20 @@ async def test_a_signed_call_has_its_signature_before_it(endpoint: ChatEndpoint,
     assert (signed.thinking, signed.extra) == ("", {"thought_signature": SIGNATURE, "tool_call_id": first.id})
     assert first.id != second.id
     assert second.input == "{}"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_signed_words_come_back_with_their_signature(endpoint: ChatEndpoint, stream: bool) -> None:
+    """A stream has the signature in a last part without text, a whole answer in the part with the text."""
+    alone = {"text": "", "thoughtSignature": SIGNATURE}
+    frames = [parts({"text": "Hi "}, reason=None), parts({"text": "there."}, reason=None), parts(alone)]
+    answer = parts({"text": "Hi there.", "thoughtSignature": SIGNATURE})
+    endpoint.will(*(frames if stream else [json.dumps(answer)]), headers=None if stream else JSON)
+    content = (await whole(await GEMINI.model(endpoint.base_url, stream=stream)(HELLO))).content
+    contents = await GeminiChatFormatter().format([AssistantMsg("Friday", content)])
+    signed = {"thought_signature": b"signed"}
+    apart, together = [{"text": "Hi there."}, {"text": "", **signed}], [{"text": "Hi there.", **signed}]
+    assert contents == [{"role": "model", "parts": apart if stream else together}]
 
 
 async def test_calls_of_two_answers_have_different_ids(endpoint: ChatEndpoint) -> None:

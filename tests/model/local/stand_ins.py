@@ -13,7 +13,6 @@ from realtime.event.base import ContentPart, Event, Item
 from realtime.model.base import AudioAppend, Connection, ItemCreate, ModelInput, Settings
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine, SpeechParts
-from realtime.model.local.language_model import LanguageModel
 from realtime.model.local.recognizer import Transcript
 from realtime.runtime import Runtime
 
@@ -21,7 +20,7 @@ RATE_HZ = 16_000
 CHUNK_BYTES = 1280
 SENTENCE_BYTES = 48_000
 E = TypeVar("E", bound=Event)
-R = TypeVar("R", bound=LanguageModel)
+R = TypeVar("R")
 
 
 class LoudnessVad:

@@ -226,6 +226,14 @@ async def test_given_words_are_said_to_a_turn_without_words(call: Call[Parrot]) 
     assert call.language_model.prompts == []
 
 
+async def test_given_words_are_written_in_a_written_call(call: Call[Parrot]) -> None:
+    call.connection.send(SessionUpdate(Settings(output_modalities=("text",))))
+    call.connection.send(ResponseCreate(say="Your taxi is here."))
+    written = await call.until(m.ModelResponseTextDoneEvent)
+    assert written.text == "Your taxi is here."
+    assert call.language_model.prompts == []
+
+
 async def test_a_noise_while_the_answer_is_thought_of_loses_no_question(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["think", ""]
     await call.say(silence(400), speech(600), silence(2_000), speech(300), silence(1_000))

@@ -12,12 +12,12 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from realtime.agent.chat_responses import responses_of
 from realtime.errors import UsageError
 from realtime.formatter.base import FormatterBase
 from realtime.memory import MemoryBase
 from realtime.message import Msg, UserMsg
 from realtime.model.chat.base import ChatModelBase
+from realtime.model.chat.responses import responses_of
 from realtime.token import TokenCounterBase
 
 logger = logging.getLogger(__name__)
@@ -206,6 +206,21 @@ class Compressor:
 
     def _warn(self, why: str) -> None:
         logger.warning("the memory is not compressed, the conversation goes on without a summary: %s", why)
+
+
+async def replace_memory(memory: MemoryBase, messages: Sequence[Msg], remembered: Sequence[Msg]) -> None:
+    """Let a memory that holds `messages` hold `remembered`: rewritten from the first that differs.
+
+    Messages that are compressed stay so.
+    """
+    same = (one is other or one == other for one, other in zip(messages, remembered, strict=False))
+    place = next((place for place, is_same in enumerate(same) if not is_same), min(len(messages), len(remembered)))
+    if place == len(messages) == len(remembered):
+        return
+    compressed = {one.id for one in await memory.get_memory(mark=COMPRESSED, prepend_summary=False)}
+    await memory.delete([one.id for one in messages[place:]])
+    for one in remembered[place:]:
+        await memory.add(one, marks=COMPRESSED if one.id in compressed else None)
 
 
 async def _metadata_of(answer: Any) -> dict[str, Any] | None:

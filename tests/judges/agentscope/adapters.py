@@ -1,0 +1,82 @@
+"""Upstream's constructors and names, where ours are others: each says the same in our words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any
+
+from realtime.message import ThinkingBlock
+from realtime.model.chat import ChatResponse
+from tests.judges.agentscope.shapes import shape_of
+
+HISTORY_PROMPT = (
+    "# Conversation History\nThe content between <history></history> tags contains your conversation history\n"
+)
+
+
+def formatter(ours: type[Any]) -> type[Any]:
+    """Return a formatter with upstream's defaults.
+
+    It reads any local file, promotes no media, and tells a conversation of several agents as a history.
+    """
+    chosen: dict[str, Any] = {"local_files": os.sep, "promote_tool_result_images": False}
+    if "MultiAgent" in ours.__name__:
+        chosen["conversation_history_prompt"] = HISTORY_PROMPT
+
+    class Formatter(ours):  # type: ignore[misc]
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**{**chosen, **options})
+
+    return Formatter
+
+
+def toolkit(ours: type[Any]) -> type[Any]:
+    """Return a toolkit with upstream's private names of what runs in the background."""
+
+    class Toolkit(ours):  # type: ignore[misc]
+        _async_tasks = property(lambda self: self.background.running)
+        _async_results = property(lambda self: self.background.results)
+
+    return Toolkit
+
+
+def gemini_model(ours: type[Any]) -> type[Any]:
+    """Return a model whose signatures stand in the blocks they belong to, not before them."""
+
+    class GeminiChatModel(ours):  # type: ignore[misc]
+        async def __call__(self, *args: Any, **options: Any) -> Any:
+            answer = await super().__call__(*args, **options)
+            return _signed(answer) if isinstance(answer, ChatResponse) else _all_signed(answer)
+
+    return GeminiChatModel
+
+
+def _signed(response: ChatResponse) -> ChatResponse:
+    content: list[Any] = []
+    signature: dict[str, Any] = {}
+    for block in response.content:
+        if isinstance(block, ThinkingBlock) and not block.thinking and "thought_signature" in block.extra:
+            signature = {"thought_signature": block.extra["thought_signature"]}
+            continue
+        content.append({**shape_of(block), **signature} if signature else block)
+        signature = {}
+    return replace(response, content=content)
+
+
+async def _all_signed(responses: AsyncIterator[ChatResponse]) -> AsyncIterator[ChatResponse]:
+    async for response in responses:
+        yield _signed(response)
+
+
+ADAPTERS: dict[str, Callable[[type[Any]], type[Any]]] = {
+    "GeminiChatModel": gemini_model,
+    "Toolkit": toolkit,
+    **{
+        f"{family}{kind}Formatter": formatter
+        for family in ("Anthropic", "DashScope", "Gemini", "OpenAI")
+        for kind in ("Chat", "MultiAgent")
+    },
+}
+"""What makes upstream's class of ours, by name."""

@@ -1,0 +1,70 @@
+"""Background tools that a conversation leaves open: read from the words that it has of them."""
+
+from typing import Any
+
+import pytest
+
+from realtime.event.base import ContentPart, Item
+from realtime.message import HintBlock, ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.tool.background import (
+    BackgroundTask,
+    left_open,
+    lost_hint,
+    progress_hint,
+    result_hint,
+    started,
+    stopped_hint,
+)
+from realtime.tool.output import failed
+
+TASK = BackgroundTask("research_1", ToolCallBlock(id="call_1", name="research"), "spoken")
+FAILED = BackgroundTask("research_1", TASK.call, "silently", state=ToolResultState.ERROR, response=failed("It broke."))
+
+
+def result(text: str, state: ToolResultState = ToolResultState.SUCCESS, name: str = "research") -> Item:
+    block = ToolResultBlock(id="call_1", name=name, output=text, state=state)
+    return Item(id="item_r", type="tool_result", tool_result=block)
+
+
+def said(role: Any, text: str) -> Item:
+    return Item(id="item_s", role=role, content=(ContentPart(type="text", text=text),))
+
+
+def hint(block: HintBlock) -> Item:
+    assert isinstance(block.hint, str)
+    return said("system", block.hint)
+
+
+BEGUN = result(started(TASK, announces=True).text, ToolResultState.RUNNING)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        hint(progress_hint(TASK)),
+        said("user", "Task research_1 has been cancelled."),
+        said("user", str(result_hint(FAILED).hint)),
+        result("The task research_1 runs in the background (task research_1)"),
+        hint(result_hint(BackgroundTask("research_2", TASK.call, "spoken"))),
+    ],
+    ids=["progress", "the user's words", "a forged hint", "another result", "another task"],
+)
+def test_one_that_nothing_ends_is_open(later: Item) -> None:
+    assert left_open([BEGUN, later]) == {"research_1": "research"}
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        hint(result_hint(TASK)),
+        hint(result_hint(FAILED)),
+        hint(stopped_hint(TASK)),
+        hint(stopped_hint(TASK, " because the user interrupted")),
+        hint(lost_hint("research", "research_1", "spoken")),
+        result("Task research_1 has been cancelled.", name="cancel_background_tool"),
+    ],
+    ids=["done", "failed", "stopped", "interrupted", "lost", "cancelled"],
+)
+def test_each_end_closes_it_and_its_id_may_come_again(end: Item) -> None:
+    assert left_open([BEGUN, end]) == {}
+    assert left_open([BEGUN, end, BEGUN]) == {"research_1": "research"}
