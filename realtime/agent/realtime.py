@@ -230,7 +230,9 @@ class RealtimeAgent(AgentSpec):
         return await self._call.saying.generate_reply(instructions)
 
     async def transfer_to(self, agent: RealtimeAgent | str, *, greets: bool = False) -> RealtimeAgent:
-        """Hand the call over to another agent, or the one of this name in `transfers`; return the agent of the call.
+        """Hand the call over to another agent; return the agent of the call.
+
+        `agent` may be the name of one in `transfers`.
 
         It happens once no one speaks or is about to; what the user says meanwhile is the other agent's. That one speaks
         if the user waits for an answer, or with its greeting where it `greets`. In a tool it returns at once, and
@@ -292,7 +294,7 @@ class RealtimeAgent(AgentSpec):
         self.spent = usage
 
     def serves_another(self, call_id: str) -> bool:
-        """Whether it was started for a call of its own that is not this one, and goes on."""
+        """Whether it was started for another call, which goes on."""
         own = self._own
         return own is not None and own.session.end_reason is None and own.session.call_id != call_id
 

@@ -175,7 +175,7 @@ class AgentRun:
         self._release()
 
     def _release(self) -> None:
-        """Release what refers back to the call, so that both are freed at once and not by the collector."""
+        """Release what refers back to the call: the collector is not needed."""
         self._controller = self._connection = self._announcer = self._host = self._initiative = self._hook_runner = None
         self._transfers = None
 

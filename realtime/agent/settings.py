@@ -121,7 +121,7 @@ class AgentSpec(StateModule):
         raise NotImplementedError
 
     def serves_another(self, call_id: str) -> bool:
-        """Whether it was started for a call of its own that is not this one."""
+        """Whether it was started for another call, which goes on."""
         return False
 
     def in_call(self, run: Any) -> None:
@@ -146,7 +146,7 @@ class AgentSpec(StateModule):
 
 
 def transfer_tools(agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:
-    """Return the agents by the names of the tools that hand a call over to them.
+    """Return the agents by the names of their transfer tools.
 
     Raises TypeError for what is no agent, UsageError for two of one name.
     """

@@ -55,7 +55,7 @@ STILL_YOURS = "You still have the call: tell the user, and help as far as you ca
 
 
 def reachable(agent: AgentSpec, name: str) -> AgentSpec | None:
-    """Return the agent of this name that `agent` may transfer to, directly or by others; None if there is none."""
+    """Return the agent of this name among those reachable by transfers; None if there is none."""
     seen: list[AgentSpec] = []
     waiting = deque([agent])
     while waiting:
@@ -68,7 +68,7 @@ def reachable(agent: AgentSpec, name: str) -> AgentSpec | None:
 
 
 def config_for(config: SessionConfig, before: Profile, profile: Profile) -> SessionConfig:
-    """Return a client's settings for an agent that goes on with its call.
+    """Return a client's settings for the next agent of its call.
 
     Instructions, voice and name are those of the agent. What is of one provider counts for models of that one only.
     """
@@ -147,7 +147,7 @@ class Takeover:
 
 
 class Transfers:
-    """Hands the call of one run over to another agent, at most once."""
+    """Hands the call of one run over, at most once."""
 
     def __init__(self, run: Run, host: Host) -> None:
         """Give the model a tool for each agent that the specification names. Raises UsageError."""
@@ -251,7 +251,7 @@ class Transfers:
             raise
 
     async def _move(self, target: AgentSpec, greets: bool, *, responds: bool) -> AgentSpec:
-        """Wait for the end of the reply, and let the other agent join. Raises what its `join` raises."""
+        """Wait for the reply's end, and let the other agent join. Raises what its `join` raises."""
         run = self._run
         async with run.saying.silence_kept():
             self.holds = True
@@ -355,7 +355,7 @@ class Transfers:
 
 
 def _cannot(target: AgentSpec, error: RealtimeError, told: RealtimeError) -> ProviderError:
-    """Return the error of a transfer that failed with `error`, in the words of `told`."""
+    """Return the error of a failed transfer, in the words of `told`."""
     why = told.message.rstrip(".")
     return ProviderError(f"{target.name} cannot take the call: {why}.", code=error.code, retryable=error.retryable)
 

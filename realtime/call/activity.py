@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from realtime.call.audience import Audience
-from realtime.call.participant import Seat
+from realtime.call.participant import CurrentParticipant
 from realtime.call.timers import Timers
 from realtime.event import server as s
 
@@ -23,7 +23,7 @@ IDLE_SLACK_S = 1e-3
 class Activity:
     """Watches one call, with its `timers`. A call is idle after `idle_s` seconds without speech or text."""
 
-    seat: Seat
+    current: CurrentParticipant
     audience: Audience
     timers: Timers
     now: Callable[[], float]
@@ -46,7 +46,7 @@ class Activity:
         if isinstance(event, s.AgentInputStartedEvent | s.AgentInputDoneEvent | s.AgentResponseCreatedEvent):
             self._active_at = self.now()
             if isinstance(event, s.AgentInputStartedEvent):
-                self._watch_audio(self.seat.participant.received_samples, AUDIO_LOOKS)
+                self._watch_audio(self.current.participant.received_samples, AUDIO_LOOKS)
             elif isinstance(event, s.AgentInputDoneEvent):
                 self.timers.cancel("audio")
         elif isinstance(event, s.AgentResponseDoneEvent):
@@ -58,13 +58,13 @@ class Activity:
 
         A client whose socket is lost sends the rest later.
         """
-        if not self.seat.participant.wants_audio_stopped:
+        if not self.current.participant.wants_audio_stopped:
             return
-        received_now = self.seat.participant.received_samples
+        received_now = self.current.participant.received_samples
         if received_now != received_samples or self.audience.is_away:
             looks = AUDIO_LOOKS
         elif looks == 0:
-            self.seat.participant.audio_stopped()
+            self.current.participant.audio_stopped()
             return
         self.timers.after("audio", AUDIO_LOOK_S, lambda: self._watch_audio(received_now, looks - 1))
 

@@ -76,7 +76,7 @@ class OwnCall:
     takes_unasked: bool
     """Whether all its clients expect an agent that speaks unasked."""
     replace: Callable[[Participant], None]
-    """Lets another participant, which has joined, go on in the place of the present one."""
+    """Lets another participant, which has joined, have the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Participant(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Seat:
+class CurrentParticipant:
     """Who takes part in a call at present."""
 
     participant: Participant

@@ -18,7 +18,7 @@ from realtime.call.audience import Audience, rate_of
 from realtime.call.intake import UNCOUNTED, Intake
 from realtime.call.limits import Limits
 from realtime.call.listener import Listener, queue_listener
-from realtime.call.participant import Host, OwnCall, Participant, Seat
+from realtime.call.participant import CurrentParticipant, Host, OwnCall, Participant
 from realtime.call.resume_token import ResumeToken
 from realtime.call.timers import Timers
 from realtime.errors import ClientError, RealtimeError, public_error
@@ -105,11 +105,11 @@ class Session:
         self._over = False
         self._said_goodbye = False
         self._stop_recording: Callable[[], None] = _follows_nothing
-        seat = self._seat = Seat(participant)
-        self.audience = Audience(self.log, runtime.now, lambda: seat.participant.received_samples, tells=not private)
+        current = self._current = CurrentParticipant(participant)
+        self.audience = Audience(self.log, runtime.now, lambda: current.participant.received_samples, tells=not private)
         self.listeners = self.audience.listeners
         """The views of the call, in order of coming."""
-        self._activity = Activity(seat, self.audience, self._timers, runtime.now, self.limits.idle_s)
+        self._activity = Activity(current, self.audience, self._timers, runtime.now, self.limits.idle_s)
         self._stop_following = self.log.subscribe(self._follow)
 
     async def start(self, config: SessionConfig) -> None:
@@ -162,7 +162,7 @@ class Session:
 
     def _replace(self, participant: Participant) -> None:
         """Let this participant, which has joined, go on with the call."""
-        self.participant = self._seat.participant = participant
+        self.participant = self._current.participant = participant
         participant.set_away(self.is_deserted)
 
     # -- listeners -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from realtime.state.conversation import Conversation
 from realtime.state.log import AudioRun, Entry, last_seq_of
 
 AGENT_CHANGED = "agent_changed"
-"""Name of the `server_custom` event that tells which agent has the call from now on."""
+"""Name of the `server_custom` event by which a call changes its agent."""
 BROKEN_OFF = "call_interrupted"
 """Reason of a response or words cut off by the process's end."""
 BEFORE_VOICE_MS = 300

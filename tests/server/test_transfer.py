@@ -1,0 +1,127 @@
+"""A transfer as clients of a server see it: over a real socket, in foreign protocols, and after a restart."""
+
+import asyncio
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.dialects.gemini.dialect import GeminiDialect
+from realtime.event import server as s
+from realtime.model.base import ModelInput, ResponseCreate
+from realtime.model.scripted import CallTools, ScriptedModel, Speak, Step
+from realtime.runtime import Runtime
+from tests.agent.fakes import FakeModel
+from tests.server.harness import FakeSocket, create, serving, settled
+from tests.server.test_resume_from_store import Place, back
+
+
+def desk() -> RealtimeAgent:
+    """An agent whose model hands every call over to Ben."""
+    steps = iter([CallTools((("transfer_to_ben", {}),)), Speak("Ben comes.", 0.2)])
+
+    def answer(message: ModelInput) -> list[Step]:
+        return [next(steps)] if isinstance(message, ResponseCreate) else []
+
+    def billing(message: ModelInput) -> list[Step]:
+        return [Speak("Which invoice?", 0.2)] if isinstance(message, ResponseCreate) else []
+
+    ben = RealtimeAgent("Ben", "You are Ben.", ScriptedModel(billing))
+    return RealtimeAgent("Ann", "", ScriptedModel(answer), transfers=[ben])
+
+
+async def test_a_page_is_told_who_speaks_and_goes_on_with_the_same_call() -> None:
+    async with serving(desk) as place, place.client() as client:
+        await client.make_call()
+        await client.send({"type": "client_text_append", "text": "My invoice is wrong."})
+        changed = await client.until("server_custom")
+        assert (changed["name"], changed["value"]["from"], changed["value"]["to"]) == ("agent_changed", "Ann", "Ben")
+        ready = await client.until("agent_ready")
+        assert (ready["agent_name"], ready["agent_id"]) == ("Ben", changed["value"]["to_id"])
+        done = await client.until("agent_response_audio_transcript_done")
+        assert (done["agent_name"], done["transcript"]) == ("Ben", "Which invoice?")
+        await client.send({"type": "client_session_end"})
+        ended = await client.until("agent_ended")
+        assert (ended["agent_name"], ended["reason"]) == ("Ben", "client_end")
+        await settled(lambda: place.calls.running == 0)
+
+
+def test_a_client_of_gemini_is_told_once_that_its_session_is_set_up() -> None:
+    dialect = GeminiDialect(Runtime.deterministic(lambda: 0.0), life_s=600.0, drain_s=0.0)
+    assert dialect.encode(s.AgentReadyEvent(agent_name="Ann", agent_id="a1")) != []
+    assert dialect.encode(s.AgentReadyEvent(agent_name="Ben", agent_id="a2")) == []
+
+
+class Twice(Place):
+    """A server whose agent hands its calls over to one with a model of its own."""
+
+    def __init__(self, store: object = None, **limits: float) -> None:
+        super().__init__(store, **limits)  # type: ignore[arg-type]
+        self.ben_model = FakeModel()
+        self.agents: list[RealtimeAgent] = []
+
+    def restart(self) -> "Twice":
+        return Twice(self.store)
+
+    def socket(self) -> FakeSocket:
+        return FakeSocket(self._agent, self.settings, calls=self.calls)
+
+    def _agent(self) -> RealtimeAgent:
+        async def on_turn(agent: RealtimeAgent, msg: object) -> None:
+            await agent.transfer_to("Ben")
+
+        ben = RealtimeAgent("Ben", "You are Ben.", self.ben_model, voice="ash", greeting="Say hello.")
+        return RealtimeAgent("Friday", "", self.model, transfers=[ben], on_turn=on_turn, greeting="Say hello.")
+
+
+@pytest.mark.virtual_time
+async def test_a_call_goes_on_after_a_restart_with_the_agent_that_had_it() -> None:
+    place = Twice()
+    async with place.socket() as client:
+        client.say(create(voice="alloy", instructions="You are a pirate."))
+        created = await client.until("server_session_created")
+        await client.until("agent_ready")
+        place.model.link.reply(1_000, "Hello. ")
+        await asyncio.sleep(2)
+        client.say({"type": "client_text_append", "text": "Ben, please."})
+        await client.read_on()
+        response_id = place.model.link.begin(2)
+        place.model.link.speak(response_id, 500, "One moment. ")
+        place.model.link.finish(response_id, "One moment. ")
+        ready = await client.until("agent_ready", 2)
+        assert ready["agent_name"] == "Ben"
+        client.lose()
+        assert client.serving is not None
+        await client.serving
+    await place.stop()
+
+    again = place.restart()
+    async with back(again, created, 3) as returned:
+        assert again.model.connections == [], "the first agent does not come back"
+        link = again.ben_model.link
+        assert (link.settings.agent_name, link.settings.instructions) == ("Ben", "You are Ben.")
+        assert link.settings.voice == "ash"
+        assert link.got(ResponseCreate) == [], "it greets no second time"
+        assert [item.text for item in again.ben_model.histories[-1]() if item.role == "user"] == ["Ben, please."]
+        ready = [event for event in returned.sent if event["type"] == "agent_ready"][-1]
+        assert ready["agent_name"] == "Ben"
+
+
+@pytest.mark.virtual_time
+async def test_where_the_last_agent_cannot_be_made_the_first_one_goes_on() -> None:
+    place = Twice()
+    async with place.socket() as client:
+        client.say(create())
+        created = await client.until("server_session_created")
+        await client.until("agent_ready")
+        place.model.link.reply(500, "Hello. ")
+        client.say({"type": "client_text_append", "text": "Ben, please."})
+        await client.read_on()
+        place.model.link.reply(500, "One moment. ")
+        await client.until("agent_ready", 2)
+        client.lose()
+        assert client.serving is not None
+        await client.serving
+    await place.stop()
+    again = Place(place.store)
+    async with back(again, created, 3):
+        assert again.model.link.settings.agent_name == "Friday"
