@@ -66,6 +66,7 @@ class Announcer:
 
     def close(self) -> None:
         """The call is over."""
+        self._controller.before_response = lambda: None  # refers back to this
         self._hints.clear()
         self._words.clear()
         if self._task is not None:
