@@ -73,6 +73,7 @@ class Announcer:
     def close(self) -> None:
         """The call is over: what waits becomes part of its history, unspoken."""
         self._put_waiting()
+        self._controller.before_response = lambda: None  # refers back to this
         self._words.clear()
         if self._task is not None:
             self._task.cancel()

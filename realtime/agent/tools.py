@@ -170,8 +170,11 @@ class ToolRunner:
     async def _run(self, call: ToolCallBlock) -> None:
         task = asyncio.current_task()
         try:
-            if (asked := self._asked.get(call.id)) is not None:
-                result = await (asked if call.id in self._at_model else self._ask_client(call, asked))
+            if (asked := self._asked.get(call.id)) is not None and call.id in self._at_model:
+                self._on_begin(call.id)
+                result = await asked
+            elif asked is not None:
+                result = await self._ask_client(call, asked)
             elif call.id in self._questions:
                 result = await self._ask_user(call, self._questions[call.id][1])
             else:

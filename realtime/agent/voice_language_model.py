@@ -218,8 +218,9 @@ class AgentInCall:
         self._reply = reply
         added = agent.from_call = FromCall(prompt.instructions.strip(), prompt.tools, reply.run_in_call)
         with reply.scope.in_force():
-            reply.begin(agent.begin_reply(reply.take, asked))
-        reply.task.add_done_callback(lambda task: self._forget(added))
+            task = agent.begin_reply(reply.take, asked)
+        reply.begin(task)
+        task.add_done_callback(lambda _: self._forget(added))
         if prompt.kept is not None:
             prompt.kept.add_done_callback(lambda kept: self._decided(reply, kept))
         return reply
@@ -283,7 +284,7 @@ class AgentInCall:
     async def _ended(self, reply: VoiceReply) -> None:
         """Interrupt the agent if it still replies; undo what does not count."""
         task = reply.task
-        if not task.done():
+        if task is not None:
             if self._agent.is_replying:
                 await self._agent.interrupt()
             else:

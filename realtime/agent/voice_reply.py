@@ -76,13 +76,15 @@ class VoiceReply:
         call_ids: set[str],
         foreign: Container[str],
     ) -> None:
-        self.scope = replace(scope, of_call=self._scope_of, may_act=None if kept is None else self._may_act)
-        self.task: asyncio.Task[Msg]
+        self.task: asyncio.Task[Msg] | None = None
+        """Gives the reply; None before and after that."""
         self.pauses = False
         """Whether it waits for the response that follows a round of tools."""
         self.ending: asyncio.Task[None] | None = None
         """Brings it to its end before its time."""
         self._outer = scope
+        self._error: BaseException | None = None
+        """What the agent raised."""
         self._kept = kept
         self._undo = undo
         self._call_ids = call_ids
@@ -109,9 +111,14 @@ class VoiceReply:
         task.add_done_callback(self._over)
 
     @property
+    def scope(self) -> ToolScope:
+        """The call as the agent's tools see it."""
+        return replace(self._outer, of_call=self._scope_of, may_act=None if self._kept is None else self._may_act)
+
+    @property
     def is_over(self) -> bool:
         """Whether the agent has come to its end."""
-        return self.task.done()
+        return self.task is None
 
     @property
     def counts(self) -> bool:
@@ -133,8 +140,8 @@ class VoiceReply:
                 self.pauses = True
                 return
             yield piece
-        if not self.task.cancelled():
-            self.task.result()
+        if self._error is not None:
+            raise self._error
 
     # -- tools of the call ---------------------------------------------------------------------------------------------
 
@@ -159,7 +166,7 @@ class VoiceReply:
         run = self._runs.get(call.id)
         of_call = self._outer.of_call
         if run is None or of_call is None:
-            return replace(self._outer, may_act=self.scope.may_act)
+            return replace(self.scope, of_call=None)
         outer = of_call(run.call)
 
         def progress(text: str, kind: ProgressKind) -> None:
@@ -254,8 +261,8 @@ class VoiceReply:
             )
         self._tell_usage()
         self._pieces.put_nowait(None)
-        if not task.cancelled():
-            task.exception()  # raised to the reader of the pieces, and there may be none
+        self._error = None if task.cancelled() else task.exception()
+        self.task = None  # refers back to this
 
 
 def _future() -> asyncio.Future[ToolResultBlock]:

@@ -109,9 +109,10 @@ class BackgroundTasks:
             await asyncio.wait([running], timeout=timeout_s)
 
     async def close(self) -> None:
-        """Stop all tasks. Returns when they have ended, after 2 s at most."""
+        """Stop all tasks, and report no more. Returns when they have ended, after 2 s at most."""
         for task_id in [*self.running]:
             self.cancel(task_id)
+        self.on_report = self.on_done = None  # they refer back to a call
         if tasks := [*self._tasks.values()]:
             await asyncio.wait(tasks, timeout=2 * CANCEL_S)
 

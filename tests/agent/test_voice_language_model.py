@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
 from realtime.agent import AgentBase, ReActAgent
+from realtime.agent.voice_reply import VoiceReply
 from realtime.errors import ProviderError, UsageError
 from realtime.event import ClientEvents, ServerEvents
 from realtime.event import model as m
@@ -683,3 +685,18 @@ def test_wherever_it_is_stopped_nothing_is_left_open(ends: bool) -> None:
     assert n_steps > 20
     for step in range(1, n_steps + 1):
         run(_interrupted_at(step, ends=ends), costs=COSTS)
+
+
+async def test_replies_are_freed_without_the_collector() -> None:
+    """They refer to the call, through the scope of their tools."""
+    agent = react([call("get_weather", city="Oslo")], say("Rain."), say("Bye."), toolkit=weather())
+    gc.collect()
+    gc.disable()
+    try:
+        async with talk(agent) as one:
+            await one.type("Weather?")
+            await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await asyncio.sleep(1)
+        assert [one for one in gc.get_objects() if type(one) is VoiceReply] == []
+    finally:
+        gc.enable()
