@@ -259,10 +259,12 @@ class Thinker:
         with reply.scope.in_force():
             reply.begin(self.agent.begin_reply(turn.take, *given))
         turn.is_settled.set()
+        task = reply.task
+        assert task is not None, "the reply has begun"
         try:
-            await asyncio.wait({reply.task})
+            await asyncio.wait({task})
         finally:
-            await end_task(reply.task, GRACE_S)
+            await end_task(task, GRACE_S)
 
     async def _interrupt(self, turn: _OwnTurn) -> None:
         has_begun = self.agent.is_replying
@@ -270,7 +272,7 @@ class Thinker:
             await bounded(self.agent.interrupt(), INTERRUPT_S, grace_s=GRACE_S)
         except Exception:
             logger.exception("%s cannot be interrupted", self.name)
-        if turn.reply is not None and not has_begun:
+        if turn.reply is not None and turn.reply.task is not None and not has_begun:
             turn.reply.task.cancel()
 
     def _run(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None] | None:
