@@ -10,7 +10,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from realtime.agent.tasks import TimeUp, bounded, end_task
 from realtime.agent.voice_reply import VoiceReply
 from realtime.errors import ProviderError, UsageError
 from realtime.event import reply as r
+from realtime.event.base import Item
 from realtime.message import Msg, UserMsg
 from realtime.model.local.language_model import Prompt, Reply
 from realtime.room.context import RoomContext
@@ -176,8 +177,8 @@ class Thinker:
             logger.exception("%s cannot answer", self.name)
             raise ProviderError(f"{self.agent.name} cannot answer: {error_text(error)}", code="agent_failed") from None
 
-    async def close(self) -> None:
-        """End the reply, and what the agent runs in the background. Idempotent."""
+    async def close(self, history: Sequence[Item] = ()) -> None:
+        """See `CallLanguageModel`; the memory holds what the room heard already."""
         if self.agent.voice_call is not self:
             return
         try:

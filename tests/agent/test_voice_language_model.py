@@ -360,6 +360,24 @@ class Waiter(ReActAgent):
         return await super().handle_interrupt(*args, **kwargs)
 
 
+async def test_a_slow_tool_of_the_agent_gets_a_filler() -> None:
+    async def order(dish: str) -> str:
+        """Orders a dish.
+
+        Args:
+            dish: Which.
+        """
+        await asyncio.sleep(3)
+        return "ordered"
+
+    agent = react([call("order", dish="soup")], say("It is ordered."), toolkit=Toolkit([order]))
+    async with talk(agent, fillers=["One moment."]) as one:
+        await one.type("Soup please")
+        await one.until(ServerEvents.AgentResponseDoneEvent, 3)
+    said = [line for line in one.story if line.startswith(("says", "success"))]
+    assert said == ["says One moment.", "success: ordered", "says It is ordered."]
+
+
 async def test_what_the_user_says_while_a_tool_runs_interrupts_it() -> None:
     ended: list[str] = []
 

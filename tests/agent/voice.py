@@ -137,13 +137,14 @@ class Talk:
 
 @asynccontextmanager
 async def talk(agent: Any, *texts: str, **options: Any) -> AsyncIterator[Talk]:
-    """A RealtimeAgent that speaks for a thinking agent, and a user who says `texts`, one a clip."""
+    """A RealtimeAgent that speaks for a thinking agent, and a user who says `texts`, one a clip; without fillers."""
     engine = SpeechEngine(lambda progress: stand_in_parts())
     recognizer = (await engine.ready()).recognizer
     assert isinstance(recognizer, FakeRecognizer)
     recognizer.texts = [*(texts or ("hello there",))]
     model = LocalRealtimeModel(language_model=agent, engine=engine)
-    made = Talk(RealtimeAgent("Robin", options.pop("sys_prompt", "Speak English."), model, **options))
+    options = {"sys_prompt": "Speak English.", "fillers": ()} | options
+    made = Talk(RealtimeAgent("Robin", model=model, **options))
     await made.agent.start(made.hear)
     try:
         yield made
