@@ -220,9 +220,11 @@ class ReActAgent(ReActAgentBase):
             await end_task(self._compression, COMPRESSION_GRACE_S)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """See `StateModule`. Raises UsageError while a reply is being given."""
+        """See `StateModule`. Raises UsageError while a reply is being given, or in a call."""
         if self.is_replying:
             raise UsageError("a reply is being given: load a state after its end", code="agent_replying")
+        if self.voice_call is not None:
+            raise UsageError(f"{self.name} is in a call: load a state before it", code="agent_in_call")
         if self._compression is not None:
             self._compression.cancel()
         super().load_state_dict(state_dict, strict)
@@ -302,11 +304,16 @@ class ReActAgent(ReActAgentBase):
         if self.parallel_tool_calls and len(calls) > 1:
             await together([self._acting(call) for call in calls])
         else:
-            for call in calls:
+            # Tools of the call come last: their results come with the next prompt, which waits for the agent's own.
+            for call in sorted(calls, key=self._is_of_call):
                 await self._acting(call)
                 reply.run.check()
         # A subclass may run tools without a word about them.
         reply.answer_rest(ToolResultState.SUCCESS, "")
+
+    def _is_of_call(self, call: ToolCallBlock) -> bool:
+        """Whether the voice call runs this tool, not the agent."""
+        return self.from_call is not None and call.name not in self.toolkit and call.name in self.from_call
 
     async def _acting(self, tool_call: ToolCallBlock) -> dict[str, Any] | None:
         """Run a tool; return the structured output, if that is what it gave."""
@@ -338,7 +345,7 @@ class ReActAgent(ReActAgentBase):
                 yield ToolResponse([TextBlock(text=NO_JSON_OBJECT)], state=ToolResultState.ERROR)
             else:
                 yield self.generate_response(**call.arguments)
-        elif self.from_call is not None and call.name not in self.toolkit and call.name in self.from_call:
+        elif self.from_call is not None and self._is_of_call(call):
             result = await self.from_call.run(call)
             output = [TextBlock(text=result.output)] if isinstance(result.output, str) else result.output
             yield ToolResponse(output, state=result.state)

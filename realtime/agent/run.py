@@ -248,7 +248,8 @@ class AgentRun:
                         context.add_item(item)
                         context.item_done(item)
                     self._tell_what_is_left_out()
-                    self._tell_what_was_lost(host)
+                    if self.takeover is None:
+                        self._tell_what_was_lost(host)
                     if not started.done():
                         started.set_result(None)
                     early, self._early = self._early or [], None

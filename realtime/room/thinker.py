@@ -266,6 +266,7 @@ class Thinker:
             await asyncio.wait({task})
         finally:
             await end_task(task, GRACE_S)
+            self.agent.from_call = None
 
     async def _interrupt(self, turn: _OwnTurn) -> None:
         has_begun = self.agent.is_replying

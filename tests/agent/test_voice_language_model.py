@@ -360,6 +360,33 @@ class Waiter(ReActAgent):
         return await super().handle_interrupt(*args, **kwargs)
 
 
+async def test_a_tool_of_the_call_before_one_of_the_agent_holds_up_neither() -> None:
+    async def open_door(room: str) -> str:
+        """Opens a door.
+
+        Args:
+            room: Which.
+        """
+        return "open"
+
+    agent = react(
+        [call("open_door", "a", room="attic"), call("get_weather", "b", city="Oslo")], say("Done."), toolkit=weather()
+    )
+    async with talk(agent, toolkit=Toolkit([open_door])) as one:
+        await one.type("Open the attic, and how is Oslo?")
+        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+    assert one.story[-2:] == ["says Done.", "completed"]
+
+
+async def test_the_state_of_an_agent_is_not_loaded_into_a_running_call() -> None:
+    agent = react(say("Hello."))
+    async with talk(agent) as one:
+        await one.type("Hello")
+        await one.until(ServerEvents.AgentResponseDoneEvent)
+        with pytest.raises(UsageError, match="is in a call: load a state before it"):
+            agent.load_state_dict(agent.state_dict())
+
+
 async def test_a_slow_tool_of_the_agent_gets_a_filler() -> None:
     async def order(dish: str) -> str:
         """Orders a dish.
