@@ -1,13 +1,10 @@
-"""One thinking agent with two tools in Chromium: as the embedded voice, behind each provider's voice, and in a room.
-
-It is spoken to and interrupted in each way, and what the server stores of the call is the same but for what was played.
-"""
+"""One thinking agent with two tools in Chromium: as the embedded voice, behind each provider's voice, and in a room."""
 
 import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import ExitStack, asynccontextmanager, nullcontext
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,9 +31,9 @@ from tests.web.rooms import say as enter
 Until = Callable[[Page, str], None]
 Open = Callable[..., Page]
 Provider = tuple[Fake, Json]
+Serve = Callable[..., "Serving"]
 Record = list[tuple[Any, ...]]
 
-SPEECH = ROOT / "fixtures" / "audio"
 QUESTION, STOP, STOPPED = "Where is order seven?", "Stop, please.", "All right."
 ANSWER = (
     "Order seven was packed on Monday. The blue van has it now. It comes to your street in the afternoon. "
@@ -52,11 +49,10 @@ QWEN_WITH_TOOLS = {"model_name": "qwen3.5-omni-flash-realtime"}
 PROVIDERS = {"openai": (OPENAI, {}), "gemini": (GEMINI, {}), "dashscope": (DASHSCOPE, QWEN_WITH_TOOLS)}
 each_provider = pytest.mark.parametrize("provider", PROVIDERS.values(), ids=PROVIDERS)
 
-# Content of stored messages, without ids and times.
+# What is stored in messages without ids and times, and with this in place of what was played.
 PLAYED = ("text", "the beginning of the answer")
 FRIDAYS_TOOLS = [
-    ("tool_call", "find_order", {"number": 7}),
-    ("tool_call", "find_van", {"number": 7}),
+    *(("tool_call", name, {"number": 7}) for name in ("find_order", "find_van")),
     ("tool_result", "find_order", "success", "order 7 is on its way"),
     ("tool_result", "find_van", "success", "the blue van has order 7"),
 ]
@@ -84,17 +80,14 @@ def content(block: Json) -> tuple[Any, ...]:
 
 
 def find_order(number: int) -> str:
-    """Look up an order."""
     return f"order {number} is on its way"
 
 
 def find_van(number: int) -> str:
-    """Look up the van of an order."""
     return f"the blue van has order {number}"
 
 
 async def find_nothing(number: int) -> None:
-    """Look for an order for ever."""
     await asyncio.Event().wait()
 
 
@@ -128,23 +121,21 @@ class Serving(RoomServing):
         return RealtimeAgent("Friday", "Answer the phone.", model, toolkit=Toolkit([office]))
 
 
-Serve = Callable[..., Serving]
-
-
 @pytest.fixture
 def serve_friday() -> Iterator[Serve]:
     """`serve_friday(fake=None, friday=None, **options of the model)`: a server whose calls reach this Friday."""
-    started: list[Serving] = []
+    with ExitStack() as stack:
 
-    def start(fake: Fake | None = None, friday: ReActAgent | None = None, **options: Any) -> Serving:
-        calls = [call("find_order", "call_1", number=7), call("find_van", "call_2", number=7)]
-        quick = react(calls, say(ANSWER), say(STOPPED), toolkit=Toolkit([find_order, find_van]))
-        started.append(Serving(friday or quick, fake, options))
-        return started[-1]
+        def start(fake: Fake | None = None, friday: ReActAgent | None = None, **options: Any) -> Serving:
+            if fake is None:
+                pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+            calls = [call("find_order", "call_1", number=7), call("find_van", "call_2", number=7)]
+            quick = react(calls, say(ANSWER), say(STOPPED), toolkit=Toolkit([find_order, find_van]))
+            serving = Serving(friday or quick, fake, options)
+            stack.callback(serving.stop)
+            return serving
 
-    yield start
-    for serving in started:
-        serving.stop()
+        yield start
 
 
 def open_call(page: Page, serving: Serving) -> list[str]:
@@ -165,21 +156,19 @@ def stored(serving: Serving, user: str) -> Record:
 
 def remembered_tools(serving: Serving) -> Record:
     """What Friday remembers of its tools."""
-    memory = serving.run(remembered(serving.friday))
-    blocks = [block for msg in memory for block in msg.model_dump()["content"]]
+    blocks = [block for msg in serving.run(remembered(serving.friday)) for block in msg.model_dump()["content"]]
     return [content(block) for block in blocks if block["type"] != "text"]
 
 
 def test_spoken_to_as_the_embedded_voice(page: Page, serve_friday: Serve, until: Until) -> None:
     """Question and interruption come from the microphone."""
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
     acoustics, serving = Acoustics(page), serve_friday()
     users = open_call(page, serving)
     page.get_by_role("button", name="Start talking").click()
     until(page, "realtime.snapshot().state === 'listening' && realtime.snapshot().microphoneSamples > 0")
-    acoustics.say(SPEECH / "hello_anna.wav")
+    acoustics.say(ROOT / "fixtures/audio/hello_anna.wav")
     until(page, HEARD_IN_PART)
-    acoustics.say(SPEECH / "listening" / "interruption-please_stop_talking-en-us.flac")
+    acoustics.say(ROOT / "fixtures/audio/listening/interruption-please_stop_talking-en-us.flac")
     until(page, WAS_STOPPED)
     expect(page.locator(".bubble.tool .words")).to_have_text([re.compile("on its way$"), re.compile("has order 7$")])
     page.get_by_role("button", name="End call").click()
@@ -200,9 +189,9 @@ async def asked(fake: Fake, service: Any) -> Any:
 
 async def answers(fake: Fake, session: Any, given: str, asks: str, answer: str, seconds: int) -> None:
     """The service's model answers, once it was given these words and asked for a response after them."""
-    await session.when(lambda: any(given in str(frame) for frame in session.frames))
-    at = next(at for at, frame in enumerate(session.frames) if given in str(frame))
-    await session.when(lambda: asks in session.kinds[at:])
+    await session.when(
+        lambda: asks in session.kinds[next((at for at, one in enumerate(session.frames) if given in str(one)), 999) :]
+    )
     await fake.speak(session, answer, SECOND * seconds)
 
 
@@ -255,7 +244,6 @@ def test_a_model_without_tools_is_told_of_none_and_the_page_says_so(open_page: O
 
 
 def test_a_participant_of_a_room(open_page: Open, serve_friday: Serve, until: Until) -> None:
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
     serving, page = serve_friday(), open_page()
     page.goto(serving.url("Ann"))
     expect(page.locator(".lane-name")).to_have_text(["Ann (you)", "Friday"])
