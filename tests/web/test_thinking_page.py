@@ -39,10 +39,7 @@ ANSWER = (
     "The driver rings twice and leaves it with your neighbour if nobody opens the door."
 )
 HEARD_IN_PART = "Object.values(realtime.snapshot().playedMs).at(-1) > 2500"
-WAS_STOPPED = (
-    "(({bubbles, state}) => state === 'listening' && /^All right/.test(bubbles.at(-1).text))(realtime.snapshot())"
-)
-SECOND = b"\x01\x02" * 24_000
+DONE = "(({bubbles, state}) => state === 'listening' && /^All right/.test(bubbles.at(-1).text))(realtime.snapshot())"
 OFFICE = "ask_the_office"
 QWEN_WITH_TOOLS = {"model_name": "qwen3.5-omni-flash-realtime"}
 PROVIDERS = {"openai": (OPENAI, {}), "gemini": (GEMINI, {}), "dashscope": (DASHSCOPE, QWEN_WITH_TOOLS)}
@@ -165,7 +162,7 @@ def test_spoken_to_as_the_embedded_voice(page: Page, serve_friday: Serve, until:
     acoustics.say(ROOT / "fixtures/audio/hello_anna.wav")
     until(page, HEARD_IN_PART)
     acoustics.say(ROOT / "fixtures/audio/listening/interruption-please_stop_talking-en-us.flac")
-    until(page, WAS_STOPPED)
+    until(page, DONE)
     expect(page.locator(".bubble.tool .words")).to_contain_text(["on its way", "has order 7"])
     page.get_by_role("button", name="End call").click()
     greeting, stop = page.locator(".bubble.user .words").all_text_contents()
@@ -187,7 +184,7 @@ async def answers(fake: Fake, session: Any, given: str, asks: str, answer: str, 
     """The service's model answers, once it was given these words and asked for a response after them."""
     got = session.frames
     await session.when(lambda: asks in {kind for at, kind in enumerate(session.kinds, 1) if given in str(got[:at])})
-    await fake.speak(session, answer, SECOND * seconds)
+    await fake.speak(session, answer, b"\x01\x02" * 24_000 * seconds)
 
 
 @each_provider
@@ -202,7 +199,7 @@ def test_as_a_delegate(provider: Provider, open_page: Open, serve_friday: Serve,
     until(page, HEARD_IN_PART)
     enter(page, STOP)
     serving.run(answers(fake, session, STOP, fake.asks, STOPPED, 1))
-    until(page, WAS_STOPPED)
+    until(page, DONE)
     page.get_by_role("button", name="End call").click()
     assert stored(serving, users[0]) == conversation([*OFFICES_TOOL, PLAYED])
     assert remembered_tools(serving) == FRIDAYS_TOOLS
@@ -222,7 +219,7 @@ def test_interrupted_while_its_tools_run(
     enter(page, STOP)
     expect(page.locator(".bubble.tool .words")).to_contain_text("→ interrupted by the user")
     serving.run(answers(fake, session, STOP, fake.asks, STOPPED, 1))
-    until(page, WAS_STOPPED)
+    until(page, DONE)
     page.get_by_role("button", name="End call").click()
     assert stored(serving, users[0]) == conversation([OFFICES_TOOL[0], ("tool_result", OFFICE, "interrupted", "")])
     assert [(block[1], block[2]) for block in remembered_tools(serving)[1:]] == [("find_nothing", "interrupted")]
