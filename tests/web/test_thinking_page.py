@@ -33,6 +33,8 @@ Provider = tuple[Fake, Json]
 Serve = Callable[..., "Serving"]
 Record = list[tuple[Any, ...]]
 
+pytestmark = pytest.mark.rotates(1 / 3)
+
 QUESTION, STOP, STOPPED = "Where is order seven?", "Stop, please.", "All right."
 ANSWER = (
     "Order seven was packed on Monday. The blue van has it now. It comes to your street in the afternoon. "
