@@ -41,8 +41,6 @@ MARGIN_MS = 250
 """Audio before the onset that recognition gets: weak first consonants."""
 LEVEL_MS = 1_500
 """A voice is as loud as its newest part: a near voice may follow a far one."""
-MIXED_MS = 900
-"""How much of a far voice is heard at once: its own loudest word does not make it near."""
 WEIGH_EVERY_MS = 60
 ONSET_MS = 400
 """How long a sound without a voice lowers the reply.
@@ -281,7 +279,7 @@ class Interruptions:
             self._tell("possible", "", position_ms)
         self._compare(overlap, position_ms, clip)
         if overlap.dismissed == FAR_VOICE and overlap.end_ms is None:
-            if self._is_far(clip(max(FAR_MS, min(MIXED_MS, position_ms - overlap.start_ms)))):
+            if self._is_far(clip(FAR_MS)):
                 return Verdict.HOLD
             overlap.begin_again(position_ms - FAR_MS, self._reply.played_ms())
         if overlap.look_is_due(position_ms) and self._recognise is not None:
