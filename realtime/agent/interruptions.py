@@ -41,6 +41,8 @@ MARGIN_MS = 250
 """Audio before the onset that recognition gets: weak first consonants."""
 LEVEL_MS = 1_500
 """A voice is as loud as its newest part: a near voice may follow a far one."""
+MIXED_MS = 450
+"""How much of a far voice is heard at once: longer than its own loudest word, shorter than a quiet "stop"."""
 WEIGH_EVERY_MS = 60
 ONSET_MS = 400
 """How long a sound without a voice lowers the reply.
@@ -279,7 +281,7 @@ class Interruptions:
             self._tell("possible", "", position_ms)
         self._compare(overlap, position_ms, clip)
         if overlap.dismissed == FAR_VOICE and overlap.end_ms is None:
-            if self._is_far(clip(FAR_MS)):
+            if self._is_far(clip(MIXED_MS)):
                 return Verdict.HOLD
             overlap.begin_again(position_ms - FAR_MS, self._reply.played_ms())
         if overlap.look_is_due(position_ms) and self._recognise is not None:
