@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,11 +9,19 @@ from typing import Any
 from realtime.model.chat.answer import Answer
 from realtime.model.chat.arguments import Json, StructuredModel, function_of, structured_tool
 from realtime.model.chat.base import ChatResponse, ChatUsage
-from realtime.model.chat.failures import Endpoint, Refusal, missing_package, retry_after_s, shown_address
+from realtime.model.chat.failures import Endpoint, Refusal, retry_after_s, sdk, shown_address
 from realtime.model.chat.families import FAMILIES
-from realtime.model.chat.sdk_model import SdkChatModel, closing_stream, count_of, key_of, only, part_of, plain, sendable
-
-logger = logging.getLogger(__name__)
+from realtime.model.chat.sdk_model import (
+    SdkChatModel,
+    closing_stream,
+    count_of,
+    key_of,
+    only,
+    part_of,
+    plain,
+    sendable,
+    text_of,
+)
 
 _STATUS = {
     "authentication_error": 401,
@@ -59,11 +66,7 @@ class AnthropicChatModel(SdkChatModel):
         if "max_retries" in for_client:
             settings["retries"] = for_client.pop("max_retries")
         super().__init__(model_name, stream, **settings)
-        try:
-            import anthropic
-        except ImportError as error:
-            logger.warning("the package anthropic cannot be imported: %s", error)  # the text may name files
-            raise missing_package("anthropic", "anthropic") from None
+        anthropic = sdk("anthropic", "anthropic", "anthropic")
         key, key_from = key_of(type(self).__name__, api_key, self.family.key_variables)
         self.client: Any = anthropic.AsyncAnthropic(api_key=key, **for_client)
         self.client.max_retries = 0
@@ -128,7 +131,7 @@ class AnthropicChatModel(SdkChatModel):
                 _read_delta(getattr(piece, "delta", None), index, answer)
             case "message_delta":
                 _read_usage(getattr(piece, "usage", None), answer)
-                answer.end(held_back=_text(getattr(piece, "delta", None), "stop_reason") == "refusal")
+                answer.end(held_back=text_of(getattr(piece, "delta", None), "stop_reason") == "refusal")
             case "message_stop":
                 answer.end()
 
@@ -141,7 +144,7 @@ class AnthropicChatModel(SdkChatModel):
                 return
             for index, block in enumerate(blocks):
                 _read_block(block, index, answer)
-            answer.end(held_back=_text(message, "stop_reason") == "refusal")
+            answer.end(held_back=text_of(message, "stop_reason") == "refusal")
 
     def _refusal(self, error: Exception) -> Refusal | None:
         import anthropic
@@ -188,17 +191,17 @@ def _read_block(block: object, index: object, answer: Answer) -> None:
     kind = getattr(block, "type", None)
     match kind:
         case "text":
-            answer.say(_text(block, "text"), key=(kind, index))
+            answer.say(text_of(block, "text"), key=(kind, index))
         case "thinking":
-            _think(_text(block, "thinking"), _text(block, "signature"), index, answer)
+            _think(text_of(block, "thinking"), text_of(block, "signature"), index, answer)
         case "redacted_thinking":
-            answer.think("", key=("thinking", index), redacted_thinking=_text(block, "data"))
+            answer.think("", key=("thinking", index), redacted_thinking=text_of(block, "data"))
         case "tool_use":
             arguments = getattr(block, "input", None)
             answer.call(
                 index if isinstance(index, int) else None,
-                _text(block, "id"),
-                _text(block, "name"),
+                text_of(block, "id"),
+                text_of(block, "name"),
                 arguments if isinstance(arguments, dict) and arguments else "",
             )
 
@@ -206,13 +209,13 @@ def _read_block(block: object, index: object, answer: Answer) -> None:
 def _read_delta(delta: object, index: object, answer: Answer) -> None:
     match getattr(delta, "type", None):
         case "text_delta":
-            answer.say(_text(delta, "text"), key=("text", index))
+            answer.say(text_of(delta, "text"), key=("text", index))
         case "thinking_delta":
-            _think(_text(delta, "thinking"), "", index, answer)
+            _think(text_of(delta, "thinking"), "", index, answer)
         case "signature_delta":
-            _think("", _text(delta, "signature"), index, answer)
+            _think("", text_of(delta, "signature"), index, answer)
         case "input_json_delta":
-            answer.call(index if isinstance(index, int) else None, "", "", _text(delta, "partial_json"))
+            answer.call(index if isinstance(index, int) else None, "", "", text_of(delta, "partial_json"))
 
 
 def _think(text: str, signature: str, index: object, answer: Answer) -> None:
@@ -240,8 +243,3 @@ def _read_usage(usage: object, answer: Answer) -> None:
         reasoning_tokens=before.reasoning_tokens if thought is None else thought,
         metadata={**(before.metadata or {}), **(plain(usage) or {})} or None,
     )
-
-
-def _text(part: object, name: str) -> str:
-    value = getattr(part, name, None)
-    return value if isinstance(value, str) else ""

@@ -12,7 +12,7 @@ from typing import Any
 from realtime.model.chat.answer import Answer
 from realtime.model.chat.arguments import Json, StructuredModel, structured_tool
 from realtime.model.chat.base import ChatResponse
-from realtime.model.chat.failures import Endpoint, Refusal, missing_package, shown_address
+from realtime.model.chat.failures import Endpoint, Refusal, sdk, shown_address
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
@@ -72,11 +72,7 @@ class DashScopeChatModel(SdkChatModel):
             logger.info("DashScope streams thoughts only: `enable_thinking` sets `stream`")
             stream = True
         super().__init__(model_name, stream, **settings)
-        try:
-            import dashscope
-        except ImportError as error:
-            logger.warning("the package dashscope cannot be imported: %s", error)  # the text may name files
-            raise missing_package("dashscope", "dashscope") from None
+        dashscope = sdk("dashscope", "dashscope", "dashscope")
         self.api_key, key_from = key_of(type(self).__name__, api_key, self.family.key_variables)
         self.enable_thinking = enable_thinking
         self.multimodality = multimodality

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import sys
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from realtime.errors import ProviderError, UsageError
 from realtime.model.openai_family.shared import without_keys
+
+logger = logging.getLogger(__name__)
 
 MAX_QUOTED_CHARS = 300
 _SILENCE = {
@@ -199,13 +202,18 @@ def retry_after_s(headers: object) -> float | None:
         return None
 
 
-def missing_package(package: str, extra: str) -> UsageError:
-    """Return the error for an SDK that is not installed."""
-    return UsageError(
-        f"this chat model needs the package {package}: pip install '.[{extra}]' in the folder of this project, or "
-        f"pip install {package}",
-        code="missing_package",
-    )
+def sdk(module: str, package: str, extra: str) -> Any:
+    """Return the module of an SDK. Raises UsageError if its package is not installed."""
+    try:
+        __import__(module)
+    except ImportError as error:
+        logger.warning("the package %s cannot be imported: %s", package, error)  # the text may name files
+        raise UsageError(
+            f"this chat model needs the package {package}: pip install '.[{extra}]' in the folder of this project, or "
+            f"pip install {package}",
+            code="missing_package",
+        ) from None
+    return sys.modules[module]
 
 
 def missing_key(who: str, *variables: str) -> UsageError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +13,7 @@ from realtime.errors import UsageError
 from realtime.model.chat.answer import Answer
 from realtime.model.chat.arguments import Json, StructuredModel, function_of
 from realtime.model.chat.base import ChatResponse
-from realtime.model.chat.failures import ChatFailure, Endpoint, Refusal, missing_package, retry_after_s, shown_address
+from realtime.model.chat.failures import ChatFailure, Endpoint, Refusal, retry_after_s, sdk, shown_address
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
@@ -28,8 +27,6 @@ from realtime.model.chat.sdk_model import (
 )
 from realtime.model.json_objects import merged
 from realtime.tool.arguments import written_out
-
-logger = logging.getLogger(__name__)
 
 _BASE_URL = "GOOGLE_GEMINI_BASE_URL"
 """The variable by which the SDK asks another address."""
@@ -72,11 +69,7 @@ class GeminiChatModel(SdkChatModel):
         **settings: Any,
     ) -> None:
         super().__init__(model_name, stream, **settings)
-        try:
-            from google import genai
-        except ImportError as error:
-            logger.warning("the package google-genai cannot be imported: %s", error)  # the text may name files
-            raise missing_package("google-genai", "gemini") from None
+        genai = sdk("google.genai", "google-genai", "gemini")
         for_client = {**(client_kwargs or {})}
         key, key_from = (
             ("", "`client_kwargs`")

@@ -14,12 +14,22 @@ from realtime.model.chat.failures import (
     ChatFailure,
     Endpoint,
     Refusal,
-    missing_package,
     retry_after_s,
+    sdk,
     shown_address,
 )
 from realtime.model.chat.families import FAMILIES
-from realtime.model.chat.sdk_model import SdkChatModel, closing_stream, count_of, key_of, only, part_of, plain, sendable
+from realtime.model.chat.sdk_model import (
+    SdkChatModel,
+    closing_stream,
+    count_of,
+    key_of,
+    only,
+    part_of,
+    plain,
+    sendable,
+    text_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -57,11 +67,7 @@ class OpenAIChatModel(SdkChatModel):
         if "max_retries" in for_client:
             settings["retries"] = for_client.pop("max_retries")
         super().__init__(model_name, stream, **settings)
-        try:
-            import openai
-        except ImportError as error:
-            logger.warning("the package openai cannot be imported: %s", error)  # the text may name files
-            raise missing_package("openai", "openai") from None
+        openai = sdk("openai", "openai", "openai")
         key, key_from = key_of(
             type(self).__name__, api_key, self.family.key_variables, is_needed="base_url" not in for_client
         )
@@ -145,8 +151,8 @@ class OpenAIChatModel(SdkChatModel):
             return  # usage comes in its own chunk
         part = getattr(choices[0], "delta" if self.stream else "message", None)
         # Servers that separate thoughts from words use either name; others leave the tags in the words.
-        answer.think(_text(part, "reasoning_content") or _text(part, "reasoning"))
-        answer.say(_text(part, "content") or _text(part, "refusal"))
+        answer.think(text_of(part, "reasoning_content") or text_of(part, "reasoning"))
+        answer.say(text_of(part, "content") or text_of(part, "refusal"))
         self._read_audio(getattr(part, "audio", None), answer)
         calls = getattr(part, "tool_calls", None)
         for place, call in enumerate(calls if isinstance(calls, list) else []):
@@ -214,12 +220,7 @@ def _read_call(piece: object, index: object, answer: Answer) -> None:
     arguments = getattr(function, "arguments", None)
     answer.call(
         index if isinstance(index, int) else None,
-        _text(piece, "id"),
-        _text(function, "name"),
+        text_of(piece, "id"),
+        text_of(function, "name"),
         arguments if isinstance(arguments, (str, dict)) else "",
     )
-
-
-def _text(part: object, name: str) -> str:
-    value = getattr(part, name, None)
-    return value if isinstance(value, str) else ""

@@ -313,6 +313,12 @@ def part_of(counts: object, name: str) -> object:
     return counts.get(name) if isinstance(counts, dict) else getattr(counts, name, None)
 
 
+def text_of(part: object, name: str) -> str:
+    """Return a text of an object by its name; "" where it has none."""
+    value = getattr(part, name, None)
+    return value if isinstance(value, str) else ""
+
+
 def plain(numbers: object) -> Json | None:
     """Return the provider's own numbers as builtins, without those that are missing; None if there are none."""
     dump = getattr(numbers, "model_dump", None)
