@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from realtime.agent.model_call import BlockIds, ModelCall, ToolResult
-from realtime.agent.reply_run import ReplyRun
+from realtime.agent.reply_run import NO_RESULT, ReplyRun
 from realtime.agent.structured import ASK_FOR_TEXT, StructuredOutput
 from realtime.event import reply as r
 from realtime.message import (
@@ -20,9 +20,6 @@ from realtime.message import (
     UserMsg,
 )
 from realtime.model.chat.base import ChatResponse
-
-INTERRUPTED = "The tool call was interrupted."
-"""The result of a call that has none when its reply ends."""
 
 
 class ReActReply:
@@ -159,7 +156,7 @@ class ReActReply:
         call, self._call = self._call, None
         if call is not None:
             self.run.add(*call.abort())
-        self.answer_rest(ToolResultState.INTERRUPTED, INTERRUPTED)
+        self.answer_rest(ToolResultState.INTERRUPTED, NO_RESULT)
 
     def is_complete(self, blocks: Sequence[Block]) -> bool:
         """Return whether the reply is complete after a round of these blocks; if not, prepare the next one."""

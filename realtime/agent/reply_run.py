@@ -24,6 +24,8 @@ from realtime.message import (
 )
 from realtime.runtime import unique_id
 
+NO_RESULT = "The tool call was interrupted."
+"""The result of a call that has none when its reply ends."""
 INTERRUPT_GRACE_S = 1.0
 """Seconds that a reply has for its end once it is interrupted; what still runs then is left behind."""
 

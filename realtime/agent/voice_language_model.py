@@ -28,7 +28,7 @@ from realtime.message import Msg, UserMsg
 from realtime.model.chat.base import ChatModelBase
 from realtime.model.chat.compression import replace_memory
 from realtime.model.local.chat import FormattedLanguageModel
-from realtime.model.local.chat_messages import GO_ON, LISTENING, NOT_UNDERSTOOD
+from realtime.model.local.chat_messages import LISTENING, after_own_words
 from realtime.model.local.language_model import Prompt, Reply
 from realtime.model.local.messages import USER
 from realtime.tool import Toolkit
@@ -245,7 +245,7 @@ class AgentInCall:
     def _question(self, asked: list[Msg], history: Sequence[Item]) -> Msg | list[Msg] | None:
         """Return what the reply answers; some words of a user are among it, unless it goes on after tools."""
         if not any(msg.role == "user" for msg in asked) and not _is_tool(history):
-            asked = [*asked, UserMsg(USER, _silence(history) if self._remembers_users else LISTENING)]
+            asked = [*asked, UserMsg(USER, after_own_words(history) if self._remembers_users else LISTENING)]
         return asked[0] if len(asked) == 1 else asked or None
 
     def _language_model(self) -> FormattedLanguageModel:
@@ -303,9 +303,3 @@ def _turns(history: Sequence[Item]) -> set[str]:
 def _is_tool(history: Sequence[Item]) -> bool:
     """Whether the agent goes on after tools."""
     return bool(history) and history[-1].type in ("tool_call", "tool_result")
-
-
-def _silence(history: Sequence[Item]) -> str:
-    """Return what stands for words of the user where there are none."""
-    said = next((item for item in reversed(history) if item.type == "message"), None)
-    return NOT_UNDERSTOOD if said is not None and said.role == "user" else GO_ON

@@ -10,6 +10,7 @@ from functools import partial
 
 import msgspec
 
+from realtime.agent.reply_run import NO_RESULT
 from realtime.event import reply as r
 from realtime.event.base import Item, UsageDetail
 from realtime.event.server import ProgressKind
@@ -24,9 +25,6 @@ from realtime.model.local.language_model import (
 )
 from realtime.runtime import unique_id
 from realtime.tool.context import ToolScope
-
-NO_RESULT = "The tool call was interrupted."
-"""The result of a call that has none when its reply ends."""
 
 
 class _Pause(Enum):

@@ -57,12 +57,16 @@ def write_messages(prompt: Prompt, limits: HistoryLimits, *, takes_images: bool)
     if not spoken or spoken[0] != "user":
         messages = [*_WRITER.write(UserTurn([LISTENING])), *messages]
     if spoken and spoken[-1] == "assistant":
-        said = next((item for item in reversed(prompt.history) if item.type == "message"), None)
-        unheard = said is not None and said.role == "user"
-        messages += _WRITER.write(UserTurn([NOT_UNDERSTOOD if unheard else GO_ON]))
+        messages += _WRITER.write(UserTurn([after_own_words(prompt.history)]))
     if prompt.instructions.strip():
         messages = [*_WRITER.write(SystemTurn([prompt.instructions])), *messages]
     return messages
+
+
+def after_own_words(history: Sequence[Item]) -> str:
+    """Return what follows the assistant's own last words, in the user's place."""
+    said = next((item for item in reversed(history) if item.type == "message"), None)
+    return NOT_UNDERSTOOD if said is not None and said.role == "user" else GO_ON
 
 
 def write_tool(tool: ToolDeclaration) -> Json:
@@ -125,17 +129,7 @@ def _answer(call: ToolCallBlock, result: ToolResultBlock | None) -> Answer:
 
 
 def _user_parts(item: Item, *, named: bool, takes_images: bool) -> list[Part]:
-    """Return what a user said and showed.
-
-    With several speakers each turn begins with its speaker: most templates ignore the field `name` and some servers
-    refuse it.
-    """
-    text = item.text
-    if named and text:
-        said_by, words = speaker_and_words(text)
-        if said_by is not None and said_by == item.name:
-            text = words  # words of another agent begin with its name
-        text = spoken_by(item.name, text) if item.name else own_words(text)
+    text = words_of_user(item, named=named)
     parts: list[Part] = [text] if text else []
     if takes_images:
         images = [part for part in item.content if part.image is not None]
@@ -143,13 +137,36 @@ def _user_parts(item: Item, *, named: bool, takes_images: bool) -> list[Part]:
     return parts
 
 
+def words_of_user(item: Item, *, named: bool) -> str:
+    """Return what a user said.
+
+    With several speakers (`named`) each turn begins with its speaker: most templates ignore the field `name` and some
+    servers refuse it.
+    """
+    text = item.text
+    if not named or not text:
+        return text
+    said_by, words = speaker_and_words(text)
+    if said_by is not None and said_by == item.name:
+        text = words  # words of another agent begin with its name
+    return spoken_by(item.name, text) if item.name else own_words(text)
+
+
 def _newest(turns: list[list[Json]], limits: HistoryLimits) -> list[list[Json]]:
-    asked = max((at for at, turn in enumerate(turns) if turn[0]["role"] == "user"), default=0)
-    start = max(
-        first_kept([len(turn) for turn in turns], limits.messages),
-        first_kept([sum(map(_chars, turn)) for turn in turns], limits.chars),
-    )
-    return turns[min(start, asked) :]
+    return turns[
+        first_within(
+            limits,
+            messages=[len(turn) for turn in turns],
+            chars=[sum(map(_chars, turn)) for turn in turns],
+            asked=[turn[0]["role"] == "user" for turn in turns],
+        ) :
+    ]
+
+
+def first_within(limits: HistoryLimits, *, messages: Sequence[int], chars: Sequence[int], asked: Sequence[bool]) -> int:
+    """Return the first turn to keep, by the sizes of all; the user's last one stays."""
+    last_asked = max((at for at, is_asked in enumerate(asked) if is_asked), default=0)
+    return min(max(first_kept(messages, limits.messages), first_kept(chars, limits.chars)), last_asked)
 
 
 def first_kept(sizes: Sequence[int], limit: int) -> int:

@@ -22,14 +22,13 @@ from realtime.message import (
     ToolResultBlock,
     UserMsg,
 )
-from realtime.message.speakers import own_words, speaker_and_words, spoken_by
 from realtime.model.local.chat_messages import (
-    GO_ON,
     IMAGE_CHARS,
     LISTENING,
-    NOT_UNDERSTOOD,
     HistoryLimits,
-    first_kept,
+    after_own_words,
+    first_within,
+    words_of_user,
 )
 from realtime.model.local.language_model import Prompt
 
@@ -50,9 +49,7 @@ def messages_of(prompt: Prompt, limits: HistoryLimits, *, takes_images: bool) ->
     if not spoken or spoken[0].role != "user":
         turns.insert(0, UserMsg(USER, LISTENING))
     if spoken and spoken[-1].role == "assistant" and not isinstance(spoken[-1].content[-1], ToolResultBlock):
-        said = next((item for item in reversed(prompt.history) if item.type == "message"), None)
-        unheard = said is not None and said.role == "user"
-        turns.append(UserMsg(USER, NOT_UNDERSTOOD if unheard else GO_ON))
+        turns.append(UserMsg(USER, after_own_words(prompt.history)))
     return [SystemMsg("system", prompt.instructions), *turns] if prompt.instructions.strip() else turns
 
 
@@ -120,12 +117,7 @@ def _result(result: ToolResultBlock | None, call: ToolCallBlock) -> ToolResultBl
 
 def user_blocks(item: Item, *, named: bool, takes_images: bool) -> list[Block]:
     """Return the words and images of a user's message; with several speakers it begins with its speaker."""
-    text = item.text
-    if named and text:
-        said_by, words = speaker_and_words(text)
-        if said_by is not None and said_by == item.name:
-            text = words  # words of another agent begin with its name
-        text = spoken_by(item.name, text) if item.name else own_words(text)
+    text = words_of_user(item, named=named)
     images = [_image(part) for part in item.content if takes_images and part.image is not None]
     return [*([TextBlock(text=text)] if text else []), *images]
 
@@ -135,12 +127,14 @@ def _image(part: ContentPart) -> DataBlock:
 
 
 def _newest(turns: list[Msg], limits: HistoryLimits) -> list[Msg]:
-    asked = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=0)
-    start = max(
-        first_kept([len(turn.content) for turn in turns], limits.messages),
-        first_kept([sum(map(_chars, turn.content)) for turn in turns], limits.chars),
-    )
-    return turns[min(start, asked) :]
+    return turns[
+        first_within(
+            limits,
+            messages=[len(turn.content) for turn in turns],
+            chars=[sum(map(_chars, turn.content)) for turn in turns],
+            asked=[turn.role == "user" for turn in turns],
+        ) :
+    ]
 
 
 def _chars(block: Block) -> int:
