@@ -585,7 +585,7 @@ class Silent(Office):
 
 
 class InterruptsItself(Office):
-    """Is interrupted by somebody else."""
+    """Interrupted from outside, not by its call."""
 
     async def reply(self, msg: Msg) -> Msg:
         asyncio.get_running_loop().call_later(1, lambda: asyncio.ensure_future(self.interrupt()))

@@ -201,7 +201,7 @@ async def test_a_voice_that_withdraws_the_call_at_the_service_interrupts_the_age
 
 
 class Clerk:
-    """A language model that asks the office, and tells what it is told."""
+    """A language model that asks the office and repeats its answer."""
 
     name = "clerk"
     takes_images = False

@@ -19,7 +19,7 @@ def fillers(lines: tuple[str, ...] = LINES) -> Fillers:
 
 
 def take_all(core: Fillers) -> list[tuple[float, str]]:
-    """(when, what) of every filler while the tools run on and nobody else speaks."""
+    """Return when which filler comes while the tools run and both sides are silent."""
     said = []
     while (due_at := core.due_at) is not None:
         said.append((due_at, core.take(due_at)))

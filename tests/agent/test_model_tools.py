@@ -1,4 +1,4 @@
-"""Tools that a model runs itself: shown like those of the agent, run by nobody else, answered by the model."""
+"""Tools that a model runs itself: the call shows them like the agent's, and does not run them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_a_result_that_is_there_before_the_response_is_done_waits_for_it()
 
 @pytest.mark.parametrize("act", ["speaks", "types", "cancels"])
 async def test_a_user_who_takes_the_floor_ends_it(act: str) -> None:
-    """The model is told so by a result of its own tool."""
+    """The model learns it from its own tool's result."""
     async with call() as made:
         made.receive(c.ClientTextAppendEvent(text="Find tea"))
         response_id = begin_tool(made)

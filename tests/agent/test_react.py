@@ -525,7 +525,7 @@ async def test_a_hook_tells_readers_what_the_events_have_no_word_for() -> None:
 
 
 async def test_a_hook_after_reasoning_changes_words_and_takes_calls_out() -> None:
-    """The stream tells what the hook made of it; a model's words are told before the hook has seen them."""
+    """The stream has the hook's result, but a model's words stream before the hook runs."""
 
     def tidy(self: Any, kwargs: dict[str, Any], output: Msg) -> Msg:
         words = [TextBlock(text="(edited)", id=block.id) for block in output.get_content_blocks("text")]

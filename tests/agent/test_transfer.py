@@ -71,7 +71,7 @@ class Desk:
         ask_tools(self.call, TO_BEN)
 
     def changes(self) -> list[tuple[str, str]]:
-        """From whom to whom the call went, as listeners are told."""
+        """Return the transfers that listeners saw, as (from, to)."""
         return [
             (event.value["from"], event.value["to"])
             for event in self.call.of(s.ServerCustomEvent)

@@ -71,7 +71,7 @@ async def test_without_a_folder_no_file_is_read(folder: Path, caplog: pytest.Log
 
 
 async def test_neither_a_pipe_nor_a_huge_file_is_read(folder: Path) -> None:
-    """A pipe would stop the server until somebody writes into it."""
+    """Reading a pipe would block the server until a writer appears."""
     os.mkfifo(folder / "pipe.png")
     with (folder / "huge.png").open("wb") as huge:
         huge.truncate(MAX_FILE_BYTES + 1)

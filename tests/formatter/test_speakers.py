@@ -49,7 +49,7 @@ def asked(call_id: str) -> list[dict[str, Any]]:
 
 
 async def test_the_own_turns_stay_the_assistants_with_their_tools() -> None:
-    """FMT-07: those of others are told without their tools, thoughts and hints."""
+    """FMT-07: other agents' turns carry no tools, thoughts or hints."""
     others: list[Block] = [ThinkingBlock(thinking="Hm."), HintBlock(hint="Hurry."), TextBlock(text="Noon.")]
     messages = [
         SystemMsg("system", "Be nice."),

@@ -1,4 +1,4 @@
-"""How a model tells participants apart, and that nobody can speak in another's name."""
+"""A model tells participants apart, and no participant can speak in another's name."""
 
 import pytest
 
