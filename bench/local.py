@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from bench.report import Check, Section, median, share
 from bench.wire import BINARY, ClientPeer
 from bench.work import CHUNK_MS, DOWN_HZ, UP_HZ
 from realtime.audio.files import read_pcm16
-from realtime.dialects.frames import AGENT_AUDIO, CLIENT_AUDIO, pack, unpack
+from realtime.dialects.frames import AGENT_AUDIO, CLIENT_AUDIO, pack, pack_played, unpack
 from realtime.model.local.voice import DEFAULT_VOICE, Voice, load_voices
 
 FIXTURES = (
@@ -40,6 +40,7 @@ MANY = 8
 PADDING_MS = (500, 2_000)
 NOISE_RMS = 3.0
 LONG_MS = 13_000
+AGENT_APP = f"{ROOT / 'bench' / 'local_agent.py'}:make_agent"
 FIRST_AUDIO_LIMIT_MS = 60.0
 RECOGNISED_LIMIT = 90.0
 MANY_LIMIT = 1.4
@@ -84,15 +85,29 @@ class Spoken:
     words: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Sounding:
+    """An item in the loudspeaker."""
+
+    index: int
+    start_s: float
+    length_ms: float = 0.0
+    reported_ms: int = 0
+
+    def played_ms(self, now: float) -> int:
+        """How much of it was played."""
+        return round(min(self.length_ms, (now - self.start_s) * 1000))
+
+
 class Caller(ClientPeer):
-    """One call: a microphone that never stops, and a loudspeaker that plays at once and acknowledges it."""
+    """One call: a microphone that never stops, and a loudspeaker that plays at once and reports what it played."""
 
     def __init__(self) -> None:
         super().__init__("/ws/bench/local", "realtime.v1")
         self.ready = asyncio.Event()
         self.replied = asyncio.Event()
         self.spoken = Spoken()
-        self.items: dict[int, str] = {}
+        self.sounding: list[Sounding] = []
         self.played_until = 0.0
         self._sent_at: list[float] = []
         self._start_ms = 0
@@ -108,15 +123,13 @@ class Caller(ClientPeer):
         if opcode == BINARY:
             kind, _, index, _, pcm = unpack(payload)
             if kind == AGENT_AUDIO:
-                self._hear(self.items[index], len(pcm), now)
+                self._hear(index, len(pcm), now)
             return
         event = json.loads(payload)
         turns = self.spoken.turns
         match event["type"]:
             case "agent_ready":
                 self.ready.set()
-            case "server_audio_item":
-                self.items[event["item_index"]] = event["item_id"]
             case "agent_input_started":
                 self._start_ms = event["audio_start_ms"]
             case "agent_input_done":
@@ -135,10 +148,23 @@ class Caller(ClientPeer):
             case "agent_error":
                 raise RuntimeError(f"the server reports {event['code']}: {event['message']}")
 
-    def _hear(self, item_id: str, n_bytes: int, now: float) -> None:
+    def _hear(self, index: int, n_bytes: int, now: float) -> None:
         if self.spoken.turns and self.spoken.turns[-1].first_audio is None:
             self.spoken.turns[-1].first_audio = now
-        self.played_until = max(now, self.played_until) + n_bytes / 2 / DOWN_HZ
+        starts, ms = max(now, self.played_until), n_bytes / 2 / DOWN_HZ * 1000
+        if not self.sounding or self.sounding[-1].index != index:
+            self.sounding.append(Sounding(index, starts))
+        self.sounding[-1].length_ms += ms
+        self.played_until = starts + ms / 1000
+
+    def _frame(self, chunk: bytes, now: float) -> bytes:
+        """A chunk of the microphone, with what the loudspeaker has played since the last one."""
+        offset = len(self._sent_at) * CHUNK_BYTES // 2
+        for item in self.sounding:
+            if (played_ms := item.played_ms(now)) > item.reported_ms:
+                item.reported_ms = played_ms
+                return pack_played(0, item.index, played_ms, offset, chunk)
+        return pack(CLIENT_AUDIO, 0, 0, offset, chunk)
 
     def _captured_at(self, position_ms: int) -> float:
         """When a microphone would have given this part of the stream: a chunk is sent once it is complete."""
@@ -150,7 +176,7 @@ class Caller(ClientPeer):
         start = time.monotonic()
         for number in range(-(-len(pcm) // CHUNK_BYTES)):
             chunk = pcm[number * CHUNK_BYTES : (number + 1) * CHUNK_BYTES].ljust(CHUNK_BYTES, b"\0")
-            self.send(pack(CLIENT_AUDIO, 0, 0, len(self._sent_at) * CHUNK_BYTES // 2, chunk), BINARY)
+            self.send(self._frame(chunk, time.monotonic()), BINARY)
             self._sent_at.append(time.monotonic())
             await asyncio.sleep(start + (number + 1) * CHUNK_MS / 1000 - time.monotonic())
 
@@ -179,19 +205,28 @@ async def measure_local(*, quick: bool = False) -> Section:
     """Everything; `quick` asks each question once and leaves the recordings out."""
     rounds = 1 if quick else ROUNDS
     questions = [read_pcm16(ROOT / "fixtures" / "audio" / name, UP_HZ) for name in FIXTURES]
-    async with contextlib.AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        port = free_port()
-        argv = ["-m", "realtime", "serve", "--model", "local", "--port", str(port), "--strict-port"]
-        argv += ["--max-calls-per-address", "100", "--store", "none"]
-        server = await stack.enter_async_context(running(argv, core=None, log=folder / "server"))
-        await listening(server, port, 60)
+    async with _serving("--model", "local") as port:
         alone = await _converse(port, 1, questions, rounds)
         many = await _converse(port, MANY, questions, rounds)
         recorded = await _speak_recordings(port) if not quick else {}
+    async with _serving(AGENT_APP) as port:
+        agent_alone = await _converse(port, 1, questions, rounds)
+        agent_many = await _converse(port, MANY, questions, rounds)
     voice = load_voices()[DEFAULT_VOICE]
     voice.warm_up()
-    return _section(alone, many, recorded, voice)
+    return _section(alone, many, (agent_alone, agent_many), recorded, voice)
+
+
+@contextlib.asynccontextmanager
+async def _serving(*what: str) -> AsyncIterator[int]:
+    """A server of these calls; its port."""
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        argv = ["-m", "realtime", "serve", *what, "--port", str(port), "--strict-port"]
+        argv += ["--max-calls-per-address", "100", "--store", "none"]
+        async with running(argv, core=None, log=Path(folder) / "server") as server:
+            await listening(server, port, 60)
+            yield port
 
 
 async def _converse(port: int, calls: int, questions: Sequence[bytes], rounds: int) -> list[Turn]:
@@ -239,8 +274,16 @@ async def _speak_recordings(port: int) -> dict[str, tuple[str, Spoken]]:
     return found
 
 
-def _section(alone: list[Turn], many: list[Turn], recorded: dict[str, tuple[str, Spoken]], voice: Voice) -> Section:
-    alone, many = ([turn for turn in turns if turn.first_audio is not None] for turns in (alone, many))
+def _section(
+    alone: list[Turn],
+    many: list[Turn],
+    of_agents: tuple[list[Turn], list[Turn]],
+    recorded: dict[str, tuple[str, Spoken]],
+    voice: Voice,
+) -> Section:
+    alone, many, agent_alone, agent_many = (
+        [turn for turn in turns if turn.first_audio is not None] for turns in (alone, many, *of_agents)
+    )
     synthesis = [_synthesis_ms(voice, turn.first_words) for turn in alone]
     times = {
         "turn end to first sound, one session": [turn.wait_ms for turn in alone],
@@ -248,12 +291,14 @@ def _section(alone: list[Turn], many: list[Turn], recorded: dict[str, tuple[str,
         f"turn end to first sound, {MANY} sessions": [turn.wait_ms for turn in many],
         "end of voice to first sound, one session": [turn.silence_ms for turn in alone],
         f"end of voice to first sound, {MANY} sessions": [turn.silence_ms for turn in many],
+        "the same with a thinking agent and its tool, one session": [turn.silence_ms for turn in agent_alone],
+        f"the same with a thinking agent and its tool, {MANY} sessions": [turn.silence_ms for turn in agent_many],
     }
     section = Section("local", "The embedded model", HOW, ("time", "turns", "median ms", "p90 ms", "highest ms"))
     for name, found in times.items():
         cells = (f"{median(found):.0f}", f"{share(found, 90):.0f}", f"{max(found):.0f}")
         section.rows.append((name, str(len(found)), *cells))
-    one, alone_ms, eight, voice_one, voice_many = times.values()
+    one, alone_ms, eight, voice_one, voice_many, agent_one, agents = times.values()
     turns = [*alone, *(turn for _, spoken in recorded.values() for turn in spoken.turns)]
     short = [turn for turn in turns if turn.length_ms <= LONG_MS]
     recognised = sum(turn.recognised for turn in short) * 100 / len(short)
@@ -263,6 +308,7 @@ def _section(alone: list[Turn], many: list[Turn], recorded: dict[str, tuple[str,
     section.checks = [
         Check("median beyond synthesis alone, one session", beyond, FIRST_AUDIO_LIMIT_MS, " ms"),
         Check(f"p90 at {MANY} sessions in medians at one, from the end of the voice", at_many, MANY_LIMIT),
+        Check("the same with thinking agents", share(agents, 90) / median(agent_one), MANY_LIMIT),
         Check("the same from the end of the turn, each turn in medians of its own question", same, MANY_LIMIT),
         Check("the same from the end of the turn, short and long answers mixed", share(eight, 90) / median(one), None),
         Check(f"recognised when the turn ended, of {len(short)}", recognised, RECOGNISED_LIMIT, " %", at_least=True),
@@ -291,7 +337,8 @@ HOW = (
     "the voice is when the sample at its `audio_end_ms` was sent; the first sound is the arrival of the answer's "
     "first frame. Synthesis alone is the time that the same first sentences take in a process of their own "
     "afterwards. A turn counts as recognised when its transcript comes before the response is created. Real speech: "
-    "the clean files of REALTIME_RECORDINGS, each spoken into a call; the transcripts of its turns are joined."
+    "the clean files of REALTIME_RECORDINGS, each spoken into a call; the transcripts of its turns are joined. The "
+    "thinking agents (`bench/local_agent.py`) ask a tool in each turn and need no time to think."
 )
 
 
