@@ -55,6 +55,8 @@ MOST_HEARD_MS = 200
 """The most audio in which an onset is looked for at once."""
 AHEAD_MS = 700
 """An echo may repeat words that are not reported as played yet."""
+REPORTS_MS = 200
+"""A client reports what it plays within this much of its audio. One that is late reports later what it plays now."""
 KEPT_DISMISSED = 16
 """Dismissed pieces whose words the model may still report."""
 TURN_LEVEL_MS = 3_000
@@ -116,6 +118,8 @@ class Interruptions:
         self._heard_ms = 0
         self._gain_db = 0.0
         """Of the reply, as the client was told."""
+        self._reported = 0, 0
+        """How much of the reply was reported as played, and at which position of the user's audio that changed."""
         self._onset_ms: int | None = None
         """Where a sound began that lowers the reply: perhaps a voice."""
         self._dismissed: list[str] = []
@@ -148,6 +152,8 @@ class Interruptions:
         if length_ms < HEAR_EVERY_MS:
             return
         self._heard_ms = position_ms
+        if self._watch.seen and (played_ms := self._reply.played_ms()) != self._reported[0]:
+            self._reported = played_ms, position_ms
         if self.current is not None:
             return
         looks_for_echo, may_lower = self._watch.is_due(position_ms), self._reply.can_be_lowered()
@@ -296,7 +302,7 @@ class Interruptions:
             position_ms,
             silent_ms=silent_ms(newest, self._rate_hz),
             relative_db=self._usual.relative_db(newest, self._rate_hz),
-            played=tokens_of(self._played(overlap, AHEAD_MS) if self._watch.seen else played),
+            played=tokens_of(self._played(overlap, self._ahead_ms(position_ms)) if self._watch.seen else played),
             is_answer_expected=_is_question(played),
             transcript_expected=transcript_expected,
             addressed=self._reply.addressed(overlap.words, position_ms) if overlap.words else None,
@@ -311,6 +317,10 @@ class Interruptions:
             self._tell("possible", "", position_ms)
         self._level(overlap)
         return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
+
+    def _ahead_ms(self, position_ms: int) -> int:
+        """How much more than is reported may be in this audio of the user."""
+        return AHEAD_MS + max(0, position_ms - self._reported[1] - REPORTS_MS)
 
     def _is_far(self, pcm: bytes) -> bool:
         """Whether this voice comes from elsewhere, or nothing of it is left."""

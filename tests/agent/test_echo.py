@@ -11,6 +11,7 @@ import pytest
 from realtime.agent.interruptions import MARGIN_MS
 from realtime.agent.run import AgentRun
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
+from realtime.audio.playback import AcknowledgedPlayback
 from realtime.audio.resample import resampled
 from realtime.event import client as c
 from realtime.event import model as m
@@ -231,3 +232,29 @@ async def test_a_report_about_the_microphone_does_not_reach_the_model() -> None:
         made.receive(c.ClientSessionUpdateEvent(config={"audio": {"cancels_echo": True}, "voice": None}))
         assert made.link.got(base.SessionUpdate) == []
         assert len(made.of(s.ServerSessionUpdatedEvent)) == 2
+
+
+async def test_a_client_that_reports_late_what_it_plays_hears_itself_all_the_same() -> None:
+    """A busy computer: the microphone's audio comes, and what was played meanwhile is reported seconds later."""
+    words = [f"word{number}" for number in range(15)]
+    late_ms, heard = 2_500, "word8 word9 word10"
+    config = SessionConfig(turn_detection=TurnDetection(interruption="selective"), audio=KEEPS_ECHO)
+    profile = msgspec.structs.replace(PROFILE, leaves_responses=True)
+    clock = AcknowledgedPlayback(24_000)
+    async with call(profile=profile, config=config, recognise=lambda pcm, hz, then: then(heard), clock=clock) as made:
+        made.receive(c.ClientTextAppendEvent(text="Please count."))
+        response_id = made.link.begin()
+        where = {"response_id": response_id, "item_id": "reply_1"}
+        made.link.say(m.ModelResponseAudioTranscriptDeltaEvent(delta=" ".join(words), **where))
+        say(made, agent_speech(SECONDS), response_id=response_id)
+        microphone = echo(SECONDS)
+        for at_ms in range(0, late_ms, 100):
+            made.receive(c.ClientPlaybackAckEvent(item_id="reply_1", played_ms=at_ms))
+            await hear(made, microphone[at_ms * 16 :][:1_600])
+        await hear(made, microphone[late_ms * 16 :][: RATE_HZ * 3 // 2])
+        # Only the words of a voice that begins here tell that it is the reply: its echo comes too late to be found.
+        made.link.hear_start("item_echo", 4_000)
+        await hear(made, voiced("barge_in.wav")[: RATE_HZ * 3 // 4])
+        told = [(event.state, event.reason) for event in made.of(s.AgentInterruptionEvent)]
+        assert told == [("possible", ""), ("dismissed", "echo_words")]
+        assert made.of(s.ServerAudioFlushEvent) == []

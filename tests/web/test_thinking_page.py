@@ -240,6 +240,7 @@ def test_a_model_without_tools_is_told_of_none_and_the_page_says_so(open_page: O
 def test_a_participant_of_a_room(open_page: Open, serve_friday: Serve, until: Until) -> None:
     serving, page = serve_friday(), open_page()
     page.goto(serving.url("Ann"))
+    until(page, "realtime.snapshot().state === 'open' && realtime.snapshot().people.length === 2")
     enter(page, QUESTION)
     until(page, f"{HEARD_IN_PART} && realtime.snapshot().sounding !== null")
     enter(page, STOP)
