@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import ExitStack, asynccontextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from fastapi import FastAPI
 from playwright.sync_api import Page, expect
 
 from realtime.agent import Delegate, ReActAgent, RealtimeAgent
+from realtime.audio.files import read_pcm16
 from realtime.model.local import LocalRealtimeModel
 from realtime.room import ChatRoom
 from realtime.room.floor import broadcast
@@ -21,10 +23,10 @@ from realtime.tool import Toolkit
 from tests.agent.thinking import call, react, remembered, say
 from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
 from tests.server.harness import settled
-from tests.web.acoustics import Acoustics
+from tests.web.acoustics import VOICE_HZ, Acoustics
 from tests.web.callers import Json, ask
 from tests.web.conftest import ROOT
-from tests.web.rooms import SILENT, RoomServing, said
+from tests.web.rooms import SILENT, RoomServing, said, talk
 from tests.web.rooms import say as enter
 
 Until = Callable[[Page, str], None]
@@ -42,6 +44,8 @@ ANSWER = (
 )
 HEARD_IN_PART = "Object.values(realtime.snapshot().playedMs).at(-1) > 2500"
 DONE = "(({bubbles, state}) => state === 'listening' && /^All right/.test(bubbles.at(-1).text))(realtime.snapshot())"
+SPOKEN = ROOT / "fixtures/audio/what_time.wav"
+SPOKEN_STOP = ROOT / "fixtures/audio/listening/interruption-please_stop_talking-en-us.flac"
 OFFICE = "ask_the_office"
 QWEN_WITH_TOOLS = {"model_name": "qwen3.5-omni-flash-realtime"}
 PROVIDERS = {"openai": (OPENAI, {}), "gemini": (GEMINI, {}), "dashscope": (DASHSCOPE, QWEN_WITH_TOOLS)}
@@ -163,7 +167,7 @@ def test_spoken_to_as_the_embedded_voice(page: Page, serve_friday: Serve, until:
     until(page, "realtime.snapshot().state === 'listening' && realtime.snapshot().microphoneSamples > 0")
     acoustics.say(ROOT / "fixtures/audio/hello_anna.wav")
     until(page, HEARD_IN_PART)
-    acoustics.say(ROOT / "fixtures/audio/listening/interruption-please_stop_talking-en-us.flac")
+    acoustics.say(SPOKEN_STOP)
     until(page, DONE)
     expect(page.locator(".bubble.tool .words")).to_contain_text(["on its way", "has order 7"])
     page.get_by_role("button", name="End call").click()
@@ -180,6 +184,27 @@ async def asked(fake: Fake, service: Any) -> Any:
     await session.until(fake.asks)
     await fake.call_tool(session, "call_1", use=(OFFICE, {"query": QUESTION}))
     return session
+
+
+async def hears(fake: Fake, session: Any, start_ms: int, recording: Path, words: str) -> None:
+    """The service gets this recording, which began at `start_ms` of its audio, and understands these words."""
+    end_ms = start_ms + len(read_pcm16(recording, VOICE_HZ)) // (2 * VOICE_HZ // 1000)
+    if fake.asks_for_turns:
+        await session.when(lambda: audio_ms(fake, session) > end_ms + 600, "the recording")
+        await session.hear(f"item_{start_ms}", start_ms=start_ms, end_ms=end_ms, transcript=words)
+    else:
+        await session.when(lambda: audio_ms(fake, session) > end_ms and is_over(session), "the end of the turn")
+        await session.content(inputTranscription={"text": words})
+
+
+def audio_ms(fake: Fake, session: Any) -> int:
+    return len(fake.sent_audio(session)) // (2 * fake.input_hz // 1000)
+
+
+def is_over(session: Any) -> bool:
+    """Whether the service was told the end of each activity of the user."""
+    told = [key for frame in session.sent("realtimeInput") for key in frame if key.startswith("activity")]
+    return told[-1:] == ["activityEnd"]
 
 
 async def answers(fake: Fake, session: Any, given: str, asks: str, answer: str, seconds: int) -> None:
@@ -201,6 +226,31 @@ def test_as_a_delegate(provider: Provider, open_page: Open, serve_friday: Serve,
     until(page, HEARD_IN_PART)
     enter(page, STOP)
     serving.run(answers(fake, session, STOP, fake.asks, STOPPED, 1))
+    until(page, DONE)
+    page.get_by_role("button", name="End call").click()
+    assert stored(serving, users[0]) == conversation([*OFFICES_TOOL, PLAYED])
+    assert remembered_tools(serving) == FRIDAYS_TOOLS
+
+
+@each_provider
+def test_spoken_to_as_a_delegate(provider: Provider, page: Page, serve_friday: Serve, until: Until) -> None:
+    """Question and interruption come from the microphone; the service says what it hears."""
+    fake, options = provider
+    acoustics, serving = Acoustics(page), serve_friday(fake, **options)
+    users = open_call(page, serving)
+    page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().state === 'listening' && realtime.snapshot().microphoneSamples > 0")
+    session = serving.run(serving.service.session())
+    start_ms = audio_ms(fake, session)
+    acoustics.say(SPOKEN)
+    serving.run(hears(fake, session, start_ms, SPOKEN, QUESTION))
+    serving.run(fake.call_tool(session, "call_1", use=(OFFICE, {"query": QUESTION})))
+    serving.run(answers(fake, session, ANSWER, fake.asks_after_result, ANSWER, 14))
+    until(page, HEARD_IN_PART)
+    start_ms = audio_ms(fake, session)
+    acoustics.say(SPOKEN_STOP)
+    serving.run(hears(fake, session, start_ms, SPOKEN_STOP, STOP))
+    serving.run(fake.speak(session, STOPPED, b"\x01\x02" * 24_000))
     until(page, DONE)
     page.get_by_role("button", name="End call").click()
     assert stored(serving, users[0]) == conversation([*OFFICES_TOOL, PLAYED])
@@ -248,4 +298,23 @@ def test_a_participant_of_a_room(open_page: Open, serve_friday: Serve, until: Un
     until(page, SILENT)
     page.get_by_role("button", name="Leave").click()
     assert stored(serving, "Ann") == conversation([*FRIDAYS_TOOLS, PLAYED])
+    assert remembered_tools(serving) == FRIDAYS_TOOLS
+
+
+def test_spoken_to_in_a_room(page: Page, serve_friday: Serve, until: Until) -> None:
+    """Question and interruption come from the microphone; the voice that listens for Friday writes them down."""
+    acoustics, serving = Acoustics(page), serve_friday()
+    page.goto(serving.url("Ann"))
+    until(page, "realtime.snapshot().state === 'open' && realtime.snapshot().people.length === 2")
+    until(page, "realtime.snapshot().microphone")
+    acoustics.say(SPOKEN)
+    until(page, f"{HEARD_IN_PART} && realtime.snapshot().sounding !== null")
+    acoustics.say(SPOKEN_STOP)
+    until(page, said(STOPPED))
+    until(page, SILENT)
+    page.get_by_role("button", name="Leave").click()
+    (question, stop) = (text for who, text, _, _ in talk(page) if who == "Ann")
+    assert "time" in question
+    assert "stop" in stop.lower()
+    assert stored(serving, "Ann") == conversation([*FRIDAYS_TOOLS, PLAYED], question, stop)
     assert remembered_tools(serving) == FRIDAYS_TOOLS
