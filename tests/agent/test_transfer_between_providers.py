@@ -13,6 +13,7 @@ from realtime.call.session import Session
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
+from realtime.model.local import LocalRealtimeModel
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel, Speak
 from realtime.runtime import Runtime
 from tests.agent.fakes import ListSink, listener_into
@@ -93,5 +94,28 @@ async def test_a_call_goes_through_four_kinds_of_models() -> None:
         assert words == ["zero", "this is 1", "this is 2", "this is 3"]
         told = str((await services[-1].session()).frames)
         assert all(one in told for one in ("zero", "this is 1", "this is 2"))
+        assert log.of(s.AgentErrorEvent) == []
+        await first.stop()
+
+
+async def test_the_embedded_model_repeats_what_a_provider_said_and_hands_on_what_it_said_itself() -> None:
+    async with AsyncExitStack() as stack:
+        services = [await stack.enter_async_context(fake.service()) for fake in (OPENAI, GEMINI)]
+        first = RealtimeAgent("Ann", "", OPENAI.model(services[0]))
+        log = Log()
+        await first.start(log.note, config=PUSH_TO_TALK)
+        await first.handle_input(c.ClientTextAppendEvent(text="Say the code, please."))
+        provider = await services[0].session()
+        await provider.until(OPENAI.asks)
+        await OPENAI.speak(provider, "the code is kingfisher", SECOND[:4_800])
+        await log.until(partial(is_answered, log, 1))
+        await first.transfer_to(RealtimeAgent("Ben", "", LocalRealtimeModel()))
+        await first.handle_input(c.ClientTextAppendEvent(text="Please repeat that."))
+        await log.until(partial(is_answered, log, 2))
+        repeated = log.of(s.AgentResponseAudioTranscriptDoneEvent)[-1].transcript
+        assert "kingfisher" in repeated
+        await first.transfer_to(RealtimeAgent("Cem", "", GEMINI.model(services[1])))
+        told = await (await services[1].session()).until(GEMINI.asks)
+        assert str(told).count("kingfisher") == 2
         assert log.of(s.AgentErrorEvent) == []
         await first.stop()
