@@ -115,7 +115,9 @@ async def test_the_embedded_model_repeats_what_a_provider_said_and_hands_on_what
         repeated = log.of(s.AgentResponseAudioTranscriptDoneEvent)[-1].transcript
         assert "kingfisher" in repeated
         await first.transfer_to(RealtimeAgent("Cem", "", GEMINI.model(services[1])))
-        told = await (await services[1].session()).until(GEMINI.asks)
-        assert str(told).count("kingfisher") == 2
+        await first.handle_input(c.ClientTextAppendEvent(text="Which code was it?"))
+        provider = await services[1].session()
+        await provider.until(GEMINI.asks)
+        assert str(provider.frames).count("kingfisher") == 2
         assert log.of(s.AgentErrorEvent) == []
         await first.stop()
