@@ -22,12 +22,14 @@ from realtime.event import reply as r
 from realtime.formatter.base import FormatterBase
 from realtime.memory import InMemoryMemory, MemoryBase
 from realtime.message import (
+    DataBlock,
     FinishedReason,
     HintBlock,
     Msg,
     SystemMsg,
     TextBlock,
     ToolCallBlock,
+    ToolResultBlock,
     ToolResultState,
     UserMsg,
     read_block,
@@ -38,7 +40,7 @@ from realtime.model.chat.compression import COMPRESSED, Compressor, replace_memo
 from realtime.model.chat.responses import responses_of
 from realtime.tool import Toolkit
 from realtime.tool.background import result_hint
-from realtime.tool.context import current_scope
+from realtime.tool.context import Around, ToolScope, current_scope, scope_of
 from realtime.tool.response import ToolResponse
 
 SUMMARIZE = (
@@ -52,6 +54,7 @@ COMPRESSION_GRACE_S = 1.0
 """Seconds that a compression in the background has for its end."""
 STOP_REPLY = "stop_reply"
 """The key in a tool's metadata that ends the reply; its value is the reason."""
+_NO_CALL = ToolScope()
 
 
 class ReActAgent(ReActAgentBase):
@@ -347,14 +350,35 @@ class ReActAgent(ReActAgentBase):
                 yield self.generate_response(**call.arguments)
         elif self.from_call is not None and self._is_of_call(call):
             result = await self.from_call.run(call)
-            output = [TextBlock(text=result.output)] if isinstance(result.output, str) else result.output
-            yield ToolResponse(output, state=result.state)
-        elif self.toolkit.asks(call):
-            yield ToolResponse([TextBlock(text=NEEDS_CONSENT)], state=ToolResultState.DENIED)
+            yield ToolResponse(_blocks_of(result), state=result.state)
         else:
-            async with aclosing(self.toolkit.call_tool_function(call)) as responses:
+            asks, around = self.toolkit.asks(call), scope_of(call, _NO_CALL).around
+            if around is not None and around.concerns(asks=asks):
+                yield await self._run_in(around, call, asks=asks)
+            elif asks:
+                yield ToolResponse([TextBlock(text=NEEDS_CONSENT)], state=ToolResultState.DENIED)
+            else:
+                async with aclosing(self.toolkit.call_tool_function(call)) as responses:
+                    async for response in responses:
+                        yield response
+
+    async def _run_in(self, around: Around, call: ToolCallBlock, *, asks: bool) -> ToolResponse:
+        """Run a tool within a voice call.
+
+        That may ask the user, and change the call and its result.
+        """
+        metadata: dict[str, Any] | None = None
+
+        async def run(allowed: ToolCallBlock) -> ToolResultBlock:
+            nonlocal metadata
+            response = ToolResponse([])
+            async with aclosing(self.toolkit.call_tool_function(allowed)) as responses:
                 async for response in responses:
-                    yield response
+                    metadata = response.metadata
+            return response.result_of(allowed)
+
+        result = await around.run(call, run, asks=asks)
+        return ToolResponse(_blocks_of(result), metadata=metadata, state=result.state)
 
     def generate_response(self, /, **kwargs: Any) -> ToolResponse:
         """Take a structured output, the arguments of the call that gives it."""
@@ -430,6 +454,10 @@ class ReActAgent(ReActAgentBase):
             self._compression = asyncio.get_running_loop().create_task(
                 _compress_what_counts(compressor), name=f"compression of {self.name}"
             )
+
+
+def _blocks_of(result: ToolResultBlock) -> list[TextBlock | DataBlock]:
+    return [TextBlock(text=result.output)] if isinstance(result.output, str) else result.output
 
 
 async def _compress_what_counts(compressor: Compressor) -> None:

@@ -423,18 +423,36 @@ class Responses:
             # Outside the conversation nothing runs: the result would lack its call, and the model would speak on.
             self._context.forward(event)
             return False
-        runs = call
+        # It runs at the model: for listeners it is a tool of the agent like any other.
+        at_model = call.state in (ToolCallState.SUBMITTED, ToolCallState.ASKING)
         if call.state is ToolCallState.SUBMITTED:
-            # It runs at the model: for listeners it is a tool of the agent like any other.
             call = msgspec.structs.replace(call, state=ToolCallState.PENDING)
-        elif self._tools.asks(call):
-            runs = call = msgspec.structs.replace(call, state=ToolCallState.ASKING)
+        elif at_model or self._tools.asks(call):
+            call = msgspec.structs.replace(call, state=ToolCallState.ASKING)
             self._questions[call.id] = (event.item_id, call)
         self._context.forward(msgspec.structs.replace(event, tool_use=call))
         self._ledger.call(response, call.id)
         self._conversation.add_tool_call(event.item_id, call)
-        self._tools.start_tool(runs)
+        self._tools.start_tool(call, at_model=at_model)
         return True
+
+    def ask_within(self, within: str, call: ToolCallBlock) -> None:
+        """Ask for consent to a call of an agent behind the call `within`.
+
+        Listeners see that call; it is no item of the conversation, whose model does not know it.
+        """
+        response = self._ledger.calling(within)
+        self._questions[call.id] = ("", call)
+        self._emit(
+            s.AgentResponseToolUseDoneEvent(
+                response_id="" if response is None else response.id, item_id="", tool_use=call, **self._context.who
+            )
+        )
+
+    def answered_within(self, result: ToolResultBlock) -> None:
+        """Such a call has its result."""
+        self._questions.pop(result.id, None)
+        self._emit(s.AgentResponseToolResultEvent(tool_result=result, **self._context.who))
 
     def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> None:
         """Run or refuse a call that asks for consent. Raises ClientError if none of this id does.

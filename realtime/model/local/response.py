@@ -153,7 +153,9 @@ class Response:
                         self._call_tool(ToolCallBlock(id=call_id, name=reply.name, input=reply.arguments))
                     case ReplyToolRun(call=call, result=result, on_taken=on_taken):
                         await self._speak(passages.finish())
-                        self._call_tool(msgspec.structs.replace(call, state=ToolCallState.SUBMITTED))
+                        if call.state is not ToolCallState.ASKING:
+                            call = msgspec.structs.replace(call, state=ToolCallState.SUBMITTED)
+                        self._call_tool(call)
                         on_taken()
                         result.add_done_callback(self._tool_ended)
                     case ReplyUsage():
@@ -255,7 +257,7 @@ class Response:
             await asyncio.sleep(ahead_s - _AHEAD_S)
 
     def _call_tool(self, call: ToolCallBlock) -> None:
-        """Emit a tool call; one that the language model runs itself is `submitted`."""
+        """Emit a tool call; one that the language model runs itself is `submitted`, or `asking` for consent first."""
         self._close_item("completed")
         self.called_tools = True
         item_id, output_index = self._runtime.new_id("item"), self._outputs
