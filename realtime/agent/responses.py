@@ -437,7 +437,7 @@ class Responses:
         return True
 
     def ask_within(self, within: str, call: ToolCallBlock) -> None:
-        """Ask for consent to a call of an agent behind the call `within`.
+        """Ask for consent to a call of an agent behind `within`.
 
         Listeners see that call; it is no item of the conversation, whose model does not know it.
         """
