@@ -36,7 +36,7 @@ from realtime.message import (
 )
 from realtime.model.chat import compression
 from realtime.model.chat.base import ChatModelBase
-from realtime.model.chat.compression import COMPRESSED, Compressor, replace_memory
+from realtime.model.chat.compression import COMPRESSED, Backoff, Compressor, replace_memory
 from realtime.model.chat.responses import responses_of
 from realtime.tool import Toolkit
 from realtime.tool.background import result_hint
@@ -109,6 +109,7 @@ class ReActAgent(ReActAgentBase):
         self._hints: list[HintBlock] = []
         """Hints that have come since the last round of a reply began."""
         self._compression: asyncio.Task[Any] | None = None
+        self._backoff = Backoff()
         self.register_state("name")
         self.register_state("_sys_prompt")
         self.register_state("_last_reply_id")
@@ -192,7 +193,7 @@ class ReActAgent(ReActAgentBase):
         Until it counts, only tools run that are `read_only`. Hooks run, and what is printed stays printed.
         """
         compressor = self._compressor()
-        return compressor is None or compressor.config.background
+        return compressor is None or self._compresses_in_background(compressor.config)
 
     async def checkpoint(self) -> Callable[[], Awaitable[None]]:
         """Return what undoes the replies that begin after this.
@@ -436,19 +437,26 @@ class ReActAgent(ReActAgentBase):
         config = self.compression_config
         if config is None or not config.enable:
             return None
-        return Compressor(config, self.memory, self._head(), self.model, self.formatter)
+        return Compressor(config, self.memory, self._head(), self.model, self.formatter, self._backoff)
+
+    def _compresses_in_background(self, config: compression.CompressionConfig) -> bool:
+        """Whether no reply waits for a compression: by default in voice calls."""
+        if config.background is not None:
+            return config.background
+        scope = current_scope()
+        return self.voice_call is not None or (scope is not None and bool(scope.call_id))
 
     async def _compress(self, reply: ReActReply) -> None:
         """Compress before a round, unless that happens in the background."""
         compressor = self._compressor()
-        if compressor is None or compressor.config.background:
+        if compressor is None or self._compresses_in_background(compressor.config):
             return
         if n_rounds := await compressor.compress(reply.rounds()):
             await self.memory.add(reply.summarized(n_rounds), marks=COMPRESSED)
 
     def _compress_in_background(self) -> None:
         compressor = self._compressor()
-        if compressor is None or not compressor.config.background:
+        if compressor is None or not self._compresses_in_background(compressor.config):
             return
         if self._compression is None or self._compression.done():
             self._compression = asyncio.get_running_loop().create_task(

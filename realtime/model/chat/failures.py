@@ -183,7 +183,7 @@ class Endpoint:
 
 
 def foreign_failure(name: str, error: Exception) -> ChatFailure:
-    """Return what an exception of a language model means that is not ours.
+    """Return what an exception of a foreign language model means.
 
     Its text is not quoted: it may hold a key, or what was said.
     """

@@ -1,4 +1,4 @@
-"""Write the conversation as messages, for a formatter or for a chat endpoint. Plain functions.
+"""Write the conversation as messages, for any chat model. Plain functions.
 
 Roles alternate, the user speaks first, every call has a result, and the last are words of the user or results.
 """
