@@ -98,7 +98,11 @@ class Responses:
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
     def request(self, overrides: ResponseOverrides | None = None, *, say: str = "") -> None:
-        """Ask the model for a response; with `say`, for these words."""
+        """Ask the model for a response; with `say`, for these words.
+
+        Before that it learns where the reply before was cut, as far as clients have reported how much they played.
+        """
+        self.settle_cut()
         self._ledger.request(self._runtime.now(), overrides)
         self._send(base.ResponseCreate(overrides, say))
 

@@ -27,7 +27,7 @@ COMPRESSED = "compressed"
 ATTEMPTS = 2
 """Requests for one summary: the second one says what was wrong with the first."""
 RETRY_SHARE = 0.25
-"""The share by which a history has to grow after a failure before its compression is tried again."""
+"""How much a history grows after a failure before the next attempt."""
 
 
 class SummarySchema(BaseModel):
@@ -99,9 +99,9 @@ class CompressionConfig:
     compression_formatter: FormatterBase | None = None
     """The formatter of the compression model; None: the agent's."""
     background: bool | None = None
-    """Compress after replies, in a task of the agent, so that no reply waits for it.
+    """Compress after replies, in a task of the agent; None: in voice calls.
 
-    None: in voice calls.
+    Then no reply waits for it.
     """
     trim_threshold: int | None = None
     """Tokens of a prompt that may be without a summary; None: any number.
@@ -128,7 +128,7 @@ class CompressionConfig:
 
 @dataclass(slots=True)
 class Backoff:
-    """After a failure, the next compression of a memory waits until its history has grown."""
+    """Lets a memory grow after a failure before it is compressed again."""
 
     n_failed: int = 0
     """Failures in a row."""
@@ -142,7 +142,7 @@ class Backoff:
         return not self.n_failed or n_messages >= self._n_messages + self._n_more
 
     def fail(self, n_messages: int, n_in_prompt: int) -> None:
-        """An attempt has failed, at so many messages, and so many of them in prompts."""
+        """An attempt has failed at so many messages; `n_in_prompt`: those in prompts."""
         self.n_failed += 1
         self._n_messages, self._n_more = n_messages, max(1, round(n_in_prompt * RETRY_SHARE))
 
