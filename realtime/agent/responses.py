@@ -61,7 +61,8 @@ ToolUseEvent = m.ModelResponseToolUseDeltaEvent | m.ModelResponseToolUseDoneEven
 class _OpenCut:
     """A truncation that waits for clients to report how much they played.
 
-    Until then the ends of the response's parts, and its own end if the model has sent it, are withheld.
+    Until then the ends of the response's parts, and its own end if the model has sent it, are withheld, and so are
+    requests for what follows.
     """
 
     item_ids: list[str]
@@ -70,6 +71,8 @@ class _OpenCut:
     done: list[m.ModelResponseDoneEvent] = field(default_factory=list)
     cuts_ms: dict[str, int] = field(default_factory=dict)
     """Where each item was cut."""
+    requests: list[base.ResponseCreate] = field(default_factory=list)
+    """What the model is asked for once it knows that."""
 
 
 class Responses:
@@ -100,11 +103,14 @@ class Responses:
     def request(self, overrides: ResponseOverrides | None = None, *, say: str = "") -> None:
         """Ask the model for a response; with `say`, for these words.
 
-        Before that it learns where the reply before was cut, as far as clients have reported how much they played.
+        It learns first where the reply before was cut: that is known when clients have reported what they played.
         """
-        self.settle_cut()
         self._ledger.request(self._runtime.now(), overrides)
-        self._send(base.ResponseCreate(overrides, say))
+        request = base.ResponseCreate(overrides, say)
+        if self._cut is None:
+            self._send(request)
+        else:
+            self._cut.requests.append(request)
 
     def drop(self, response_id: str) -> None:
         """Cancel an unsolicited response; does nothing for an unknown id."""
@@ -151,9 +157,14 @@ class Responses:
         cut = self._cut = _OpenCut([*self._items.spoken], running)
         self._context.ears.after_flush(lambda: self._settle(cut))
 
-    def settle_cut(self) -> None:
-        """Cut an interrupted reply to what is known now: something follows it."""
+    def settle_cut(self, *, requests: bool = True) -> None:
+        """Cut an interrupted reply to what is known now: something follows it.
+
+        Without `requests`, what was to be asked then is dropped: the link is lost, or the call is over.
+        """
         if self._cut is not None:
+            if not requests:
+                self._cut.requests.clear()
             self._settle(self._cut)
 
     def _settle(self, cut: _OpenCut) -> None:
@@ -162,6 +173,8 @@ class Responses:
             return
         self._cut = None
         cut.cuts_ms = self._items.cut_to_played(cut.item_ids)
+        for request in cut.requests:
+            self._send(request)
         self.close_streams(cut.running)
         for event in cut.done:
             self.done(event)

@@ -133,7 +133,7 @@ class AgentRun:
             return
         self._leave_reason = reason
         if self._controller is not None:
-            self._controller.responses.settle_cut()
+            self._controller.responses.settle_cut(requests=False)
         self._stopping.set()
         task, self._task = self._task, None
         if self._connection is None:
@@ -345,7 +345,7 @@ class AgentRun:
     def audio_stopped(self) -> None:
         """The client sends no audio in the middle of a turn: end the turn."""
         if self._controller is not None:
-            self._controller.audio_stopped()
+            self._controller.turns.audio_stopped()
 
     def set_away(self, away: bool) -> None:
         """Go on while the listeners are away, but ask them nothing."""
@@ -414,7 +414,7 @@ class AgentRun:
             return settings.config
         if detects != (settings.authority == "server"):
             try:
-                controller.detect_with(settings.new_detector())
+                controller.turns.detect_with(settings.new_detector())
             except UsageError as error:
                 settings.config = settled
                 raise ClientError(error.message, code=error.code) from error
