@@ -216,7 +216,8 @@ class ReplyProjection:
             case s.AgentResponseToolUseDeltaEvent() | s.AgentResponseToolUseDoneEvent():
                 call, complete = event.tool_use, isinstance(event, s.AgentResponseToolUseDoneEvent)
                 delta = event.delta if isinstance(event, s.AgentResponseToolUseDeltaEvent) else ""
-                reply.use_tool(call, delta, external=call.name in self._client_tools, complete=complete)
+                external = call.name in self._client_tools and reply.waits != "consent"
+                reply.use_tool(call, delta, external=external, complete=complete)
             case s.AgentResponseDoneEvent():
                 del self._running[key]
                 errors, failed = reply.errors, event.status == "failed"
