@@ -5,9 +5,9 @@ Public names are loaded on first use: importing the package loads no provider SD
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from realtime.lazy import on_first_use
 from realtime.version import __version__
 
 if TYPE_CHECKING:
@@ -96,9 +96,4 @@ _WHERE = {
 }
 
 __all__ = [*_WHERE, "__version__"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
+__getattr__ = on_first_use(__name__, _WHERE)

@@ -72,7 +72,7 @@ def writes_of(owners: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str
 
 def test_turn_state_has_one_writer() -> None:
     assert [*writes_of({"turn"}, (field.name for field in fields(Turn)))] == []
-    assert files_that_call("Turn") == {"agent/controller.py"}, "one holder"
+    assert files_that_call("Turn") == {"agent/turn_taking.py"}, "one holder"
 
 
 def test_responses_have_one_writer() -> None:
@@ -82,7 +82,7 @@ def test_responses_have_one_writer() -> None:
         one for one in writes_of({"response", "request", "ledger", "responses"}, names) if one[0] != "turn/responses.py"
     ]
     assert elsewhere == []
-    holders = {"turn/responses.py", "agent/controller.py", "room/agent_participant.py", *MODEL_LINKS}
+    holders = {"turn/responses.py", "agent/turn_taking.py", "room/agent_participant.py", *MODEL_LINKS}
     for kind in ("Ledger", "ServiceLedger", "RoomLedger", "Request"):
         assert files_that_call(kind) <= holders
 

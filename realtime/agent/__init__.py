@@ -5,8 +5,9 @@ Names are loaded on first use: a voice call without a thinking agent loads none 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from realtime.lazy import on_first_use
 
 if TYPE_CHECKING:
     from realtime.agent.base import AgentBase as AgentBase
@@ -23,24 +24,19 @@ if TYPE_CHECKING:
     from realtime.agent.user_input import UserInputQueue as UserInputQueue
 
 _WHERE = {
-    "AgentBase": "base",
-    "Delegate": "delegate",
-    "ReActAgent": "react",
-    "ReActAgentBase": "react_base",
-    "RealtimeAgent": "realtime",
-    "SpokenWords": "saying",
-    "StopReply": "hooks",
-    "TerminalUserInput": "user_input",
-    "UserAgent": "user",
-    "UserInputBase": "user_input",
-    "UserInputData": "user_input",
-    "UserInputQueue": "user_input",
+    "AgentBase": ".base",
+    "Delegate": ".delegate",
+    "ReActAgent": ".react",
+    "ReActAgentBase": ".react_base",
+    "RealtimeAgent": ".realtime",
+    "SpokenWords": ".saying",
+    "StopReply": ".hooks",
+    "TerminalUserInput": ".user_input",
+    "UserAgent": ".user",
+    "UserInputBase": ".user_input",
+    "UserInputData": ".user_input",
+    "UserInputQueue": ".user_input",
 }
 
 __all__ = [*_WHERE]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+__getattr__ = on_first_use(__name__, _WHERE)

@@ -44,7 +44,7 @@ class Announcer:
         self._hints: list[HintBlock] = []
         self._words: deque[_Words] = deque(maxlen=MAX_WAITING)
         self._task: asyncio.Task[None] | None = None
-        controller.before_response = self._put_waiting
+        controller.turns.before_response = self._put_waiting
 
     def hint(self, hint: HintBlock, *, speaks: bool) -> None:
         """Tell the model something; with `speaks`, it is to tell the user."""
@@ -73,7 +73,7 @@ class Announcer:
     def close(self) -> None:
         """The call is over: what waits becomes part of its history, unspoken."""
         self._put_waiting()
-        self._controller.before_response = lambda: None  # refers back to this
+        self._controller.turns.before_response = lambda: None  # refers back to this
         self._words.clear()
         if self._task is not None:
             self._task.cancel()

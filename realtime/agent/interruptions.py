@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from realtime.agent.echo_watch import LOOK_MS as ECHO_LOOK_MS
 from realtime.agent.echo_watch import PATH_MS, EchoWatch
-from realtime.agent.overlap import LONGEST_LOOK_MS, Overlap, Recognise, UsualVoice, silent_ms
+from realtime.agent.overlap import LONGEST_LOOK_MS, InputEvent, Overlap, Recognise, UsualVoice, silent_ms
 from realtime.audio.onset import Onset
 from realtime.call.participant import Ears
 from realtime.event import model as m
@@ -28,13 +28,6 @@ from realtime.turn.interruption import (
 )
 from realtime.turn.small_talk import tokens_of
 
-InputEvent = (
-    m.ModelInputDoneEvent
-    | m.ModelInputCommittedEvent
-    | m.ModelInputTranscriptionDeltaEvent
-    | m.ModelInputTranscriptionDoneEvent
-    | m.ModelInputTranscriptionFailedEvent
-)
 Clip = Callable[[int], bytes]
 """Returns the newest audio of the user: this many ms at the model's rate."""
 MARGIN_MS = 250

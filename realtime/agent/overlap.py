@@ -17,6 +17,15 @@ from realtime.turn.interruption import Evidence, Interruption, Judgement
 Recognise = Callable[[bytes, int, Callable[[str | None], None]], None]
 """Recognise pcm16 of a rate in Hz; the callback gets its words, "" for none, None if that failed."""
 
+InputEvent = (
+    m.ModelInputDoneEvent
+    | m.ModelInputCommittedEvent
+    | m.ModelInputTranscriptionDeltaEvent
+    | m.ModelInputTranscriptionDoneEvent
+    | m.ModelInputTranscriptionFailedEvent
+)
+"""What a model reports of a voice after its onset."""
+
 ECHO_EVERY_MS = 200
 """Length of a voice between two comparisons with what is played; each takes some 5 ms."""
 ECHO_MARGIN_MS = 200
@@ -132,7 +141,7 @@ class Overlap:
     """Length of the voice when that was measured."""
     has_transcript: bool = False
     """Whether the model has said its words."""
-    held: list[m.ModelEvent] = field(default_factory=list)
+    held: list[InputEvent] = field(default_factory=list)
     """What the model reported of it meanwhile."""
 
     def voiced_ms(self, position_ms: int) -> int:

@@ -22,23 +22,25 @@ from realtime.event import reply as r
 from realtime.formatter.base import FormatterBase
 from realtime.memory import InMemoryMemory, MemoryBase
 from realtime.message import (
+    DataBlock,
     FinishedReason,
     HintBlock,
     Msg,
     SystemMsg,
     TextBlock,
     ToolCallBlock,
+    ToolResultBlock,
     ToolResultState,
     UserMsg,
     read_block,
 )
 from realtime.model.chat import compression
 from realtime.model.chat.base import ChatModelBase
-from realtime.model.chat.compression import COMPRESSED, Compressor, replace_memory
+from realtime.model.chat.compression import COMPRESSED, Backoff, Compressor, replace_memory
 from realtime.model.chat.responses import responses_of
 from realtime.tool import Toolkit
 from realtime.tool.background import result_hint
-from realtime.tool.context import current_scope
+from realtime.tool.context import Around, ToolScope, current_scope, scope_of
 from realtime.tool.response import ToolResponse
 
 SUMMARIZE = (
@@ -52,6 +54,7 @@ COMPRESSION_GRACE_S = 1.0
 """Seconds that a compression in the background has for its end."""
 STOP_REPLY = "stop_reply"
 """The key in a tool's metadata that ends the reply; its value is the reason."""
+_NO_CALL = ToolScope()
 
 
 class ReActAgent(ReActAgentBase):
@@ -106,6 +109,7 @@ class ReActAgent(ReActAgentBase):
         self._hints: list[HintBlock] = []
         """Hints that have come since the last round of a reply began."""
         self._compression: asyncio.Task[Any] | None = None
+        self._backoff = Backoff()
         self.register_state("name")
         self.register_state("_sys_prompt")
         self.register_state("_last_reply_id")
@@ -189,7 +193,7 @@ class ReActAgent(ReActAgentBase):
         Until it counts, only tools run that are `read_only`. Hooks run, and what is printed stays printed.
         """
         compressor = self._compressor()
-        return compressor is None or compressor.config.background
+        return compressor is None or self._compresses_in_background(compressor.config)
 
     async def checkpoint(self) -> Callable[[], Awaitable[None]]:
         """Return what undoes the replies that begin after this.
@@ -347,14 +351,35 @@ class ReActAgent(ReActAgentBase):
                 yield self.generate_response(**call.arguments)
         elif self.from_call is not None and self._is_of_call(call):
             result = await self.from_call.run(call)
-            output = [TextBlock(text=result.output)] if isinstance(result.output, str) else result.output
-            yield ToolResponse(output, state=result.state)
-        elif self.toolkit.asks(call):
-            yield ToolResponse([TextBlock(text=NEEDS_CONSENT)], state=ToolResultState.DENIED)
+            yield ToolResponse(_blocks_of(result), state=result.state)
         else:
-            async with aclosing(self.toolkit.call_tool_function(call)) as responses:
+            asks, around = self.toolkit.asks(call), scope_of(call, _NO_CALL).around
+            if around is not None and around.concerns(asks=asks):
+                yield await self._run_in(around, call, asks=asks)
+            elif asks:
+                yield ToolResponse([TextBlock(text=NEEDS_CONSENT)], state=ToolResultState.DENIED)
+            else:
+                async with aclosing(self.toolkit.call_tool_function(call)) as responses:
+                    async for response in responses:
+                        yield response
+
+    async def _run_in(self, around: Around, call: ToolCallBlock, *, asks: bool) -> ToolResponse:
+        """Run a tool within a voice call.
+
+        That may ask the user, and change the call and its result.
+        """
+        metadata: dict[str, Any] | None = None
+
+        async def run(allowed: ToolCallBlock) -> ToolResultBlock:
+            nonlocal metadata
+            response = ToolResponse([])
+            async with aclosing(self.toolkit.call_tool_function(allowed)) as responses:
                 async for response in responses:
-                    yield response
+                    metadata = response.metadata
+            return response.result_of(allowed)
+
+        result = await around.run(call, run, asks=asks)
+        return ToolResponse(_blocks_of(result), metadata=metadata, state=result.state)
 
     def generate_response(self, /, **kwargs: Any) -> ToolResponse:
         """Take a structured output, the arguments of the call that gives it."""
@@ -412,24 +437,35 @@ class ReActAgent(ReActAgentBase):
         config = self.compression_config
         if config is None or not config.enable:
             return None
-        return Compressor(config, self.memory, self._head(), self.model, self.formatter)
+        return Compressor(config, self.memory, self._head(), self.model, self.formatter, self._backoff)
+
+    def _compresses_in_background(self, config: compression.CompressionConfig) -> bool:
+        """Whether no reply waits for a compression: by default in voice calls."""
+        if config.background is not None:
+            return config.background
+        scope = current_scope()
+        return self.voice_call is not None or (scope is not None and bool(scope.call_id))
 
     async def _compress(self, reply: ReActReply) -> None:
         """Compress before a round, unless that happens in the background."""
         compressor = self._compressor()
-        if compressor is None or compressor.config.background:
+        if compressor is None or self._compresses_in_background(compressor.config):
             return
         if n_rounds := await compressor.compress(reply.rounds()):
             await self.memory.add(reply.summarized(n_rounds), marks=COMPRESSED)
 
     def _compress_in_background(self) -> None:
         compressor = self._compressor()
-        if compressor is None or not compressor.config.background:
+        if compressor is None or not self._compresses_in_background(compressor.config):
             return
         if self._compression is None or self._compression.done():
             self._compression = asyncio.get_running_loop().create_task(
                 _compress_what_counts(compressor), name=f"compression of {self.name}"
             )
+
+
+def _blocks_of(result: ToolResultBlock) -> list[TextBlock | DataBlock]:
+    return [TextBlock(text=result.output)] if isinstance(result.output, str) else result.output
 
 
 async def _compress_what_counts(compressor: Compressor) -> None:

@@ -61,7 +61,8 @@ ToolUseEvent = m.ModelResponseToolUseDeltaEvent | m.ModelResponseToolUseDoneEven
 class _OpenCut:
     """A truncation that waits for clients to report how much they played.
 
-    Until then the ends of the response's parts, and its own end if the model has sent it, are withheld.
+    Until then the ends of the response's parts, and its own end if the model has sent it, are withheld, and so are
+    requests for what follows.
     """
 
     item_ids: list[str]
@@ -70,6 +71,8 @@ class _OpenCut:
     done: list[m.ModelResponseDoneEvent] = field(default_factory=list)
     cuts_ms: dict[str, int] = field(default_factory=dict)
     """Where each item was cut."""
+    requests: list[base.ResponseCreate] = field(default_factory=list)
+    """What the model is asked for once it knows that."""
 
 
 class Responses:
@@ -98,9 +101,16 @@ class Responses:
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
     def request(self, overrides: ResponseOverrides | None = None, *, say: str = "") -> None:
-        """Ask the model for a response; with `say`, for these words."""
+        """Ask the model for a response; with `say`, for these words.
+
+        It learns first where the reply before was cut: that is known when clients have reported what they played.
+        """
         self._ledger.request(self._runtime.now(), overrides)
-        self._send(base.ResponseCreate(overrides, say))
+        request = base.ResponseCreate(overrides, say)
+        if self._cut is None:
+            self._send(request)
+        else:
+            self._cut.requests.append(request)
 
     def drop(self, response_id: str) -> None:
         """Cancel an unsolicited response; does nothing for an unknown id."""
@@ -147,9 +157,14 @@ class Responses:
         cut = self._cut = _OpenCut([*self._items.spoken], running)
         self._context.ears.after_flush(lambda: self._settle(cut))
 
-    def settle_cut(self) -> None:
-        """Cut an interrupted reply to what is known now: something follows it."""
+    def settle_cut(self, *, requests: bool = True) -> None:
+        """Cut an interrupted reply to what is known now: something follows it.
+
+        Without `requests`, what was to be asked then is dropped: the link is lost, or the call is over.
+        """
         if self._cut is not None:
+            if not requests:
+                self._cut.requests.clear()
             self._settle(self._cut)
 
     def _settle(self, cut: _OpenCut) -> None:
@@ -158,6 +173,8 @@ class Responses:
             return
         self._cut = None
         cut.cuts_ms = self._items.cut_to_played(cut.item_ids)
+        for request in cut.requests:
+            self._send(request)
         self.close_streams(cut.running)
         for event in cut.done:
             self.done(event)
@@ -423,18 +440,36 @@ class Responses:
             # Outside the conversation nothing runs: the result would lack its call, and the model would speak on.
             self._context.forward(event)
             return False
-        runs = call
+        # It runs at the model: for listeners it is a tool of the agent like any other.
+        at_model = call.state in (ToolCallState.SUBMITTED, ToolCallState.ASKING)
         if call.state is ToolCallState.SUBMITTED:
-            # It runs at the model: for listeners it is a tool of the agent like any other.
             call = msgspec.structs.replace(call, state=ToolCallState.PENDING)
-        elif self._tools.asks(call):
-            runs = call = msgspec.structs.replace(call, state=ToolCallState.ASKING)
+        elif at_model or self._tools.asks(call):
+            call = msgspec.structs.replace(call, state=ToolCallState.ASKING)
             self._questions[call.id] = (event.item_id, call)
         self._context.forward(msgspec.structs.replace(event, tool_use=call))
         self._ledger.call(response, call.id)
         self._conversation.add_tool_call(event.item_id, call)
-        self._tools.start_tool(runs)
+        self._tools.start_tool(call, at_model=at_model)
         return True
+
+    def ask_within(self, within: str, call: ToolCallBlock) -> None:
+        """Ask for consent to a call of an agent behind `within`.
+
+        Listeners see that call; it is no item of the conversation, whose model does not know it.
+        """
+        response = self._ledger.calling(within)
+        self._questions[call.id] = ("", call)
+        self._emit(
+            s.AgentResponseToolUseDoneEvent(
+                response_id="" if response is None else response.id, item_id="", tool_use=call, **self._context.who
+            )
+        )
+
+    def answered_within(self, result: ToolResultBlock) -> None:
+        """Such a call has its result."""
+        self._questions.pop(result.id, None)
+        self._emit(s.AgentResponseToolResultEvent(tool_result=result, **self._context.who))
 
     def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> None:
         """Run or refuse a call that asks for consent. Raises ClientError if none of this id does.

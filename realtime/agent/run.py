@@ -31,7 +31,7 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.event.config import AudioSettings, SessionConfig, ToolDeclaration
-from realtime.message import ConfirmResult, HintBlock, Msg, ToolResultBlock
+from realtime.message import ConfirmResult, HintBlock, Msg, ToolCallBlock, ToolResultBlock
 from realtime.model.base import Connection, SessionUpdate, Settings
 from realtime.tool.background import (
     BackgroundTask,
@@ -133,7 +133,7 @@ class AgentRun:
             return
         self._leave_reason = reason
         if self._controller is not None:
-            self._controller.responses.settle_cut()
+            self._controller.responses.settle_cut(requests=False)
         self._stopping.set()
         task, self._task = self._task, None
         if self._connection is None:
@@ -203,7 +203,9 @@ class AgentRun:
                     stop_background=self._background_interrupted,
                     scope=scope,
                     on_begin=self._tool_begins,
-                    around=hooks.tool_call,
+                    on_ask=self._tool_asks,
+                    on_asked_result=self._asked_tool_done,
+                    hooks=hooks,
                 )
                 if self.spec.make_detector is silero_detector and settings.authority == "server":
                     # Loads once in a process, for 90 ms: not on the loop, where other calls speak.
@@ -343,7 +345,7 @@ class AgentRun:
     def audio_stopped(self) -> None:
         """The client sends no audio in the middle of a turn: end the turn."""
         if self._controller is not None:
-            self._controller.audio_stopped()
+            self._controller.turns.audio_stopped()
 
     def set_away(self, away: bool) -> None:
         """Go on while the listeners are away, but ask them nothing."""
@@ -412,7 +414,7 @@ class AgentRun:
             return settings.config
         if detects != (settings.authority == "server"):
             try:
-                controller.detect_with(settings.new_detector())
+                controller.turns.detect_with(settings.new_detector())
             except UsageError as error:
                 settings.config = settled
                 raise ClientError(error.message, code=error.code) from error
@@ -547,6 +549,14 @@ class AgentRun:
             # Before the model goes on with the result: the tool may have given it others.
             self._declare_tools()
             self._controller.tool_done(result)
+
+    def _tool_asks(self, within: str, call: ToolCallBlock) -> None:
+        if self._controller is not None:
+            self._controller.responses.ask_within(within, call)
+
+    def _asked_tool_done(self, result: ToolResultBlock) -> None:
+        if self._controller is not None:
+            self._controller.responses.answered_within(result)
 
     def _tool_reports(self, call_id: str, text: str, kind: s.ProgressKind) -> None:
         if self._controller is not None and not self._stopping.is_set():

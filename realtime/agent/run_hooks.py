@@ -6,7 +6,7 @@
 | `pre_model_event`, `post_model_event` | `event`: an event of the model, except audio | None |
 | `pre_transcript`, `post_transcript` | `item_id`: a spoken turn that is over | its words, a `Msg` of the user |
 | `pre_response`, `post_response` | `response_id`, `metadata`: a response | its words and tool calls, a `Msg` |
-| `pre_tool_call`, `post_tool_call` | `tool_call`: a call of one of the agent's own tools | its `ToolResultBlock` |
+| `pre_tool_call`, `post_tool_call` | `tool_call`: a call of a tool of the agent | its `ToolResultBlock` |
 | `pre_end`, `post_end` | `reason`: why the agent leaves the call | None |
 
 A pre-hook is `(self, kwargs)`, a post-hook `(self, kwargs, output)`; `self` is the agent of the call. What a hook
@@ -14,6 +14,8 @@ returns replaces `kwargs` or `output` for the hooks behind it; None leaves them.
 itself: those of client events (but what takes effect at once: `client_audio_commit`, `client_audio_clear`,
 `client_response_cancel`) and of tool calls; of the post-hooks those of tool calls. All others are called afterwards, in
 order.
+
+The tools of an agent are its own, and those of a thinking agent that is its language model or a delegate.
 
 A plain function runs in a thread of its own, so a slow one stops no call. A hook that raises, returns something of
 another type, or takes longer than `HOOK_S` has no effect and becomes an `agent_error`.
@@ -34,6 +36,7 @@ from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock
+from realtime.tool.context import RunTool
 from realtime.tool.threads import ToolThreads
 
 logger = logging.getLogger(__name__)
@@ -47,7 +50,6 @@ T = TypeVar("T")
 Kwargs = dict[str, Any]
 Hook = Callable[..., Any]
 """Plain or `async`: `(self, kwargs) -> dict | None`, or `(self, kwargs, output) -> output | None`."""
-RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
 
 KINDS = ("client_event", "model_event", "transcript", "response", "tool_call", "end")
 HOOK_TYPES = tuple(f"{when}_{kind}" for kind in KINDS for when in ("pre", "post"))
@@ -187,9 +189,14 @@ class HookRunner:
         if not isinstance(event, _AUDIO):
             self._soon(self._told, partial(self._tell, "model_event", {"event": event}, None))
 
+    @property
+    def has_tool_hooks(self) -> bool:
+        """Whether there are hooks around tool calls."""
+        return "tool_call" in self._hooks.has
+
     async def tool_call(self, call: ToolCallBlock, run: RunTool) -> ToolResultBlock:
         """Run a call with the hooks around it; they may change its name, its input and its result."""
-        if "tool_call" not in self._hooks.has:
+        if not self.has_tool_hooks:
             return await run(call)
         kwargs = await self._pre("tool_call", {"tool_call": call})
         asked: ToolCallBlock = kwargs["tool_call"]

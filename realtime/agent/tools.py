@@ -1,15 +1,17 @@
 """Runs the tools that a model calls: the agent's in a task each, those elsewhere by waiting for their results.
 
-A tool of the agent that needs the user's consent waits for that first, as long as a client's tool for its result.
+A tool of the agent that needs the user's consent waits for that first, as long as a client's tool for its result. So
+does one of a thinking agent that works in the call: it is asked for here, and runs there (`ToolScope.around`).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 import msgspec
 
@@ -17,19 +19,29 @@ from realtime.agent.settings import AgentSpec
 from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.event.server import ProgressKind
-from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
+from realtime.runtime import unique_id
 from realtime.tool.background import BackgroundTask
-from realtime.tool.context import ToolScope
+from realtime.tool.context import RunTool, ToolScope
 
 MAX_PROGRESS = 1_000
 """Reports of one call that listeners get; the result has everything in any case."""
 
-RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
-Around = Callable[[ToolCallBlock, RunTool], Awaitable[ToolResultBlock]]
+INTERRUPTED = "interrupted by the user"
+"""The result of a call that the user has interrupted."""
 
 
-async def _just_run(call: ToolCallBlock, run: RunTool) -> ToolResultBlock:
-    return await run(call)
+class ToolHooks(Protocol):
+    """The hooks around tool calls."""
+
+    @property
+    def has_tool_hooks(self) -> bool:
+        """Whether there are any."""
+        ...
+
+    async def tool_call(self, call: ToolCallBlock, run: RunTool) -> ToolResultBlock:
+        """Run a call with the hooks around it."""
+        ...
 
 
 class ToolRunner:
@@ -39,7 +51,8 @@ class ToolRunner:
     a call that runs, and what its tool reports; `on_say` gets words that its tool wants to have spoken, and a function
     that says whether they still matter. `stop_background` stops a background tool that the user has interrupted.
     `scope` is the call as the tools see it. `on_begin` gets the id of a call whose tool begins to run, here or in the
-    client; `around` runs a tool of the agent.
+    client; `hooks` are around the tools of the agent. `on_ask` gets a call of a thinking agent within another call,
+    which waits for consent, with the id of that other call; `on_asked_result` gets its result.
     """
 
     def __init__(
@@ -54,7 +67,9 @@ class ToolRunner:
         stop_background: Callable[[BackgroundTask], None],
         scope: ToolScope,
         on_begin: Callable[[str], None] = lambda call_id: None,
-        around: Around = _just_run,
+        on_ask: Callable[[str, ToolCallBlock], None],
+        on_asked_result: Callable[[ToolResultBlock], None],
+        hooks: ToolHooks,
     ) -> None:
         self._group = group
         self._toolkit = spec.toolkit
@@ -71,7 +86,9 @@ class ToolRunner:
         self._reports: Counter[str] = Counter()
         """How many reports of each call were passed on."""
         self._on_begin = on_begin
-        self._around = around
+        self._on_ask = on_ask
+        self._on_asked_result = on_asked_result
+        self._hooks = hooks
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Tasks of the calls that have no result yet."""
         self._interruptible: dict[str, ToolCallBlock] = {}
@@ -97,20 +114,25 @@ class ToolRunner:
         """Whether the user has to consent before the call runs."""
         return not self._is_clients(call.name) and self._toolkit.asks(call)
 
-    def start_tool(self, call: ToolCallBlock) -> None:
+    @property
+    def has_hooks(self) -> bool:
+        """Whether there are hooks around tool calls."""
+        return self._hooks.has_tool_hooks
+
+    def start_tool(self, call: ToolCallBlock, *, at_model: bool = False) -> None:
         """Run the call in its own task; after the user's consent if it is `asking`.
 
-        One that the model has `submitted` runs there: `answer_tool` gets its result.
+        One that runs `at_model`, also after consent, has its result by `answer_tool`.
         """
         # The answer may come before the task has begun.
+        loop = asyncio.get_running_loop()
         if call.state == "asking":
-            self._questions[call.id] = call, asyncio.get_running_loop().create_future()
-        elif call.state == "submitted":
-            self._asked[call.id] = asyncio.get_running_loop().create_future()
+            self._questions[call.id] = call, loop.create_future()
+        if at_model:
             self._at_model[call.id] = call
-        elif self._is_clients(call.name):
-            self._asked[call.id] = asyncio.get_running_loop().create_future()
-        with self.scope_of(call).in_force():
+        if at_model or (call.state != "asking" and self._is_clients(call.name)):
+            self._asked[call.id] = loop.create_future()
+        with replace(self.scope_of(call), around=_Around(self, call, at_model=False)).in_force():
             task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
         if not self._is_clients(call.name) and self._toolkit.stops_with_reply(call.name):
@@ -119,8 +141,13 @@ class ToolRunner:
         task.add_done_callback(lambda done: self._interrupted(call, done))
 
     def scope_of(self, call: ToolCallBlock) -> ToolScope:
-        """Return the scope of one call: what it reports and says is that of its tool."""
-        return replace(self._scope, progress=partial(self._progress, call.id), say=partial(self._say, call))
+        """Return the scope of a call that the model runs: what it reports and says is that of its tool."""
+        return replace(
+            self._scope,
+            progress=partial(self._progress, call.id),
+            say=partial(self._say, call),
+            around=_Around(self, call, at_model=True),
+        )
 
     def answer_tool(self, result: ToolResultBlock) -> bool:
         """Take the result of a tool that runs elsewhere; False if no such call is open."""
@@ -143,8 +170,10 @@ class ToolRunner:
 
         Each has the state `interrupted` at once.
         """
-        waiting = [call for call, question in self._questions.values() if not question.done()]
-        for call in (*waiting, *self._at_model.values()):
+        waiting = {call.id: call for call, question in self._questions.values() if not question.done()}
+        for call in (waiting | self._at_model).values():
+            if call.id not in self._tasks:
+                continue  # of an agent within another call, which an interruption stops or leaves at work
             task = self._tasks[call.id]
             self._interrupted(call, task)
             task.cancel()
@@ -171,7 +200,8 @@ class ToolRunner:
         task = asyncio.current_task()
         try:
             if (asked := self._asked.get(call.id)) is not None and call.id in self._at_model:
-                self._on_begin(call.id)
+                if call.id not in self._questions:
+                    self._on_begin(call.id)
                 result = await asked
             elif asked is not None:
                 result = await self._ask_client(call, asked)
@@ -187,22 +217,73 @@ class ToolRunner:
     async def _run_own(self, call: ToolCallBlock) -> ToolResultBlock:
         self._on_begin(call.id)
         try:
-            return await self._around(call, partial(self._toolkit.run, timeout_s=self._timeout_s))
+            return await self._hooks.tool_call(call, partial(self._toolkit.run, timeout_s=self._timeout_s))
         except ToolError as error:
             self._on_error(error)
             return ToolResultBlock(id=call.id, name=call.name, output=error.message, state=ToolResultState.ERROR)
 
     async def _ask_user(self, call: ToolCallBlock, question: asyncio.Future[ToolCallBlock | str]) -> ToolResultBlock:
-        try:
-            async with asyncio.timeout(self._client_timeout_s):
-                answer = await question
-        except TimeoutError:
-            answer = f"the user did not answer within {self._client_timeout_s:g} s, which counts as a refusal"
+        answer = await self._answer_to(question)
         if isinstance(answer, str):
             return ToolResultBlock(id=call.id, name=call.name, output=answer, state=ToolResultState.DENIED)
         result = await self._run_own(answer)
         # The model knows the call by the name that it gave.
         return msgspec.structs.replace(result, id=call.id, name=call.name)
+
+    async def _answer_to(self, question: asyncio.Future[ToolCallBlock | str]) -> ToolCallBlock | str:
+        """Return what may run, or the words of a refusal."""
+        try:
+            async with asyncio.timeout(self._client_timeout_s):
+                return await question
+        except TimeoutError:
+            return f"the user did not answer within {self._client_timeout_s:g} s, which counts as a refusal"
+
+    # -- tools of thinking agents --------------------------------------------------------------------------------------
+
+    async def run_at_model(self, call: ToolCallBlock, run: RunTool, *, asks: bool) -> ToolResultBlock:
+        """Run a call of an agent that is the model.
+
+        With hooks, and after the user's consent if it `asks`.
+        """
+        if call.id not in self._tasks:
+            return ToolResultBlock(id=call.id, name=call.name, output=INTERRUPTED, state=ToolResultState.INTERRUPTED)
+        if not asks:
+            return await self._hooks.tool_call(call, run)
+        if call.id not in self._questions:
+            return await self.run_within(call, call, run, asks=True)
+        answer = await self._answer_to(self._questions[call.id][1])
+        if isinstance(answer, ToolCallBlock):
+            self._on_begin(call.id)
+        return await self._answered(call, answer, run)
+
+    async def run_within(
+        self, outer: ToolCallBlock, call: ToolCallBlock, run: RunTool, *, asks: bool
+    ) -> ToolResultBlock:
+        """Run a call of an agent that works for the call `outer`.
+
+        With hooks, and after the user's consent if it `asks`.
+        """
+        if not asks:
+            return await self._hooks.tool_call(call, run)
+        # The page and the provider may know another call of this id.
+        shown = msgspec.structs.replace(call, id=unique_id(), state=ToolCallState.ASKING)
+        question: asyncio.Future[ToolCallBlock | str] = asyncio.get_running_loop().create_future()
+        self._questions[shown.id] = shown, question
+        result = ToolResultBlock(id="", name=call.name, output=INTERRUPTED, state=ToolResultState.INTERRUPTED)
+        try:
+            self._on_ask(outer.id, shown)
+            result = await self._answered(call, await self._answer_to(question), run)
+        finally:
+            self._questions.pop(shown.id, None)
+            self._on_asked_result(msgspec.structs.replace(result, id=shown.id, name=shown.name))
+        return result
+
+    async def _answered(self, call: ToolCallBlock, answer: ToolCallBlock | str, run: RunTool) -> ToolResultBlock:
+        """Run what the user allows instead of `call`, or return a refusal."""
+        if isinstance(answer, str):
+            return ToolResultBlock(id=call.id, name=call.name, output=answer, state=ToolResultState.DENIED)
+        allowed = msgspec.structs.replace(call, name=answer.name, input=answer.input, state=answer.state)
+        return await self._hooks.tool_call(allowed, run)
 
     async def _ask_client(self, call: ToolCallBlock, asked: asyncio.Future[ToolResultBlock]) -> ToolResultBlock:
         self._on_begin(call.id)
@@ -224,8 +305,8 @@ class ToolRunner:
             self._on_progress(call_id, text, kind)
 
     def _interrupted(self, call: ToolCallBlock, task: asyncio.Task[None] | None) -> None:
-        text = "interrupted by the user"
-        self._tell(ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.INTERRUPTED), task)
+        state = ToolResultState.INTERRUPTED
+        self._tell(ToolResultBlock(id=call.id, name=call.name, output=INTERRUPTED, state=state), task)
 
     def _tell(self, result: ToolResultBlock, task: asyncio.Task[None] | None) -> None:
         """Pass on the result of the call that `task` runs, once."""
@@ -238,3 +319,25 @@ class ToolRunner:
         self._at_model.pop(result.id, None)
         self._questions.pop(result.id, None)
         self._on_result(result)
+
+
+class _Around:
+    """What a call does around the tools of an agent.
+
+    The agent is the model, or works for a tool call (`outer`).
+    """
+
+    def __init__(self, tools: ToolRunner, outer: ToolCallBlock, *, at_model: bool) -> None:
+        self._tools = tools
+        self._outer = outer
+        self._at_model = at_model
+
+    def concerns(self, *, asks: bool) -> bool:
+        """See `Around.concerns`."""
+        return asks or self._tools.has_hooks
+
+    async def run(self, call: ToolCallBlock, run: RunTool, *, asks: bool) -> ToolResultBlock:
+        """See `Around.run`."""
+        if self._at_model:
+            return await self._tools.run_at_model(call, run, asks=asks)
+        return await self._tools.run_within(self._outer, call, run, asks=asks)

@@ -305,7 +305,7 @@ class Transfers:
         _ = run.saying  # raises where the call has ended meanwhile
         assert own is not None
         before, profile = run.controller, run.spec.model.profile
-        pcm = before.unanswered_audio(NEWEST_MS)
+        pcm = before.turns.unanswered_audio(NEWEST_MS)
         if pcm and "audio" in successor.spec.model.profile.input_modalities:
             tail = c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(profile.input_rate_hz))
             successor.controller.on_client(tail)

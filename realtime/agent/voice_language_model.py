@@ -19,7 +19,7 @@ from realtime.agent.call_memory import CallMemory
 from realtime.agent.from_call import FromCall
 from realtime.agent.reply_run import Listener
 from realtime.agent.tasks import end_task
-from realtime.agent.voice_reply import VoiceReply
+from realtime.agent.voice_reply import VoiceReply, asks_of
 from realtime.errors import ProviderError, UsageError
 from realtime.event.base import Item
 from realtime.formatter import FormatterBase
@@ -83,8 +83,9 @@ class SpokenAgent(Protocol):
 class AgentLanguageModel:
     """An agent as the language model of one call at a time.
 
-    Text of the agent is spoken as it comes, thinking is never spoken. Its tools run within it, and the call shows them
-    like those of the RealtimeAgent. An interruption is `interrupt`, and the memory keeps the words that were heard.
+    Text of the agent is spoken as it comes, thinking is never spoken. Its tools run within it; the call shows them,
+    asks for consent to them and has its hooks around them, as for those of the RealtimeAgent. An interruption is
+    `interrupt`, and the memory keeps the words that were heard.
 
     A ReActAgent also gets the instructions of the RealtimeAgent, after its own, and may use its tools and those of
     the client; the call runs these, with the user's consent where they need it. Other agents get the messages alone. An
@@ -214,7 +215,14 @@ class AgentInCall:
         toolkit = getattr(agent, "toolkit", None)
         own_tools: Container[str] = toolkit if isinstance(toolkit, Toolkit) else ()
         foreign = {tool.name for tool in prompt.tools if tool.name not in own_tools}
-        reply = VoiceReply(self._scope, prompt.kept, undo, call_ids=self._call_ids, foreign=foreign)
+        reply = VoiceReply(
+            self._scope,
+            prompt.kept,
+            undo,
+            call_ids=self._call_ids,
+            foreign=foreign,
+            asks=asks_of(agent),
+        )
         self._reply = reply
         added = agent.from_call = FromCall(prompt.instructions.strip(), prompt.tools, reply.run_in_call)
         with reply.scope.in_force():

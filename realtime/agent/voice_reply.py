@@ -14,7 +14,7 @@ from realtime.agent.reply_run import NO_RESULT
 from realtime.event import reply as r
 from realtime.event.base import Item, UsageDetail
 from realtime.event.server import ProgressKind
-from realtime.message import Msg, ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.message import Msg, ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
 from realtime.model.local.language_model import (
     Reply,
     ReplyText,
@@ -24,7 +24,8 @@ from realtime.model.local.language_model import (
     ReplyUsage,
 )
 from realtime.runtime import unique_id
-from realtime.tool.context import ToolScope
+from realtime.tool import Toolkit
+from realtime.tool.context import Around, RunTool, ToolScope
 
 
 class _Pause(Enum):
@@ -42,6 +43,7 @@ class _Run:
     result: asyncio.Future[ToolResultBlock]
     waiting: list[Callable[[], None]] | None = field(default_factory=list)
     """None once it is taken."""
+    taken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self, report: Callable[[], None]) -> None:
         """Report something, now or once the call is taken."""
@@ -53,8 +55,35 @@ class _Run:
     def take(self) -> None:
         """A response has taken the call."""
         waiting, self.waiting = self.waiting or [], None
+        self.taken.set()
         for report in waiting:
             report()
+
+
+class _AroundTaken:
+    """What the call does around a tool that it knows of."""
+
+    def __init__(self, around: Around, run: _Run, may_act: Callable[[], Awaitable[object]] | None) -> None:
+        self._around = around
+        self._run = run
+        self._may_act = may_act
+
+    def concerns(self, *, asks: bool) -> bool:
+        """See `Around.concerns`."""
+        return self._around.concerns(asks=asks)
+
+    async def run(self, call: ToolCallBlock, run: RunTool, *, asks: bool) -> ToolResultBlock:
+        """See `Around.run`. For a draft that is dropped, no one is asked and no hook is called."""
+        own_id, call_id = call.id, self._run.call.id
+
+        async def run_own(allowed: ToolCallBlock) -> ToolResultBlock:
+            result = await run(msgspec.structs.replace(allowed, id=own_id))
+            return msgspec.structs.replace(result, id=call_id)
+
+        if self._may_act is not None:
+            await self._may_act()
+        await self._run.taken.wait()
+        return await self._around.run(msgspec.structs.replace(call, id=call_id), run_own, asks=asks)
 
 
 class VoiceReply:
@@ -62,7 +91,7 @@ class VoiceReply:
 
     It pauses in each round of tools. `scope` is the call as the agent's tools see it. `kept`: whether a draft counts;
     `undo` takes it back. `call_ids` are the ids that tool calls have had; those of this reply are added. `foreign`
-    tools run in the call (`run_in_call`) and not within the agent.
+    tools run in the call (`run_in_call`) and not within the agent; `asks` says which of the agent's own need consent.
     """
 
     def __init__(
@@ -73,6 +102,7 @@ class VoiceReply:
         *,
         call_ids: set[str],
         foreign: Container[str],
+        asks: Callable[[ToolCallBlock], bool],
     ) -> None:
         self.task: asyncio.Task[Msg] | None = None
         """Gives the reply; None before and after that."""
@@ -87,6 +117,7 @@ class VoiceReply:
         self._undo = undo
         self._call_ids = call_ids
         self._foreign = foreign
+        self._asks = asks
         self._pieces: asyncio.Queue[Reply | _Pause | None] = asyncio.Queue()
         self._msg: Msg | None = None
         """The reply so far."""
@@ -175,7 +206,8 @@ class VoiceReply:
             if outer.say is not None:
                 run.tell(partial(outer.say, text))
 
-        return replace(outer, progress=progress, say=say, may_act=self.scope.may_act)
+        around = None if outer.around is None else _AroundTaken(outer.around, run, self.scope.may_act)
+        return replace(outer, progress=progress, say=say, around=around, may_act=self.scope.may_act)
 
     async def _may_act(self) -> None:
         assert self._kept is not None
@@ -222,7 +254,8 @@ class VoiceReply:
         self._calls_tools, self._text_id = True, None
         call_id = unique_id() if own_id in self._call_ids else own_id
         self._call_ids.add(call_id)
-        call = ToolCallBlock(id=call_id, name=block.name, input=block.input or "{}")
+        state = ToolCallState.ASKING if self._asks(block) else ToolCallState.PENDING
+        call = ToolCallBlock(id=call_id, name=block.name, input=block.input or "{}", state=state)
         if call.name in self._foreign:
             self._asked_ids[call_id] = own_id
             self._pieces.put_nowait(ReplyToolCall(call.name, call.input, call_id))
@@ -261,6 +294,12 @@ class VoiceReply:
         self._pieces.put_nowait(None)
         self._error = None if task.cancelled() else task.exception()
         self.task = None  # refers back to this
+
+
+def asks_of(agent: object) -> Callable[[ToolCallBlock], bool]:
+    """Return whether a call of one of the agent's tools needs consent."""
+    toolkit = getattr(agent, "toolkit", None)
+    return toolkit.asks if isinstance(toolkit, Toolkit) else lambda call: False
 
 
 def _future() -> asyncio.Future[ToolResultBlock]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from realtime.lazy import on_first_use
 
 if TYPE_CHECKING:
     from realtime.model.chat import AnthropicChatModel as AnthropicChatModel
@@ -23,9 +24,4 @@ __all__ = [
     "GeminiChatModel",
     "OpenAIChatModel",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("realtime.model.chat"), name)
+__getattr__ = on_first_use(__name__, dict.fromkeys(__all__, ".chat"))

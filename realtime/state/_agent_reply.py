@@ -49,8 +49,9 @@ class _Call:
 class AgentReply:
     """What the agent says and does in answer to one turn: the responses of all tool rounds.
 
-    `waits`: the last response is done and another one continues the reply, after tools or a lost link. `is_followed`:
-    the reply is over, and the user has spoken since.
+    `waits`: the last response is done and another one continues the reply, after tools or a lost link; or `consent`: it
+    is no answer, but the question of an agent behind the voice. `is_followed`: the reply is over, and the user has
+    spoken since.
     """
 
     out: Outlet
@@ -89,7 +90,8 @@ class AgentReply:
     @property
     def goes_on(self) -> bool:
         """Whether the next response continues the reply."""
-        return self.response_id is None and self.waits is not None and all(c.answered for c in self._calls.values())
+        waits = self.waits not in (None, "consent")
+        return self.response_id is None and waits and all(call.answered for call in self._calls.values())
 
     def begin_response(self, response_id: str, model_name: str, labels: dict[str, Any] | None = None) -> None:
         """Begin a response; `labels` are the metadata of its request."""
@@ -300,12 +302,17 @@ class AgentReply:
 
     def interrupt(self) -> None:
         """Interrupt the reply and stop its calls; does nothing if it is over."""
-        if self.is_over:
+        if self.is_over or self.waits == "consent":
             return
         self._interrupted, self.waits = True, None
         self._over_ms = self.out.ts_ms
         if self.response_id is None:
             self._stop_calls()
+
+    def end_question(self) -> None:
+        """End the reply if it is a question, which has its result."""
+        if self.waits == "consent":
+            self.waits, self._over_ms = None, self.out.ts_ms
 
     def fail(self, message: str) -> None:
         """End the waiting for a continuation that failed."""

@@ -10,6 +10,7 @@
 | its audio, with `keeps_audio` | a data block per item: all of it, played or not |
 | tool use | TOOL_CALL_*, and as soon as the model has finished TOOL_RESULT_START, or REQUIRE_EXTERNAL_EXECUTION |
 | a call that is `asking` | REQUIRE_USER_CONFIRM; the user's answer USER_CONFIRM_RESULT |
+| such a call of an agent behind the voice | the same in a reply of its own |
 | a piece of a tool's result | TOOL_RESULT_TEXT_DELTA; a note about its work is CUSTOM `tool_progress` |
 | a system item that is a reminder | HINT_BLOCK in the reply that is open, else in the next one |
 | a tool's result | TOOL_RESULT_*, or EXTERNAL_EXECUTION_RESULT if the tool runs in the client |
@@ -187,6 +188,11 @@ class ReplyProjection:
         """Take an event of a response."""
         key = (str(getattr(event, "agent_id", "")), str(getattr(event, "response_id", "")))
         reply = self._running.get(key)
+        if isinstance(event, s.AgentResponseToolUseDoneEvent) and not event.item_id:
+            # An agent behind the voice asks for consent: a reply of its own, which its result ends.
+            reply = AgentReply(self._out, self._new_reply_id(event.tool_use.id), event.agent_id, event.agent_name)
+            reply.waits = "consent"
+            self._agents.append(reply)
         if reply is None:
             return
         match event:
@@ -210,7 +216,8 @@ class ReplyProjection:
             case s.AgentResponseToolUseDeltaEvent() | s.AgentResponseToolUseDoneEvent():
                 call, complete = event.tool_use, isinstance(event, s.AgentResponseToolUseDoneEvent)
                 delta = event.delta if isinstance(event, s.AgentResponseToolUseDeltaEvent) else ""
-                reply.use_tool(call, delta, external=call.name in self._client_tools, complete=complete)
+                external = call.name in self._client_tools and reply.waits != "consent"
+                reply.use_tool(call, delta, external=external, complete=complete)
             case s.AgentResponseDoneEvent():
                 del self._running[key]
                 errors, failed = reply.errors, event.status == "failed"
@@ -249,8 +256,10 @@ class ReplyProjection:
             self._out.emit(r.CustomEvent, "" if reply is None else reply.reply_id, name="tool_progress", value=value)
 
     def _tool_result(self, event: s.AgentResponseToolResultEvent) -> None:
-        if any(reply.take_result(event.tool_result) for reply in reversed(self._agents)):
-            return
+        for reply in reversed(self._agents):
+            if reply.take_result(event.tool_result):
+                reply.end_question()
+                return
         if event.tool_result.state != "interrupted":
             value = {"tool_result": event.tool_result.model_dump()}
             self._out.emit(r.CustomEvent, "", name="late_tool_result", value=value)

@@ -134,7 +134,7 @@ class ConversationReader:
                 self._voices.pop(item_id, None)
             case s.AgentItemTruncatedEvent(item_id=item_id) if item_id in conversation:
                 conversation.truncate(item_id, event.audio_end_ms, transcript=event.transcript or "", anew=True)
-            case s.AgentResponseToolUseDoneEvent(item_id=item_id, tool_use=call):
+            case s.AgentResponseToolUseDoneEvent(item_id=item_id, tool_use=call) if item_id:
                 conversation.add_tool_call(item_id, call)
             case s.AgentResponseToolResultEvent(item_id=str(item_id), tool_result=result):
                 conversation.add_tool_result(item_id, result)

@@ -6,8 +6,9 @@ Public names are loaded on first use: importing the package loads nothing else. 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from realtime.lazy import on_first_use
 
 if TYPE_CHECKING:
     from realtime.testing.call import play as play
@@ -79,9 +80,4 @@ _NAMES = {
 _WHERE = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names}
 
 __all__ = list(_WHERE)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
+__getattr__ = on_first_use(__name__, _WHERE)

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import UnionType
-from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, Protocol, TypeVar, Union, get_args, get_origin
 
 from realtime.errors import BadTool
 from realtime.event.server import ProgressKind
-from realtime.message import Msg, ToolCallBlock
+from realtime.message import Msg, ToolCallBlock, ToolResultBlock
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +32,22 @@ END_S = 1.0
 """Seconds for each thing that tools do at the call's end."""
 
 AtEnd = Callable[[], Awaitable[None]]
+RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
+
+
+class Around(Protocol):
+    """What a voice call does around tools of agents: hooks, and the user's consent."""
+
+    def concerns(self, *, asks: bool) -> bool:
+        """Whether there is anything to do; `asks`: the tool needs consent."""
+        ...
+
+    async def run(self, call: ToolCallBlock, run: RunTool, *, asks: bool) -> ToolResultBlock:
+        """Run the call by `run`; if it `asks`, once the user agrees.
+
+        Returns its result; a refusal is one, too.
+        """
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +67,8 @@ class ToolScope:
     """The state of the tools: an object by class."""
     of_call: Callable[[ToolCallBlock], ToolScope] | None = None
     """Returns the scope of one tool call, where each has its own; None: the one before holds for all."""
+    around: Around | None = None
+    """What happens around a tool of an agent; None: nothing, and no user can be asked."""
     may_act: Callable[[], Awaitable[object]] | None = None
     """Awaited before anything happens that cannot be undone; raises CancelledError where it may not happen at all."""
     at_end: list[AtEnd] = field(default_factory=list)

@@ -211,7 +211,7 @@ def test_compression_that_a_turn_waits_for_rules_drafts_out() -> None:
     config: dict[str, Any] = {"enable": True, "agent_token_counter": WordCounter(), "trigger_threshold": 9}
     assert react(say("")).may_draft
     assert react(say(""), compression_config=CompressionConfig(**config, background=True)).may_draft
-    assert not react(say(""), compression_config=CompressionConfig(**config)).may_draft
+    assert not react(say(""), compression_config=CompressionConfig(**config, background=False)).may_draft
 
 
 STEPS = st.lists(

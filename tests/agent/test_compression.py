@@ -12,9 +12,13 @@ from pydantic import BaseModel, Field
 
 from realtime.agent import ReActAgent
 from realtime.errors import ProviderError, UsageError
+from realtime.event import ServerEvents
 from realtime.message import AssistantMsg, Msg, ToolResultBlock, UserMsg
 from realtime.model.chat.base import ChatResponse
-from realtime.model.chat.compression import COMPRESSION_PROMPT, SummarySchema, first_kept, with_pairs
+from realtime.model.chat.compression import COMPRESSED, COMPRESSION_PROMPT, SummarySchema, first_kept, with_pairs
+from tests.agent.fakes import call as voice_call
+from tests.agent.office import ASK, desk
+from tests.agent.test_tools import ask_tools, results
 from tests.agent.thinking import (
     HELLO,
     Answer,
@@ -31,6 +35,7 @@ from tests.agent.thinking import (
     stream,
     weather,
 )
+from tests.agent.voice import talk
 
 pytestmark = pytest.mark.virtual_time
 
@@ -295,6 +300,35 @@ async def test_the_oldest_messages_are_left_out_where_nothing_else_helps() -> No
     assert len(await remembered(agent)) == 7
 
 
+async def test_after_a_failure_the_next_attempt_waits_for_a_longer_history(caplog: pytest.LogCaptureFixture) -> None:
+    """A model that is down for an hour is not asked at each turn, and the log says so once."""
+    down = ScriptedChat(ProviderError("down", code="down"))
+    agent = react(say("Yes."), compression_config=config(compression_model=down))
+    await filled(agent, *(f"{n}" for n in range(10)))
+    attempts = []
+    for _ in range(10):
+        await agent(UserMsg("user", "Hello"))
+        attempts.append(len(down.requests))
+    assert attempts == [1, 1, 2, 2, 3, 3, 3, 4, 4, 4], "after 3 more messages of 11, then after 4, 5 and 6"
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    assert "when its history has grown by 25 %: ProviderError" in warnings[0].getMessage()
+    down.answers = [SUMMARY]
+    await filled(agent, *(f"{n}" for n in range(10)))
+    await agent(HELLO.copy())
+    assert len(down.requests) == 5
+    assert FIELDS["next_steps"] in requests_of(agent)[-1].texts[1]
+
+
+async def test_a_failure_within_a_reply_is_not_repeated_at_each_of_its_rounds() -> None:
+    down = ScriptedChat(ProviderError("down", code="down"))
+    rounds: list[Answer] = [[call("get_weather", f"call_{n}", city="Oslo")] for n in range(4)]
+    agent = react(*rounds, say("Rain."), compression_config=config(compression_model=down), toolkit=weather())
+    await filled(agent, *(f"{n}" for n in range(20)))
+    await agent(HELLO)
+    assert len(down.requests) == 1
+
+
 # -- in the background -------------------------------------------------------------------------------------------------
 
 
@@ -338,6 +372,34 @@ async def test_a_compression_in_the_background_belongs_to_the_agent() -> None:
     await agent.aclose()
     await asyncio.sleep(20)
     assert len(await not_compressed(agent)) == 6
+
+
+async def test_in_a_voice_call_no_turn_waits_for_a_summary_unless_it_shall() -> None:
+    """By default; outside of calls an answer waits, as AgentScope documents it."""
+    waits_s = {}
+    for background in (None, False):
+        slow = ScriptedChat(SUMMARY, piece_s=10)
+        agent = react(say("Yes."), compression_config=config(compression_model=slow, background=background))
+        await filled(agent, "one", "two", "three", "four")
+        async with talk(agent) as one:
+            began = asyncio.get_running_loop().time()
+            await one.type("Hello?")
+            await one.until(ServerEvents.AgentResponseDoneEvent)
+            waits_s[background] = asyncio.get_running_loop().time() - began
+    assert waits_s[None] < 1
+    assert waits_s[False] >= 10
+
+
+async def test_a_delegate_does_not_wait_for_a_summary_either() -> None:
+    slow = ScriptedChat(SUMMARY, piece_s=20)
+    agent = react(say("Yes."), compression_config=config(compression_model=slow))
+    await filled(agent, "one", "two", "three", "four")
+    async with voice_call(toolkit=desk(agent, background=False)) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(1)
+        assert results(made) == [("call_1", "success", "Yes.")]
+        await agent.finish_compression()
+    assert await agent.memory.get_memory(mark=COMPRESSED)
 
 
 class Remembers(ScriptedChat):

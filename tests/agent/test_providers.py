@@ -275,3 +275,27 @@ async def test_a_tool_that_is_added_during_a_call_reaches_the_provider(fake: Fak
         told = await service.session(2) if fake.redials_for_settings else provider
         await told.when(lambda: "book_room" in str(told.frames))
         assert log.of(s.AgentErrorEvent) == []
+
+
+@pytest.mark.parametrize("fake", [OPENAI], ids=lambda fake: fake.name)
+async def test_a_typed_interruption_tells_what_was_heard_before_it_asks_for_the_answer(fake: Fake) -> None:
+    """Else the answer would be given by a model that takes all of its words for heard."""
+    async with call(fake) as (session, log, service):
+        session.receive(c.ClientTextAppendEvent(text="Tell me a story."))
+        provider = await service.session()
+        await provider.until("response.create")
+        await fake.speak(provider, "once there was a lighthouse", SECOND + SECOND)
+        await log.until(lambda: log.of(s.AgentResponseAudioDoneEvent) != [])
+        (told,) = {event.item_id for event in log.of(s.AgentResponseAudioDeltaEvent)}
+        (view,) = session.listeners
+        session.receive(c.ClientPlaybackAckEvent(item_id=told, played_ms=700), view)
+        session.receive(c.ClientTextAppendEvent(text="Stop."), view)
+        await provider.until("response.create", 2)
+        kinds = [frame["type"] for frame in provider.frames]
+        assert kinds[kinds.index("response.create") + 1 :] == [
+            "conversation.item.create",
+            "conversation.item.truncate",
+            "response.create",
+        ]
+        (cut,) = provider.sent("conversation.item.truncate")
+        assert cut["audio_end_ms"] == 700

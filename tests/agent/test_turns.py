@@ -217,16 +217,50 @@ async def test_a_client_that_answers_too_late_is_still_believed() -> None:
         made.check_heard_truth()
 
 
-async def test_the_next_answer_does_not_wait_for_the_truncation_of_the_one_before() -> None:
+async def test_the_next_answer_is_asked_for_when_the_model_knows_what_was_heard() -> None:
+    """The client's answer takes one round trip; the model would else take all of its words for heard."""
     async with call(clock=AcknowledgedPlayback(24_000)) as made:
         item_id = await interrupted(made)
         made.receive(c.ClientTextAppendEvent(text="Next."))
-        assert kinds(made)[-1] == "ResponseCreate"
-        made.link.begin()
-        told = [kind for kind in made.types() if kind in ("agent_item_truncated", "agent_response_created")]
-        assert told == ["agent_response_created", "agent_item_truncated", "agent_response_created"]
+        assert kinds(made)[-1] == "ItemCreate"
         made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_940, flushed=True))
-        assert made.of(s.AgentItemTruncatedEvent)[-1].audio_end_ms == 1_940
+        assert kinds(made)[-2:] == ["ItemTruncate", "ResponseCreate"]
+        assert [cut.audio_end_ms for cut in made.link.got(base.ItemTruncate)] == [1_940]
+        made.link.reply(1_000, "Well.")
+        assert made.of(s.AgentResponseCreatedEvent)[-1].response_id == "resp_2"
+        made.check_heard_truth()
+
+
+async def test_the_next_answer_waits_no_longer_than_for_a_client_that_says_nothing() -> None:
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        await interrupted(made)
+        made.receive(c.ClientTextAppendEvent(text="Next."))
+        await asyncio.sleep(FLUSH_ANSWER_S + 0.01)
+        assert kinds(made)[-2:] == ["ItemTruncate", "ResponseCreate"]
+
+
+async def test_a_request_that_waits_is_asked_once_where_the_link_is_lost_meanwhile() -> None:
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        await interrupted(made)
+        made.receive(c.ClientTextAppendEvent(text="Next."))
+        made.link.say(m.ModelReconnectingEvent(reason="link_lost", attempt=1, retry_after_ms=500))
+        assert made.link.got(base.ResponseCreate) == []
+        made.link.say(m.ModelReconnectedEvent(gap_ms=500))
+        assert len(made.link.got(base.ResponseCreate)) == 1
+
+
+async def test_of_two_typed_turns_in_a_row_both_are_asked_for_in_order() -> None:
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        await interrupted(made)
+        made.receive(c.ClientTextAppendEvent(text="Next."), c.ClientTextAppendEvent(text="No, this."))
+        await asyncio.sleep(1)
+        assert kinds(made)[-5:] == ["ItemCreate", "ItemTruncate", "ResponseCreate", "ItemCreate", "ResponseCreate"]
+        made.link.begin()
+        (unwanted,) = made.link.got(base.ResponseCancel)[-1:]
+        assert unwanted.response_id == "resp_2"
+        made.link.say(m.ModelResponseDoneEvent(response_id="resp_2", status="cancelled"))
+        made.link.reply(500, "This.")
+        assert made.transcript()[-1] == ("assistant", "This.")
 
 
 async def test_models_that_cannot_truncate_are_not_asked_to() -> None:

@@ -1,9 +1,14 @@
 """Agents for the page's tests: a provider with speech events that follows a script."""
 
+from typing import Any
+
 import numpy as np
 
-from realtime.agent import RealtimeAgent
+from realtime.agent import Delegate, ReActAgent, RealtimeAgent
+from realtime.message import ToolResultBlock
 from realtime.model.base import AudioAppend, ItemCreate, ModelInput, ResponseCreate, ToolResult
+from realtime.model.chat.base import ChatModelBase, ChatResponse
+from realtime.model.local import LocalRealtimeModel
 from realtime.model.scripted import (
     CallTools,
     ExpectAudio,
@@ -14,6 +19,7 @@ from realtime.model.scripted import (
     Step,
 )
 from realtime.tool import Toolkit
+from tests.agent.thinking import PlainFormatter, call, say
 
 STORY = "Once upon a time there was a voice that told a very long story and was not heard to its end"
 STORY_S = 12.0
@@ -56,13 +62,14 @@ def make_calculator() -> RealtimeAgent:
     return RealtimeAgent("Calculator", "Work out areas.", ScriptedModel(react))
 
 
+def pay(amount: int, to: str) -> str:
+    """Pay somebody."""
+    return f"paid {amount} to {to}"
+
+
 def make_cashier() -> RealtimeAgent:
     """An agent that always wants to pay, with the user's consent, and says the result."""
     given: list[str] = []
-
-    def pay(amount: int, to: str) -> str:
-        """Pay somebody."""
-        return f"paid {amount} to {to}"
 
     def react(message: ModelInput) -> list[Step]:
         match message:
@@ -77,6 +84,47 @@ def make_cashier() -> RealtimeAgent:
         return []
 
     return RealtimeAgent("Cashier", "Pay.", ScriptedModel(react), toolkit=Toolkit(confirm=[pay]))
+
+
+class PaysFirst(ChatModelBase):
+    """A chat model that pays, and then says what it was told."""
+
+    async def __call__(self, messages: list[dict[str, Any]], *args: Any, **kwargs: Any) -> ChatResponse:
+        results = [block for message in messages for block in message["content"] if isinstance(block, ToolResultBlock)]
+        if results:
+            return ChatResponse(say(f"I was told: {results[-1].output_text()}."))
+        return ChatResponse([call("pay", amount=5, to="<b>Ann</b>")])
+
+
+def thinking_cashier() -> ReActAgent:
+    agent = ReActAgent("Thinker", "Pay.", PaysFirst("scripted", False), PlainFormatter(), Toolkit(confirm=[pay]))
+    agent.set_console_output_enabled(False)
+    return agent
+
+
+def make_thinking_cashier() -> RealtimeAgent:
+    """A thinking agent behind the embedded voice, which pays with the user's consent."""
+    return RealtimeAgent("Cashier", "Pay.", LocalRealtimeModel(language_model=thinking_cashier()))
+
+
+def make_delegating_cashier() -> RealtimeAgent:
+    """A voice that asks such an agent and repeats its answer."""
+    given: list[str] = []
+
+    def react(message: ModelInput) -> list[Step]:
+        match message:
+            case ToolResult(result=result):
+                given.append(result.output_text())
+            case ResponseCreate() if given:
+                return [Speak(given.pop(), 0.2)]
+            case ResponseCreate():
+                return [CallTools((("ask_the_office", {"query": "Pay Ann."}),))]
+            case _:
+                pass
+        return []
+
+    office = Delegate(thinking_cashier(), "ask_the_office", "Pays.", background=False)
+    return RealtimeAgent("Cashier", "Pay.", ScriptedModel(react), toolkit=Toolkit([office]))
 
 
 UTTERANCES = (

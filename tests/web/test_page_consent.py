@@ -74,3 +74,21 @@ def test_a_reload_shows_the_question_again(asked: Page) -> None:
     expect(card.locator(".question")).to_have_text(QUESTION)
     card.get_by_role("button", name="Allow").click()
     expect(asked.locator(".bubble.agent .words")).to_have_text("I was told: paid 5 to <b>Ann</b>.")
+
+
+@pytest.mark.parametrize("maker", ["make_thinking_cashier", "make_delegating_cashier"])
+@pytest.mark.parametrize(("button", "told"), [("Allow", "paid 5 to <b>Ann</b>"), ("Refuse", "the user refused")])
+def test_a_tool_of_an_agent_behind_the_voice_asks_on_the_same_card(
+    page: Page, serve: Serve, maker: str, button: str, told: str
+) -> None:
+    page.goto(serve(f"{APP}:{maker}").address)
+    page.get_by_label("Message", exact=True).fill("Pay Ann.")
+    page.keyboard.press("Enter")
+    card = page.get_by_role("group", name="Consent to pay")
+    expect(card.locator(".question")).to_have_text(QUESTION)
+    card.get_by_role("button", name=button).click()
+    expect(page.locator(".bubble.agent .words")).to_have_text(f"I was told: {told}.")
+    expect(page.get_by_role("group", name="Consent to pay")).to_have_count(0)
+    tool = page.locator(".bubble.tool").filter(has_text="amount")
+    expect(tool.locator(".words")).to_have_text(f'{{"amount": 5, "to": "<b>Ann</b>"}} → {told}')
+    expect(tool).to_have_attribute("data-status", "done")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from realtime.lazy import on_first_use
 from realtime.model.chat.base import ChatModelBase, ChatResponse, ChatUsage
 
 if TYPE_CHECKING:
@@ -23,9 +23,4 @@ _WHERE = {
 }
 
 __all__ = ["ChatModelBase", "ChatResponse", "ChatUsage", *_WHERE]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
+__getattr__ = on_first_use(__name__, _WHERE)

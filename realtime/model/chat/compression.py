@@ -26,6 +26,8 @@ COMPRESSED = "compressed"
 """The mark of messages that a summary stands for. They stay in the memory and out of prompts."""
 ATTEMPTS = 2
 """Requests for one summary: the second one says what was wrong with the first."""
+RETRY_SHARE = 0.25
+"""How much a history grows after a failure before the next attempt."""
 
 
 class SummarySchema(BaseModel):
@@ -75,7 +77,8 @@ class CompressionConfig:
     """When and how the memory of an agent is compressed.
 
     Where the summary cannot be had (the model fails, takes too long, or writes one that is invalid or no shorter), the
-    conversation goes on without it, and a warning is logged. Raises UsageError for numbers below 1 and for a template
+    conversation goes on without it, and a warning is logged. The next attempt is made when the history has a quarter
+    more messages; failures in a row are one warning. Raises UsageError for numbers below 1 and for a template
     with fields that the schema does not have.
     """
 
@@ -95,10 +98,10 @@ class CompressionConfig:
     """Writes the summary; None: the agent's model."""
     compression_formatter: FormatterBase | None = None
     """The formatter of the compression model; None: the agent's."""
-    background: bool = False
-    """Compress after replies, in a task of the agent.
+    background: bool | None = None
+    """Compress after replies, in a task of the agent; None: in voice calls.
 
-    Then no reply waits for it: voice calls need this.
+    Then no reply waits for it.
     """
     trim_threshold: int | None = None
     """Tokens of a prompt that may be without a summary; None: any number.
@@ -123,6 +126,31 @@ class CompressionConfig:
             )
 
 
+@dataclass(slots=True)
+class Backoff:
+    """Lets a memory grow after a failure before it is compressed again."""
+
+    n_failed: int = 0
+    """Failures in a row."""
+    _n_messages: int = 0
+    _n_more: int = 0
+
+    def is_due(self, n_messages: int) -> bool:
+        """Whether there may be an attempt at so many messages."""
+        # The rounds of a reply become one message at its end.
+        self._n_messages = min(self._n_messages, n_messages)
+        return not self.n_failed or n_messages >= self._n_messages + self._n_more
+
+    def fail(self, n_messages: int, n_in_prompt: int) -> None:
+        """An attempt has failed at so many messages; `n_in_prompt`: those in prompts."""
+        self.n_failed += 1
+        self._n_messages, self._n_more = n_messages, max(1, round(n_in_prompt * RETRY_SHARE))
+
+    def end(self) -> None:
+        """An attempt has succeeded."""
+        self.n_failed = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Compressor:
     """Compresses a memory once, if its prompt is too long."""
@@ -133,6 +161,8 @@ class Compressor:
     """What each prompt begins with."""
     model: ChatModelBase
     formatter: FormatterBase
+    backoff: Backoff
+    """That of the memory, which outlives this."""
 
     async def compress(self, rounds: Sequence[Msg] = ()) -> int:
         """Compress what is too long. `rounds` follow the memory: a reply that goes on.
@@ -147,12 +177,16 @@ class Compressor:
         if n_tokens <= self.config.trigger_threshold:
             return 0
         n_old = first_kept(history, self.config.keep_recent)
-        if n_old:
+        n_messages = await self.memory.size() + len(rounds)
+        if n_old and self.backoff.is_due(n_messages):
             text = await self._summary([*summary, *history[:n_old]])
             if text is not None and await self._count([UserMsg("user", text), *history[n_old:]]) >= n_tokens:
                 self._warn("the summary is no shorter than what it stands for")
                 text = None
-            if text is not None:
+            if text is None:
+                self.backoff.fail(n_messages, len(history))
+            else:
+                self.backoff.end()
                 await self.memory.update_compressed_summary(text)
                 await self._mark(messages[:n_old])
                 return max(0, n_old - len(messages))
@@ -205,7 +239,14 @@ class Compressor:
             logger.info("%d messages are compressed", len(messages))
 
     def _warn(self, why: str) -> None:
-        logger.warning("the memory is not compressed, the conversation goes on without a summary: %s", why)
+        level = logging.INFO if self.backoff.n_failed else logging.WARNING
+        logger.log(
+            level,
+            "the memory is not compressed, the conversation goes on without a summary and another attempt comes when "
+            "its history has grown by %.0f %%: %s",
+            RETRY_SHARE * 100,
+            why,
+        )
 
 
 async def replace_memory(memory: MemoryBase, messages: Sequence[Msg], remembered: Sequence[Msg]) -> None:

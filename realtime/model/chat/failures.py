@@ -182,6 +182,49 @@ class Endpoint:
         return (without_keys(text, self.api_key) if self.api_key else without_keys(text, "\0"))[:MAX_QUOTED_CHARS]
 
 
+def foreign_failure(name: str, error: Exception) -> ChatFailure:
+    """Return what an exception of a foreign language model means.
+
+    Its text is not quoted: it may hold a key, or what was said.
+    """
+    status: int | None
+    if isinstance(error, (TimeoutError, *_classes(_SILENCE))):
+        status = 408
+    elif isinstance(error, (ConnectionError, *_classes(_LOSS))):
+        status = 0
+    else:
+        status = _status_of(error)
+    code, what = _FOREIGN.get(status, _OWN_CODE)
+    return ChatFailure(
+        f"the language model {name} {what} ({type(error).__name__})", code=code, retryable=code in _PASSING
+    )
+
+
+_PASSING = {"provider_timeout", "provider_unavailable", "provider_failed", "rate_limit_exceeded"}
+_OWN_CODE = "language_model_failed", "failed in its own code, which is not this server's: the server's log says where"
+_FOREIGN: dict[int | None, tuple[str, str]] = {
+    0: ("provider_unavailable", "has no connection: is its server running, and its address right?"),
+    400: ("invalid_request", "sends what its provider refuses: check its settings"),
+    401: ("invalid_api_key", "has a key that its provider refuses: check the key that it is given"),
+    403: ("invalid_api_key", "has a key that its provider refuses: check the key that it is given"),
+    404: ("model_not_found", "asks for a model that its provider does not have: check its name and address"),
+    408: ("provider_timeout", "took too long: try again, or give it more time"),
+    429: ("rate_limit_exceeded", "may send no more requests now: try again later"),
+    500: ("provider_failed", "has a provider that fails now: try again later"),
+}
+"""What the statuses of HTTP mean, and 0: no connection."""
+
+
+def _status_of(error: Exception) -> int | None:
+    """Return a status of `_FOREIGN` that an SDK's exception has; None without one."""
+    places = (error, getattr(error, "response", None))
+    found = [getattr(place, name, None) for place in places for name in ("status_code", "code", "status")]
+    status = next((one for one in found if isinstance(one, int) and 400 <= one < 600), None)
+    if status is None or status in _FOREIGN:
+        return status
+    return 408 if status == 504 else 500 if status > 500 else 400
+
+
 def shown_address(address: str) -> str:
     """Return an address without user, password and query, which may be secrets."""
     try:

@@ -6,8 +6,9 @@ agents that talk through a provider load neither.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from realtime.lazy import on_first_use
 
 if TYPE_CHECKING:
     from realtime.model.local.chat import ChatLanguageModel as ChatLanguageModel
@@ -17,17 +18,12 @@ if TYPE_CHECKING:
     from realtime.model.local.model import LocalRealtimeModel as LocalRealtimeModel
 
 _WHERE = {
-    "ChatLanguageModel": "chat",
-    "FormattedLanguageModel": "chat",
-    "HistoryLimits": "chat_messages",
-    "LocalRealtimeModel": "model",
-    "language_model_from_environment": "chat",
+    "ChatLanguageModel": ".chat",
+    "FormattedLanguageModel": ".chat",
+    "HistoryLimits": ".chat_messages",
+    "LocalRealtimeModel": ".model",
+    "language_model_from_environment": ".chat",
 }
 
 __all__ = [*_WHERE]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+__getattr__ = on_first_use(__name__, _WHERE)

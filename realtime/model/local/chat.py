@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,9 @@ from realtime.model.chat.families import FAMILIES, Family
 from realtime.model.chat.openai import NO_KEY, OpenAIChatModel
 from realtime.model.chat.responses import responses_of
 from realtime.model.chat.sdk_model import SdkChatModel
-from realtime.model.local.chat_messages import HistoryLimits, Json, write_messages, write_tool
+from realtime.model.local.chat_messages import HistoryLimits, Json, write_tool
 from realtime.model.local.for_calls import OfAllCalls
+from realtime.model.local.history import KEPT_ITEMS
 from realtime.model.local.language_model import (
     CallLanguageModel,
     LanguageModel,
@@ -34,7 +36,8 @@ from realtime.model.local.language_model import (
     ReplyToolCall,
     ReplyUsage,
 )
-from realtime.model.local.messages import messages_of
+from realtime.model.local.messages import messages_of, write_messages
+from realtime.runtime import unique_id
 
 if TYPE_CHECKING:
     from realtime.model.chat.compression import CompressionConfig
@@ -172,18 +175,27 @@ class _ByChatModel(ABC):
 
     def for_call(self) -> CallLanguageModel:
         """Return the language model of one call: this one, or with a summary of that call."""
+        in_call = self._in_call()
         if self._compression_config is None:
-            return OfAllCalls(self)
+            return OfAllCalls(in_call)
         from realtime.model.local.compressed import CompressedChat
 
-        return CompressedChat(self, self._compression_config, self._model, self._formatter)
+        return CompressedChat(in_call, self._compression_config, self._model, self._formatter)
+
+    def _in_call(self) -> LanguageModel:
+        """Return what responds in one call: by default this, which keeps nothing of it."""
+        return self
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """See `LanguageModel.respond`. Closing it closes the HTTP request, so that the server stops generating."""
         answer = await self._model(await self._payload(prompt), **self._options(prompt))
         async with aclosing(responses_of(answer)) as responses:
-            async for reply in _replies(responses):
+            async for reply in _replies(responses, self._keep_signature):
                 yield reply
+
+    def _keep_signature(self, signature: Json) -> str:
+        """Keep what the provider wants back with a tool call; return the id of the call, "" if any will do."""
+        return ""
 
     @abstractmethod
     async def _payload(self, prompt: Prompt) -> list[Json]:
@@ -210,7 +222,12 @@ class FormattedLanguageModel(_ByChatModel):
     `takes_images`: the model understands them. `limits` bounds the history in a request; with a `compression_config`
     there is no bound by default. Then the older part of a long call becomes a summary, always in the background: no
     turn waits for it. A caller on the line needs to hear of a failure soon: give the chat model `retries=0`.
+
+    Gemini signs tool calls and wants the signatures back with them: a call keeps its own, in this process.
     """
+
+    _signatures: dict[str, Json] | None = None
+    """Signatures by the ids of tool calls; None outside of calls."""
 
     def __init__(
         self,
@@ -226,7 +243,24 @@ class FormattedLanguageModel(_ByChatModel):
         )
 
     async def _payload(self, prompt: Prompt) -> list[Json]:
-        return await self._formatter.format(messages_of(prompt, self._limits, takes_images=self.takes_images))
+        signatures = self._signatures or {}
+        return await self._formatter.format(
+            messages_of(prompt, self._limits, takes_images=self.takes_images, signatures=signatures)
+        )
+
+    def _in_call(self) -> LanguageModel:
+        made = copy.copy(self)
+        made._signatures = {}
+        return made
+
+    def _keep_signature(self, signature: Json) -> str:
+        if self._signatures is None:
+            return ""
+        call_id = unique_id()
+        self._signatures[call_id] = signature
+        if len(self._signatures) > KEPT_ITEMS:
+            del self._signatures[next(iter(self._signatures))]
+        return call_id
 
 
 class ChatLanguageModel(_ByChatModel):
@@ -316,8 +350,13 @@ class ChatLanguageModel(_ByChatModel):
         return options
 
 
-async def _replies(responses: AsyncIterator[ChatResponse]) -> AsyncGenerator[Reply, None]:
-    """Yield what each response adds to the one before; calls and usage at the end, when they are whole."""
+async def _replies(
+    responses: AsyncIterator[ChatResponse], keep_signature: Callable[[Json], str]
+) -> AsyncGenerator[Reply, None]:
+    """Yield what each response adds to the one before; calls and usage at the end, when they are whole.
+
+    `keep_signature` gets what the provider wants back with a call, and returns the call's id.
+    """
     told: dict[str, int] = {}
     last: ChatResponse | None = None
     async for last in responses:
@@ -333,9 +372,12 @@ async def _replies(responses: AsyncIterator[ChatResponse]) -> AsyncGenerator[Rep
                     continue
             told[block.id] = len(text)
     if last is not None:
+        thoughts = [block.extra for block in last.content if isinstance(block, ThinkingBlock)]
+        signatures = {extra["tool_call_id"]: extra for extra in thoughts if "tool_call_id" in extra}
         for block in last.content:
             if isinstance(block, ToolCallBlock):
-                yield ReplyToolCall(block.name, block.input)
+                signature = signatures.get(block.id)
+                yield ReplyToolCall(block.name, block.input, keep_signature(signature) if signature else "")
         if last.usage is not None:
             yield _usage(last.usage)
 

@@ -12,7 +12,7 @@ from realtime.formatter import FormatterBase
 from realtime.memory import InMemoryMemory
 from realtime.message import AssistantMsg, Block, Msg, SystemMsg, UserMsg
 from realtime.model.chat.base import ChatModelBase
-from realtime.model.chat.compression import COMPRESSED, CompressionConfig, Compressor, replace_memory
+from realtime.model.chat.compression import COMPRESSED, Backoff, CompressionConfig, Compressor, replace_memory
 from realtime.model.local.language_model import LanguageModel, Prompt, Reply
 from realtime.model.local.messages import ASSISTANT, USER, user_blocks
 
@@ -41,6 +41,7 @@ class CompressedChat:
         self._formatter = formatter
         self._memory = InMemoryMemory()
         """The conversation as messages, with what is compressed and the summary."""
+        self._backoff = Backoff()
         self._summary = ""
         self._left_out: frozenset[str] = frozenset()
         """Items that the summary stands for."""
@@ -85,7 +86,7 @@ class CompressedChat:
         memory = self._memory
         await replace_memory(memory, await memory.get_memory(prepend_summary=False), _messages(prompt))
         head = [SystemMsg("system", prompt.instructions)] if prompt.instructions else []
-        await Compressor(self._config, memory, head, self._model, self._formatter).compress()
+        await Compressor(self._config, memory, head, self._model, self._formatter, self._backoff).compress()
         everything = await memory.get_memory()
         compressed = await memory.get_memory(mark=COMPRESSED, prepend_summary=False)
         self._left_out = frozenset(msg.id for msg in compressed)

@@ -446,6 +446,7 @@ class LocalConnection:
             history=lambda: prompt_items(self._conversation.items(), self._continued),
             on_event=self._on_event,
             runtime=self._runtime,
+            language_model=self._profile.model,
         )
         if not out_of_band:
             self._active = response

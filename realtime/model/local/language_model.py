@@ -70,7 +70,7 @@ class ReplyToolCall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplyToolRun:
-    """The language model runs a tool of its own.
+    """The language model runs a tool of its own; once the user agrees, if the call is `asking`.
 
     A new prompt follows once it has a result, which `result` gets in any case. A response that takes it calls
     `on_taken`: from then on the tool may report to the call.

@@ -1,15 +1,16 @@
-"""Write the conversation as messages, for a formatter. Plain functions.
+"""Write the conversation as messages, for any chat model. Plain functions.
 
-The rules are those of `chat_messages`: roles alternate, the user speaks first, every call has a result, and the last
-are words of the user or results.
+Roles alternate, the user speaks first, every call has a result, and the last are words of the user or results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from realtime.event.base import ContentPart, Item
-from realtime.formatter import NO_RESULT_YET
+from realtime.formatter import NO_RESULT_YET, OpenAIChatFormatter
 from realtime.message import (
     Base64Source,
     Block,
@@ -18,6 +19,7 @@ from realtime.message import (
     Role,
     SystemMsg,
     TextBlock,
+    ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
     UserMsg,
@@ -26,6 +28,7 @@ from realtime.model.local.chat_messages import (
     IMAGE_CHARS,
     LISTENING,
     HistoryLimits,
+    Json,
     after_own_words,
     first_within,
     words_of_user,
@@ -38,13 +41,32 @@ ASSISTANT = "assistant"
 """The name of an agent that has none."""
 
 
-def messages_of(prompt: Prompt, limits: HistoryLimits, *, takes_images: bool) -> list[Msg]:
+Signatures = Mapping[str, dict[str, Any]]
+"""What a provider wants back with its tool calls: the `extra` of a ThinkingBlock by the id of the call."""
+
+_CHAT_ENDPOINT = OpenAIChatFormatter(promote_tool_result_images=False)
+
+
+def write_messages(prompt: Prompt, limits: HistoryLimits, *, takes_images: bool) -> list[Json]:
+    """Write the messages for a chat endpoint.
+
+    The shapes are those of OpenAI's chat completions, limited to what Ollama, vLLM and llama.cpp also accept. System
+    items stay where they stand.
+    """
+    messages = messages_of(prompt, limits, takes_images=takes_images)
+    return [written for message in messages for written in _CHAT_ENDPOINT.payload([message])]
+
+
+def messages_of(
+    prompt: Prompt, limits: HistoryLimits, *, takes_images: bool, signatures: Signatures = MappingProxyType({})
+) -> list[Msg]:
     """Return the instructions and the newest part of the history, oldest first.
 
     The calls of a turn stay with their results, and everything since the last words of the user stays. Images are left
-    out unless `takes_images`.
+    out unless `takes_images`. Calls get ids of nine letters and digits, which some chat templates require; ids of
+    several models may collide.
     """
-    turns = _newest(_turns(prompt, takes_images=takes_images), limits)
+    turns = _newest(_turns(prompt, signatures, takes_images=takes_images), limits)
     spoken = [turn for turn in turns if turn.role != "system"]
     if not spoken or spoken[0].role != "user":
         turns.insert(0, UserMsg(USER, LISTENING))
@@ -53,7 +75,7 @@ def messages_of(prompt: Prompt, limits: HistoryLimits, *, takes_images: bool) ->
     return [SystemMsg("system", prompt.instructions), *turns] if prompt.instructions.strip() else turns
 
 
-def _turns(prompt: Prompt, *, takes_images: bool) -> list[Msg]:
+def _turns(prompt: Prompt, signatures: Signatures, *, takes_images: bool) -> list[Msg]:
     """Return one message per turn of a speaker; the assistant's hold their calls and results."""
     found = {item.tool_result.id: item.tool_result for item in prompt.history if item.tool_result is not None}
     speakers = {item.name for item in prompt.history if item.role == "user" and item.name}
@@ -61,10 +83,11 @@ def _turns(prompt: Prompt, *, takes_images: bool) -> list[Msg]:
     calls = 0
     for item in prompt.history:
         if item.tool_call is not None:
-            # Ids of several models may collide.
             call_id = f"call{calls:05d}"
             calls += 1
             call = ToolCallBlock(id=call_id, name=item.tool_call.name, input=item.tool_call.input)
+            if (signature := signatures.get(item.tool_call.id)) is not None:
+                turns.add("assistant", [ThinkingBlock(thinking="", extra={**signature, "tool_call_id": call_id})])
             turns.call(call, _result(found.get(item.tool_call.id), call))
             continue
         turns.answer()
@@ -90,7 +113,12 @@ class _Turns:
         if not blocks:
             return
         if self._turns and self._turns[-1][0] == role != "system":
-            self._turns[-1][2].extend(blocks)
+            said = self._turns[-1][2]
+            if role == "assistant" and isinstance(said[-1], TextBlock) and isinstance(blocks[0], TextBlock):
+                # It goes on in its line.
+                said[-1] = TextBlock(text=f"{said[-1].text} {blocks[0].text}")
+                blocks = blocks[1:]
+            said.extend(blocks)
         else:
             self._turns.append((role, name or (self._agent_name if role == "assistant" else role), [*blocks]))
 
@@ -145,5 +173,7 @@ def _chars(block: Block) -> int:
             return len(block.name) + len(block.input)
         case ToolResultBlock():
             return len(block.output_text()) + IMAGE_CHARS * len(block.media)
-        case _:
+        case DataBlock():
             return IMAGE_CHARS
+        case _:
+            return 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import assert_never
 
@@ -16,8 +17,17 @@ from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item, Modality, ResponseOverrides, ResponseStatus
 from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.model.base import OnEvent, Settings
+from realtime.model.chat.failures import foreign_failure
 from realtime.model.local.history import ReadHistory, add_item, add_result
-from realtime.model.local.language_model import ReplyText, ReplyThought, ReplyToolCall, ReplyToolRun, ReplyUsage
+from realtime.model.local.language_model import (
+    Prompt,
+    Reply,
+    ReplyText,
+    ReplyThought,
+    ReplyToolCall,
+    ReplyToolRun,
+    ReplyUsage,
+)
 from realtime.model.local.passages import Passage, PassageSplitter
 from realtime.model.local.prompt import prompt_of
 from realtime.model.local.recognizer import Transcript
@@ -40,7 +50,7 @@ class Response:
 
     `voice` is None for a written response. With `to_speech` it responds to a spoken turn and says nothing if no word
     was recognised. With `say` it speaks these words, not the language model's. In every case it closes each stream
-    that it opens and emits `model_response_done` once.
+    that it opens and emits `model_response_done` once. `language_model` is the name of that, for errors.
     """
 
     def __init__(
@@ -57,8 +67,10 @@ class Response:
         history: ReadHistory,
         on_event: OnEvent,
         runtime: Runtime,
+        language_model: str,
     ) -> None:
         self.id = response_id
+        self._language_model = language_model
         self.done = False
         self.called_tools = False
         """Whether another response follows once the tools have returned."""
@@ -142,7 +154,7 @@ class Response:
         if prompt is None:
             return
         passages = PassageSplitter()
-        async with aclosing(self._speculation.respond(prompt)) as replies:
+        async with aclosing(self._replies(prompt)) as replies:
             async for reply in replies:
                 if not isinstance(reply, ReplyThought):
                     self._close_thought()
@@ -153,7 +165,9 @@ class Response:
                         self._call_tool(ToolCallBlock(id=call_id, name=reply.name, input=reply.arguments))
                     case ReplyToolRun(call=call, result=result, on_taken=on_taken):
                         await self._speak(passages.finish())
-                        self._call_tool(msgspec.structs.replace(call, state=ToolCallState.SUBMITTED))
+                        if call.state is not ToolCallState.ASKING:
+                            call = msgspec.structs.replace(call, state=ToolCallState.SUBMITTED)
+                        self._call_tool(call)
                         on_taken()
                         result.add_done_callback(self._tool_ended)
                     case ReplyUsage():
@@ -167,6 +181,23 @@ class Response:
                     case _:
                         assert_never(reply)
         await self._speak(passages.finish())
+
+    async def _replies(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
+        """Yield what the language model says. What it raises that is not ours becomes a ProviderError."""
+        async with aclosing(self._speculation.respond(prompt)) as replies:
+            while True:
+                try:
+                    reply = await anext(replies, None)
+                except RealtimeError:
+                    raise
+                except Exception as error:
+                    # The place, not the message: that may quote what was said.
+                    place = "".join(traceback.format_tb(error.__traceback__))
+                    logger.warning("the language model of response %s: %s\n%s", self.id, type(error).__name__, place)
+                    raise foreign_failure(self._language_model, error) from None
+                if reply is None:
+                    return
+                yield reply
 
     def _think(self, text: str) -> None:
         text = text if self._thoughts else text.lstrip()
@@ -255,7 +286,7 @@ class Response:
             await asyncio.sleep(ahead_s - _AHEAD_S)
 
     def _call_tool(self, call: ToolCallBlock) -> None:
-        """Emit a tool call; one that the language model runs itself is `submitted`."""
+        """Emit a tool call; one that the language model runs itself is `submitted`, or `asking` for consent first."""
         self._close_item("completed")
         self.called_tools = True
         item_id, output_index = self._runtime.new_id("item"), self._outputs

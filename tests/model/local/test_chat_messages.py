@@ -16,10 +16,10 @@ from realtime.model.local.chat_messages import (
     LISTENING,
     NOT_UNDERSTOOD,
     HistoryLimits,
-    write_messages,
     write_tool,
 )
 from realtime.model.local.language_model import Prompt
+from realtime.model.local.messages import write_messages
 
 Json = dict[str, Any]
 NO_LIMITS = HistoryLimits(messages=10_000, chars=10_000_000)

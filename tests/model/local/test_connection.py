@@ -532,7 +532,7 @@ async def test_no_transcription_is_reported_where_none_is_wanted(call: Call[Parr
     assert call.language_model.prompts[0].history[0].text == "hello there"
 
 
-@pytest.mark.parametrize(("text", "code", "spoken"), [("fail", "no_mind", 5), ("crash", "internal", 0)])
+@pytest.mark.parametrize(("text", "code", "spoken"), [("fail", "no_mind", 5), ("crash", "language_model_failed", 0)])
 async def test_a_failing_mind_fails_its_answer_alone(call: Call, text: str, code: str, spoken: int) -> None:
     call.send(typed(text), ResponseCreate())
     done = await call.until(m.ModelResponseDoneEvent)

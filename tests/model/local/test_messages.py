@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.event.base import ContentPart, Item
+from realtime.formatter import NO_RESULT_YET
 from realtime.message import Base64Source, DataBlock, Msg, TextBlock, ToolCallBlock, ToolResultBlock, check_pairs
-from realtime.model.local.chat_messages import GO_ON, LISTENING, NO_RESULT_YET, NOT_UNDERSTOOD, HistoryLimits
+from realtime.model.local.chat_messages import GO_ON, LISTENING, NOT_UNDERSTOOD, HistoryLimits
 from realtime.model.local.language_model import Prompt
 from realtime.model.local.messages import messages_of
 from tests.model.local.test_chat_messages import NO_LIMITS, assistant, call, result, spoken, user
@@ -54,7 +55,7 @@ def test_instructions_words_and_answers_become_messages() -> None:
 
 def test_a_side_that_speaks_twice_has_one_turn() -> None:
     history = [user("One."), user("Two."), assistant("Three."), assistant("Four."), user("Five.")]
-    assert said(*history) == [("user", ["One.", "Two."]), ("assistant", ["Three.", "Four."]), ("user", ["Five."])]
+    assert said(*history) == [("user", ["One.", "Two."]), ("assistant", ["Three. Four."]), ("user", ["Five."])]
 
 
 def test_the_user_speaks_first_and_the_last_are_words_of_the_user_or_results() -> None:
