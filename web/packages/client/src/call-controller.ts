@@ -1,6 +1,7 @@
 /** One call, or one place in a room: socket, speaker, microphone, and the state that a page shows. No DOM. */
 
 import { type ClientState, type Closing, RealtimeClient, type ResumeToken, type SessionSettings } from "./client.ts";
+import { type AudioDevices, watchDevices } from "./devices.ts";
 import { Emitter } from "./emitter.ts";
 import type { LiveVoices, VoicesOutput } from "./live-voices.ts";
 import { Microphone } from "./microphone.ts";
@@ -60,10 +61,20 @@ export interface CallOptions<State> {
   state?: State;
   /** Keeps the call silent until `wake`: a page that was reloaded may not sound before a click. */
   silent?: boolean;
+  /** The devices and the volume of the call; default: the system's choices, full volume. */
+  devices?: Partial<DeviceChoice>;
+}
+
+/** An id of `listDevices`, or "" for the system's choice, which also stands in for a device that is away. */
+export interface DeviceChoice {
+  microphoneId: string;
+  speakerId: string;
+  /** From 0 to 1. */
+  volume: number;
 }
 
 /** The parts of a call that tests replace. */
-export interface CallParts<State> extends Pick<CallOptions<State>, "projection" | "state" | "silent"> {
+export interface CallParts<State> extends Pick<CallOptions<State>, "projection" | "state" | "silent" | "devices"> {
   client: RealtimeClient;
   output: VoiceOutput;
   voices: LiveVoices | undefined;
@@ -87,6 +98,9 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
   #created = false;
   #closed = false;
   #microphone: Microphone | null = null;
+  #microphoneId: string;
+  #speakerId = "";
+  readonly #stopWatching: () => void;
   #microphoneSamples = 0;
   #microphoneStart: Promise<void> | null = null;
   /** Resolves with the first phase that is not "waiting". */
@@ -111,7 +125,7 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     return new CallController({ ...options, client, output, voices, captureUrl: worklets.capture, cancelEcho });
   }
 
-  constructor({ client, output, voices, captureUrl, cancelEcho, projection, state, silent }: CallParts<State>) {
+  constructor({ client, output, voices, captureUrl, cancelEcho, projection, state, silent, devices }: CallParts<State>) {
     super();
     this.client = client;
     this.output = output;
@@ -122,6 +136,11 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     this.#rewind = new Rewind(projection.empty);
     this.#state = state ?? projection.empty;
     this.#silent = silent ?? false;
+    this.#microphoneId = devices?.microphoneId ?? "";
+    this.volume = devices?.volume ?? 1;
+    // A loudspeaker that is away leaves the system's choice.
+    if (devices?.speakerId) void this.useSpeaker(devices.speakerId).catch(() => undefined);
+    this.#stopWatching = watchDevices((present) => this.#leaveLostSpeaker(present));
     this.#settled = new Promise((settle) => {
       this.#settle = settle;
     });
@@ -194,6 +213,50 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     this.#changed();
   }
 
+  /** How loud agents and other humans are, from 0 (silent) to 1 (as they came). */
+  get volume(): number {
+    return this.output.volume;
+  }
+
+  set volume(volume: number) {
+    this.output.volume = volume;
+    if (this.voices) this.voices.volume = volume;
+    this.#changed();
+  }
+
+  /** The id of the microphone in use, else of the one to be used; "": the system's choice. */
+  get microphoneId(): string {
+    return this.#microphone?.deviceId ?? this.#microphoneId;
+  }
+
+  /** The id of the loudspeaker in use; "": the system's choice. */
+  get speakerId(): string {
+    return this.#speakerId;
+  }
+
+  /**
+   * Uses another microphone, at once or from its next start; "": the system's choice. Throws MicrophoneError, and then
+   * goes on with the one that it has.
+   */
+  async useMicrophone(deviceId: string): Promise<void> {
+    await this.#microphone?.useDevice(deviceId);
+    this.#microphoneId = deviceId;
+    if (this.#microphone) this.#reportEchoCancellation(this.#microphone.cancelsEcho);
+    this.#changed();
+  }
+
+  /** Uses another loudspeaker; "": the system's choice. Throws DOMException for one that is not there. */
+  async useSpeaker(deviceId: string): Promise<void> {
+    await Promise.all([this.output.useDevice(deviceId), this.voices?.useDevice(deviceId)]);
+    this.#speakerId = deviceId;
+    this.#changed();
+  }
+
+  #leaveLostSpeaker({ speakers }: AudioDevices): void {
+    if (this.#speakerId === "" || speakers.some(({ id }) => id === this.#speakerId)) return;
+    void this.useSpeaker("").catch(() => undefined);
+  }
+
   /**
    * Asks for the microphone in the phase "ready", and sends what it hears: no user is asked for a call that is not made,
    * and no first word is lost. Throws MicrophoneError.
@@ -208,7 +271,15 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
   async #startMicrophone(): Promise<void> {
     await this.#settled;
     if (this.#microphone || this.#isOver) return;
-    const microphone = await Microphone.create(this.#captureUrl, INPUT_RATE_HZ, this.#cancelEcho);
+    const deviceId = this.#microphoneId;
+    const microphone = await Microphone.create({
+      workletUrl: this.#captureUrl,
+      rateHz: INPUT_RATE_HZ,
+      cancelEcho: this.#cancelEcho,
+      deviceId,
+    });
+    // Another choice came while the browser asked the user.
+    if (deviceId !== this.#microphoneId) await microphone.useDevice(this.#microphoneId).catch(() => undefined);
     if (this.#isOver) return microphone.close();
     this.#microphone = microphone;
     this.#reportEchoCancellation(microphone.cancelsEcho);
@@ -305,6 +376,7 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
 
   async #close(closing: Closing): Promise<void> {
     this.#closed = true;
+    this.#stopWatching();
     this.#settle();
     this.#fold({ type: "closed" });
     this.emit("closed", closing);

@@ -2,9 +2,10 @@
 
 export { retryDelayMs } from "./backoff.ts";
 export { CallController } from "./call-controller.ts";
-export type { CallControllerEvents, CallOptions, LocalSignal, Projection, Worklets } from "./call-controller.ts";
+export type { CallControllerEvents, CallOptions, DeviceChoice, LocalSignal, Projection, Worklets } from "./call-controller.ts";
 export { RealtimeClient } from "./client.ts";
 export type { ClientEvents, ClientState, Closing, ResumeToken, SessionSettings } from "./client.ts";
+export { type AudioDevice, type AudioDevices, canChooseSpeaker, listDevices, watchDevices } from "./devices.ts";
 export { Emitter } from "./emitter.ts";
 export type { AudioFrame } from "./frames.ts";
 export type { LaneCounters } from "./jitter-lane.ts";

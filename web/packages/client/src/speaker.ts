@@ -11,7 +11,7 @@ import { toFloats, toPcm16Block } from "./pcm.ts";
 import { PlayOrder } from "./play-order.ts";
 import type { QueueCounters } from "./playback-queue.ts";
 import { Resampler } from "./resampler.ts";
-import { openWorkletOutput } from "./worklet-output.ts";
+import { WorkletOutput } from "./worklet-output.ts";
 import type { FromPlayback, PlaybackOptions, ToPlayback } from "./worklets/messages.ts";
 
 const FADE_MS = 5;
@@ -58,9 +58,11 @@ interface Item {
 }
 
 export class Speaker extends Emitter<SpeakerEvents> {
+  readonly #output: WorkletOutput;
   readonly #context: AudioContext;
   readonly #letRest: () => void;
   readonly #node: AudioWorkletNode;
+  /** What the server asks for: the voice is quieter while it may be interrupted. */
   readonly #gain: GainNode;
   readonly #items = new Map<string, Item>();
   readonly #bySlot: Item[] = [];
@@ -74,16 +76,17 @@ export class Speaker extends Emitter<SpeakerEvents> {
   static async create(workletUrl: string, rateHz: number): Promise<Speaker> {
     const context = new AudioContext({ sampleRate: rateHz, latencyHint: "interactive" });
     const options: PlaybackOptions = { capacitySamples: CAPACITY_SAMPLES, fadeMs: FADE_MS, reportMs: REPORT_MS };
-    return new Speaker(context, await openWorkletOutput(context, workletUrl, "realtime-playback", options));
+    return new Speaker(await WorkletOutput.open(context, workletUrl, "realtime-playback", options));
   }
 
-  private constructor(context: AudioContext, node: AudioWorkletNode) {
+  private constructor(output: WorkletOutput) {
     super();
+    const { context, node } = output;
+    this.#output = output;
     this.#context = context;
     this.#node = node;
     this.#gain = new GainNode(context);
-    node.disconnect();
-    node.connect(this.#gain).connect(context.destination);
+    output.connect(node.connect(this.#gain));
     this.#order = new PlayOrder({
       push: (slot, pcm) => this.#post({ type: "push", slot, pcm }, [pcm.buffer]),
       end: (slot) => this.#post({ type: "end", slot }),
@@ -136,6 +139,20 @@ export class Speaker extends Emitter<SpeakerEvents> {
     gain.cancelScheduledValues(nowS);
     gain.setValueAtTime(gain.value, nowS);
     gain.linearRampToValueAtTime(10 ** (gainDb / 20), nowS + rampMs / 1000);
+  }
+
+  /** How loud the voice is, from 0 (silent) to 1 (as it came). */
+  get volume(): number {
+    return this.#output.volume;
+  }
+
+  set volume(volume: number) {
+    this.#output.volume = volume;
+  }
+
+  /** Plays on another loudspeaker from now on; "": the system's choice. Throws DOMException for an unknown one. */
+  useDevice(deviceId: string): Promise<void> {
+    return this.#output.useDevice(deviceId);
   }
 
   /** Lets the page sound. Call it in a click or key handler: browsers allow it there only. */

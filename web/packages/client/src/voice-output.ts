@@ -12,7 +12,21 @@ export const OUTPUT_RATE_HZ = 24_000;
 /** What a call needs of a speaker. */
 export type VoiceOutput = Pick<
   Speaker,
-  "on" | "play" | "skip" | "end" | "flush" | "setGain" | "pause" | "resume" | "unlock" | "close" | "counters" | "played" | "ranges"
+  | "on"
+  | "play"
+  | "skip"
+  | "end"
+  | "flush"
+  | "setGain"
+  | "volume"
+  | "useDevice"
+  | "pause"
+  | "resume"
+  | "unlock"
+  | "close"
+  | "counters"
+  | "played"
+  | "ranges"
 >;
 
 /**
@@ -22,6 +36,7 @@ export type VoiceOutput = Pick<
 export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   readonly counters: SpeakerCounters | null = null;
   readonly ranges = {};
+  volume = 1;
   readonly #playedMs = new Map<string, number>();
 
   get played(): Record<string, number> {
@@ -39,6 +54,8 @@ export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput 
   }
 
   setGain(): void {}
+
+  async useDevice(): Promise<void> {}
 
   pause(): void {}
 

@@ -10,6 +10,8 @@ import { event } from "../../../test/events.ts";
 class FakeVoices extends Emitter<VoicesEvents> implements VoicesOutput {
   readonly done: string[] = [];
   readonly counters = {};
+  volume = 1;
+  async useDevice(): Promise<void> {}
   play(who: string, pcm: Int16Array, rateHz: number): void {
     this.done.push(`${who} ${[...pcm].join(",")} at ${rateHz}`);
   }

@@ -31,6 +31,7 @@ class FakeOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   readonly counters = null;
   readonly played = {};
   readonly ranges = {};
+  volume = 1;
   play(itemId: string, pcm: Int16Array, rateHz: number): void {
     this.done.push(`play ${itemId} ${[...pcm].join(",")} at ${rateHz}`);
   }
@@ -40,6 +41,7 @@ class FakeOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   end(itemId: string): void {
     this.done.push(`end ${itemId}`);
   }
+  async useDevice(): Promise<void> {}
   pause(): void {}
   resume(): void {}
   unlock(): void {}
