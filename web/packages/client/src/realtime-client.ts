@@ -292,7 +292,9 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
     call.on("change", () => {
       if (this.#call !== call) return;
       this.messages.replace(call.state.conversation.list);
-      this.#follow(callState(call.state.activity));
+      const state = callState(call.state.activity);
+      // A call that was over before the reload is followed by a new one.
+      if (state !== "ended" || !isResumed || this.#callId !== null) this.#follow(state);
       if (call.hasMicrophone === hadMicrophone) return;
       hadMicrophone = call.hasMicrophone;
       this.microphone.opened();
@@ -303,8 +305,9 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
       removeEventListener("pagehide", leave);
       removeEventListener("online", retry);
       keepTabCall(null);
-      if (isResumed && !closing.wasOpen && closing.instead === "refused") void this.#startAnew();
-      else void this.#close(closing);
+      if (isResumed && !closing.wasOpen && closing.instead === "refused") return void this.#startAnew();
+      this.#follow("ended");
+      return void this.#close(closing);
     });
   }
 
