@@ -26,6 +26,9 @@ def site() -> Iterator[Site]:
     """A site without files, until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.do_GET()
+
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
             body = made.files.get("/index.html" if path == "/" else path)

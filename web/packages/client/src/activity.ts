@@ -3,6 +3,7 @@
 import type { LocalSignal } from "./call-controller.ts";
 import type { ServerEvent } from "./protocol.generated.ts";
 
+/** What a call is doing. hearing: the user speaks; thinking: the answer is being made. */
 export type CallState = "connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking" | "ended";
 
 export interface Activity {

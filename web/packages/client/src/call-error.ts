@@ -36,6 +36,7 @@ export type CallProblem =
 
 /** A problem of a call; `message` is a sentence to show to the user. */
 export class CallError extends Error {
+  /** Which problem it is, for programs. */
   readonly problem: CallProblem;
 
   constructor(problem: CallProblem, message: string, cause?: unknown) {

@@ -1,13 +1,16 @@
 /** The microphones and loudspeakers that the browser knows. */
 
+/** A microphone or a loudspeaker. */
 export interface AudioDevice {
-  /** What `useMicrophone` and `useSpeaker` take; "" names the system's own choice. */
+  /** What the `use` of `Microphone` and `Speaker` takes; "" names the system's own choice. */
   readonly id: string;
   /** The name to show; "" until the user has allowed the microphone. */
   readonly label: string;
 }
 
+/** The devices that a page may offer. */
 export interface AudioDevices {
+  /** Empty where there is none, or none is told yet. */
   readonly microphones: readonly AudioDevice[];
   /** Empty where the browser lets no page choose (see `canChooseSpeaker`). */
   readonly speakers: readonly AudioDevice[];

@@ -6,7 +6,9 @@ import type { ServerEvent } from "./protocol.generated.ts";
 
 /** Something that was said, typed, or done by a tool. */
 export interface Message {
+  /** The same for as long as the message grows and changes. */
   readonly id: string;
+  /** Who said it, or did it. */
   readonly from: "user" | "agent" | "tool";
   /** The agent's or the tool's name; "" for the user. */
   readonly name: string;
@@ -21,6 +23,7 @@ export interface Message {
   readonly status: "growing" | "done" | "cut" | "failed" | "asking";
 }
 
+/** The events of `Messages`. */
 export interface MessagesEvents {
   /** The whole list, after each change. */
   change: readonly Message[];

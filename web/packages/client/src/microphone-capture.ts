@@ -22,6 +22,7 @@ const SENTENCES: Readonly<Record<MicrophoneProblem, string>> = {
 
 /** There is no microphone; `message` is a sentence to show to the user. */
 export class MicrophoneError extends Error {
+  /** Which problem it is, for programs. */
   readonly problem: MicrophoneProblem;
 
   constructor(problem: MicrophoneProblem, cause?: unknown) {

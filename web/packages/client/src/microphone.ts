@@ -4,6 +4,7 @@ import type { CallController } from "./call-controller.ts";
 import { Emitter } from "./emitter.ts";
 import { meterLevel } from "./pcm.ts";
 
+/** The events of `Microphone`. */
 export interface MicrophoneControlEvents {
   /** How loud the user is, for a meter: 0 to 1, about every 20 ms while the microphone is open. */
   level: number;

@@ -30,11 +30,13 @@ export type RealtimeState = "idle" | CallState;
 
 /** The agent of a call. */
 export interface AgentInfo {
+  /** The name that the agent has in the conversation. */
   readonly name: string;
   /** The model and what it can, as the server describes it; null where it does not. */
   readonly model: Readonly<Record<string, unknown>> | null;
 }
 
+/** What a `RealtimeClient` takes; everything has a default. */
 export interface RealtimeOptions {
   /** Address of the server, such as "https://voice.example". Default: where this script came from, else the page's own. */
   server?: string;
@@ -58,6 +60,7 @@ export interface RealtimeOptions {
   worklets?: string;
 }
 
+/** The events of a `RealtimeClient`. */
 export interface RealtimeEvents {
   /** What the call is doing now. */
   state: RealtimeState;
@@ -106,8 +109,11 @@ const TOLD_AGAIN_MS = 1_000;
  * ```
  */
 export class RealtimeClient extends Emitter<RealtimeEvents> {
+  /** Mute, device and level of the user's microphone. */
   readonly microphone = new Microphone();
+  /** Volume, device and level of the agent's voice. */
   readonly speaker = new Speaker();
+  /** What was said. */
   readonly messages = new Messages();
   readonly #options: RealtimeOptions;
   readonly #server: string;

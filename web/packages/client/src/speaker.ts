@@ -4,6 +4,7 @@ import type { CallController } from "./call-controller.ts";
 import { Emitter } from "./emitter.ts";
 import { meterLevel } from "./pcm.ts";
 
+/** The events of `Speaker`. */
 export interface SpeakerControlEvents {
   /** How loud the agent is, for a meter: 0 to 1, about every 100 ms while it speaks. */
   level: number;
