@@ -18,7 +18,9 @@ CONTENT_TYPES = {".js": "text/javascript; charset=utf-8", ".ts": "application/ty
 
 
 class Embedding:
-    """Lets pages of some origins read the client package and the API, by CORS headers on their answers alone."""
+    """Lets pages of some origins read what is shared.
+
+    Only the answers below `SHARED` get CORS headers."""
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
         self._app = app

@@ -53,7 +53,7 @@ class ShortLived(Generic[T]):
         return key, expires_at
 
     def find(self, key: str, now: float) -> T | None:
-        """Return what the key opens if it is valid at `now` (epoch seconds)."""
+        """Return what the key opens. None: it is not valid at `now` (epoch seconds)."""
         kept = self._kept.get(_hash(key))
         return kept.opens if kept is not None and now < kept.expires_at else None
 

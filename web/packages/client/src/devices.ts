@@ -10,7 +10,7 @@ export interface AudioDevice {
 
 /** The devices that a page may offer. */
 export interface AudioDevices {
-  /** Empty where there is none, or none is told yet. */
+  /** Empty before the user allows the microphone, in some browsers. */
   readonly microphones: readonly AudioDevice[];
   /** Empty where the browser lets no page choose (see `canChooseSpeaker`). */
   readonly speakers: readonly AudioDevice[];

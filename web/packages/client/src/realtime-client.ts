@@ -70,7 +70,7 @@ export interface RealtimeEvents {
   error: CallError;
   /** Every event of the protocol, for what the rest does not cover. */
   event: ServerEvent;
-  /** The call is over: true if somebody wanted it, false after an error. */
+  /** The call is over: true if the page, the user or the agent wanted it, false after an error. */
   ended: boolean;
 }
 
@@ -129,7 +129,7 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
   /** An error was told that explains the end of the call. */
   #explained = false;
 
-  /** Makes a client; nothing is sent and nobody is asked before `start`. Throws TypeError for a wrong `server`. */
+  /** Makes a client; it sends nothing and asks for nothing before `start`. Throws TypeError for a wrong `server`. */
   constructor(options: RealtimeOptions = {}) {
     super();
     this.#options = options;

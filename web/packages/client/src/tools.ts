@@ -10,7 +10,7 @@ export interface Tool<Input = Record<string, unknown>> {
   readonly description: string;
   /** JSON Schema of the input; default: an object without properties. */
   readonly parameters?: Record<string, unknown>;
-  /** Does it. A text goes to the model as it is, anything else as JSON; what it throws is told to the model as well. */
+  /** Does it. A text goes to the model as it is, anything else as JSON; the model also gets what it throws. */
   run(input: Input): unknown;
 }
 
