@@ -374,8 +374,10 @@ def test_the_element_in_push_to_talk_talks_while_it_is_held(page: Page, element:
     assert box is not None
     page.mouse.move(box["x"] + 10, box["y"] + 10)
     page.mouse.down()
+    expect(held).to_have_attribute("aria-pressed", "true")
     page.evaluate("new Promise((go) => setTimeout(go, 600))")
     page.mouse.up()
+    expect(held).to_have_attribute("aria-pressed", "false")
     expect(page.get_by_role("listitem").last).to_contain_text("I heard you.")
     page.get_by_role("button", name="End").click()
     expect(page.get_by_role("status")).to_have_text("Call ended")
@@ -394,3 +396,16 @@ def test_the_element_shows_what_goes_wrong_and_ends_its_call_when_it_is_removed(
     wait(page, "client.state === 'listening'")
     page.evaluate("voice.remove()")
     wait(page, "client.state === 'ended'")
+
+
+def test_the_page_of_the_server_talks_in_a_frame_with_a_client_token(page: Page, shop: Site, serve: Serve) -> None:
+    serving = serve(f"{APP}:make_agent", "--token", "secret", "--allow-embed", shop.address)
+    answer = page.request.post(f"{serving.address}/api/client_tokens", headers={"Authorization": "Bearer secret"})
+    address = f"{serving.address}/?token={answer.json()['token']}"
+    shop.put({"index.html": f'<!doctype html><title>Shop</title><iframe src="{address}" allow="microphone"></iframe>'})
+    page.context.grant_permissions(["microphone"], origin=serving.address)
+    page.goto(shop.address)
+    framed = page.frame_locator("iframe")
+    framed.get_by_role("button", name="Start talking").click()
+    expect(framed.get_by_text("I stopped.")).to_be_visible()
+    assert page.context.cookies() == []

@@ -12,21 +12,15 @@ button:focus-visible { outline: 3px solid var(--voice-focus, Highlight); outline
 .button[aria-pressed=true] { background: var(--voice-active-color, #a3211b) }
 .dot { inline-size: .8em; block-size: .8em; border-radius: 50%; background: currentColor; transform: scale(calc(.6 + .8 * var(--level, 0))) }
 .state { margin: .4em .2em 0; font-size: .9em; min-block-size: 1.4em }
-.state[data-state=hearing] { color: var(--voice-hearing-color, #0b6b3a) }
-.state[data-state=thinking] { color: var(--voice-thinking-color, #7a4b00) }
-.state[data-state=speaking] { color: var(--voice-speaking-color, #1f5fd6) }
-.error { margin: .4em .2em 0; color: var(--voice-error-color, #a3211b) }
+.state[data-state=hearing] { color: var(--voice-hearing-color, light-dark(#0b6b3a, #7fdca6)) }
+.state[data-state=thinking] { color: var(--voice-thinking-color, light-dark(#7a4b00, #ffc66b)) }
+.state[data-state=speaking] { color: var(--voice-speaking-color, light-dark(#1f5fd6, #9dbdff)) }
+.error { margin: .4em .2em 0; color: var(--voice-error-color, light-dark(#a3211b, #ff9d94)) }
 .error:empty, .captions:empty { display: none }
 .captions { list-style: none; margin: .6em 0 0; padding: 0; max-block-size: var(--voice-captions-height, 16em); overflow-y: auto }
 .captions li { margin: .3em 0; overflow-wrap: anywhere }
 .captions .who { font-weight: 600 }
 .captions .cut::after { content: " —" }
-@media (prefers-color-scheme: dark) {
-  .state[data-state=hearing] { color: var(--voice-hearing-color, #7fdca6) }
-  .state[data-state=thinking] { color: var(--voice-thinking-color, #ffc66b) }
-  .state[data-state=speaking] { color: var(--voice-speaking-color, #9dbdff) }
-  .error { color: var(--voice-error-color, #ff9d94) }
-}
 @media (prefers-reduced-motion: reduce) { .dot { transform: none } }
 @media (forced-colors: active) { button { border-color: ButtonText } button[aria-pressed=true] { border-color: Highlight } }
 `;

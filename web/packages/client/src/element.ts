@@ -47,6 +47,7 @@ const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement;
 export class RealtimeVoice extends Base {
   #client: RealtimeClient | null = null;
   #words: VoiceWords = WORDS;
+  #held = false;
   readonly #button: HTMLButtonElement;
   readonly #label: HTMLElement;
   readonly #dot: HTMLElement;
@@ -79,10 +80,10 @@ export class RealtimeVoice extends Base {
     this.#button.addEventListener("click", () => this.#clicked());
     this.#button.addEventListener("pointerdown", (event) => this.#pressed(event));
     for (const over of ["pointerup", "pointercancel", "lostpointercapture", "blur"]) {
-      this.#button.addEventListener(over, () => this.#client?.release());
+      this.#button.addEventListener(over, () => this.#hold(false));
     }
-    this.#button.addEventListener("keydown", (event) => this.#isHold(event) && this.#client?.press());
-    this.#button.addEventListener("keyup", (event) => this.#isHold(event) && this.#client?.release());
+    this.#button.addEventListener("keydown", (event) => this.#isHold(event) && this.#hold(true));
+    this.#button.addEventListener("keyup", (event) => this.#isHold(event) && this.#hold(false));
   }
 
   /** See custom elements. */
@@ -172,7 +173,14 @@ export class RealtimeVoice extends Base {
   #pressed(event: PointerEvent): void {
     if (!this.#isHolding) return;
     this.#button.setPointerCapture(event.pointerId);
-    this.#client?.press();
+    this.#hold(true);
+  }
+
+  #hold(held: boolean): void {
+    if (held) this.#client?.press();
+    else this.#client?.release();
+    this.#held = held;
+    this.#draw();
   }
 
   #clicked(): void {
@@ -192,7 +200,7 @@ export class RealtimeVoice extends Base {
     const active = this.#client?.isActive ?? false;
     const label = !active ? this.#words.start : this.#isHolding ? this.#words.hold : this.#words.stop;
     this.#label.textContent = label;
-    this.#button.ariaPressed = String(active);
+    this.#button.ariaPressed = String(this.#isHolding ? this.#held : active);
     this.#end.textContent = this.#words.stop;
     this.#end.hidden = !this.#isPushToTalk || !active;
     this.#state.textContent = this.#words[state];

@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { CallController, type DeviceChoice, type LocalSignal, type Projection } from "../src/call-controller.ts";
 import { CallSocket } from "../src/call-socket.ts";
-import { MicrophoneCapture } from "../src/microphone-capture.ts";
+import { Emitter } from "../src/emitter.ts";
+import { MicrophoneCapture, type MicrophoneEvents } from "../src/microphone-capture.ts";
 import type { ServerEvent } from "../src/protocol.generated.ts";
 import { SilentOutput } from "../src/voice-output.ts";
 import { event } from "../../../test/events.ts";
@@ -52,7 +53,7 @@ const ready = event("agent_ready", { seq: 2 });
 const resumed = (fields: object): ServerEvent =>
   event("server_session_resumed", { token: "t2", last_seq: 2, gap: false, from_store: false, rewound_to_seq: null, ...fields });
 
-function opened(silent = false, devices?: Partial<DeviceChoice>): { call: CallController<Seen>; output: FakeOutput } {
+function opened(silent = false, devices?: Partial<DeviceChoice>, pushToTalk = false): { call: CallController<Seen>; output: FakeOutput } {
   const client = CallSocket.connect("ws://server/ws/u/s", SETTINGS, () => 0.5);
   const output = new FakeOutput();
   const call = new CallController({
@@ -62,6 +63,7 @@ function opened(silent = false, devices?: Partial<DeviceChoice>): { call: CallCo
     captureUrl: "",
     projection: SEEN,
     silent,
+    pushToTalk,
     ...(devices && { devices }),
   });
   FakeSocket.last.open();
@@ -77,6 +79,7 @@ beforeEach(() => {
   vi.stubGlobal("WebSocket", FakeSocket);
 });
 afterEach(() => {
+  vi.restoreAllMocks();
   vi.useRealTimers();
   vi.unstubAllGlobals();
 });
@@ -230,4 +233,68 @@ test("when the chosen loudspeaker is unplugged, the call goes on with the system
   await vi.waitFor(() => expect(call.speakerId).toBe("headset"));
   media.change([]);
   await vi.waitFor(() => expect(call.speakerId).toBe(""));
+});
+
+describe("push-to-talk", () => {
+  /** A call with a microphone that gives as many ms of sound as asked for. */
+  async function talking(): Promise<{ call: CallController<Seen>; output: FakeOutput; speak: (ms: number) => void; sent: () => unknown[] }> {
+    const microphone = Object.assign(new Emitter<MicrophoneEvents>(), { cancelsEcho: null, close: () => Promise.resolve() });
+    vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(microphone as unknown as MicrophoneCapture);
+    const { call, output } = opened(false, undefined, true);
+    FakeSocket.last.say(created);
+    FakeSocket.last.say(ready);
+    await call.startMicrophone();
+    const speak = (ms: number): void => {
+      for (let at = 0; at < ms; at += 20) microphone.emit("frame", { pcm: new Int16Array(320), rms: 0.1 });
+    };
+    const sent = (): unknown[] => FakeSocket.last.events.map(({ type }) => type).slice(1);
+    return { call, output, speak, sent };
+  }
+
+  test("what is said between press and release is a turn, with a little after it", async () => {
+    const { call, speak, sent } = await talking();
+    speak(500);
+    call.press();
+    speak(300);
+    call.release();
+    speak(100);
+    expect([call.pressed, sent()]).toEqual([true, []]);
+    vi.advanceTimersByTime(120);
+    speak(500);
+    expect([call.pressed, sent()]).toEqual([false, ["client_audio_commit"]]);
+    expect(FakeSocket.last.speech).toHaveLength(20);
+  });
+
+  test("a press that is too short for a word is discarded", async () => {
+    const { call, speak, sent } = await talking();
+    call.press();
+    speak(100);
+    call.release();
+    vi.advanceTimersByTime(120);
+    expect(sent()).toEqual(["client_audio_clear"]);
+  });
+
+  test("pressing again at once goes on with the turn", async () => {
+    const { call, speak, sent } = await talking();
+    call.press();
+    speak(300);
+    call.release();
+    vi.advanceTimersByTime(60);
+    call.press();
+    vi.advanceTimersByTime(500);
+    expect([call.pressed, sent()]).toEqual([true, []]);
+  });
+
+  test("pressing stops an agent that speaks, and only then", async () => {
+    const { call, output, sent } = await talking();
+    output.emit("started", { itemId: "a1" });
+    call.press();
+    expect(sent()).toEqual(["client_response_cancel"]);
+  });
+
+  test("a call that finds the turns itself has nothing to press", async () => {
+    const { call } = opened();
+    call.press();
+    expect(call.pressed).toBe(false);
+  });
 });

@@ -177,3 +177,34 @@ describe("the end", () => {
     expect(heard).toEqual([{ wasOpen: false, code: 1006, reason: "", expected: false, instead: null }]);
   });
 });
+
+describe("an address that is asked for", () => {
+  test("is asked for at each socket, so that a token in it is fresh", async () => {
+    let asked = 0;
+    const client = CallSocket.connect(() => Promise.resolve(`ws://host/ws/u/s?token=${++asked}`), SETTINGS);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(FakeSocket.last.url).toBe("ws://host/ws/u/s?token=1");
+    FakeSocket.last.open();
+    FakeSocket.last.say(event("server_session_created", { seq: 1, resume_token: "t1", resume_within_ms: 30_000 }));
+    FakeSocket.last.lose();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(FakeSocket.last.url).toBe("ws://host/ws/u/s?token=2");
+    client.close();
+  });
+
+  test("that cannot be had ends a new call as if there were no server", async () => {
+    const closings: Closing[] = [];
+    const client = CallSocket.connect(() => Promise.reject(new Error("logged out")), SETTINGS);
+    client.on("closed", (closing) => closings.push(closing));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(closings).toEqual([{ wasOpen: false, code: 1006, reason: "", expected: false, instead: null }]);
+  });
+
+  test("that comes after the end opens no socket", async () => {
+    const before = FakeSocket.count;
+    const client = CallSocket.connect(() => Promise.resolve("ws://host/ws/u/s"), SETTINGS);
+    client.close();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(FakeSocket.count).toBe(before);
+  });
+});
