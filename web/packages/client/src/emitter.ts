@@ -1,8 +1,10 @@
 /** Typed events; `on()` returns the function that removes the listener. */
 
+/** Something with events. */
 export class Emitter<Events extends object> {
   readonly #listeners = new Map<keyof Events, Set<(payload: never) => void>>();
 
+  /** Calls `listener` at each event of this name. Returns the function that ends it. */
   on<Name extends keyof Events>(name: Name, listener: (payload: Events[Name]) => void): () => void {
     let listeners = this.#listeners.get(name);
     if (!listeners) this.#listeners.set(name, (listeners = new Set()));
@@ -12,9 +14,10 @@ export class Emitter<Events extends object> {
     return () => listeners.delete(entry);
   }
 
-  emit<Name extends keyof Events>(name: Name, payload: Events[Name]): void {
-    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
-      (listener as (payload: Events[Name]) => void)(payload);
-    }
+  /** @internal Calls the listeners of `name`. Returns whether there was one. */
+  emit<Name extends keyof Events>(name: Name, payload: Events[Name]): boolean {
+    const listeners = [...(this.#listeners.get(name) ?? [])];
+    for (const listener of listeners) (listener as (payload: Events[Name]) => void)(payload);
+    return listeners.length > 0;
   }
 }

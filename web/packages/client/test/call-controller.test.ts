@@ -1,10 +1,12 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { CallController, type LocalSignal, type Projection } from "../src/call-controller.ts";
-import { RealtimeClient } from "../src/client.ts";
-import { Microphone } from "../src/microphone.ts";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { CallController, type DeviceChoice, type LocalSignal, type Projection } from "../src/call-controller.ts";
+import { CallSocket } from "../src/call-socket.ts";
+import { Emitter } from "../src/emitter.ts";
+import { MicrophoneCapture, type MicrophoneEvents } from "../src/microphone-capture.ts";
 import type { ServerEvent } from "../src/protocol.generated.ts";
 import { SilentOutput } from "../src/voice-output.ts";
 import { event } from "../../../test/events.ts";
+import { FakeMediaDevices } from "./fake-media-devices.ts";
 import { FakeSocket } from "./fake-socket.ts";
 
 /** Records the calls of its methods. */
@@ -18,6 +20,10 @@ class FakeOutput extends SilentOutput {
   }
   override unlock(): void {
     this.done.push("unlock");
+  }
+  override async useDevice(deviceId = ""): Promise<void> {
+    if (deviceId === "unknown") throw new DOMException("no such device", "NotFoundError");
+    this.done.push(`use ${deviceId}`);
   }
   override async close(): Promise<void> {
     this.done.push("close");
@@ -47,10 +53,19 @@ const ready = event("agent_ready", { seq: 2 });
 const resumed = (fields: object): ServerEvent =>
   event("server_session_resumed", { token: "t2", last_seq: 2, gap: false, from_store: false, rewound_to_seq: null, ...fields });
 
-function opened(silent = false): { call: CallController<Seen>; output: FakeOutput } {
-  const client = RealtimeClient.connect("ws://server/ws/u/s", SETTINGS, () => 0.5);
+function opened(silent = false, devices?: Partial<DeviceChoice>, pushToTalk = false): { call: CallController<Seen>; output: FakeOutput } {
+  const client = CallSocket.connect("ws://server/ws/u/s", SETTINGS, () => 0.5);
   const output = new FakeOutput();
-  const call = new CallController({ client, output, voices: undefined, captureUrl: "", projection: SEEN, silent });
+  const call = new CallController({
+    client,
+    output,
+    voices: undefined,
+    captureUrl: "",
+    projection: SEEN,
+    silent,
+    pushToTalk,
+    ...(devices && { devices }),
+  });
   FakeSocket.last.open();
   return { call, output };
 }
@@ -64,6 +79,7 @@ beforeEach(() => {
   vi.stubGlobal("WebSocket", FakeSocket);
 });
 afterEach(() => {
+  vi.restoreAllMocks();
   vi.useRealTimers();
   vi.unstubAllGlobals();
 });
@@ -137,14 +153,148 @@ test.each([
   [false, [{ audio: { cancels_echo: false } }]],
   [null, []],
 ])("the server is told whether the browser cancels echoes: %s", async (cancelsEcho, reports) => {
-  const microphone = { cancelsEcho, on: () => undefined, close: () => Promise.resolve() } as unknown as Microphone;
-  const create = vi.spyOn(Microphone, "create").mockResolvedValue(microphone);
+  const microphone = { cancelsEcho, on: () => undefined, close: () => Promise.resolve() } as unknown as MicrophoneCapture;
+  const create = vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(microphone);
   const { call } = opened();
   FakeSocket.last.say(event("agent_ready", { seq: 1 }));
   const send = vi.spyOn(call.client, "send");
   await call.startMicrophone();
-  expect(create.mock.calls[0]?.[2]).toBe(true);
+  expect(create.mock.calls[0]?.[0].cancelEcho).toBe(true);
   expect(send.mock.calls.map(([sent]) => (sent as { config?: unknown }).config)).toEqual(reports);
   expect(call.cancelsEcho).toBe(cancelsEcho);
   create.mockRestore();
+});
+
+/** A microphone that hears nothing and notes which device it is to use. */
+function silentMicrophone(): { microphone: MicrophoneCapture; used: string[] } {
+  const used: string[] = [];
+  const useDevice = (deviceId: string): Promise<void> => {
+    used.push(deviceId);
+    return Promise.resolve();
+  };
+  const microphone = { cancelsEcho: null, useDevice, on: () => undefined, close: () => Promise.resolve() };
+  return { microphone: microphone as unknown as MicrophoneCapture, used };
+}
+
+test("a microphone that was chosen before the call is the one that is opened", async () => {
+  const create = vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(silentMicrophone().microphone);
+  const { call } = opened(false, { microphoneId: "headset" });
+  FakeSocket.last.say(event("agent_ready", { seq: 1 }));
+  await call.startMicrophone();
+  expect(create.mock.calls[0]?.[0].deviceId).toBe("headset");
+  create.mockRestore();
+});
+
+test("a microphone that is chosen during the call is used at once", async () => {
+  const { microphone, used } = silentMicrophone();
+  const create = vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(microphone);
+  const { call } = opened();
+  FakeSocket.last.say(event("agent_ready", { seq: 1 }));
+  await call.startMicrophone();
+  await call.useMicrophone("headset");
+  expect(used).toEqual(["headset"]);
+  create.mockRestore();
+});
+
+test("a microphone that is chosen while the browser still asks the user is used in the end", async () => {
+  const { microphone, used } = silentMicrophone();
+  let allow: (microphone: MicrophoneCapture) => void = () => undefined;
+  const create = vi.spyOn(MicrophoneCapture, "create").mockReturnValue(new Promise((resolve) => (allow = resolve)));
+  const { call } = opened();
+  FakeSocket.last.say(event("agent_ready", { seq: 1 }));
+  const started = call.startMicrophone();
+  await vi.waitFor(() => expect(create).toHaveBeenCalled());
+  await call.useMicrophone("headset");
+  allow(microphone);
+  await started;
+  expect([create.mock.calls[0]?.[0].deviceId, used]).toEqual(["", ["headset"]]);
+  create.mockRestore();
+});
+
+test("the call sounds on the chosen loudspeaker, as loud as chosen", async () => {
+  const { call, output } = opened(false, { speakerId: "headset", volume: 0.4 });
+  await vi.waitFor(() => expect(call.speakerId).toBe("headset"));
+  expect([output.done, call.volume]).toEqual([["use headset"], 0.4]);
+  call.volume = 0.8;
+  expect(output.volume).toBe(0.8);
+});
+
+test("a loudspeaker that is not there changes nothing", async () => {
+  const { call } = opened(false, { speakerId: "unknown" });
+  await expect(call.useSpeaker("unknown")).rejects.toThrow("no such device");
+  expect(call.speakerId).toBe("");
+});
+
+test("when the chosen loudspeaker is unplugged, the call goes on with the system's choice", async () => {
+  const media = new FakeMediaDevices([{ kind: "audiooutput", deviceId: "headset", label: "Headset" }]);
+  vi.stubGlobal("navigator", { mediaDevices: media });
+  vi.stubGlobal("AudioContext", class { setSinkId(): void {} });
+  const { call } = opened(false, { speakerId: "headset" });
+  await vi.waitFor(() => expect(call.speakerId).toBe("headset"));
+  media.change([]);
+  await vi.waitFor(() => expect(call.speakerId).toBe(""));
+});
+
+describe("push-to-talk", () => {
+  /** A call with a microphone that gives as many ms of sound as asked for. */
+  async function talking(): Promise<{ call: CallController<Seen>; output: FakeOutput; speak: (ms: number) => void; sent: () => unknown[] }> {
+    const microphone = Object.assign(new Emitter<MicrophoneEvents>(), { cancelsEcho: null, close: () => Promise.resolve() });
+    vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(microphone as unknown as MicrophoneCapture);
+    const { call, output } = opened(false, undefined, true);
+    FakeSocket.last.say(created);
+    FakeSocket.last.say(ready);
+    await call.startMicrophone();
+    const speak = (ms: number): void => {
+      for (let at = 0; at < ms; at += 20) microphone.emit("frame", { pcm: new Int16Array(320), rms: 0.1 });
+    };
+    const sent = (): unknown[] => FakeSocket.last.events.map(({ type }) => type).slice(1);
+    return { call, output, speak, sent };
+  }
+
+  test("what is said between press and release is a turn, with a little after it", async () => {
+    const { call, speak, sent } = await talking();
+    speak(500);
+    call.press();
+    speak(300);
+    call.release();
+    speak(100);
+    expect([call.pressed, sent()]).toEqual([true, []]);
+    vi.advanceTimersByTime(120);
+    speak(500);
+    expect([call.pressed, sent()]).toEqual([false, ["client_audio_commit"]]);
+    expect(FakeSocket.last.speech).toHaveLength(20);
+  });
+
+  test("a press that is too short for a word is discarded", async () => {
+    const { call, speak, sent } = await talking();
+    call.press();
+    speak(100);
+    call.release();
+    vi.advanceTimersByTime(120);
+    expect(sent()).toEqual(["client_audio_clear"]);
+  });
+
+  test("pressing again at once goes on with the turn", async () => {
+    const { call, speak, sent } = await talking();
+    call.press();
+    speak(300);
+    call.release();
+    vi.advanceTimersByTime(60);
+    call.press();
+    vi.advanceTimersByTime(500);
+    expect([call.pressed, sent()]).toEqual([true, []]);
+  });
+
+  test("pressing stops an agent that speaks, and only then", async () => {
+    const { call, output, sent } = await talking();
+    output.emit("started", { itemId: "a1" });
+    call.press();
+    expect(sent()).toEqual(["client_response_cancel"]);
+  });
+
+  test("a call that finds the turns itself has nothing to press", async () => {
+    const { call } = opened();
+    call.press();
+    expect(call.pressed).toBe(false);
+  });
 });

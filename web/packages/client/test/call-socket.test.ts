@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type Closing, RealtimeClient } from "../src/client.ts";
+import { type Closing, CallSocket } from "../src/call-socket.ts";
 import { encodeAudioFrame } from "../src/frames.ts";
 import { event } from "../../../test/events.ts";
 import { FakeSocket } from "./fake-socket.ts";
@@ -10,8 +10,8 @@ const SETTINGS = {
   output_audio_format: { type: "audio/pcm", rate: 24_000 },
 } as const;
 
-function connected(): { client: RealtimeClient; socket: FakeSocket } {
-  const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS);
+function connected(): { client: CallSocket; socket: FakeSocket } {
+  const client = CallSocket.connect("ws://host/ws/u/s", SETTINGS);
   const socket = FakeSocket.last;
   socket.open();
   return { client, socket };
@@ -104,7 +104,7 @@ describe("sending", () => {
   });
 
   test("nothing is sent before the socket is open or after it closes", () => {
-    const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS);
+    const client = CallSocket.connect("ws://host/ws/u/s", SETTINGS);
     const socket = FakeSocket.last;
     client.sendAudio(new Int16Array(320));
     client.send({ type: "client_text_append", text: "early" });
@@ -117,7 +117,7 @@ describe("sending", () => {
 });
 
 describe("the end", () => {
-  function closings(client: RealtimeClient): Closing[] {
+  function closings(client: CallSocket): Closing[] {
     const heard: Closing[] = [];
     client.on("closed", (closing) => heard.push(closing));
     return heard;
@@ -171,9 +171,40 @@ describe("the end", () => {
   });
 
   test("an absent server gives a closing that never was open", () => {
-    const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS);
+    const client = CallSocket.connect("ws://host/ws/u/s", SETTINGS);
     const heard = closings(client);
     FakeSocket.last.lose(1006);
     expect(heard).toEqual([{ wasOpen: false, code: 1006, reason: "", expected: false, instead: null }]);
+  });
+});
+
+describe("an address that is asked for", () => {
+  test("is asked for at each socket, so that a token in it is fresh", async () => {
+    let asked = 0;
+    const client = CallSocket.connect(() => Promise.resolve(`ws://host/ws/u/s?token=${++asked}`), SETTINGS);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(FakeSocket.last.url).toBe("ws://host/ws/u/s?token=1");
+    FakeSocket.last.open();
+    FakeSocket.last.say(event("server_session_created", { seq: 1, resume_token: "t1", resume_within_ms: 30_000 }));
+    FakeSocket.last.lose();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(FakeSocket.last.url).toBe("ws://host/ws/u/s?token=2");
+    client.close();
+  });
+
+  test("that cannot be had ends a new call as if there were no server", async () => {
+    const closings: Closing[] = [];
+    const client = CallSocket.connect(() => Promise.reject(new Error("logged out")), SETTINGS);
+    client.on("closed", (closing) => closings.push(closing));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(closings).toEqual([{ wasOpen: false, code: 1006, reason: "", expected: false, instead: null }]);
+  });
+
+  test("that comes after the end opens no socket", async () => {
+    const before = FakeSocket.count;
+    const client = CallSocket.connect(() => Promise.resolve("ws://host/ws/u/s"), SETTINGS);
+    client.close();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(FakeSocket.count).toBe(before);
   });
 });

@@ -1,0 +1,101 @@
+"""The examples for the web, as a web developer runs them: packed, installed offline, built, and talked to."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.npm import TSC, VITE, pack, run_node, run_npm
+from tests.web.conftest import ROOT, Serving
+from tests.web.hosting import site
+
+Serve = Callable[..., Serving]
+
+APP = Path(__file__).with_name("scripted_app.py")
+EXAMPLES = ROOT / "examples" / "web"
+PRINTED = "http://127.0.0.1:8000"
+MOST_LINES = 40
+
+
+def test_each_example_is_short() -> None:
+    paths = [path for path in EXAMPLES.rglob("*") if path.suffix in (".html", ".ts", ".py")]
+    lines = {path.name: len([line for line in path.read_text().splitlines() if line.strip()]) for path in paths}
+    assert len(lines) == 4
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_the_packed_client_talks_in_an_empty_vite_app(page: Page, serve: Serve, tmp_path: Path) -> None:
+    if not VITE.is_file():
+        pytest.skip("web/node_modules is not installed (make test does it)")
+    app = tmp_path / "app"
+    shutil.copytree(EXAMPLES / "vite", app)
+    pack(ROOT / "web/packages/client", app)
+    run_npm(["install", "--offline", "--no-audit", "--no-fund"], app)
+    options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,dom,dom.iterable"]
+    run_node([str(TSC), *options, "--module", "esnext", "--moduleResolution", "bundler", "main.ts"], app)
+    with site() as shop:
+        serving = serve(f"{APP}:make_agent", "--allow-embed", shop.address)
+        script = app / "main.ts"
+        script.write_text(script.read_text().replace(PRINTED, serving.address))
+        run_node([str(VITE), "build", "--logLevel", "warn"], app)
+        built = app / "dist"
+        paths = [path for path in built.rglob("*") if path.is_file()]
+        shop.put({path.relative_to(built).as_posix(): path.read_bytes() for path in paths})
+        page.goto(shop.address)
+        page.get_by_role("button", name="Talk").click()
+        expect(page.get_by_role("listitem").last).to_have_text("Narrator: I stopped.")
+        page.get_by_role("slider").fill("0.5")
+        page.get_by_role("button", name="End").click()
+        expect(page.get_by_role("status")).to_have_text("ended")
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+@contextmanager
+def own_login(port: int, voice: str, key: str) -> Iterator[str]:
+    """The application with its own login, in a process of its own; its address."""
+    command = [sys.executable, "-m", "uvicorn", "own_login:app", "--app-dir", str(EXAMPLES), "--port", str(port)]
+    environment = {**os.environ, "REALTIME_URL": voice, "REALTIME_TOKEN": key}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    assert process.stdout is not None
+    try:
+        assert any(re.search("running on", line) for line in iter(process.stdout.readline, ""))
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.stdout.close()
+        process.wait(20)
+
+
+def test_users_of_an_application_with_its_own_login_talk_and_no_page_sees_the_key(page: Page, serve: Serve) -> None:
+    port = free_port()
+    key = "the-key-of-the-voice-server"
+    serving = serve(f"{APP}:make_agent", "--token", key, "--allow-embed", f"http://127.0.0.1:{port}")
+    seen: list[str] = []
+    page.on("response", lambda response: seen.append(response.url))
+    page.on("websocket", lambda socket: seen.append(socket.url))
+    with own_login(port, serving.address, key) as shop:
+        page.goto(shop)
+        page.get_by_role("button", name="Talk").click()
+        expect(page.get_by_role("alert")).to_contain_text("The page got no permission to call")
+        page.goto(f"{shop}/login?user=ann")
+        expect(page.get_by_role("heading")).to_have_text("Hello, ann")
+        page.get_by_role("button", name="Talk").click()
+        expect(page.get_by_role("listitem").last).to_have_text("Narrator: I stopped.")
+        assert any("/ws/" in url and "token=ct_" in url for url in seen)
+        assert [url for url in seen if key in url] == []
+        assert key not in page.content()

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import type { ToolCallBlock } from "../src/protocol.generated.ts";
+import { Tools } from "../src/tools.ts";
+
+const call = (name: string, input: string): ToolCallBlock => ({
+  type: "tool_call",
+  id: "t1",
+  name,
+  input,
+  state: "submitted",
+  suggested_rules: [],
+});
+
+function tools(run: (input: never) => unknown): Tools {
+  const made = new Tools();
+  made.add({ name: "area", description: "Work out an area.", run });
+  return made;
+}
+
+test("a tool is declared to the model with its schema", () => {
+  expect(tools(() => 1).declarations).toEqual([
+    { name: "area", description: "Work out an area.", parameters: { type: "object", properties: {} } },
+  ]);
+});
+
+test.each([
+  ["a text as it is", () => "12 m²", "12 m²"],
+  ["anything else as JSON", () => ({ area: 12 }), '{"area":12}'],
+  ["nothing as done", () => undefined, "done"],
+  ["what it awaits", async () => 12, "12"],
+])("the model gets %s", async (_, run, output) => {
+  const result = await tools(run).run(call("area", '{"width": 3}'));
+  expect(result).toEqual({ type: "client_tool_result", id: "t1", name: "area", output, state: "success" });
+});
+
+test("the input is what the model wrote", async () => {
+  const result = await tools(({ width, height }: { width: number; height: number }) => width * height).run(call("area", '{"width": 3, "height": 4}'));
+  expect(result).toMatchObject({ output: "12" });
+});
+
+test.each([
+  ["throws", () => { throw new Error("no such room"); }, "{}", "no such room"],
+  ["rejects", () => Promise.reject(new Error("no such room")), "{}", "no such room"],
+  ["gets no JSON", () => 1, "{", "JSON"],
+])("a tool that %s tells the model why", async (_, run, input, why) => {
+  const result = await tools(run).run(call("area", input));
+  expect(result).toMatchObject({ state: "error", output: expect.stringContaining(why) });
+});
+
+test("two tools of one name are refused", () => {
+  const made = tools(() => 1);
+  expect(() => made.add({ name: "area", description: "", run: () => 2 })).toThrow("give this one another name");
+});
