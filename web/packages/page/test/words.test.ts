@@ -22,6 +22,7 @@ describe("which model speaks", () => {
       voice: null,
       voices: ["a"],
       languages: [],
+      takes: [],
     });
     expect([readModelInfo(null), readModelInfo("local")]).toEqual([null, null]);
   });
