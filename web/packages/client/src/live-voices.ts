@@ -3,7 +3,7 @@
  * flushed: a human is not cut off.
  */
 
-import type { RealtimeClient } from "./client.ts";
+import type { CallSocket } from "./call-socket.ts";
 import { Emitter } from "./emitter.ts";
 import { type AudioFrame, KIND_AGENT_AUDIO } from "./frames.ts";
 import { keepSounding } from "./keep-sounding.ts";
@@ -166,7 +166,7 @@ interface Lane {
  * output may play.
  */
 export function attachVoices(
-  client: Pick<RealtimeClient, "on">,
+  client: Pick<CallSocket, "on">,
   output: VoicesOutput,
   isHuman: (participantId: string) => boolean,
 ): { isLive: (itemId: string) => boolean; detach: () => void } {

@@ -1,17 +1,17 @@
 /** Connects the socket's audio to the speaker, and the speaker's positions to the socket. */
 
-import type { RealtimeClient } from "./client.ts";
+import type { CallSocket } from "./call-socket.ts";
 import { Emitter } from "./emitter.ts";
 import { type AudioFrame, FLAG_LAST, KIND_AGENT_AUDIO } from "./frames.ts";
 import { pcmFromBase64 } from "./pcm.ts";
 import type { AudioFormat, ServerEvent } from "./protocol.generated.ts";
-import { Speaker, type SpeakerCounters, type SpeakerEvents } from "./speaker.ts";
+import { SpeakerOutput, type SpeakerCounters, type SpeakerEvents } from "./speaker-output.ts";
 
 export const OUTPUT_RATE_HZ = 24_000;
 
 /** What a call needs of a speaker. */
 export type VoiceOutput = Pick<
-  Speaker,
+  SpeakerOutput,
   | "on"
   | "play"
   | "skip"
@@ -78,7 +78,7 @@ export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput 
 /** Opens a speaker; a silent output where the browser has none. Call it in a click or key handler. */
 export async function openOutput(workletUrl: string): Promise<VoiceOutput> {
   try {
-    return await Speaker.create(workletUrl, OUTPUT_RATE_HZ);
+    return await SpeakerOutput.create(workletUrl, OUTPUT_RATE_HZ);
   } catch {
     return new SilentOutput();
   }
@@ -102,7 +102,7 @@ interface Part {
  * `isElsewhere` names when they are announced are neither played nor acknowledged here.
  */
 export function attachVoice(
-  client: Pick<RealtimeClient, "on" | "send" | "audioSent" | "played" | "lastPlayed">,
+  client: Pick<CallSocket, "on" | "send" | "audioSent" | "played" | "lastPlayed">,
   output: VoiceOutput,
   isElsewhere: (itemId: string) => boolean = () => false,
 ): () => void {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { CallController, type DeviceChoice, type LocalSignal, type Projection } from "../src/call-controller.ts";
-import { RealtimeClient } from "../src/client.ts";
-import { Microphone } from "../src/microphone.ts";
+import { CallSocket } from "../src/call-socket.ts";
+import { MicrophoneCapture } from "../src/microphone-capture.ts";
 import type { ServerEvent } from "../src/protocol.generated.ts";
 import { SilentOutput } from "../src/voice-output.ts";
 import { event } from "../../../test/events.ts";
@@ -53,7 +53,7 @@ const resumed = (fields: object): ServerEvent =>
   event("server_session_resumed", { token: "t2", last_seq: 2, gap: false, from_store: false, rewound_to_seq: null, ...fields });
 
 function opened(silent = false, devices?: Partial<DeviceChoice>): { call: CallController<Seen>; output: FakeOutput } {
-  const client = RealtimeClient.connect("ws://server/ws/u/s", SETTINGS, () => 0.5);
+  const client = CallSocket.connect("ws://server/ws/u/s", SETTINGS, () => 0.5);
   const output = new FakeOutput();
   const call = new CallController({
     client,
@@ -150,8 +150,8 @@ test.each([
   [false, [{ audio: { cancels_echo: false } }]],
   [null, []],
 ])("the server is told whether the browser cancels echoes: %s", async (cancelsEcho, reports) => {
-  const microphone = { cancelsEcho, on: () => undefined, close: () => Promise.resolve() } as unknown as Microphone;
-  const create = vi.spyOn(Microphone, "create").mockResolvedValue(microphone);
+  const microphone = { cancelsEcho, on: () => undefined, close: () => Promise.resolve() } as unknown as MicrophoneCapture;
+  const create = vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(microphone);
   const { call } = opened();
   FakeSocket.last.say(event("agent_ready", { seq: 1 }));
   const send = vi.spyOn(call.client, "send");
@@ -163,18 +163,18 @@ test.each([
 });
 
 /** A microphone that hears nothing and notes which device it is to use. */
-function silentMicrophone(): { microphone: Microphone; used: string[] } {
+function silentMicrophone(): { microphone: MicrophoneCapture; used: string[] } {
   const used: string[] = [];
   const useDevice = (deviceId: string): Promise<void> => {
     used.push(deviceId);
     return Promise.resolve();
   };
   const microphone = { cancelsEcho: null, useDevice, on: () => undefined, close: () => Promise.resolve() };
-  return { microphone: microphone as unknown as Microphone, used };
+  return { microphone: microphone as unknown as MicrophoneCapture, used };
 }
 
 test("a microphone that was chosen before the call is the one that is opened", async () => {
-  const create = vi.spyOn(Microphone, "create").mockResolvedValue(silentMicrophone().microphone);
+  const create = vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(silentMicrophone().microphone);
   const { call } = opened(false, { microphoneId: "headset" });
   FakeSocket.last.say(event("agent_ready", { seq: 1 }));
   await call.startMicrophone();
@@ -184,7 +184,7 @@ test("a microphone that was chosen before the call is the one that is opened", a
 
 test("a microphone that is chosen during the call is used at once", async () => {
   const { microphone, used } = silentMicrophone();
-  const create = vi.spyOn(Microphone, "create").mockResolvedValue(microphone);
+  const create = vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(microphone);
   const { call } = opened();
   FakeSocket.last.say(event("agent_ready", { seq: 1 }));
   await call.startMicrophone();
@@ -195,8 +195,8 @@ test("a microphone that is chosen during the call is used at once", async () => 
 
 test("a microphone that is chosen while the browser still asks the user is used in the end", async () => {
   const { microphone, used } = silentMicrophone();
-  let allow: (microphone: Microphone) => void = () => undefined;
-  const create = vi.spyOn(Microphone, "create").mockReturnValue(new Promise((resolve) => (allow = resolve)));
+  let allow: (microphone: MicrophoneCapture) => void = () => undefined;
+  const create = vi.spyOn(MicrophoneCapture, "create").mockReturnValue(new Promise((resolve) => (allow = resolve)));
   const { call } = opened();
   FakeSocket.last.say(event("agent_ready", { seq: 1 }));
   const started = call.startMicrophone();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ClientEvents } from "../src/client.ts";
+import type { ClientEvents } from "../src/call-socket.ts";
 import { Emitter } from "../src/emitter.ts";
 import type { AudioFrame } from "../src/frames.ts";
 import type { ServerEvent } from "../src/protocol.generated.ts";
