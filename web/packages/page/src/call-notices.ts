@@ -23,6 +23,7 @@ export function tellAbout(call: Call, notices: NoticesView): void {
     notices.show("voice", window.isSecureContext ? words.NO_VOICE : words.microphoneNotice("insecure"));
   });
   call.client.on("event", (event) => tellEvent(event, notices));
+  call.on("blocked", (blocked) => (blocked && !call.needsClick ? notices.show("blocked", words.SOUND_BLOCKED) : notices.remove("blocked")));
   call.on("microphoneLost", () => notices.show("microphone", words.MICROPHONE_LOST));
 }
 

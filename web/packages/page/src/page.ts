@@ -1,6 +1,6 @@
 /** The page: buttons, captions, voices and words around one call at a time. */
 
-import { CallController, type Closing, MicrophoneError, type SpeakerCounters, listDevices, watchDevices } from "@realtime-voice/client";
+import { CallController, type CallState, type Closing, MicrophoneError, type SpeakerCounters, listDevices, watchDevices } from "@realtime-voice/client";
 import { BackgroundTools } from "./background-tools.ts";
 import { type Call, CALL, stateOf } from "./call.ts";
 import { CallLinkFinder } from "./call-links.ts";
@@ -13,7 +13,6 @@ import { fetchOffer, hearingOf, rememberModel, rememberedModel } from "./models.
 import { type Preferences, changeOf, hasConsent, keepConsent, loadPreferences, savePreferences, settingsOf, wasAsked } from "./preferences.ts";
 import { type ServerInfo, callUrl, fetchServerInfo } from "./server-info.ts";
 import { listenToKeys } from "./shortcuts.ts";
-import type { CallState } from "./state.ts";
 import { Tabs } from "./tabs.ts";
 import { LANGUAGES, type Language, languageToBeginWith, presentLanguage, rememberLanguage, say, useLanguage, writeTexts } from "./texts.ts";
 import { browserUserId } from "./user.ts";
@@ -34,6 +33,7 @@ import * as words from "./words.ts";
 const MAX_LOGGED_EVENTS = 1000;
 /** The page knows no accounts. */
 const USER = browserUserId();
+const PROTOCOL = "realtime.v1";
 const WORKLETS = { capture: "./worklets/capture.js", playback: "./worklets/playback.js" };
 const kept = { visit: () => window.sessionStorage, always: () => window.localStorage };
 
@@ -70,7 +70,7 @@ const models = new ModelView(
 );
 const ended = new EndView(() => void startTalking());
 const start = new StartView((sentence) => sayTyped(sentence));
-const pictures = new PicturesView(notices, (jpeg, type) => call?.client.send({ type: "client_image_append", image: jpeg, format: { type } }));
+const pictures = new PicturesView(notices, (jpeg) => call?.sendPicture(jpeg, "image/jpeg"));
 const links = new CallLinkFinder(document.baseURI, USER);
 const background = new BackgroundTools(links, (tools) => backgroundView.render(tools));
 const backgroundView = new BackgroundView((tool) => void background.stop(tool));
@@ -88,6 +88,8 @@ let heard = new HeardWords();
 let forReload: KeptCall | null = null;
 let opening: Promise<Call> | null = null;
 let callId: string | null = null;
+/** Whether the user holds a button or a key for each turn of this call. */
+let isHeld = false;
 /** How long the call has gone on, by its latest event. */
 let lengthMs = 0;
 /** The last typed text, until the conversation has it. */
@@ -125,7 +127,9 @@ async function openCall(): Promise<Call> {
   void noticeOtherVersion();
   const sessionId = `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   const url = callUrl(document.baseURI, USER, sessionId);
-  return show(await CallController.open({ url, projection: CALL, worklets: WORKLETS, settings: wanted, devices: devices() }), sessionId);
+  isHeld = preferences.pushToTalk;
+  const options = { url, projection: CALL, worklets: WORKLETS, settings: wanted, devices: devices(), pushToTalk: isHeld };
+  return show(await CallController.open(options), sessionId);
 }
 
 /** Resumes the call that this tab had before a reload. */
@@ -134,7 +138,8 @@ async function resume(left: KeptCall): Promise<Call> {
   notices.show("line", words.BACK_AFTER_RELOAD, "hint");
   const url = callUrl(document.baseURI, USER, left.sessionId);
   const state = { ...CALL.empty, captions: left.captions ?? NO_CAPTIONS };
-  const options = { url, projection: CALL, worklets: WORKLETS, resume: left, state, silent: true, devices: devices() };
+  isHeld = preferences.pushToTalk;
+  const options = { url, projection: CALL, worklets: WORKLETS, resume: left, state, silent: true, devices: devices(), pushToTalk: isHeld };
   return show(await CallController.open(options), left.sessionId);
 }
 
@@ -233,11 +238,14 @@ async function showClosing(closing: Closing): Promise<void> {
   if (notice) notices.show("closed", notice);
 }
 
-/** The page of a server that was updated meanwhile may not understand it. */
+/** A server of another version may not understand this page: one that was updated meanwhile, or one beside it. */
 async function noticeOtherVersion(): Promise<void> {
   const before = server?.version ?? "";
-  const now = (await fetchServerInfo(document.baseURI))?.version ?? "";
-  if (before !== "" && now !== "" && now !== before) notices.show("version", words.OTHER_VERSION);
+  const now = await fetchServerInfo(document.baseURI);
+  if (!now) return;
+  const isOther = before !== "" && now.version !== "" && now.version !== before;
+  const speaksOther = now.protocols.length > 0 && !now.protocols.includes(PROTOCOL);
+  if (isOther || speaksOther) notices.show("version", words.OTHER_VERSION);
 }
 
 // -- settings ----------------------------------------------------------------------------------------------------------
@@ -293,7 +301,6 @@ async function speak(language: Language): Promise<void> {
   for (const view of [models, start, ended, inspector, settings, pictures]) view.writeTexts();
   if (shownModel) showModel(shownModel.info, shownModel.agentName);
   else if (server) showUnknownModel();
-  if (server?.about) setText(byId("agent-about", HTMLElement), server.about);
   draw();
 }
 
@@ -307,7 +314,8 @@ function showModel(info: words.ModelInfo | null, agentName: string): void {
   shownModel = { info, agentName: name };
   setText(byId("model", HTMLParagraphElement), words.modelWords(info));
   const only = words.onlyLanguages(info);
-  start.offer(server?.suggestions ?? [], only.length > 0 && only.every((tag) => tag.split("-")[0] === "en"));
+  const suggestions = info.suggestions.length > 0 ? info.suggestions : (server?.suggestions ?? []);
+  start.offer(suggestions, only.length > 0 && only.every((tag) => tag.split("-")[0] === "en"));
   pictures.takesPictures = info.takes.includes("image");
   const of = `${info.provider}:${info.model}`;
   if (voice.dataset["of"] === of) return;
@@ -333,10 +341,12 @@ const draw = drawnOncePerFrame(() => {
   line.ariaLive = talking && state !== "reconnecting" ? "off" : "polite";
   setText(line, stateWords(state, talking));
   setText(byId("talk-label", HTMLElement), say(talking ? "talk.end" : call?.needsClick ? "talk.goOn" : "talk.start"));
-  mute.hidden = !talking;
+  mute.hidden = !talking || isHeld;
   mute.setAttribute("aria-pressed", String(call?.muted ?? false));
   setText(mute, say(call?.muted ? "talk.unmute" : "talk.mute"));
-  hold.hidden = true;
+  hold.hidden = !talking || !isHeld;
+  hold.setAttribute("aria-pressed", String(call?.pressed ?? false));
+  setText(hold, say(call?.pressed ? "talk.holding" : "talk.hold"));
   interrupt.hidden = state !== "speaking";
   end.hidden = !running || talking;
   voice.disabled = running;
@@ -359,6 +369,7 @@ function stateWords(state: CallState | null, talking: boolean): string {
   if (call?.needsClick) return say("state.goOn");
   if (state === "listening" && call?.muted) return say("state.muted");
   if (state === "listening" && !talking) return say("state.typing");
+  if (state === "listening" && isHeld) return say(call?.pressed ? "state.hearing" : "state.hold");
   return say(`state.${state}`);
 }
 
@@ -371,6 +382,12 @@ talk.addEventListener("click", () => {
 mute.addEventListener("click", () => {
   if (call) call.muted = !call.muted;
 });
+hold.addEventListener("pointerdown", (event) => {
+  hold.setPointerCapture(event.pointerId);
+  call?.press();
+});
+for (const over of ["pointerup", "pointercancel", "lostpointercapture"]) hold.addEventListener(over, () => call?.release());
+hold.addEventListener("contextmenu", (event) => event.preventDefault());
 interrupt.addEventListener("click", () => call?.interrupt());
 end.addEventListener("click", () => call?.end());
 byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
@@ -394,9 +411,9 @@ listenToKeys({
   type: () => text.focus(),
   settings: () => settings.open(),
   help: () => help.showModal(),
-  holds: () => false,
-  press: () => undefined,
-  release: () => undefined,
+  holds: () => isHeld && call?.hasMicrophone === true && stateNow() !== "ended",
+  press: () => call?.press(),
+  release: () => call?.release(),
 });
 window.addEventListener("online", () => call?.client.retryNow());
 window.addEventListener("pagehide", () => {
@@ -435,7 +452,6 @@ async function showServer(): Promise<void> {
   }
   if (info.refused) notices.show("closed", words.REFUSED);
   models.show(offer, rememberedModel(), info.model && hearingOf(info.model));
-  if (info.about) setText(byId("agent-about", HTMLElement), info.about);
   const model = models.chosen?.info ?? info.model;
   if (model) showModel(model, info.agentName);
   else showUnknownModel();

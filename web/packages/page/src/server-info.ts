@@ -7,11 +7,11 @@ export interface ServerInfo {
   readonly model: ModelInfo | null;
   /** The name of the agent; empty where it is not known before a call. */
   readonly agentName: string;
-  /** A sentence about the agent; empty: the page has its own. */
-  readonly about: string;
   /** What can be said first. */
   readonly suggestions: readonly string[];
   readonly version: string;
+  /** What it speaks with pages; empty where it does not say. */
+  readonly protocols: readonly string[];
   /** Whether the server refuses a page without its token. */
   readonly refused: boolean;
   /** Sentences about what the server lacks. */
@@ -45,9 +45,9 @@ export async function fetchServerInfo(page: string): Promise<ServerInfo | null> 
     return {
       model: readModelInfo(fields["model"]),
       agentName: asText(fields["agent_name"]),
-      about: asText(fields["about"]),
       suggestions: asTexts(fields["suggestions"]),
       version: asText(fields["version"]),
+      protocols: asTexts(fields["protocols"]),
       refused: [401, 403, 429].includes(response.status),
       notices: asTexts(fields["notices"]),
     };

@@ -105,12 +105,14 @@ export interface ModelInfo {
   readonly languages: readonly string[];
   /** What it takes: "text", "audio", "image". */
   readonly takes: readonly string[];
+  /** What its agent offers to say first. */
+  readonly suggestions: readonly string[];
 }
 
 /** Reads the server's description of its model; missing and odd fields become empty. */
 export function readModelInfo(value: unknown): ModelInfo | null {
   if (typeof value !== "object" || value === null) return null;
-  const { provider, model, voice, voices, languages, input_modalities } = asRecord(value);
+  const { provider, model, voice, voices, languages, input_modalities, suggestions } = asRecord(value);
   return {
     provider: asText(provider),
     model: asText(model),
@@ -118,6 +120,7 @@ export function readModelInfo(value: unknown): ModelInfo | null {
     voices: asTexts(voices),
     languages: asTexts(languages),
     takes: asTexts(input_modalities),
+    suggestions: asTexts(suggestions),
   };
 }
 

@@ -23,6 +23,7 @@ describe("which model speaks", () => {
       voices: ["a"],
       languages: [],
       takes: [],
+      suggestions: [],
     });
     expect([readModelInfo(null), readModelInfo("local")]).toEqual([null, null]);
   });

@@ -1,6 +1,7 @@
 /** The buttons that show the model a picture, or what the camera sees; there only where the model takes pictures. */
 
-import { Camera, MEDIA_TYPE, pictureOf } from "../camera.ts";
+import { jpegOf } from "@realtime-voice/client";
+import { Camera } from "../camera.ts";
 import { say } from "../texts.ts";
 import { NO_CAMERA, NO_PICTURE } from "../words.ts";
 import { byId } from "./elements.ts";
@@ -8,7 +9,7 @@ import type { NoticesView } from "./notices-view.ts";
 
 export class PicturesView {
   readonly #notices: NoticesView;
-  readonly #send: (jpeg: string, type: string) => void;
+  readonly #send: (jpeg: string) => void;
   readonly #picture = byId("picture", HTMLButtonElement);
   readonly #file = byId("picture-file", HTMLInputElement);
   readonly #button = byId("camera", HTMLButtonElement);
@@ -17,8 +18,8 @@ export class PicturesView {
   #takesPictures = false;
   #inCall = false;
 
-  /** `send` gets each picture as base64, with its media type. */
-  constructor(notices: NoticesView, send: (jpeg: string, type: string) => void) {
+  /** `send` gets each picture as JPEG in base64. */
+  constructor(notices: NoticesView, send: (jpeg: string) => void) {
     this.#notices = notices;
     this.#send = send;
     this.#picture.addEventListener("click", () => this.#file.click());
@@ -65,7 +66,7 @@ export class PicturesView {
     if (!file) return;
     this.#notices.remove("picture");
     try {
-      this.#send(await pictureOf(file), MEDIA_TYPE);
+      this.#send(await jpegOf(file));
     } catch {
       this.#notices.show("picture", NO_PICTURE);
     }
@@ -79,7 +80,7 @@ export class PicturesView {
     };
     try {
       this.#view.hidden = false;
-      this.#camera = await Camera.open(this.#view, (jpeg) => this.#send(jpeg, MEDIA_TYPE), gone);
+      this.#camera = await Camera.open(this.#view, this.#send, gone);
       this.#show();
       if (!this.#inCall) this.closeCamera();
     } catch {
