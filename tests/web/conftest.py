@@ -57,7 +57,7 @@ class StaticPage(SimpleHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.partition("?")[0] != "/api/info":
             return super().do_GET()
-        body = json.dumps({"model": MODEL, "notices": [], "version": "0"}).encode()
+        body = json.dumps({"model": MODEL, "agent_name": "Heart", "notices": [], "version": "0"}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
