@@ -51,11 +51,13 @@ NO_PAGE = (
 class ServerInfo:
     """What a page may know before a call.
 
-    `model` is described as in `agent_ready` (None where unknown); `notices` say what is missing.
+    `model` is described as in `agent_ready` (None where unknown); `notices` say what is missing. `agent_name` is empty
+    where it is not known.
     """
 
     model: dict[str, object] | None = None
     notices: tuple[str, ...] = ()
+    agent_name: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -156,9 +158,9 @@ def create_app(
     async def api_info(request: Request) -> Response:
         if (refusal := gate.http_refusal(request, to_call=True)) is not None:
             return refusal
-        known = await info() if info is not None else ServerInfo(model=calls.model)
+        known = await info() if info is not None else ServerInfo(model=calls.model, agent_name=calls.agent_name)
         told = {"model": known.model, "notices": known.notices, "version": __version__, "protocols": [SUBPROTOCOL]}
-        return JSONResponse(told)
+        return JSONResponse({**told, "agent_name": known.agent_name})
 
     @app.get("/api/models")
     async def api_models(request: Request) -> Response:

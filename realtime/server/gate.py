@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -23,6 +24,7 @@ COOKIE = "realtime_session"
 KEY_SUBPROTOCOL = "openai-insecure-api-key."
 """Prefix of a key among the offered subprotocols: a page cannot set headers."""
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 OLD_CLIENT_TOKEN = "the client token is wrong or has expired: get a new one from your application"
 MAX_NAMED_CHARS = 50
 """Characters of a client-supplied name that an error repeats: a close frame takes 123 bytes."""
@@ -95,6 +97,16 @@ class Gate:
         if forwarded is not None:
             return counted_address(forwarded)
         return counted_address(request.client.host) if request.client is not None else "local"
+
+    def is_developer(self, request: HTTPConnection) -> bool:
+        """Whether the request comes from this machine, by a name of this machine and through no proxy."""
+        if request.client is None or any(header in request.headers for header in PROXY_HEADERS):
+            return False
+        try:
+            here = ip_address(request.client.host).is_loopback
+            return here and urlsplit(f"//{request.headers.get('host', '')}").hostname in LOOPBACK_HOSTS
+        except ValueError:
+            return False
 
     def is_secure(self, request: HTTPConnection) -> bool:
         """Return whether the client uses TLS, to us or a trusted proxy."""

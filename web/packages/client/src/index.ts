@@ -13,6 +13,7 @@ export type { LaneCounters } from "./jitter-lane.ts";
 export { type LiveVoices, type VoicesEvents, type VoicesOutput, isGone, openVoices } from "./live-voices.ts";
 export { MicrophoneCapture, MicrophoneError, type MicrophoneEvents, type MicrophoneProblem } from "./microphone-capture.ts";
 export { meterLevel } from "./pcm.ts";
+export { jpegOf } from "./picture.ts";
 export * from "./protocol.generated.ts";
 export type { Played } from "./replay-buffer.ts";
 export { Rewind } from "./rewind.ts";
