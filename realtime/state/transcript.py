@@ -236,7 +236,10 @@ def _read_out(line: Line) -> str:
 def _cues(line: Line) -> Iterable[tuple[int, int, str]]:
     """Cut a line into subtitles. Inside a line, time passes in proportion to its characters."""
     words = " ".join(line.text.split()).replace("-->", "→")
-    parts = [part.strip() for part in re.findall(rf".{{1,{CUE_CHARS}}}(?:\s|$)|.{{1,{CUE_CHARS}}}", words)]
+    # Of about one length: a single word as the last one would flash by.
+    n_cues = -(-len(words) // CUE_CHARS)
+    longest = CUE_CHARS if n_cues < 2 else min(CUE_CHARS, -(-len(words) // n_cues) + CUE_CHARS // 8)
+    parts = [part.strip() for part in re.findall(rf".{{1,{longest}}}(?:\s|$)|.{{1,{longest}}}", words)]
     whole, duration_ms = max(1, sum(map(len, parts))), max(line.to_ms - line.from_ms, len(parts))
     at = 0
     for part in parts:

@@ -29,7 +29,8 @@ _BLOCK_BYTES = BLOCK_S * RATE_HZ * SAMPLE_BYTES
 class Sound:
     """The sound of a recorded call: 16 bits, mono.
 
-    `folder` is the call's; sample 0 is at the beginning of the call. Raises OSError where there is no recording, or part of it cannot be read.
+    `folder` is the call's; sample 0 is at the beginning of the call. Raises OSError where there is no recording, or
+    part of it cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
