@@ -28,7 +28,8 @@ export class CallScreen {
   readonly #roots = new Map<string, HTMLElement>();
   readonly #changed = new Set<string>();
   readonly #bubbles: KeyedList<MsgData>;
-  readonly #toEnd: () => void;
+  /** Of a call that was live; one that was over before is read from its beginning. */
+  #toEnd: (() => void) | null = null;
   readonly #case: CaseView;
   readonly #sound: SoundView;
   readonly #reader: CallReader;
@@ -42,7 +43,6 @@ export class CallScreen {
     this.#shelf = shelf;
     this.#id = id;
     this.#notices = notices;
-    this.#toEnd = keepAtEnd(this.#box);
     this.#bubbles = new KeyedList<MsgData>(
       this.#box,
       (msg) => msg.id,
@@ -124,8 +124,8 @@ export class CallScreen {
       this.#hasFiles = true;
       void this.#showFiles(info, messages);
     }
-    // A call that is over is read from its beginning.
-    if (info?.live) this.#toEnd();
+    if (info?.live) this.#toEnd ??= keepAtEnd(this.#box);
+    this.#toEnd?.();
   }
 
   #aboutWords(): string {
