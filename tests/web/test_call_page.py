@@ -223,7 +223,9 @@ def test_a_call_of_two_hundred_turns_is_read_from_its_beginning_and_fits(
     assert page.evaluate("document.getElementById('bubbles').scrollTop") == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate("document.getElementById('bubbles').scrollWidth <= innerWidth")
-    directions = page.locator(".parts > .words").evaluate_all("(all) => all.map((one) => getComputedStyle(one).direction)")
+    directions = page.locator(".parts > .words").evaluate_all(
+        "(all) => all.map((one) => getComputedStyle(one).direction)"
+    )
     assert directions[4] == directions[5] == "rtl"
 
 
