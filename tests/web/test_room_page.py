@@ -93,6 +93,11 @@ COUNT_SPEECH = """(() => {
 })()"""
 
 
+def isolated(name: str) -> str:
+    """A name as it stands in a sentence: read in its own direction."""
+    return f"\u2068{name}\u2069"
+
+
 @pytest.fixture
 def serve_room_of() -> Iterator[ServeRoomOf]:
     """`serve_room_of(make_room)`: a server with this room, to which an agent Carl can be added."""
@@ -397,8 +402,8 @@ def test_the_lobby_lists_the_rooms_and_who_is_in_them(come_in: Open, open_page: 
     expect(rooms).to_have_text(["demoNobody is in it yetJoin"])
     come_in(serving, "Ann")
     come_in(serving, "מיכל")
-    expect(rooms.locator(".inside")).to_have_text("Ann and מיכל")
-    expect(rooms.locator(".agents")).to_have_text("With Ada and Ben")
+    expect(rooms.locator(".inside")).to_have_text(f"{isolated('Ann')} and {isolated('מיכל')}")
+    expect(rooms.locator(".agents")).to_have_text(f"With {isolated('Ada')} and {isolated('Ben')}")
     # Without a name the browser asks for one.
     rooms.get_by_role("button", name="Join demo").click()
     expect(page.get_by_label("Your name")).to_be_focused()
@@ -417,7 +422,9 @@ def test_strangers_read_how_many_are_in_a_room_where_the_server_gives_no_names(p
     told = {"rooms": [{"room_id": "demo", "humans": 2, "agents": [{"name": "Ada"}]}], "templates": ["demo", "tea"]}
     page.route("**/api/rooms", lambda route: route.fulfill(json=told))
     page.goto(f"{static_page}room.html")
-    expect(page.locator(".open-room")).to_have_text(["demo2 peopleWith AdaJoin", "teaNobody is in it yetJoin"])
+    expect(page.locator(".open-room")).to_have_text(
+        [f"demo2 peopleWith {isolated('Ada')}Join", "teaNobody is in it yetJoin"]
+    )
 
 
 @pytest.mark.parametrize("width", [320, 768, 1440])

@@ -30,9 +30,7 @@ function makeRow(id: string, onJoin: (room: string) => void): Row<OpenRoom> {
   const about = make("div", "");
   const name = make("h3", "room-name", id);
   const who = make("p", "inside");
-  who.dir = "auto";
   const agents = make("p", "agents");
-  agents.dir = "auto";
   about.append(name, who, agents);
   const join = make("button", "", "Join");
   join.type = "button";

@@ -50,16 +50,21 @@ export function doingWords(person: Person, sounds: boolean, muted: boolean): str
 
 const names = new Intl.ListFormat("en");
 
+/** A name that is read in its own direction and turns no words around it. */
+function isolated(name: string): string {
+  return `\u2068${name}\u2069`;
+}
+
 /** Who is in a room of the lobby. */
 export function insideWords({ humans, count }: OpenRoom): string {
-  if (humans && humans.length > 0) return names.format(humans);
+  if (humans && humans.length > 0) return names.format(humans.map(isolated));
   if (count > 0) return count === 1 ? "1 person" : `${count} people`;
   return "Nobody is in it yet";
 }
 
 /** Which agents are in a room of the lobby; empty where they are not known. */
 export function agentsWords({ agents }: OpenRoom): string {
-  return agents.length === 0 ? "" : `With ${names.format(agents)}`;
+  return agents.length === 0 ? "" : `With ${names.format(agents.map(isolated))}`;
 }
 
 /** What the button of a room in the lobby does. */
