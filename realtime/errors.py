@@ -121,9 +121,19 @@ class StoreError(RealtimeError):
         self.lost = lost
 
 
-def public_error(error: Exception) -> RealtimeError:
-    """The error that a client may see of a failed start. Details of our own faults are in the server's log."""
+def public_error(error: Exception, *, to_developer: bool = False) -> RealtimeError:
+    """The error that a client may see of a failed start.
+
+    Details of our own faults are in the server's log. Who develops on this machine sees them at once: `to_developer`.
+    """
     if isinstance(error, RealtimeError) and not isinstance(error, UsageError):
         return error
     code = error.code if isinstance(error, UsageError) else "agent_failed"
-    return RealtimeError("the server could not make or start the agent: its log says why", code=code)
+    told = "the server could not make or start the agent: its log says why"
+    if to_developer:
+        told = f"the agent could not be made. {type(error).__name__}: {error}"[:MAX_DETAIL_CHARS]
+    return RealtimeError(told, code=code)
+
+
+MAX_DETAIL_CHARS = 400
+"""Of an error whose details a developer sees."""

@@ -22,7 +22,7 @@ from websockets.sync.client import connect
 import realtime
 from realtime.call.limits import Limits
 from realtime.cli import COMMANDS, command_line, spread_tls
-from realtime.commands.serve import announce, origins_of, routes_of, store_url, writable_folder
+from realtime.commands.serve import announce, embedders_of, origins_of, routes_of, store_url, writable_folder
 from realtime.errors import UsageError
 from realtime.server import doctor
 from realtime.server.load import load_make_agent
@@ -458,6 +458,13 @@ def test_an_origin_that_no_browser_sends_is_refused() -> None:
     for word in ("foo", "shop.example", "https://shop.example/", "https://shop.example/talk"):
         with pytest.raises(UsageError, match="--allow-origin takes an origin"):
             origins_of([word], "--allow-origin")
+
+
+def test_pages_that_embed_are_named_one_by_one() -> None:
+    assert embedders_of(["https://shop.example", "http://localhost:5173"])[0] == "https://shop.example"
+    for word in ("*", "shop.example"):
+        with pytest.raises(UsageError, match="--allow-embed takes"):
+            embedders_of([word])
 
 
 @pytest.mark.parametrize(

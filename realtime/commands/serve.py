@@ -91,6 +91,10 @@ def serve(
     tls: Annotated[str | None, typer.Option(metavar="self | CERT KEY", help="Serve HTTPS.")] = None,
     tls_key: Annotated[Path | None, typer.Option(hidden=True)] = None,
     allow_origin: Annotated[list[str] | None, typer.Option(help="Another origin that may call. Repeatable.")] = None,
+    allow_embed: Annotated[
+        list[str] | None,
+        typer.Option(help="Another origin whose pages may call, and embed the page or the button. Repeatable."),
+    ] = None,
     connect_origin: Annotated[
         list[str] | None, typer.Option(help="Another server that the page may connect to. Repeatable.")
     ] = None,
@@ -158,6 +162,7 @@ def serve(
         max_connections_per_address=max_connections_per_address,
         token=shown.value,
         allowed_origins=origins_of(allow_origin or [], "--allow-origin"),
+        embed_origins=embedders_of(allow_embed or []),
         connect_origins=origins_of(connect_origin or [], "--connect-origin"),
         max_busy=max_busy,
         hosts=LOOPBACK_HOSTS if runner.is_loopback(host) else None,
@@ -237,6 +242,15 @@ def origins_of(words: Sequence[str], option: str) -> tuple[str, ...]:
         if word != "*" and not (parts.scheme and parts.netloc and word == f"{parts.scheme}://{parts.netloc}"):
             raise UsageError(f"{option} takes an origin, such as https://shop.example, not {word!r}", code="origin")
     return tuple(words)
+
+
+def embedders_of(words: Sequence[str]) -> tuple[str, ...]:
+    """Check the origins of `--allow-embed`. Raises UsageError for `*`: every page could then frame the server's own."""
+    if "*" in words:
+        raise UsageError(
+            "--allow-embed takes each origin by name, such as https://shop.example, not '*'", code="origin"
+        )
+    return origins_of(words, "--allow-embed")
 
 
 def store_url(url: str | None, say: Callable[[str], None], *, is_bounded: bool = False) -> str | None:

@@ -14,8 +14,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
+from realtime.dialects.native import SUBPROTOCOL
 from realtime.server.calls_api import Cases
 from realtime.server.connections import Connections, highest_descriptor
+from realtime.server.embedding import ClientFiles, Embedding
 from realtime.server.endpoints import endpoint_routers
 from realtime.server.gate import COOKIE, Gate
 from realtime.server.make_agent import MakeAgent
@@ -34,7 +36,7 @@ SECURITY_HEADERS = {
 
 CONTENT_POLICY = (
     "default-src 'self'; connect-src {connect}; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'"
+    "frame-ancestors {ancestors}"
 )
 TLS_ONLY = "max-age=15552000"
 """Half a year: a browser that trusts the certificate then connects over TLS only."""
@@ -49,11 +51,13 @@ NO_PAGE = (
 class ServerInfo:
     """What a page may know before a call.
 
-    `model` is described as in `agent_ready` (None where unknown); `notices` say what is missing.
+    `model` is described as in `agent_ready` (None where unknown); `notices` say what is missing. `agent_name` is empty
+    where it is not known.
     """
 
     model: dict[str, object] | None = None
     notices: tuple[str, ...] = ()
+    agent_name: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,8 +96,8 @@ def create_app(
 ) -> FastAPI:
     """Create an application with socket, page, API and endpoints.
 
-    It serves the page at `/`, `/healthz`, `/readyz`, `GET /api/info`, `GET /api/models` and the endpoints of
-    `settings.endpoints` (`realtime.server.endpoints`).
+    It serves the page at `/`, the client package at `/client/`, `/healthz`, `/readyz`, `GET /api/info`,
+    `GET /api/models` and the endpoints of `settings.endpoints` (`realtime.server.endpoints`).
 
     `info` answers `/api/info`; without it, the answer is the model of the latest call. `offer` answers `/api/models`;
     without it, there is nothing to choose. `page_providers`, `cases` and `rooms` go to `voice_router`. `/readyz` calls
@@ -123,7 +127,14 @@ def create_app(
     app.include_router(router)
     for endpoint in endpoint_routers(SocketEndpoint(make_agent, calls, settings, gate)):
         app.include_router(endpoint)
-    app.add_middleware(SecurityHeaders, gate=gate, connect_origins=settings.connect_origins)
+    if settings.embed_origins:
+        app.add_middleware(Embedding, origins=settings.embed_origins)
+    app.add_middleware(
+        SecurityHeaders,
+        gate=gate,
+        connect_origins=settings.connect_origins,
+        embed_origins=settings.embed_origins,
+    )
 
     @app.api_route("/healthz", methods=["GET", "HEAD"])
     async def healthz() -> Response:
@@ -145,14 +156,15 @@ def create_app(
 
     @app.get("/api/info")
     async def api_info(request: Request) -> Response:
-        if (refusal := gate.http_refusal(request)) is not None:
+        if (refusal := gate.http_refusal(request, to_call=True)) is not None:
             return refusal
-        known = await info() if info is not None else ServerInfo(model=calls.model)
-        return JSONResponse({"model": known.model, "notices": known.notices, "version": __version__})
+        known = await info() if info is not None else ServerInfo(model=calls.model, agent_name=calls.agent_name)
+        told = {"model": known.model, "notices": known.notices, "version": __version__, "protocols": [SUBPROTOCOL]}
+        return JSONResponse({**told, "agent_name": known.agent_name})
 
     @app.get("/api/models")
     async def api_models(request: Request) -> Response:
-        if (refusal := gate.http_refusal(request)) is not None:
+        if (refusal := gate.http_refusal(request, to_call=True)) is not None:
             return refusal
         offered = await offer() if offer is not None else ModelOffer()
         return JSONResponse({"default": offered.default, "models": [*offered.models]})
@@ -169,6 +181,8 @@ def create_app(
         return response
 
     if folder is not None:
+        if (folder / "client").is_dir():
+            app.mount("/client", ClientFiles(directory=folder / "client"))
         app.mount("/", StaticFiles(directory=folder))
     return app
 
@@ -180,10 +194,13 @@ class SecurityHeaders:
     `Strict-Transport-Security`. Sockets pass unchanged.
     """
 
-    def __init__(self, app: ASGIApp, gate: Gate, connect_origins: Sequence[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, gate: Gate, connect_origins: Sequence[str] = (), embed_origins: Sequence[str] = ()
+    ) -> None:
         self._app = app
         self._gate = gate
-        policy = CONTENT_POLICY.format(connect=" ".join(["'self'", *connect_origins]))
+        ancestors = " ".join(["'self'", *embed_origins]) if embed_origins else "'none'"
+        policy = CONTENT_POLICY.format(connect=" ".join(["'self'", *connect_origins]), ancestors=ancestors)
         self._policy, self._headers = policy, SECURITY_HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

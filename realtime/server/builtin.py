@@ -143,7 +143,7 @@ class House:
         """Describe the default model, once its abilities are known."""
         await self._loaded()
         described = RealtimeAgent(NAME, INSTRUCTIONS, self._models.open(self._models.default)).describe()
-        return ServerInfo(model=described, notices=self._missing)
+        return ServerInfo(model=described, notices=self._missing, agent_name=NAME)
 
     async def offer(self) -> ModelOffer:
         """Describe the models on offer, once their abilities are known."""

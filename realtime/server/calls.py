@@ -39,6 +39,7 @@ class CallSlot:
         session.on_ended.append(lambda _: self.leave())
         self.calls.sessions[session.call_id] = session
         self.calls.model = session.participant.describe()
+        self.calls.agent_name = session.participant.name
         for follow in self.calls.on_call:
             follow(session)
 
@@ -79,6 +80,8 @@ class Calls:
         self.draining = False
         self.model: dict[str, Any] | None = None
         """The model description of the latest call's agent."""
+        self.agent_name = ""
+        """The name of that agent; empty before the first call."""
         self.admission = Admission(Load(max_lag_ms, max_busy), lambda: self.running)
         """Lets calls begin while the event loop has time for them; admits all of them until it is started."""
         self._max_per_address = max_per_address

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -12,6 +13,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 
 from realtime.runtime import Runtime
+from realtime.server.client_tokens import PREFIX as CLIENT_TOKEN_PREFIX
+from realtime.server.client_tokens import ClientTokens
 from realtime.server.connections import counted_address, last_forwarded
 from realtime.server.page_sessions import PageSessions
 from realtime.server.settings import ServerSettings
@@ -21,6 +24,8 @@ COOKIE = "realtime_session"
 KEY_SUBPROTOCOL = "openai-insecure-api-key."
 """Prefix of a key among the offered subprotocols: a page cannot set headers."""
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+OLD_CLIENT_TOKEN = "the client token is wrong or has expired: get a new one from your application"
 MAX_NAMED_CHARS = 50
 """Characters of a client-supplied name that an error repeats: a close frame takes 123 bytes."""
 
@@ -44,19 +49,24 @@ class Gate:
         runtime = runtime or Runtime()
         self._token = settings.token.encode() if settings.token is not None else None
         self._origins = {origin.rstrip("/").lower() for origin in settings.allowed_origins}
+        self._embedders = {origin.rstrip("/").lower() for origin in settings.embed_origins}
         self._settings = settings
         self._now = runtime.now
         self._wrong_tokens = WrongTokens()
         self._sessions = PageSessions(runtime.new_id)
+        self.client_tokens = ClientTokens(runtime)
 
-    def refusal(self, request: HTTPConnection) -> str | None:
-        """Return why this client is refused; None: it may enter. For the log and the close frame."""
-        refusal = self._refusal(request)
+    def refusal(self, request: HTTPConnection, *, to_call: bool = False) -> str | None:
+        """Return why this client is refused; None: it may enter. For the log and the close frame.
+
+        With `to_call`, a client token lets in as well: `caller` names its user.
+        """
+        refusal = self._refusal(request, to_call=to_call)
         return refusal.why if refusal is not None else None
 
-    def http_refusal(self, request: HTTPConnection) -> JSONResponse | None:
-        """Return the error response to a refused request; None: it may enter."""
-        refusal = self._refusal(request)
+    def http_refusal(self, request: HTTPConnection, *, to_call: bool = False) -> JSONResponse | None:
+        """Return the error response to a refused request; None: it may enter. `to_call` as for `refusal`."""
+        refusal = self._refusal(request, to_call=to_call)
         if refusal is None:
             return None
         headers = {} if refusal.retry_after_s is None else {"retry-after": str(refusal.retry_after_s)}
@@ -75,12 +85,28 @@ class Gate:
             return None
         return self._sessions.open(self._now())
 
+    def caller(self, request: HTTPConnection) -> str | None:
+        """Return the user that the request's client token was made for; None: the token names none."""
+        token = self._client_token(request)
+        opens = self.client_tokens.find(token) if token is not None else None
+        return opens.user_id if opens is not None else None
+
     def address(self, request: HTTPConnection) -> str:
         """Return the client's rate-limit key: the socket's peer, or what a trusted proxy reports."""
         forwarded = self._forwarded(request, "x-forwarded-for")
         if forwarded is not None:
             return counted_address(forwarded)
         return counted_address(request.client.host) if request.client is not None else "local"
+
+    def is_developer(self, request: HTTPConnection) -> bool:
+        """Whether the request comes from this machine, by a name of this machine and through no proxy."""
+        if request.client is None or any(header in request.headers for header in PROXY_HEADERS):
+            return False
+        try:
+            here = ip_address(request.client.host).is_loopback
+            return here and urlsplit(f"//{request.headers.get('host', '')}").hostname in LOOPBACK_HOSTS
+        except ValueError:
+            return False
 
     def is_secure(self, request: HTTPConnection) -> bool:
         """Return whether the client uses TLS, to us or a trusted proxy."""
@@ -90,9 +116,22 @@ class Gate:
     def _forwarded(self, request: HTTPConnection, header: str) -> str | None:
         return last_forwarded(request.headers.getlist(header)) if self._settings.trust_forwarded else None
 
-    def _refusal(self, request: HTTPConnection) -> _Denied | None:
+    def _refusal(self, request: HTTPConnection, *, to_call: bool) -> _Denied | None:
         wrong_origin = self.wrong_origin(request)
-        return _Denied(wrong_origin) if wrong_origin is not None else self._wrong_token(request)
+        if wrong_origin is not None:
+            return _Denied(wrong_origin)
+        token = self._client_token(request) if to_call else None
+        if token is None:
+            return self._wrong_token(request)
+        # Too long to guess, so an old one is no guess that slows others at this address.
+        return None if self.client_tokens.find(token) is not None else _Denied(OLD_CLIENT_TOKEN)
+
+    def _client_token(self, request: HTTPConnection) -> str | None:
+        """Return the client token that the request shows, valid or not."""
+        shown = [token for token in _tokens_shown(request) if token and token.startswith(CLIENT_TOKEN_PREFIX)]
+        # A server's own token may begin like a client token.
+        own = self._token is not None and shown and secrets.compare_digest(_bytes(shown[0]), self._token)
+        return shown[0] if shown and not own else None
 
     def _has_session(self, request: HTTPConnection) -> bool:
         cookie = request.cookies.get(COOKIE)
@@ -110,7 +149,7 @@ class Gate:
         if wait_s:
             why = f"too many wrong tokens came from this address: show that of --token in {wait_s} s"
             return _Denied(why, 429, wait_s)
-        if any(secrets.compare_digest(token.encode("utf-8", "surrogatepass"), self._token) for token in given):
+        if any(secrets.compare_digest(_bytes(token), self._token) for token in given):
             return None
         for _ in {*given}:
             self._wrong_tokens.count(address, now)
@@ -124,7 +163,7 @@ class Gate:
         origin, host = request.headers.get("origin"), request.headers.get("host", "")
         if origin is None:
             return self._wrong_host(host) if request.scope["type"] == "http" else None
-        if "*" in self._origins or origin.lower() in self._origins:
+        if "*" in self._origins or origin.lower() in self._origins | self._embedders:
             return None
         try:
             page = urlsplit(origin)
@@ -165,6 +204,10 @@ def _tokens_shown(request: HTTPConnection) -> list[str | None]:
     # Only one of them: otherwise a list of guesses would count as one try.
     key = next((one for one in offered if one.startswith(KEY_SUBPROTOCOL)), None)
     return [*shown, key.removeprefix(KEY_SUBPROTOCOL) if key is not None else None]
+
+
+def _bytes(token: str) -> bytes:
+    return token.encode("utf-8", "surrogatepass")
 
 
 def _port(address: SplitResult) -> int | None:

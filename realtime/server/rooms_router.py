@@ -191,13 +191,19 @@ def rooms_router(
     return router
 
 
-async def _body(request: Request, kind: type[T]) -> T:
-    """Read the body. Raises ClientError."""
+async def short_body(request: Request, max_bytes: int) -> bytes:
+    """Read the body. Raises ClientError where it is longer."""
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise ClientError(f"the request is larger than {MAX_BODY_BYTES} bytes", code="request_too_large")
+        if len(body) > max_bytes:
+            raise ClientError(f"the request is larger than {max_bytes} bytes", code="request_too_large")
+    return body
+
+
+async def _body(request: Request, kind: type[T]) -> T:
+    """Read the body. Raises ClientError."""
+    body = await short_body(request, MAX_BODY_BYTES)
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
     except msgspec.ValidationError as error:

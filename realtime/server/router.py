@@ -13,6 +13,7 @@ from realtime.errors import ClientError
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.calls_api import Cases, calls_router
+from realtime.server.client_tokens import MAX_BODY_BYTES
 from realtime.server.gate import Gate
 from realtime.server.make_agent import MakeAgent
 from realtime.server.models import PAGE_PROVIDERS
@@ -20,7 +21,7 @@ from realtime.server.models import page_providers as providers_with_key
 from realtime.server.recordings import Recordings
 from realtime.server.retention import Retention, Rules
 from realtime.server.rooms import Rooms
-from realtime.server.rooms_router import rooms_router
+from realtime.server.rooms_router import rooms_router, short_body
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint, chosen_dialect, refuse, turned_away
 from realtime.state.open import open_store
@@ -46,7 +47,8 @@ def voice_router(
 ) -> VoiceRouter:
     """Return a router with the WebSocket `{prefix}/ws/{user_id}/{session_id}` and the calls over HTTP.
 
-    It also serves the calls (`realtime.server.calls_api`) and what AgentScope 1.x pages request before they connect:
+    It also serves the calls (`realtime.server.calls_api`), `POST {prefix}/api/client_tokens`
+    (`realtime.server.client_tokens`), and what AgentScope 1.x pages request before they connect:
     `{prefix}/api/check-models` and `{prefix}/model_availability`.
 
     `make_agent` makes the agent of each call (see `MakeAgent`). `dependencies` run before the socket is accepted; one
@@ -92,7 +94,7 @@ def voice_router(
 
     @router.websocket("/ws/{user_id}/{session_id}")
     async def voice(websocket: WebSocket, user_id: str, session_id: str) -> None:
-        if await turned_away(websocket, gate.refusal(websocket)):
+        if await turned_away(websocket, gate.refusal(websocket, to_call=True)):
             return
         try:
             dialect = chosen_dialect(websocket, offered)
@@ -100,12 +102,23 @@ def voice_router(
             await refuse(websocket, error, "unknown dialect")
             return
         await websocket.accept(dialect.subprotocol)
-        await endpoint.serve(websocket, dialect, user=user_id, session_id=session_id)
+        await endpoint.serve(websocket, dialect, user=gate.caller(websocket) or user_id, session_id=session_id)
 
     @router.get("/api/check-models")
     @router.get("/model_availability")
     async def check_models(request: Request) -> Response:
         return gate.http_refusal(request) or JSONResponse({name: name in offered for name in PAGE_PROVIDERS})
+
+    @router.post("/api/client_tokens")
+    async def client_tokens(request: Request) -> Response:
+        if (refusal := gate.http_refusal(request)) is not None:
+            return refusal
+        try:
+            issued = gate.client_tokens.issue(await short_body(request, MAX_BODY_BYTES))
+        except ClientError as error:
+            status = {"malformed_json": 400, "request_too_large": 413, "too_many_tokens": 429}.get(error.code, 422)
+            return JSONResponse({"code": error.code, "error": error.message}, status)
+        return JSONResponse(issued, headers={"cache-control": "no-store"})
 
     router.include_router(calls_router(calls, gate, settings, cases))
     if rooms is not None:

@@ -45,6 +45,8 @@ class ServerSettings:
     token."""
     allowed_origins: tuple[str, ...] = ()
     """Origins of other pages that may open calls, such as `https://example.org`; `*` allows every page."""
+    embed_origins: tuple[str, ...] = ()
+    """Origins whose pages may use this server as their own: frame its page, open calls, read `/client/` and `/api`."""
     connect_origins: tuple[str, ...] = ()
     """Other servers for the page's `connect-src` (content security policy)."""
     hosts: tuple[str, ...] | None = None
@@ -94,6 +96,8 @@ class ServerSettings:
             raise ValueError("a token has ASCII letters, digits and signs only: headers and cookies carry no others")
         if any(set(one) & set(" ;,'") for one in self.connect_origins):
             raise ValueError("connect_origins are origins, such as wss://voice.example.org, one each")
+        if any("*" in one or set(one) & set(" ;,'") for one in self.embed_origins):
+            raise ValueError("embed_origins are origins, such as https://shop.example.org, one each, without *")
         if self.max_calls_per_address < 1 or self.max_calls < 1:
             raise ValueError("a server that takes no calls is of no use: the maxima are at least 1")
         bounds = (self.keep_s, self.keep_bytes, self.max_kept_bytes_per_call, self.max_kept_bytes_per_address)

@@ -48,6 +48,8 @@ class SocketClient:
     make_agent: MakeAgent
     calls: Calls
     settings: ServerSettings
+    is_developer: bool = False
+    """Whether the client is on this machine: it sees why an agent could not be made."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -202,7 +204,7 @@ class SocketCalls:
         except Exception as error:
             slot.leave()
             _note(f"could not make the agent of {call_id}", error)
-            await self.tell(error_event(public_error(error)))
+            await self.tell(error_event(public_error(error, to_developer=self.client.is_developer)))
             await self.tell(s.ServerSessionEndedEvent(session_id=self.client.session_id, reason="agent_failed"))
             return None
 

@@ -55,6 +55,7 @@ class SocketEndpoint:
             user=user,
             session_id=session_id,
             address=self.gate.address(websocket),
+            is_developer=self.gate.is_developer(websocket),
             make_agent=self.make_agent,
             calls=self.calls,
             settings=self.settings,

@@ -240,8 +240,9 @@ class FakeSocket:
         direct: bool = False,
         user: str = "user1",
         session_id: str = "session1",
+        is_developer: bool = False,
     ) -> None:
-        self._user, self._session_id = user, session_id
+        self._user, self._session_id, self._is_developer = user, session_id, is_developer
         self.sent: list[Json] = []
         self.closed_with: tuple[int, str] | None = None
         self.writable = asyncio.Event()
@@ -272,6 +273,7 @@ class FakeSocket:
                 make_agent=make_agent,
                 calls=self.calls,
                 settings=settings,
+                is_developer=self._is_developer,
             ),
         )
         self.serving = asyncio.create_task(handler.serve())

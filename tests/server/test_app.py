@@ -85,11 +85,13 @@ async def test_readiness_follows_the_loading_and_the_draining() -> None:
 async def test_the_information_is_what_agent_ready_says() -> None:
     async with serving() as place:
         before = (await place.get("/api/info")).json()
-        assert before == {"model": None, "notices": [], "version": realtime.__version__}
+        own = {"notices": [], "version": realtime.__version__, "protocols": ["realtime.v1"]}
+        assert before == {"model": None, "agent_name": "", **own}
         async with place.client() as client:
             await client.make_call()
             told = next(event for event in client.events if event["type"] == "agent_ready")
-            assert (await place.get("/api/info")).json()["model"] == told["model"]
+            after = (await place.get("/api/info")).json()
+            assert (after["model"], after["agent_name"]) == (told["model"], told["agent_name"])
 
 
 async def test_the_information_may_be_given() -> None:

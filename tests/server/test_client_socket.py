@@ -286,6 +286,18 @@ async def test_an_exception_in_make_agent_is_one_error_without_details_and_the_e
         await client.until("agent_ready")
 
 
+@pytest.mark.parametrize("is_developer", [True, False])
+async def test_only_a_developer_sees_why_make_agent_failed(is_developer: bool) -> None:
+    def make_agent() -> RealtimeAgent:
+        raise LookupError("no agent for tenant 4711")
+
+    async with FakeSocket(make_agent, is_developer=is_developer) as client:
+        client.say(create())
+        await client.until("server_session_ended")
+        assert client.codes == ["agent_failed"]
+        assert ("LookupError: no agent for tenant 4711" in json.dumps(client.sent)) is is_developer
+
+
 async def test_a_model_that_cannot_be_had_is_told_with_its_code() -> None:
     model = FakeModel(refuses=ProviderError("the server has no key for OpenAI", code="missing_api_key"))
     async with FakeSocket(lambda: RealtimeAgent("Friday", "", model)) as client:

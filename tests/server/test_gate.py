@@ -52,6 +52,24 @@ def test_the_token_is_taken_from_query_or_header_and_a_refusal_names_the_option(
         assert "--token" in told
 
 
+@pytest.mark.parametrize(
+    ("asked", "developer"),
+    [
+        (request(client=("127.0.0.1", 5), host="localhost:8000"), True),
+        (request(client=("::1", 5), host="[::1]:8000"), True),
+        (request(client=("10.0.0.1", 5), host="localhost:8000"), False),
+        (request(client=("127.0.0.1", 5), host="voice.example"), False),
+        (request(client=("127.0.0.1", 5), host="localhost", x_forwarded_for="10.0.0.1"), False),
+        (request(client=("127.0.0.1", 5), host="localhost", via="1.1 proxy"), False),
+        (request(client=("127.0.0.1", 5), host="[oh"), False),
+        (request(client=("unix", 5), host="localhost"), False),
+        (request(client=None, host="localhost"), False),
+    ],
+)
+def test_a_developer_is_on_this_machine_and_behind_no_proxy(asked: HTTPConnection, developer: bool) -> None:
+    assert Gate(ServerSettings()).is_developer(asked) is developer
+
+
 class Clock:
     """A gate's time, and ids that count up."""
 

@@ -248,6 +248,10 @@ class ScriptedServer:
         assert self._socket is not None
         self._socket.send(json.dumps(golden | fields))
 
+    def golden(self, event_type: str) -> dict[str, Any]:
+        """The golden frame of this type."""
+        return self._golden[event_type]
+
     def speak(self, item_id: str, words: str, seconds: float, response_id: str = "resp_1") -> None:
         """A response whose voice is one burst of a constant value."""
         assert self._socket is not None

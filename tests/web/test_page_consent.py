@@ -57,7 +57,7 @@ def test_the_question_goes_when_the_user_wants_something_else(asked: Page) -> No
     asked.get_by_label("Message", exact=True).fill("Never mind.")
     asked.keyboard.press("Enter")
     expect(tool.locator(".words")).to_contain_text("interrupted by the user")
-    expect(tool.get_by_role("group")).to_have_count(0)
+    expect(tool.get_by_role("group", name="Consent to pay")).to_have_count(0)
     expect(asked.locator(".bubble.agent .words")).to_have_text("I was told: interrupted by the user.")
 
 

@@ -234,22 +234,22 @@ def test_mute_sends_silence_and_unmute_sends_sound_again(talking: Page, scripted
     def loud(frames: list[bytes]) -> bool:
         return any(abs(sample) > 100 for frame in frames for sample in struct.unpack("<320h", frame[16:]))
 
-    talking.get_by_role("button", name="Mute", exact=True).click()
-    expect(talking.get_by_role("button", name="Unmute")).to_have_attribute("aria-pressed", "true")
+    talking.get_by_role("button", name="Mute microphone", exact=True).click()
+    expect(talking.get_by_role("button", name="Unmute microphone")).to_have_attribute("aria-pressed", "true")
     expect(talking.get_by_role("status")).to_have_text("Muted")
     until(talking, f"realtime.snapshot().sent.samples > {snapshot(talking)['sent']['samples'] + 4800}")
     before = len(scripted.audio)
     until(talking, f"realtime.snapshot().sent.samples > {snapshot(talking)['sent']['samples'] + 24000}")
     assert len(scripted.audio) - before > 60
     assert not loud(scripted.audio[before:])
-    talking.get_by_role("button", name="Unmute").click()
+    talking.get_by_role("button", name="Unmute microphone").click()
     until(talking, f"realtime.snapshot().sent.samples > {snapshot(talking)['sent']['samples'] + 24000}")
     assert loud(scripted.audio[before + 60 :])
 
 
 def test_the_voice_can_be_stopped_by_button_and_by_escape(talking: Page, scripted: Any) -> None:
     scripted.speak("item_1", "One two three.", seconds=3)
-    talking.get_by_role("button", name="Stop voice").click()
+    talking.get_by_role("button", name="Stop the answer").click()
     talking.keyboard.press("Escape")
     expect(talking.get_by_role("status")).to_have_text("Speaking")
     assert len(scripted.of("client_response_cancel")) == 2
@@ -316,12 +316,12 @@ def test_all_is_reached_by_keyboard_and_has_a_name(page: Page, static_page: str,
     page.get_by_role("button", name="Start talking").focus()
     page.keyboard.press("Enter")
     until(page, "realtime.snapshot().state === 'listening'")
-    expect(page.get_by_role("button", name="Mute")).to_be_visible()
+    expect(page.get_by_role("button", name="Mute microphone", exact=True)).to_be_visible()
     names = set()
-    for _ in range(8):
+    for _ in range(14):
         page.keyboard.press("Tab")
         names.add(page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent.trim()"))
-    assert {"Mute", "Captions", "Send"} <= names
+    assert {"Mute microphone", "Captions", "Send"} <= names
     expect(page.get_by_role("log", name="Captions")).to_have_attribute("aria-live", "polite")
 
 

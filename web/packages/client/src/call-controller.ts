@@ -1,16 +1,20 @@
 /** One call, or one place in a room: socket, speaker, microphone, and the state that a page shows. No DOM. */
 
-import { type ClientState, type Closing, RealtimeClient, type ResumeToken, type SessionSettings } from "./client.ts";
+import { type Address, type CallSettings, CallSocket, type ClientState, type Closing, type ResumeToken } from "./call-socket.ts";
+import { type AudioDevices, watchDevices } from "./devices.ts";
 import { Emitter } from "./emitter.ts";
 import type { LiveVoices, VoicesOutput } from "./live-voices.ts";
-import { Microphone } from "./microphone.ts";
+import { MicrophoneCapture } from "./microphone-capture.ts";
 import type { ServerEvent } from "./protocol.generated.ts";
 import { Rewind } from "./rewind.ts";
 import type { Played } from "./replay-buffer.ts";
-import { Speaker } from "./speaker.ts";
+import { SpeakerOutput } from "./speaker-output.ts";
 import { OUTPUT_RATE_HZ, type VoiceOutput, attachVoice, openOutput } from "./voice-output.ts";
 
 export const INPUT_RATE_HZ = 16_000;
+/** What was said by the release of a key is on its way from the microphone for less. */
+const RELEASE_MS = 120;
+const SHORTEST_TURN_MS = 250;
 
 /** What happens on this side, without an event of the server. */
 export type LocalSignal =
@@ -35,6 +39,8 @@ export interface CallControllerEvents {
   /** Loudness (RMS, 0..1) of the microphone or of the agents' voice. */
   level: { side: "user" | "agent"; rms: number };
   microphoneLost: undefined;
+  /** Whether the browser keeps the page silent until the user touches it. */
+  blocked: boolean;
   /** What a reloaded page can resume the call with; null: nothing any more. */
   resumeToken: ResumeToken | null;
   closed: Closing;
@@ -47,24 +53,36 @@ export interface Worklets {
 }
 
 export interface CallOptions<State> {
-  url: string;
+  url: Address;
   projection: Projection<State>;
   worklets: Worklets;
   /** Opens the output for the live voices of other humans (`openVoices`); without it they are played in turn. */
   openVoices?: () => Promise<LiveVoices>;
   /** Of a new call. */
-  settings?: Omit<SessionSettings, "input_audio_format" | "output_audio_format">;
+  settings?: CallSettings;
   /** Resumes the call of an earlier page. */
   resume?: { resumeToken: ResumeToken; lastPlayed: Played | null } | null;
   /** What is shown first. */
   state?: State;
   /** Keeps the call silent until `wake`: a page that was reloaded may not sound before a click. */
   silent?: boolean;
+  /** The devices and the volume of the call; default: the system's choices, full volume. */
+  devices?: Partial<DeviceChoice>;
+  /** The user's turns lie between `press` and `release`; default: whoever detects voices decides. */
+  pushToTalk?: boolean;
+}
+
+/** An id of `listDevices`, or "" for the system's choice, which also stands in for a device that is away. */
+export interface DeviceChoice {
+  microphoneId: string;
+  speakerId: string;
+  /** From 0 to 1. */
+  volume: number;
 }
 
 /** The parts of a call that tests replace. */
-export interface CallParts<State> extends Pick<CallOptions<State>, "projection" | "state" | "silent"> {
-  client: RealtimeClient;
+export interface CallParts<State> extends Pick<CallOptions<State>, "projection" | "state" | "silent" | "devices" | "pushToTalk"> {
+  client: CallSocket;
   output: VoiceOutput;
   voices: LiveVoices | undefined;
   captureUrl: string;
@@ -72,7 +90,7 @@ export interface CallParts<State> extends Pick<CallOptions<State>, "projection" 
 }
 
 export class CallController<State> extends Emitter<CallControllerEvents> {
-  readonly client: RealtimeClient;
+  readonly client: CallSocket;
   readonly output: VoiceOutput;
   /** Undefined in a call that plays no live voices. */
   readonly voices: VoicesOutput | undefined;
@@ -86,10 +104,18 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
   #away = false;
   #created = false;
   #closed = false;
-  #microphone: Microphone | null = null;
+  #microphone: MicrophoneCapture | null = null;
+  #microphoneId: string;
+  readonly #pushToTalk: boolean;
+  #pressed = false;
+  /** Samples of the user's turn so far. */
+  #turnSamples = 0;
+  #releaseTimer: ReturnType<typeof setTimeout> | undefined;
+  #sounding = false;
+  #speakerId = "";
+  readonly #stopWatching: () => void;
   #microphoneSamples = 0;
   #microphoneStart: Promise<void> | null = null;
-  /** Resolves with the first phase that is not "waiting". */
   readonly #settled: Promise<void>;
   #settle: () => void = () => undefined;
   /** Typed in the phase "waiting". */
@@ -97,12 +123,13 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
 
   /** Opens outputs and socket. Call it in a click or key handler, else the browser may keep the call silent. */
   static async open<State>(options: CallOptions<State>): Promise<CallController<State>> {
-    const { url, worklets, settings, resume, openVoices } = options;
+    const { url, worklets, settings, resume, openVoices, pushToTalk } = options;
     const [output, voices] = await Promise.all([openOutput(worklets.playback), openVoices?.()]);
     const client = resume
-      ? RealtimeClient.resume(url, INPUT_RATE_HZ, resume.resumeToken, resume.lastPlayed)
-      : RealtimeClient.connect(url, {
+      ? CallSocket.resume(url, INPUT_RATE_HZ, resume.resumeToken, resume.lastPlayed)
+      : CallSocket.connect(url, {
           ...settings,
+          ...(pushToTalk && { turn_detection: "none" as const }),
           input_audio_format: { type: "audio/pcm", rate: INPUT_RATE_HZ },
           output_audio_format: { type: "audio/pcm", rate: OUTPUT_RATE_HZ },
         });
@@ -111,7 +138,7 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     return new CallController({ ...options, client, output, voices, captureUrl: worklets.capture, cancelEcho });
   }
 
-  constructor({ client, output, voices, captureUrl, cancelEcho, projection, state, silent }: CallParts<State>) {
+  constructor({ client, output, voices, captureUrl, cancelEcho, projection, state, silent, devices, pushToTalk }: CallParts<State>) {
     super();
     this.client = client;
     this.output = output;
@@ -122,6 +149,12 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     this.#rewind = new Rewind(projection.empty);
     this.#state = state ?? projection.empty;
     this.#silent = silent ?? false;
+    this.#pushToTalk = pushToTalk ?? false;
+    this.#microphoneId = devices?.microphoneId ?? "";
+    this.volume = devices?.volume ?? 1;
+    // A loudspeaker that is away leaves the system's choice.
+    if (devices?.speakerId) void this.useSpeaker(devices.speakerId).catch(() => undefined);
+    this.#stopWatching = watchDevices((present) => this.#leaveLostSpeaker(present));
     this.#settled = new Promise((settle) => {
       this.#settle = settle;
     });
@@ -137,8 +170,15 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     client.on("resumeToken", (resumeToken) => this.emit("resumeToken", resumeToken));
     client.on("closed", (closing) => void this.#close(closing));
     output.on("waiting", ({ itemId }) => this.#fold({ type: "voice_waiting", itemId }));
-    output.on("started", ({ itemId }) => this.#fold({ type: "voice_started", itemId }));
-    output.on("idle", () => this.#fold({ type: "voice_idle" }));
+    output.on("started", ({ itemId }) => {
+      this.#sounding = true;
+      this.#fold({ type: "voice_started", itemId });
+    });
+    output.on("idle", () => {
+      this.#sounding = false;
+      this.#fold({ type: "voice_idle" });
+    });
+    output.on("blocked", (blocked) => this.emit("blocked", blocked));
     output.on("level", (rms) => this.emit("level", { side: "agent", rms }));
     this.#followLine(client.state);
   }
@@ -168,7 +208,7 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
   }
 
   get hasVoice(): boolean {
-    return this.output instanceof Speaker;
+    return this.output instanceof SpeakerOutput;
   }
 
   get hasMicrophone(): boolean {
@@ -194,6 +234,55 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     this.#changed();
   }
 
+  /** How loud agents and other humans are, from 0 (silent) to 1 (as they came). */
+  get volume(): number {
+    return this.output.volume;
+  }
+
+  set volume(volume: number) {
+    this.output.volume = volume;
+    if (this.voices) this.voices.volume = volume;
+    this.#changed();
+  }
+
+  /** The id of the microphone in use, else of the one to be used; "": the system's choice. */
+  get microphoneId(): string {
+    return this.#microphone?.deviceId ?? this.#microphoneId;
+  }
+
+  /** The id of the loudspeaker in use; "": the system's choice. */
+  get speakerId(): string {
+    return this.#speakerId;
+  }
+
+  /**
+   * Uses another microphone, at once or from its next start; "": the system's choice. Throws MicrophoneError, and then
+   * goes on with the one that it has.
+   */
+  async useMicrophone(deviceId: string): Promise<void> {
+    await this.#microphone?.useDevice(deviceId);
+    this.#microphoneId = deviceId;
+    if (this.#microphone) this.#reportEchoCancellation(this.#microphone.cancelsEcho);
+    this.#changed();
+  }
+
+  /** Uses another loudspeaker; "": the system's choice. Throws DOMException for one that is not there. */
+  async useSpeaker(deviceId: string): Promise<void> {
+    await Promise.all([this.output.useDevice(deviceId), this.voices?.useDevice(deviceId)]);
+    this.#speakerId = deviceId;
+    this.#changed();
+  }
+
+  #leaveLostSpeaker({ speakers }: AudioDevices): void {
+    if (this.#speakerId === "" || speakers.some(({ id }) => id === this.#speakerId)) return;
+    void this.useSpeaker("").catch(() => undefined);
+  }
+
+  /** Resolves with the first phase that is not "waiting". */
+  get settled(): Promise<void> {
+    return this.#settled;
+  }
+
   /**
    * Asks for the microphone in the phase "ready", and sends what it hears: no user is asked for a call that is not made,
    * and no first word is lost. Throws MicrophoneError.
@@ -208,14 +297,24 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
   async #startMicrophone(): Promise<void> {
     await this.#settled;
     if (this.#microphone || this.#isOver) return;
-    const microphone = await Microphone.create(this.#captureUrl, INPUT_RATE_HZ, this.#cancelEcho);
+    const deviceId = this.#microphoneId;
+    const microphone = await MicrophoneCapture.create({
+      workletUrl: this.#captureUrl,
+      rateHz: INPUT_RATE_HZ,
+      cancelEcho: this.#cancelEcho,
+      deviceId,
+    });
+    // Another choice came while the browser asked the user.
+    if (deviceId !== this.#microphoneId) await microphone.useDevice(this.#microphoneId).catch(() => undefined);
     if (this.#isOver) return microphone.close();
     this.#microphone = microphone;
     this.#reportEchoCancellation(microphone.cancelsEcho);
     microphone.on("frame", ({ pcm, rms }) => {
       this.#microphoneSamples += pcm.length;
-      this.client.sendAudio(pcm);
       this.emit("level", { side: "user", rms });
+      if (this.#pushToTalk && !this.#pressed) return;
+      this.#turnSamples += pcm.length;
+      this.client.sendAudio(pcm);
     });
     microphone.on("lost", () => {
       void this.#closeMicrophone();
@@ -230,6 +329,34 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     this.client.send({ type: "client_session_update", config: { audio: { cancels_echo: cancelsEcho } } });
   }
 
+  /** Whether the user's turn goes on, in push-to-talk. */
+  get pressed(): boolean {
+    return this.#pressed;
+  }
+
+  /** Begins the user's turn, in push-to-talk. Stops the agent. */
+  press(): void {
+    if (!this.#pushToTalk || this.#isOver) return;
+    clearTimeout(this.#releaseTimer);
+    if (this.#pressed) return;
+    if (this.#sounding) this.interrupt();
+    this.#pressed = true;
+    this.#turnSamples = 0;
+    this.#changed();
+  }
+
+  /** Ends the user's turn shortly after, so that its last sound is in it. A turn too short for a word is discarded. */
+  release(): void {
+    if (!this.#pressed) return;
+    clearTimeout(this.#releaseTimer);
+    this.#releaseTimer = setTimeout(() => {
+      this.#pressed = false;
+      const isWord = this.#turnSamples >= (INPUT_RATE_HZ * SHORTEST_TURN_MS) / 1000;
+      this.client.send({ type: isWord ? "client_audio_commit" : "client_audio_clear" });
+      this.#changed();
+    }, RELEASE_MS);
+  }
+
   /** Sends a typed turn, as soon as the other side is ready. */
   sendText(text: string): void {
     if (this.#projection.phase(this.#state) === "waiting" && !this.#away) {
@@ -238,6 +365,11 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     }
     this.client.send({ type: "client_text_append", text });
     this.#fold({ type: "text_sent" });
+  }
+
+  /** Shows the model a picture: its bytes in base64, and its type, such as "image/jpeg". */
+  sendPicture(base64: string, type: string): void {
+    this.client.send({ type: "client_image_append", image: base64, format: { type } });
   }
 
   /** Answers a tool that asks the user. */
@@ -305,6 +437,8 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
 
   async #close(closing: Closing): Promise<void> {
     this.#closed = true;
+    clearTimeout(this.#releaseTimer);
+    this.#stopWatching();
     this.#settle();
     this.#fold({ type: "closed" });
     this.emit("closed", closing);

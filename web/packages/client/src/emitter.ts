@@ -12,9 +12,10 @@ export class Emitter<Events extends object> {
     return () => listeners.delete(entry);
   }
 
-  emit<Name extends keyof Events>(name: Name, payload: Events[Name]): void {
-    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
-      (listener as (payload: Events[Name]) => void)(payload);
-    }
+  /** Calls the listeners of `name`. Returns whether there was one. */
+  emit<Name extends keyof Events>(name: Name, payload: Events[Name]): boolean {
+    const listeners = [...(this.#listeners.get(name) ?? [])];
+    for (const listener of listeners) (listener as (payload: Events[Name]) => void)(payload);
+    return listeners.length > 0;
   }
 }

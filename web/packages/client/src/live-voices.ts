@@ -3,7 +3,7 @@
  * flushed: a human is not cut off.
  */
 
-import type { RealtimeClient } from "./client.ts";
+import type { CallSocket } from "./call-socket.ts";
 import { Emitter } from "./emitter.ts";
 import { type AudioFrame, KIND_AGENT_AUDIO } from "./frames.ts";
 import { keepSounding } from "./keep-sounding.ts";
@@ -11,7 +11,7 @@ import { pcmFromBase64, toFloats, toPcm16Block } from "./pcm.ts";
 import type { ServerEvent, ServerEventOf } from "./protocol.generated.ts";
 import { Resampler } from "./resampler.ts";
 import { OUTPUT_RATE_HZ, rateOf } from "./voice-output.ts";
-import { openWorkletOutput } from "./worklet-output.ts";
+import { WorkletOutput } from "./worklet-output.ts";
 import type { FromVoices, ToVoices, VoicesOptions } from "./worklets/messages.ts";
 import type { LaneCounters } from "./jitter-lane.ts";
 
@@ -31,6 +31,10 @@ export interface VoicesOutput extends Emitter<VoicesEvents> {
   play(who: string, pcm: Int16Array<ArrayBuffer>, rateHz: number): void;
   /** Forgets a participant who left. */
   remove(who: string): void;
+  /** How loud the voices are, from 0 (silent) to 1 (as they came). */
+  volume: number;
+  /** Plays on another loudspeaker from now on; "": the system's choice. Throws DOMException for an unknown one. */
+  useDevice(deviceId: string): Promise<void>;
   /** Lets the voices sound. Call it in a click or key handler. */
   unlock(): void;
   close(): Promise<void>;
@@ -39,6 +43,7 @@ export interface VoicesOutput extends Emitter<VoicesEvents> {
 }
 
 class VoicesSpeaker extends Emitter<VoicesEvents> implements VoicesOutput {
+  readonly #output: WorkletOutput;
   readonly #context: AudioContext;
   readonly #letRest: () => void;
   readonly #node: AudioWorkletNode;
@@ -49,11 +54,14 @@ class VoicesSpeaker extends Emitter<VoicesEvents> implements VoicesOutput {
   static async create(workletUrl: string): Promise<VoicesSpeaker> {
     const context = new AudioContext({ sampleRate: OUTPUT_RATE_HZ, latencyHint: "interactive" });
     const options: VoicesOptions = { holdMs: HOLD_MS, maxMs: MAX_MS, reportMs: REPORT_MS };
-    return new VoicesSpeaker(context, await openWorkletOutput(context, workletUrl, "realtime-voices", options));
+    return new VoicesSpeaker(await WorkletOutput.open(context, workletUrl, "realtime-voices", options));
   }
 
-  private constructor(context: AudioContext, node: AudioWorkletNode) {
+  private constructor(output: WorkletOutput) {
     super();
+    const { context, node } = output;
+    output.connect(node);
+    this.#output = output;
     this.#context = context;
     this.#node = node;
     node.port.onmessage = ({ data }: MessageEvent<FromVoices>) => {
@@ -77,6 +85,18 @@ class VoicesSpeaker extends Emitter<VoicesEvents> implements VoicesOutput {
   remove(who: string): void {
     this.#resamplers.delete(who);
     this.#post({ type: "remove", lane: who });
+  }
+
+  get volume(): number {
+    return this.#output.volume;
+  }
+
+  set volume(volume: number) {
+    this.#output.volume = volume;
+  }
+
+  useDevice(deviceId: string): Promise<void> {
+    return this.#output.useDevice(deviceId);
   }
 
   unlock(): void {
@@ -109,8 +129,11 @@ export function isGone({ reason }: ServerEventOf<"server_room_left">): boolean {
 /** Plays nothing, where the browser has no audio worklets: live voices are captions only. */
 class SilentVoices extends Emitter<VoicesEvents> implements VoicesOutput {
   readonly counters = {};
+  volume = 1;
 
   play(): void {}
+
+  async useDevice(): Promise<void> {}
 
   remove(): void {}
 
@@ -143,7 +166,7 @@ interface Lane {
  * output may play.
  */
 export function attachVoices(
-  client: Pick<RealtimeClient, "on">,
+  client: Pick<CallSocket, "on">,
   output: VoicesOutput,
   isHuman: (participantId: string) => boolean,
 ): { isLive: (itemId: string) => boolean; detach: () => void } {

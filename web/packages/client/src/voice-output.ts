@@ -1,18 +1,32 @@
 /** Connects the socket's audio to the speaker, and the speaker's positions to the socket. */
 
-import type { RealtimeClient } from "./client.ts";
+import type { CallSocket } from "./call-socket.ts";
 import { Emitter } from "./emitter.ts";
 import { type AudioFrame, FLAG_LAST, KIND_AGENT_AUDIO } from "./frames.ts";
 import { pcmFromBase64 } from "./pcm.ts";
 import type { AudioFormat, ServerEvent } from "./protocol.generated.ts";
-import { Speaker, type SpeakerCounters, type SpeakerEvents } from "./speaker.ts";
+import { SpeakerOutput, type SpeakerCounters, type SpeakerEvents } from "./speaker-output.ts";
 
 export const OUTPUT_RATE_HZ = 24_000;
 
 /** What a call needs of a speaker. */
 export type VoiceOutput = Pick<
-  Speaker,
-  "on" | "play" | "skip" | "end" | "flush" | "setGain" | "pause" | "resume" | "unlock" | "close" | "counters" | "played" | "ranges"
+  SpeakerOutput,
+  | "on"
+  | "play"
+  | "skip"
+  | "end"
+  | "flush"
+  | "setGain"
+  | "volume"
+  | "useDevice"
+  | "pause"
+  | "resume"
+  | "unlock"
+  | "close"
+  | "counters"
+  | "played"
+  | "ranges"
 >;
 
 /**
@@ -22,6 +36,7 @@ export type VoiceOutput = Pick<
 export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   readonly counters: SpeakerCounters | null = null;
   readonly ranges = {};
+  volume = 1;
   readonly #playedMs = new Map<string, number>();
 
   get played(): Record<string, number> {
@@ -39,6 +54,8 @@ export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput 
   }
 
   setGain(): void {}
+
+  async useDevice(): Promise<void> {}
 
   pause(): void {}
 
@@ -61,7 +78,7 @@ export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput 
 /** Opens a speaker; a silent output where the browser has none. Call it in a click or key handler. */
 export async function openOutput(workletUrl: string): Promise<VoiceOutput> {
   try {
-    return await Speaker.create(workletUrl, OUTPUT_RATE_HZ);
+    return await SpeakerOutput.create(workletUrl, OUTPUT_RATE_HZ);
   } catch {
     return new SilentOutput();
   }
@@ -85,7 +102,7 @@ interface Part {
  * `isElsewhere` names when they are announced are neither played nor acknowledged here.
  */
 export function attachVoice(
-  client: Pick<RealtimeClient, "on" | "send" | "audioSent" | "played" | "lastPlayed">,
+  client: Pick<CallSocket, "on" | "send" | "audioSent" | "played" | "lastPlayed">,
   output: VoiceOutput,
   isElsewhere: (itemId: string) => boolean = () => false,
 ): () => void {

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { CallController, type LocalSignal, type Projection } from "../src/call-controller.ts";
-import { RealtimeClient } from "../src/client.ts";
-import { Microphone } from "../src/microphone.ts";
+import { CallController, type DeviceChoice, type LocalSignal, type Projection } from "../src/call-controller.ts";
+import { CallSocket } from "../src/call-socket.ts";
+import { MicrophoneCapture } from "../src/microphone-capture.ts";
 import type { ServerEvent } from "../src/protocol.generated.ts";
 import { SilentOutput } from "../src/voice-output.ts";
 import { event } from "../../../test/events.ts";
+import { FakeMediaDevices } from "./fake-media-devices.ts";
 import { FakeSocket } from "./fake-socket.ts";
 
 /** Records the calls of its methods. */
@@ -18,6 +19,10 @@ class FakeOutput extends SilentOutput {
   }
   override unlock(): void {
     this.done.push("unlock");
+  }
+  override async useDevice(deviceId = ""): Promise<void> {
+    if (deviceId === "unknown") throw new DOMException("no such device", "NotFoundError");
+    this.done.push(`use ${deviceId}`);
   }
   override async close(): Promise<void> {
     this.done.push("close");
@@ -47,10 +52,18 @@ const ready = event("agent_ready", { seq: 2 });
 const resumed = (fields: object): ServerEvent =>
   event("server_session_resumed", { token: "t2", last_seq: 2, gap: false, from_store: false, rewound_to_seq: null, ...fields });
 
-function opened(silent = false): { call: CallController<Seen>; output: FakeOutput } {
-  const client = RealtimeClient.connect("ws://server/ws/u/s", SETTINGS, () => 0.5);
+function opened(silent = false, devices?: Partial<DeviceChoice>): { call: CallController<Seen>; output: FakeOutput } {
+  const client = CallSocket.connect("ws://server/ws/u/s", SETTINGS, () => 0.5);
   const output = new FakeOutput();
-  const call = new CallController({ client, output, voices: undefined, captureUrl: "", projection: SEEN, silent });
+  const call = new CallController({
+    client,
+    output,
+    voices: undefined,
+    captureUrl: "",
+    projection: SEEN,
+    silent,
+    ...(devices && { devices }),
+  });
   FakeSocket.last.open();
   return { call, output };
 }
@@ -137,14 +150,84 @@ test.each([
   [false, [{ audio: { cancels_echo: false } }]],
   [null, []],
 ])("the server is told whether the browser cancels echoes: %s", async (cancelsEcho, reports) => {
-  const microphone = { cancelsEcho, on: () => undefined, close: () => Promise.resolve() } as unknown as Microphone;
-  const create = vi.spyOn(Microphone, "create").mockResolvedValue(microphone);
+  const microphone = { cancelsEcho, on: () => undefined, close: () => Promise.resolve() } as unknown as MicrophoneCapture;
+  const create = vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(microphone);
   const { call } = opened();
   FakeSocket.last.say(event("agent_ready", { seq: 1 }));
   const send = vi.spyOn(call.client, "send");
   await call.startMicrophone();
-  expect(create.mock.calls[0]?.[2]).toBe(true);
+  expect(create.mock.calls[0]?.[0].cancelEcho).toBe(true);
   expect(send.mock.calls.map(([sent]) => (sent as { config?: unknown }).config)).toEqual(reports);
   expect(call.cancelsEcho).toBe(cancelsEcho);
   create.mockRestore();
+});
+
+/** A microphone that hears nothing and notes which device it is to use. */
+function silentMicrophone(): { microphone: MicrophoneCapture; used: string[] } {
+  const used: string[] = [];
+  const useDevice = (deviceId: string): Promise<void> => {
+    used.push(deviceId);
+    return Promise.resolve();
+  };
+  const microphone = { cancelsEcho: null, useDevice, on: () => undefined, close: () => Promise.resolve() };
+  return { microphone: microphone as unknown as MicrophoneCapture, used };
+}
+
+test("a microphone that was chosen before the call is the one that is opened", async () => {
+  const create = vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(silentMicrophone().microphone);
+  const { call } = opened(false, { microphoneId: "headset" });
+  FakeSocket.last.say(event("agent_ready", { seq: 1 }));
+  await call.startMicrophone();
+  expect(create.mock.calls[0]?.[0].deviceId).toBe("headset");
+  create.mockRestore();
+});
+
+test("a microphone that is chosen during the call is used at once", async () => {
+  const { microphone, used } = silentMicrophone();
+  const create = vi.spyOn(MicrophoneCapture, "create").mockResolvedValue(microphone);
+  const { call } = opened();
+  FakeSocket.last.say(event("agent_ready", { seq: 1 }));
+  await call.startMicrophone();
+  await call.useMicrophone("headset");
+  expect(used).toEqual(["headset"]);
+  create.mockRestore();
+});
+
+test("a microphone that is chosen while the browser still asks the user is used in the end", async () => {
+  const { microphone, used } = silentMicrophone();
+  let allow: (microphone: MicrophoneCapture) => void = () => undefined;
+  const create = vi.spyOn(MicrophoneCapture, "create").mockReturnValue(new Promise((resolve) => (allow = resolve)));
+  const { call } = opened();
+  FakeSocket.last.say(event("agent_ready", { seq: 1 }));
+  const started = call.startMicrophone();
+  await vi.waitFor(() => expect(create).toHaveBeenCalled());
+  await call.useMicrophone("headset");
+  allow(microphone);
+  await started;
+  expect([create.mock.calls[0]?.[0].deviceId, used]).toEqual(["", ["headset"]]);
+  create.mockRestore();
+});
+
+test("the call sounds on the chosen loudspeaker, as loud as chosen", async () => {
+  const { call, output } = opened(false, { speakerId: "headset", volume: 0.4 });
+  await vi.waitFor(() => expect(call.speakerId).toBe("headset"));
+  expect([output.done, call.volume]).toEqual([["use headset"], 0.4]);
+  call.volume = 0.8;
+  expect(output.volume).toBe(0.8);
+});
+
+test("a loudspeaker that is not there changes nothing", async () => {
+  const { call } = opened(false, { speakerId: "unknown" });
+  await expect(call.useSpeaker("unknown")).rejects.toThrow("no such device");
+  expect(call.speakerId).toBe("");
+});
+
+test("when the chosen loudspeaker is unplugged, the call goes on with the system's choice", async () => {
+  const media = new FakeMediaDevices([{ kind: "audiooutput", deviceId: "headset", label: "Headset" }]);
+  vi.stubGlobal("navigator", { mediaDevices: media });
+  vi.stubGlobal("AudioContext", class { setSinkId(): void {} });
+  const { call } = opened(false, { speakerId: "headset" });
+  await vi.waitFor(() => expect(call.speakerId).toBe("headset"));
+  media.change([]);
+  await vi.waitFor(() => expect(call.speakerId).toBe(""));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ClientEvents } from "../src/client.ts";
+import type { ClientEvents } from "../src/call-socket.ts";
 import { Emitter } from "../src/emitter.ts";
 import type { AudioFrame } from "../src/frames.ts";
 import type { ServerEvent } from "../src/protocol.generated.ts";
@@ -10,6 +10,8 @@ import { event } from "../../../test/events.ts";
 class FakeVoices extends Emitter<VoicesEvents> implements VoicesOutput {
   readonly done: string[] = [];
   readonly counters = {};
+  volume = 1;
+  async useDevice(): Promise<void> {}
   play(who: string, pcm: Int16Array, rateHz: number): void {
     this.done.push(`${who} ${[...pcm].join(",")} at ${rateHz}`);
   }

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { Emitter } from "../src/emitter.ts";
-import type { ClientEvents } from "../src/client.ts";
+import type { ClientEvents } from "../src/call-socket.ts";
 import type { AudioFrame } from "../src/frames.ts";
 import type { ClientEvent } from "../src/protocol.generated.ts";
 import type { Played } from "../src/replay-buffer.ts";
-import type { SpeakerEvents } from "../src/speaker.ts";
+import type { SpeakerEvents } from "../src/speaker-output.ts";
 import { SilentOutput, type VoiceOutput, attachVoice } from "../src/voice-output.ts";
 import { event } from "../../../test/events.ts";
 
@@ -31,6 +31,7 @@ class FakeOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   readonly counters = null;
   readonly played = {};
   readonly ranges = {};
+  volume = 1;
   play(itemId: string, pcm: Int16Array, rateHz: number): void {
     this.done.push(`play ${itemId} ${[...pcm].join(",")} at ${rateHz}`);
   }
@@ -40,6 +41,7 @@ class FakeOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   end(itemId: string): void {
     this.done.push(`end ${itemId}`);
   }
+  async useDevice(): Promise<void> {}
   pause(): void {}
   resume(): void {}
   unlock(): void {}

@@ -1,8 +1,7 @@
 /** What the page shows of its call: captions and what the call is doing. Pure. */
 
-import type { CallController, Projection } from "@realtime-voice/client";
+import { type Activity, type CallController, type CallState, INITIAL_ACTIVITY, type Projection, callState, foldActivity } from "@realtime-voice/client";
 import { type Captions, NO_CAPTIONS, foldCaptions } from "./captions.ts";
-import { type Activity, type CallState, INITIAL_ACTIVITY, callState, foldActivity } from "./state.ts";
 
 export interface CallShown {
   readonly captions: Captions;

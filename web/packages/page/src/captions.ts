@@ -1,6 +1,7 @@
 /** The conversation as bubbles in order, folded from the events. Pure. */
 
 import type { LocalSignal, ServerEvent, ServerEventOf } from "@realtime-voice/client";
+import { say } from "./texts.ts";
 
 export interface Bubble {
   readonly id: string;
@@ -19,6 +20,23 @@ export interface Bubble {
   readonly stoppedBy?: string;
   /** The reasons why voices did not stop it, each once. */
   readonly ignored?: readonly string[];
+  /** The words after those that were heard, where it was interrupted. */
+  readonly lost?: string;
+  /** How many pictures the user showed here, without words. */
+  readonly pictures?: number;
+  readonly tool?: ToolWork;
+}
+
+/** What a tool does, and what came of it. */
+export interface ToolWork {
+  /** What it was given, as JSON. */
+  readonly input: string;
+  /** Its latest note about its work. */
+  readonly note: string;
+  /** Its result, as far as it came. */
+  readonly output: string;
+  /** running: it works in the background, with its result to come; null: it works, or asks. */
+  readonly outcome: "success" | "error" | "interrupted" | "denied" | "running" | null;
 }
 
 export interface Latency {
@@ -37,8 +55,12 @@ export const NO_CAPTIONS: Captions = { bubbles: [], latencies: {} };
 /** The bubbles to show: user speech before its first word too, but none that ended without words. */
 export function visibleBubbles(captions: Captions): readonly Bubble[] {
   return captions.bubbles.filter(
-    ({ status, text, side }) =>
-      status !== "deleted" && (text !== "" || ["failed", "asking"].includes(status) || (status === "live" && side === "user")),
+    ({ status, text, side, tool, pictures }) =>
+      status !== "deleted" &&
+      (text !== "" ||
+        [tool, pictures].some(Boolean) ||
+        ["failed", "asking"].includes(status) ||
+        (status === "live" && side === "user")),
   );
 }
 
@@ -72,20 +94,30 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSigna
     case "agent_response_tool_use_done": {
       const { state } = event.tool_use;
       const bubble = tool(event.tool_use, event.response_id);
-      return change(bubbles, bubble, () => ({ text: bubble.text, status: state === "asking" ? "asking" : "live" }));
+      const status = state === "asking" ? "asking" : "live";
+      return change(bubbles, bubble, () => ({ text: bubble.text, tool: bubble.tool ?? NO_WORK, status }));
     }
     case "agent_item_done": {
       const { tool_call: call } = event.item;
       if (call?.state !== "allowed") return bubbles;
-      const { name, text } = tool(call, null);
-      return bubbles.map((old) => (old.status === "asking" && callIdOf(old) === call.id ? { ...old, name, text, status: "live" } : old));
+      const { name, text, tool: work } = tool(call, null);
+      const allowed = { name, text, tool: work ?? NO_WORK, status: "live" as const };
+      return bubbles.map((old) => (old.status === "asking" && callIdOf(old) === call.id ? { ...old, ...allowed } : old));
+    }
+    case "agent_tool_progress": {
+      const id = `tool:${event.tool_call_id}`;
+      return bubbles.map((old) => (old.id === id ? { ...old, tool: reported(old.tool ?? NO_WORK, event) } : old));
     }
     case "agent_response_tool_result": {
-      const { id, name, output } = event.tool_result;
+      const { id, name, output, state: outcome } = event.tool_result;
       const bubble: Bubble = { id: `tool:${id}`, side: "tool", name, text: "", status: "done", responseId: event.response_id };
       // A picture is no caption: half a megabyte of base64 would be read aloud.
-      const result = typeof output === "string" ? output : output.map((part) => ("text" in part ? part.text : "(data)")).join(" ");
-      return change(bubbles, bubble, (old) => ({ text: `${old.text} → ${result}`.trim(), status: "done" }));
+      const result = typeof output === "string" ? output : output.map((part) => ("text" in part ? part.text : say("tool.data"))).join(" ");
+      return change(bubbles, bubble, (old) => ({
+        text: `${old.text} → ${result}`.trim(),
+        tool: { ...(old.tool ?? NO_WORK), output: result, outcome },
+        status: "done",
+      }));
     }
     case "agent_ended":
     case "server_session_ended":
@@ -101,14 +133,22 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSigna
       const { item, previous_item_id: previous } = event;
       if (item.role !== "user") return bubbles;
       const text = item.content.map((part) => part.text ?? part.transcript ?? "").join(" ").trim();
+      if (text === "" && item.content.some(({ type }) => type === "image")) return withPicture(bubbles, item.id);
       return place(bubbles, { ...user(item.id), text, status: text === "" ? "live" : "done" }, previous);
     }
-    case "agent_item_truncated":
-      return change(bubbles, known(bubbles, event.item_id), ({ text }) => ({ text: event.transcript ?? text, status: "cut" }));
+    case "agent_item_truncated": {
+      const { transcript } = event;
+      return change(bubbles, known(bubbles, event.item_id), ({ text, lost = "" }) => ({
+        text: transcript ?? text,
+        // A second truncation corrects the first: it divides the same words anew.
+        lost: transcript === null ? lost : restOf(`${text} ${lost}`, transcript.trim()),
+        status: "cut",
+      }));
+    }
     case "server_custom": {
       const name = event.name === "agent_changed" ? event.value["to"] : null;
       if (typeof name !== "string") return bubbles;
-      const text = `Now speaking with ${name}`;
+      const text = say("bubble.changed", { name });
       return [...bubbles, { ...user(`change:${event.seq}`), side: "change", name, text, status: "done" }];
     }
     case "agent_interruption":
@@ -129,8 +169,27 @@ function agent(event: { item_id: string; agent_name: string; response_id: string
   return { id, side: "agent", name, text: "", status: "live", responseId };
 }
 
+const NO_WORK: ToolWork = { input: "", note: "", output: "", outcome: null };
+
 function tool({ id, name, input }: { id: string; name: string; input: string }, responseId: string | null): Bubble {
-  return { id: `tool:${id}`, side: "tool", name, text: input === "{}" ? "" : input, status: "live", responseId };
+  const text = input === "{}" ? "" : input;
+  return { id: `tool:${id}`, side: "tool", name, text, status: "live", responseId, tool: { ...NO_WORK, input: text } };
+}
+
+function reported(work: ToolWork, { kind, delta }: ServerEventOf<"agent_tool_progress">): ToolWork {
+  return kind === "note" ? { ...work, note: delta } : { ...work, output: work.output + delta };
+}
+
+/** Pictures without words between them are one bubble: a camera sends one a second. */
+function withPicture(bubbles: readonly Bubble[], id: string): readonly Bubble[] {
+  const last = bubbles.at(-1);
+  if (last?.pictures !== undefined && last.status === "done") return [...bubbles.slice(0, -1), { ...last, pictures: last.pictures + 1 }];
+  return [...bubbles, { ...user(id), status: "done", pictures: 1 }];
+}
+
+/** The rest of `text` after `heard`; empty where `text` does not begin with it. */
+function restOf(text: string, heard: string): string {
+  return text.startsWith(heard) ? text.slice(heard.length).trim() : "";
 }
 
 function decided({ ignored = [] }: Bubble, { state, reason }: ServerEventOf<"agent_interruption">): Partial<Bubble> {

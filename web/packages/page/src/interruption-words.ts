@@ -1,42 +1,42 @@
-/** Sentences about voices over a reply: why it stopped or went on. Pure. */
+/** Sentences about voices over a reply: why it stopped or went on. */
 
 import type { Bubble } from "./captions.ts";
-
-const OWN_VOICE = "the agent heard itself";
+import { type Key, say } from "./texts.ts";
 
 /** By the reason of an `agent_interruption`. */
-const REASONS: Record<string, string> = {
-  protected: "the reply had only just begun",
-  echo: OWN_VOICE,
-  echo_words: OWN_VOICE,
-  far_voice: "the voice was far away",
-  addressed: "an agent was called by name",
-  side_talk: "words to another person",
-  answer: "an answer to its question",
-  stop_words: "“stop”, “wait”, a question or the like",
-  words: "words for the agent",
-  few_words: "too few words",
-  backchannel: "only “mm-hm” or the like",
-  no_words: "a sound without words",
-  speech: "the voice did not pause",
-  short: "too short for words",
-  commit: "the turn was sent",
-  cleared: "the sound was discarded",
-  link_lost: "the link to the model was lost",
-  settings: "the settings changed",
-  undecided: "no words were understood",
+const REASONS: Record<string, Key> = {
+  protected: "why.protected",
+  echo: "why.echo",
+  echo_words: "why.echo",
+  far_voice: "why.far_voice",
+  addressed: "why.addressed",
+  side_talk: "why.side_talk",
+  answer: "why.answer",
+  stop_words: "why.stop_words",
+  words: "why.words",
+  few_words: "why.few_words",
+  backchannel: "why.backchannel",
+  no_words: "why.no_words",
+  speech: "why.speech",
+  short: "why.short",
+  commit: "why.commit",
+  cleared: "why.cleared",
+  link_lost: "why.link_lost",
+  settings: "why.settings",
+  undecided: "why.undecided",
 };
 
 /** Where and why a reply was interrupted. */
 export function stoppedWords({ stoppedBy }: Bubble): string {
-  return `Interrupted here${stoppedBy ? `: ${wordsOf(stoppedBy)}` : ""}`;
+  return stoppedBy ? say("bubble.interrupted.why", { why: wordsOf(stoppedBy) }) : say("bubble.interrupted");
 }
 
 /** A line for each reason why a voice did not stop the reply. */
 export function wentOnWords({ ignored = [] }: Bubble): string {
-  return ignored.map((reason) => `Went on: ${wordsOf(reason)}`).join("\n");
+  return ignored.map((reason) => say("bubble.wentOn", { why: wordsOf(reason) })).join("\n");
 }
 
 function wordsOf(reason: string): string {
-  return REASONS[reason] ?? reason.replaceAll("_", " ");
+  const key = REASONS[reason];
+  return key === undefined ? reason.replaceAll("_", " ") : say(key);
 }

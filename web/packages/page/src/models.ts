@@ -3,22 +3,26 @@
 import { asRecord, asText } from "./json.ts";
 import { besidePage } from "./server-info.ts";
 import { keep, readKept } from "./storage.ts";
+import { say } from "./texts.ts";
 import { type ModelInfo, readModelInfo } from "./words.ts";
 
 const REMEMBERED_AS = "realtime.model";
 
+/** Who receives what the user says. */
+export interface Hearing {
+  readonly heardBy: string;
+  /** Who else receives the words; null: no one. */
+  readonly readBy: string | null;
+  readonly mayCost: boolean;
+}
+
 /** One entry of `GET api/models`. */
-export interface OfferedModel {
+export interface OfferedModel extends Hearing {
   /** Its name: `model_provider` of a new call. */
   readonly name: string;
   readonly title: string;
   /** The environment variable that it lacks; null: it can be called. */
   readonly missing: string | null;
-  /** Who receives what the user says. */
-  readonly heardBy: string;
-  /** Who else receives the words; null: no one. */
-  readonly readBy: string | null;
-  readonly mayCost: boolean;
   readonly info: ModelInfo;
 }
 
@@ -72,19 +76,31 @@ export function modelToBeginWith({ unasked, models }: Offer, remembered: string 
   return named(remembered) ?? named(unasked) ?? ready[0] ?? null;
 }
 
+const SERVICES: Record<string, string> = { openai: "OpenAI", gemini: "Google", dashscope: "Alibaba Cloud" };
+
+/**
+ * Who hears the user of a server that offers no choice, from its description of the model; null where that does not say
+ * it: the words of an embedded model may go on to any language model.
+ */
+export function hearingOf({ provider }: ModelInfo): Hearing | null {
+  const service = SERVICES[provider];
+  return service === undefined ? null : { heardBy: service, readBy: null, mayCost: true };
+}
+
 /** A line of the list: "OpenAI gpt-realtime-2.1", or what is missing: "Gemini: set GEMINI_API_KEY". */
 export function choiceWords({ title, missing, info }: OfferedModel): string {
-  if (missing !== null) return `${title}: set ${missing}`;
+  if (missing !== null) return say("model.missing", { title, variable: missing });
   return info.model === "" || info.model === info.provider ? title : `${title} ${info.model}`;
 }
 
 /** Who hears the user, and what it may cost. `here`: the server runs on the user's computer. */
-export function hearingWords({ heardBy, readBy, mayCost }: OfferedModel, here: boolean): string {
-  const cost = mayCost ? ", and it may cost money" : "";
-  const stays = here ? "stays on this computer" : "goes to the computer that serves this page";
-  if (readBy !== null) return `Your voice ${stays}, your words go to ${readBy}${cost}.`;
-  if (mayCost) return `${heardBy.charAt(0).toUpperCase()}${heardBy.slice(1)} hears what you say${cost}.`;
-  return `What you say ${stays}.`;
+export function hearingWords({ heardBy, readBy, mayCost }: Hearing, here: boolean): string {
+  if (readBy !== null) {
+    const name = here ? (mayCost ? "hears.readCosts" : "hears.read") : mayCost ? "hears.readFarCosts" : "hears.readFar";
+    return say(name, { who: readBy });
+  }
+  if (mayCost) return say("hears.otherCosts", { who: `${heardBy.charAt(0).toUpperCase()}${heardBy.slice(1)}` });
+  return say(here ? "hears.stays" : "hears.goes");
 }
 
 /** The choice of an earlier visit; null where there is none. */

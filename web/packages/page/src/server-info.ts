@@ -1,10 +1,17 @@
 /** Addresses of the server's endpoints, and what it reports before a call. */
 
-import { asRecord, asTexts } from "./json.ts";
+import { asRecord, asText, asTexts } from "./json.ts";
 import { type ModelInfo, readModelInfo } from "./words.ts";
 
 export interface ServerInfo {
   readonly model: ModelInfo | null;
+  /** The name of the agent; empty where it is not known before a call. */
+  readonly agentName: string;
+  /** What can be said first. */
+  readonly suggestions: readonly string[];
+  readonly version: string;
+  /** What it speaks with pages; empty where it does not say. */
+  readonly protocols: readonly string[];
   /** Whether the server refuses a page without its token. */
   readonly refused: boolean;
   /** Sentences about what the server lacks. */
@@ -37,6 +44,10 @@ export async function fetchServerInfo(page: string): Promise<ServerInfo | null> 
     const fields = asRecord(response.ok ? await response.json() : {});
     return {
       model: readModelInfo(fields["model"]),
+      agentName: asText(fields["agent_name"]),
+      suggestions: asTexts(fields["suggestions"]),
+      version: asText(fields["version"]),
+      protocols: asTexts(fields["protocols"]),
       refused: [401, 403, 429].includes(response.status),
       notices: asTexts(fields["notices"]),
     };

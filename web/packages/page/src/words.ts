@@ -1,8 +1,8 @@
-/** Sentences for users: what went wrong and what to do, which model speaks. Pure. */
+/** Sentences for users: what went wrong and what to do, which model speaks. Pure, but for the language of the texts. */
 
 import type { Closing, MicrophoneProblem } from "@realtime-voice/client";
 import { asRecord, asText, asTexts } from "./json.ts";
-import type { CallState } from "./state.ts";
+import { type Key, isKey, presentLanguage, say } from "./texts.ts";
 
 /** What happened, and what the reader can do about it. */
 export interface Notice {
@@ -10,158 +10,91 @@ export interface Notice {
   readonly todo: string;
 }
 
-export const STATE_WORDS: Record<CallState, string> = {
-  connecting: "Connecting",
-  reconnecting: "Reconnecting",
-  listening: "Listening",
-  hearing: "Hearing you",
-  thinking: "Thinking",
-  speaking: "Speaking",
-  ended: "Call ended",
-};
+type Named<Suffix extends string> = Key extends infer Each ? (Each extends `${infer Name}.${Suffix}` ? Name : never) : never;
+type NoticeName = Named<"what"> & Named<"todo">;
 
-const MICROPHONE: Record<MicrophoneProblem, Notice> = {
-  insecure: {
-    what: "This page is not in a secure context, so the browser gives it neither microphone nor voice.",
-    todo:
-      "Open it by https, or as http://localhost on the machine that serves it. " +
-      "`realtime serve --tls self` makes a certificate. You can type; the answers come as text.",
-  },
-  refused: {
-    what: "The microphone was refused.",
-    todo: "Allow it with the symbol beside the page's address, then press the button again. You can also type.",
-  },
-  missing: {
-    what: "No microphone was found.",
-    todo: "Plug one in or choose one in the system's sound settings, then press the button again. You can also type.",
-  },
-  busy: {
-    what: "The microphone is there, but another program holds it.",
-    todo: "Close that program, then press the button again. You can also type.",
-  },
-  failed: {
-    what: "The microphone could not be started.",
-    todo: "Reload the page and try again. You can also type.",
-  },
-};
-
-export function microphoneNotice(problem: MicrophoneProblem): Notice {
-  return MICROPHONE[problem];
+/** A notice that is read in the language of that moment. */
+function notice(name: NoticeName): Notice {
+  return {
+    get what() {
+      return say(`${name}.what`);
+    },
+    get todo() {
+      return say(`${name}.todo`);
+    },
+  };
 }
 
-export const MICROPHONE_LOST: Notice = {
-  what: "The microphone went away.",
-  todo: "Plug it in again and press the button, or type.",
-};
+export function microphoneNotice(problem: MicrophoneProblem): Notice {
+  return notice(`mic.${problem}`);
+}
 
-export const ECHO_STAYS: Notice = {
-  what: "The browser leaves the agent's voice in the microphone.",
-  todo: "With headphones the agent does not hear itself.",
-};
-
-export const NO_VOICE: Notice = {
-  what: "The browser could not open the sound output, so the answers come as text only.",
-  todo: "Check the system's sound output, then reload the page.",
-};
+export const MICROPHONE_LOST = notice("mic.lost");
+export const ECHO_STAYS = notice("echo");
+export const NO_VOICE = notice("noVoice");
+export const SOUND_BLOCKED = notice("blocked");
+export const NO_CAMERA = notice("camera");
+export const NO_PICTURE = notice("picture");
+export const NO_DEVICE = notice("device");
+export const LINE_LOST = notice("line.lost");
+export const MODEL_LOST = notice("line.model");
+export const RECORDED = notice("recorded");
+export const BACK_AFTER_RELOAD = notice("back");
+export const OTHER_TAB = notice("tabs");
+export const OTHER_VERSION = notice("version");
+export const REFUSED = notice("token");
 
 /** The state line during try number `attempt` to reconnect. */
 export function reconnectingWords(attempt: number): string {
-  return attempt < 2 ? "Reconnecting…" : `Reconnecting… (try\u00a0${attempt})`;
+  return attempt < 2
+    ? say("state.reconnecting.first")
+    : say("state.reconnecting.again", { attempt }).replace(/ (?=\d)/, "\u00a0");
 }
 
 const REFUSED_CODE = 1008;
 
-/** The meaning of the server's close codes. */
-const CLOSE_CODES: Record<number, string> = {
-  1001: "The server is shutting down.",
-  1002: "The server did not understand this page.",
-  1003: "The server did not understand this page.",
-  1006: "The connection broke off.",
-  [REFUSED_CODE]: "The server refused this page.",
-  1009: "A frame was too large for the server.",
-  1011: "The server had an internal error.",
-  1012: "The server restarts.",
-  1013: "The server is busy.",
-};
-
-export const LINE_LOST: Notice = {
-  what: "The connection is lost.",
-  todo: "Trying to get it back. What you type meanwhile is sent then, and the last 10 seconds of what you say.",
-};
-
-export const RECORDED: Notice = {
-  what: "You agreed to be recorded.",
-  todo: "The sound of this call is kept, where the server keeps any.",
-};
-
-export const BACK_AFTER_RELOAD: Notice = {
-  what: "You are back in your call.",
-  todo: "Press the button to hear the agent and to be heard.",
-};
-
-/** Why a call that could be resumed was not. */
-const INSTEAD: Record<NonNullable<Closing["instead"]>, Notice> = {
-  gave_up: {
-    what: "The connection did not come back in time, so the call is over.",
-    todo: "What was said is still shown. Press the button for a new call.",
-  },
-  refused: {
-    what: "The server does not know this call any more.",
-    todo: "What was said is still shown. Press the button for a new call.",
-  },
-  elsewhere: { what: "The call went on elsewhere, in another tab or window.", todo: "Press the button for a new call here." },
-};
+/** The meaning of the server's close codes; 1003 reads as 1002. */
+function codeWords(code: number): string {
+  const name = `code.${code === 1003 ? 1002 : code}`;
+  return isKey(name) ? say(name) : "";
+}
 
 /** The notice for the end of a connection; null for a wanted end. `reachable`: the server answers over HTTP. */
 export function closeNotice(closing: Closing, reachable: boolean): Notice | null {
   const { code, reason, wasOpen, expected, instead } = closing;
   if (expected) return null;
-  if (instead) return INSTEAD[instead];
-  if (!wasOpen && !reachable) {
-    return {
-      what: "The server cannot be reached.",
-      todo: "See whether it runs (`make serve` starts it) and whether this page's address is right, then try again.",
-    };
-  }
-  if (!wasOpen) {
-    return {
-      what: "The server is there, but it refused the call.",
-      todo: "Use the full address that it printed at its start, with its token. It may also be at its limit of calls.",
-    };
-  }
-  const said = reason === "" ? "" : ` It said: ${reason}.`;
-  if (code === REFUSED_CODE && said !== "") {
-    return { what: `${CLOSE_CODES[code]}${said}`, todo: "Once that is put right, press the button to call again." };
-  }
+  if (instead === "elsewhere") return notice("close.elsewhere");
+  if (instead) return { what: say(`close.${instead}.what`), todo: say("close.shown") };
+  if (!wasOpen) return notice(reachable ? "close.noCall" : "close.away");
+  const said = reason === "" ? "" : say("close.said", { reason });
+  const join = (...parts: string[]): string => parts.filter(Boolean).join(" ");
+  if (code === REFUSED_CODE && said !== "") return { what: join(codeWords(code), said), todo: say("close.refusedPage.todo") };
   return {
-    what: `The connection to the server is gone (code ${code}). ${CLOSE_CODES[code] ?? ""}${said}`.trim(),
-    todo: reachable ? "Press the button to call again." : "The server does not answer. Start it, then press the button.",
+    what: join(say("close.gone.what", { code }), codeWords(code), said),
+    todo: say(reachable ? "close.again" : "close.gone.start"),
   };
 }
 
-const AGAIN = "Press the button to call again.";
+/** What to do, by the reason that the server gives for an end. */
+const END_TODO = {
+  idle: "close.again",
+  call_limit: "close.again",
+  shutdown: "ended.start",
+  server_stopped: "ended.start",
+  agent_ended: "close.again",
+  agent_failed: "ended.agent_failed.todo",
+} as const;
 
-/** Why the server ends a call, by the reason that it gives. */
-const END_REASONS: Record<string, Notice | null> = {
-  client_end: null,
-  idle: { what: "The call ended because nobody spoke for a while.", todo: AGAIN },
-  call_limit: { what: "The call reached its longest allowed time.", todo: AGAIN },
-  shutdown: { what: "The server is about to stop.", todo: "Start it again, then press the button." },
-  server_stopped: { what: "The server stopped.", todo: "Start it again, then press the button." },
-  agent_ended: { what: "The agent left the call.", todo: AGAIN },
-  agent_failed: { what: "The server could not make an agent for this call.", todo: "Its log says why." },
-};
+function isEnd(reason: string): reason is keyof typeof END_TODO {
+  return reason in END_TODO;
+}
 
 /** The notice for a `server_goodbye` or `server_session_ended`; null for a wanted end. */
 export function endNotice(reason: string): Notice | null {
-  const known = END_REASONS[reason];
-  return known === undefined ? { what: `The server ended the call (${reason}).`, todo: AGAIN } : known;
+  if (reason === "client_end") return null;
+  if (isEnd(reason)) return { what: say(`ended.${reason}`), todo: say(END_TODO[reason]) };
+  return { what: say("ended.other", { reason }), todo: say("close.again") };
 }
-
-export const REFUSED: Notice = {
-  what: "The server asks for its token.",
-  todo: "Open this page with ?token=… in its address. A server that made its token printed the whole address at its start.",
-};
 
 /** The model as `GET api/info` and `agent_ready` describe it. */
 export interface ModelInfo {
@@ -170,34 +103,59 @@ export interface ModelInfo {
   readonly voice: string | null;
   readonly voices: readonly string[];
   readonly languages: readonly string[];
+  /** What it takes: "text", "audio", "image". */
+  readonly takes: readonly string[];
+  /** What its agent offers to say first. */
+  readonly suggestions: readonly string[];
 }
 
 /** Reads the server's description of its model; missing and odd fields become empty. */
 export function readModelInfo(value: unknown): ModelInfo | null {
   if (typeof value !== "object" || value === null) return null;
-  const { provider, model, voice, voices, languages } = asRecord(value);
+  const { provider, model, voice, voices, languages, input_modalities, suggestions } = asRecord(value);
   return {
     provider: asText(provider),
     model: asText(model),
     voice: asText(voice) || null,
     voices: asTexts(voices),
     languages: asTexts(languages),
+    takes: asTexts(input_modalities),
+    suggestions: asTexts(suggestions),
   };
 }
 
 const PROVIDERS: Record<string, string> = { openai: "OpenAI", gemini: "Gemini", dashscope: "DashScope" };
 
-/** One line about the model, e.g. "Local model tiny, voice heart. It understands English only." */
+/** One line about the model, e.g. "The embedded model speaks, voice heart. It understands English only." */
 export function modelWords(info: ModelInfo): string {
   const embedded = info.provider === "local";
-  const who = embedded ? "The embedded model" : (PROVIDERS[info.provider] ?? (info.provider || "The model"));
-  const name = info.model && info.model !== info.provider ? ` ${info.model}` : "";
-  const voice = info.voice ? `, voice ${info.voice}` : "";
-  const only = info.languages.length > 0 ? info.languages : embedded ? ["en"] : [];
-  return `${who}${name} speaks${voice}.${only.length > 0 && only.length <= 3 ? ` It understands ${languages(only)} only.` : ""}`;
+  const maker = embedded ? say("model.embedded") : (PROVIDERS[info.provider] ?? (info.provider || say("model.some")));
+  const who = info.model && info.model !== info.provider ? `${maker} ${info.model}` : maker;
+  const speaks = info.voice ? say("model.speaksAs", { who, voice: info.voice }) : say("model.speaks", { who });
+  const only = onlyLanguages(info);
+  return only.length > 0 && only.length <= 3 ? `${speaks} ${say("model.only", { languages: named(only) })}` : speaks;
 }
 
-function languages(codes: readonly string[]): string {
-  const names = new Intl.DisplayNames(["en"], { type: "language" });
-  return new Intl.ListFormat("en").format(codes.map((code) => names.of(code) ?? code));
+/** The languages that the model understands, as BCP 47 tags; empty: many or unknown. */
+export function onlyLanguages({ provider, languages }: ModelInfo): readonly string[] {
+  return languages.length > 0 || provider !== "local" ? languages : ["en"];
+}
+
+function named(codes: readonly string[]): string {
+  const names = new Intl.DisplayNames([presentLanguage()], { type: "language" });
+  return new Intl.ListFormat(presentLanguage()).format(codes.map((code) => names.of(code) ?? code));
+}
+
+/** The length of a call in words, e.g. "2 minutes, 14 seconds". */
+export function lengthWords(ms: number): string {
+  const seconds = Math.max(1, Math.round(ms / 1000));
+  const parts = [
+    [Math.floor(seconds / 3600), "hour"],
+    [Math.floor(seconds / 60) % 60, "minute"],
+    [seconds % 60, "second"],
+  ] as const;
+  const words = parts
+    .filter(([count]) => count > 0)
+    .map(([value, unit]) => new Intl.NumberFormat(presentLanguage(), { style: "unit", unit, unitDisplay: "long" }).format(value));
+  return new Intl.ListFormat(presentLanguage(), { type: "unit" }).format(words);
 }

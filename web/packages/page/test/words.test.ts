@@ -22,6 +22,8 @@ describe("which model speaks", () => {
       voice: null,
       voices: ["a"],
       languages: [],
+      takes: [],
+      suggestions: [],
     });
     expect([readModelInfo(null), readModelInfo("local")]).toEqual([null, null]);
   });

@@ -1,22 +1,21 @@
-/** Draws the captions as bubbles; keeps an element for each bubble and writes only what changed. */
+/** Draws the captions as bubbles; keeps an element for each bubble and touches only the changed ones. */
 
 import { type Bubble, type Captions, type Latency, visibleBubbles } from "../captions.ts";
 import { stoppedWords, wentOnWords } from "../interruption-words.ts";
-import { showQuestion } from "./confirm-card.ts";
+import { presentLanguage, say } from "../texts.ts";
 import { keepAtEnd, make, makeAside, setText, setTextOrHide } from "./elements.ts";
 import { KeyedList, type Row } from "./keyed-list.ts";
+import { type AnswerHandler, makeToolCard } from "./tool-card.ts";
 
 const WAITING = "…";
 const FIXED_SPACE = "\u00a0";
 /** A line may break behind the dot only. */
 const SEPARATOR = `${FIXED_SPACE}· `;
 
-interface Caption extends Bubble {
+interface Caption {
+  readonly bubble: Bubble;
   readonly latency: Latency | undefined;
 }
-
-/** Receives the user's answer to a tool that asks. */
-export type AnswerHandler = (asking: Bubble, confirmed: boolean) => void;
 
 export class CaptionsView {
   readonly #empty: HTMLElement;
@@ -27,49 +26,82 @@ export class CaptionsView {
   constructor(box: HTMLElement, empty: HTMLElement, onAnswer: AnswerHandler) {
     this.#empty = empty;
     this.#toEnd = keepAtEnd(box);
-    this.#list = new KeyedList<Caption>(box, ({ id }) => id, (caption) => makeRow(caption, onAnswer));
+    this.#list = new KeyedList<Caption>(
+      box,
+      ({ bubble }) => bubble.id,
+      (caption) => onlyWhenChanged(caption.bubble.side === "tool" ? toolRow(onAnswer) : makeRow(caption)),
+    );
   }
 
   render(captions: Captions): void {
     const bubbles = visibleBubbles(captions);
     this.#empty.hidden = bubbles.length > 0;
-    this.#list.update(bubbles.map((bubble) => ({ ...bubble, latency: captions.latencies[bubble.responseId ?? ""] })));
+    this.#list.update(bubbles.map((bubble) => ({ bubble, latency: captions.latencies[bubble.responseId ?? ""] })));
     this.#toEnd();
   }
 }
 
-function makeRow({ side }: Caption, onAnswer: AnswerHandler): Row<Caption> {
-  const root = make("article", `bubble ${side}`);
-  const who = make("h2", "who");
-  const words = make("p", "words");
-  const mark = make("p", "mark");
-  const wentOn = makeAside();
-  root.append(who, words, wentOn, mark);
-  const ask = showQuestion(root, onAnswer);
-  let hasLatency = false;
+/** A call of hundreds of turns: a bubble that did not change costs nothing. */
+function onlyWhenChanged(row: Row<Caption>): Row<Caption> {
+  let shown: Caption | null = null;
+  let language = "";
   return {
-    root,
+    root: row.root,
     update(caption) {
-      const { name, status, text, latency } = caption;
-      root.dataset["status"] = status;
-      root.setAttribute("aria-busy", String(status === "live"));
-      who.hidden = side === "change";
-      setText(who, side === "user" ? "You" : side === "tool" ? `Tool ${name}` : name || "Agent");
-      setText(words, status === "asking" ? "" : text || (status === "live" ? WAITING : ""));
-      setTextOrHide(wentOn, wentOnWords(caption));
-      setTextOrHide(mark, markOf(caption));
-      if (latency && !hasLatency && side === "agent") {
-        hasLatency = true;
-        root.append(latencyBar(latency));
-      }
-      ask(caption);
+      if (shown?.bubble === caption.bubble && shown.latency === caption.latency && language === presentLanguage()) return;
+      shown = caption;
+      language = presentLanguage();
+      row.update(caption);
     },
   };
 }
 
+function toolRow(onAnswer: AnswerHandler): Row<Caption> {
+  const card = makeToolCard(onAnswer);
+  return { root: card.root, update: ({ bubble }) => card.update(bubble) };
+}
+
+function makeRow({ bubble: { side } }: Caption): Row<Caption> {
+  const root = make("article", `bubble ${side}`);
+  const who = make("h2", "who");
+  const words = make("p", "words");
+  // What was not heard is no part of the conversation, so no screen reader reads it.
+  const lost = make("s", "lost");
+  lost.ariaHidden = "true";
+  const mark = make("p", "mark");
+  const wentOn = makeAside();
+  for (const part of [who, words, lost]) part.dir = "auto";
+  root.append(who, words, lost, wentOn, mark);
+  let hasLatency = false;
+  return {
+    root,
+    update({ bubble, latency }) {
+      const { id, name, status } = bubble;
+      root.dataset["status"] = status;
+      root.dataset["id"] = id;
+      root.setAttribute("aria-busy", String(status === "live"));
+      who.hidden = side === "change";
+      setText(who, side === "user" ? say("bubble.you") : name || say("bubble.agent"));
+      setText(words, wordsOf(bubble));
+      setTextOrHide(lost, bubble.lost ?? "");
+      setTextOrHide(wentOn, wentOnWords(bubble));
+      setTextOrHide(mark, markOf(bubble));
+      if (latency && !hasLatency && side === "agent") {
+        hasLatency = true;
+        root.append(latencyBar(latency));
+      }
+    },
+  };
+}
+
+function wordsOf({ status, text, pictures = 0 }: Bubble): string {
+  if (pictures > 0) return pictures === 1 ? say("bubble.picture") : say("bubble.pictures", { count: pictures });
+  return text || (status === "live" ? WAITING : "");
+}
+
 function markOf(bubble: Bubble): string {
   if (bubble.status === "cut") return stoppedWords(bubble);
-  return bubble.status === "failed" ? "These words could not be written down." : "";
+  return bubble.status === "failed" ? say("bubble.failed") : "";
 }
 
 /** The stages between the end of the turn and the first sound, side by side, as wide as they are long. */
@@ -85,6 +117,7 @@ function latencyBar({ totalMs, stages }: Latency): HTMLElement {
     bar.append(stage);
   }
   const parts = stages.map(([name, ms]) => `${name.replaceAll("_", " ")}${FIXED_SPACE}${ms}`).join(SEPARATOR);
-  root.append(bar, make("p", "total", `${totalMs} ms to the first sound${parts === "" ? "" : `${SEPARATOR}${parts}`}`));
+  const total = say("bubble.latency", { total: totalMs });
+  root.append(bar, make("p", "total", `${total}${parts === "" ? "" : `${SEPARATOR}${parts}`}`));
   return root;
 }

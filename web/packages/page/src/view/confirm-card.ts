@@ -1,6 +1,7 @@
 /** The question whether a tool may run, with a button for each answer. */
 
 import type { Bubble } from "../captions.ts";
+import { say } from "../texts.ts";
 import { make, setText } from "./elements.ts";
 
 /** What the question is about: a tool and its arguments as JSON. */
@@ -44,8 +45,9 @@ export function makeConfirmCard(onAnswer: (confirmed: boolean) => void): Confirm
   const root = make("div", "confirm");
   root.setAttribute("role", "group");
   const question = make("p", "question");
+  question.dir = "auto";
   const buttons = make("div", "buttons");
-  const both = [make("button", "allow", "Allow"), make("button", "refuse", "Refuse")];
+  const both = [make("button", "allow"), make("button", "refuse")] as const;
   buttons.append(...both);
   root.append(question, buttons);
   for (const button of both) {
@@ -56,8 +58,11 @@ export function makeConfirmCard(onAnswer: (confirmed: boolean) => void): Confirm
     root,
     buttons,
     update({ name, input }, isEnabled) {
-      setText(question, `May ${name} run${input === "" || input === "{}" ? "" : ` with ${input}`}?`);
-      root.setAttribute("aria-label", `Consent to ${name}`);
+      const bare = input === "" || input === "{}";
+      setText(question, bare ? say("confirm.question", { name }) : say("confirm.questionWith", { name, input }));
+      root.setAttribute("aria-label", say("confirm.group", { name }));
+      setText(both[0], say("confirm.allow"));
+      setText(both[1], say("confirm.refuse"));
       for (const button of both) button.disabled = !isEnabled;
     },
   };

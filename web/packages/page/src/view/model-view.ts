@@ -1,6 +1,6 @@
 /** The list of models, and the sentence about who hears the user. */
 
-import { type Offer, type OfferedModel, choiceWords, hearingWords, modelToBeginWith } from "../models.ts";
+import { type Hearing, type Offer, type OfferedModel, choiceWords, hearingWords, modelToBeginWith } from "../models.ts";
 import { setText } from "./elements.ts";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
@@ -10,6 +10,8 @@ export class ModelView {
   readonly #list: HTMLSelectElement;
   readonly #hearing: HTMLElement;
   #offer: readonly OfferedModel[] = [];
+  /** Who hears where nothing can be chosen. */
+  #otherwise: Hearing | null = null;
 
   /** `onChoice` is called with each model that the user chooses. */
   constructor(label: HTMLElement, list: HTMLSelectElement, hearing: HTMLElement, onChoice: (model: OfferedModel) => void) {
@@ -31,9 +33,10 @@ export class ModelView {
     this.#list.disabled = disabled;
   }
 
-  show(offer: Offer, remembered: string | null): void {
+  show(offer: Offer, remembered: string | null, otherwise: Hearing | null): void {
     const first = modelToBeginWith(offer, remembered);
     this.#offer = offer.models;
+    this.#otherwise = otherwise;
     this.#list.replaceChildren(
       ...offer.models.map((model) => {
         const option = new Option(choiceWords(model), model.name, false, model === first);
@@ -45,9 +48,18 @@ export class ModelView {
     this.#sayWhoHears();
   }
 
+  /** Writes what the language changes. */
+  writeTexts(): void {
+    for (const [place, model] of this.#offer.entries()) {
+      const option = this.#list.options[place];
+      if (option) option.text = choiceWords(model);
+    }
+    this.#sayWhoHears();
+  }
+
   #sayWhoHears(): void {
-    const words = this.chosen ? hearingWords(this.chosen, LOOPBACK.includes(location.hostname)) : "";
-    setText(this.#hearing, words);
-    this.#hearing.classList.toggle("costs", this.chosen?.mayCost ?? false);
+    const hearing = this.chosen ?? this.#otherwise;
+    setText(this.#hearing, hearing ? hearingWords(hearing, LOOPBACK.includes(location.hostname)) : "");
+    this.#hearing.classList.toggle("costs", hearing?.mayCost ?? false);
   }
 }

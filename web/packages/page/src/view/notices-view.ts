@@ -1,6 +1,7 @@
 /** Shows what went wrong and what to do; each notice can be closed. */
 
 import type { Notice } from "../words.ts";
+import { say } from "../texts.ts";
 import { make } from "./elements.ts";
 
 export class NoticesView {
@@ -17,9 +18,10 @@ export class NoticesView {
     root.dataset["key"] = key;
     const close = make("button", "close", "×");
     close.type = "button";
-    close.setAttribute("aria-label", "Close this notice");
+    close.setAttribute("aria-label", say("notice.close"));
     close.addEventListener("click", () => root.remove());
     const words = make("p", "");
+    words.dir = "auto";
     words.append(make("strong", "", what), ` ${todo}`);
     root.append(words, close);
     this.#box.append(root);

@@ -9,7 +9,7 @@ import { retryDelayMs } from "./backoff.ts";
 import { Emitter } from "./emitter.ts";
 import { type AudioFrame, decodeAudioFrame } from "./frames.ts";
 import { Line } from "./line.ts";
-import { type AgentErrorEvent, type AudioSettings, type ClientEvent, type ServerEvent, isServerEvent } from "./protocol.generated.ts";
+import { type AgentErrorEvent, type ClientEvent, type ServerEvent, type SessionConfig, isServerEvent } from "./protocol.generated.ts";
 import { type Played, type Outgoing, ReplayBuffer } from "./replay-buffer.ts";
 
 const KEEP_SPEECH_S = 10;
@@ -34,6 +34,8 @@ const NORMAL = 1000;
 /** The server refuses the client. */
 const REFUSED = 1008;
 const ELSEWHERE = 4000;
+/** Browsers report it where no socket opens. */
+const UNREACHED = 1006;
 /** These end the call: a normal end, a refusal, a fault of the server, resumed elsewhere. */
 const FINAL_CODES: readonly number[] = [NORMAL, REFUSED, 1011, ELSEWHERE];
 
@@ -79,24 +81,20 @@ export interface ClientEvents {
   closed: Closing;
 }
 
-export interface SessionSettings {
-  instructions?: string;
-  user_name?: string;
-  agent_name?: string;
-  voice?: string;
-  /** One of the names that `GET api/models` lists. */
-  model_provider?: string;
-  /** Consent to keep the sound of the call. */
-  recording?: boolean;
-  audio?: AudioSettings;
-  output_modalities?: ("text" | "audio")[];
+/** What a call may ask for; see `SessionConfig`. */
+export type CallSettings = Omit<SessionConfig, "input_audio_format" | "output_audio_format" | "audio_frames">;
+
+export interface SessionSettings extends CallSettings {
   /** Rates in Hz. */
   input_audio_format: { type: "audio/pcm"; rate: number };
   output_audio_format: { type: "audio/pcm"; rate: number };
 }
 
+/** The address of a call's socket, or what gives it for each new socket: a short-lived token in it may have expired. */
+export type Address = string | (() => Promise<string>);
+
 interface Opening {
-  url: string;
+  url: Address;
   inputRateHz: number;
   /** Of a new call; null: resumes one. */
   settings: SessionSettings | null;
@@ -106,18 +104,20 @@ interface Opening {
   chance: () => number;
 }
 
-export class RealtimeClient extends Emitter<ClientEvents> {
+export class CallSocket extends Emitter<ClientEvents> {
   /** A position that the next frame of speech reports. */
   played: Played | null = null;
   /** The latest position: a restarted server truncates the response there. */
   lastPlayed: Played | null;
-  readonly #url: string;
+  readonly #url: Address;
   readonly #settings: SessionSettings | null;
   readonly #chance: () => number;
   readonly #replayBuffer: ReplayBuffer;
   readonly #silenceSamples: number;
   #state: ClientState;
   #line: Line | null = null;
+  /** Counts the sockets that were wanted: only the last one is. */
+  #dials = 0;
   #resumeToken: ResumeToken | null;
   #lastSeq = 0;
   #wasOpen = false;
@@ -143,20 +143,20 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #answerTimer: ReturnType<typeof setTimeout> | undefined;
 
   /** Opens a socket and then a session. Does not throw where the server is away: see `closed`. */
-  static connect(url: string, settings: SessionSettings, chance: () => number = Math.random): RealtimeClient {
+  static connect(url: Address, settings: SessionSettings, chance: () => number = Math.random): CallSocket {
     const inputRateHz = settings.input_audio_format.rate;
-    return new RealtimeClient({ url, inputRateHz, settings, resumeToken: null, lastPlayed: null, chance });
+    return new CallSocket({ url, inputRateHz, settings, resumeToken: null, lastPlayed: null, chance });
   }
 
   /** Resumes the call of an earlier page at the same `url`, with all events from the beginning. */
   static resume(
-    url: string,
+    url: Address,
     inputRateHz: number,
     resumeToken: ResumeToken,
     lastPlayed: Played | null,
     chance: () => number = Math.random,
-  ): RealtimeClient {
-    return new RealtimeClient({ url, inputRateHz, settings: null, resumeToken, lastPlayed, chance });
+  ): CallSocket {
+    return new CallSocket({ url, inputRateHz, settings: null, resumeToken, lastPlayed, chance });
   }
 
   private constructor({ url, inputRateHz, settings, resumeToken, lastPlayed, chance }: Opening) {
@@ -176,6 +176,11 @@ export class RealtimeClient extends Emitter<ClientEvents> {
 
   get state(): ClientState {
     return this.#state;
+  }
+
+  /** What the call can be resumed with now; null: nothing. */
+  get resumeToken(): ResumeToken | null {
+    return this.#resumeToken;
   }
 
   /** Samples of the client's audio stream so far, frames dropped by a slow socket, and samples that the server has. */
@@ -248,7 +253,18 @@ export class RealtimeClient extends Emitter<ClientEvents> {
       this.emit("attempt", this.#attempt);
       this.#tryTimer = setTimeout(() => this.#tryAgain(), TRY_MS);
     }
-    const line = new Line(this.#url, {
+    const dial = ++this.#dials;
+    if (typeof this.#url === "string") return this.#dial(this.#url);
+    const isWanted = (): boolean => dial === this.#dials && (this.#state === "connecting" || this.#state === "reconnecting");
+    this.#url().then(
+      (url) => isWanted() && this.#dial(url),
+      // Without an address it goes on as without a network.
+      () => isWanted() && this.#lost(UNREACHED, ""),
+    );
+  }
+
+  #dial(url: string): void {
+    const line = new Line(url, {
       opened: () => this.#opened(line),
       received: (data) => this.#receive(data),
       lost: (code, reason) => this.#lost(code, reason),
@@ -315,7 +331,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     clearTimeout(this.#giveUpTimer);
     this.#giveUpTimer = setTimeout(() => {
       this.#line?.abandon();
-      this.#end({ code: 1006, reason: "", expected: false, instead: "gave_up" });
+      this.#end({ code: UNREACHED, reason: "", expected: false, instead: "gave_up" });
     }, withinMs + EXTRA_MS);
   }
 
@@ -358,7 +374,10 @@ export class RealtimeClient extends Emitter<ClientEvents> {
       return;
     }
     const event = parse(data);
-    if (!isServerEvent(event)) return this.emit("unknown", typeOf(event));
+    if (!isServerEvent(event)) {
+      this.emit("unknown", typeOf(event));
+      return;
+    }
     if (this.#resuming === "asking" && event.type === "agent_error") return this.#refused(event);
     if (event.type !== "server_audio_received") this.#placeMissing();
     this.#lastSeq = Math.max(this.#lastSeq, event.seq ?? 0);

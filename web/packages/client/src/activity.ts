@@ -1,6 +1,7 @@
 /** The activity of a call in one word, folded from its events and from what the speaker plays. Pure. */
 
-import type { LocalSignal, ServerEvent } from "@realtime-voice/client";
+import type { LocalSignal } from "./call-controller.ts";
+import type { ServerEvent } from "./protocol.generated.ts";
 
 export type CallState = "connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking" | "ended";
 

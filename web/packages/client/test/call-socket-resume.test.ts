@@ -1,7 +1,7 @@
 /** A client whose sockets are lost: how it comes back, what it says again, and when it stops. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type Closing, RealtimeClient, type ResumeToken } from "../src/client.ts";
+import { type Closing, CallSocket, type ResumeToken } from "../src/call-socket.ts";
 import { event } from "../../../test/events.ts";
 import { FakeSocket } from "./fake-socket.ts";
 
@@ -18,7 +18,7 @@ interface Told {
   closings: Closing[];
 }
 
-function follow(client: RealtimeClient): Told {
+function follow(client: CallSocket): Told {
   const told: Told = { states: [], events: [], resumeTokens: [], closings: [] };
   client.on("state", (state) => told.states.push(state));
   client.on("event", ({ type }) => told.events.push(type));
@@ -28,8 +28,8 @@ function follow(client: RealtimeClient): Told {
 }
 
 /** In a call that can be come back to, and that held for a while. */
-function called(): { client: RealtimeClient; told: Told } {
-  const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS, chance);
+function called(): { client: CallSocket; told: Told } {
+  const client = CallSocket.connect("ws://host/ws/u/s", SETTINGS, chance);
   const told = follow(client);
   FakeSocket.last.open();
   const created = event("server_session_created", { resume_token: "call.1", resume_within_ms: 30_000, seq: 1 });
@@ -320,7 +320,7 @@ describe("saying again", () => {
 describe("a page that was reloaded", () => {
   test("asks for everything, goes on at the server's count of its speech, and can be lost again", () => {
     const resumeToken = { token: "call.1", withinMs: 30_000 };
-    const client = RealtimeClient.resume("ws://host/ws/u/s", 16_000, resumeToken, null, chance);
+    const client = CallSocket.resume("ws://host/ws/u/s", 16_000, resumeToken, null, chance);
     const told = follow(client);
     expect(client.state).toBe("reconnecting");
     const socket = letIn("call.2", 48_000);
@@ -335,7 +335,7 @@ describe("a page that was reloaded", () => {
   });
 
   test("gives up in the same time", () => {
-    const client = RealtimeClient.resume("ws://host/", 16_000, { token: "call.1", withinMs: 3000 }, null, chance);
+    const client = CallSocket.resume("ws://host/", 16_000, { token: "call.1", withinMs: 3000 }, null, chance);
     const told = follow(client);
     vi.advanceTimersByTime(5000);
     expect(told.closings).toEqual([{ wasOpen: false, code: 1006, reason: "", expected: false, instead: "gave_up" }]);
@@ -395,7 +395,7 @@ describe("staying away", () => {
     const { told } = called();
     FakeSocket.last.say(event("server_session_ended"));
     FakeSocket.last.lose();
-    RealtimeClient.connect("ws://host/", SETTINGS);
+    CallSocket.connect("ws://host/", SETTINGS);
     FakeSocket.last.open();
     FakeSocket.last.say(event("server_session_created", { resume_token: null, resume_within_ms: null }));
     FakeSocket.last.lose();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { LocalSignal, ServerEvent } from "@realtime-voice/client";
-import { INITIAL_ACTIVITY, callState, foldActivity } from "../src/state.ts";
+import type { LocalSignal, ServerEvent } from "../src/index.ts";
+import { INITIAL_ACTIVITY, callState, foldActivity } from "../src/activity.ts";
 import { event } from "../../../test/events.ts";
 
 /** The states that a reader sees, one after the other. */

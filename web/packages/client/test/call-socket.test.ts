@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type Closing, RealtimeClient } from "../src/client.ts";
+import { type Closing, CallSocket } from "../src/call-socket.ts";
 import { encodeAudioFrame } from "../src/frames.ts";
 import { event } from "../../../test/events.ts";
 import { FakeSocket } from "./fake-socket.ts";
@@ -10,8 +10,8 @@ const SETTINGS = {
   output_audio_format: { type: "audio/pcm", rate: 24_000 },
 } as const;
 
-function connected(): { client: RealtimeClient; socket: FakeSocket } {
-  const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS);
+function connected(): { client: CallSocket; socket: FakeSocket } {
+  const client = CallSocket.connect("ws://host/ws/u/s", SETTINGS);
   const socket = FakeSocket.last;
   socket.open();
   return { client, socket };
@@ -104,7 +104,7 @@ describe("sending", () => {
   });
 
   test("nothing is sent before the socket is open or after it closes", () => {
-    const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS);
+    const client = CallSocket.connect("ws://host/ws/u/s", SETTINGS);
     const socket = FakeSocket.last;
     client.sendAudio(new Int16Array(320));
     client.send({ type: "client_text_append", text: "early" });
@@ -117,7 +117,7 @@ describe("sending", () => {
 });
 
 describe("the end", () => {
-  function closings(client: RealtimeClient): Closing[] {
+  function closings(client: CallSocket): Closing[] {
     const heard: Closing[] = [];
     client.on("closed", (closing) => heard.push(closing));
     return heard;
@@ -171,7 +171,7 @@ describe("the end", () => {
   });
 
   test("an absent server gives a closing that never was open", () => {
-    const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS);
+    const client = CallSocket.connect("ws://host/ws/u/s", SETTINGS);
     const heard = closings(client);
     FakeSocket.last.lose(1006);
     expect(heard).toEqual([{ wasOpen: false, code: 1006, reason: "", expected: false, instead: null }]);

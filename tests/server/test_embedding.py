@@ -1,0 +1,98 @@
+"""Pages of other origins: who may read what, who may frame the page, and how the client package is served."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from realtime.server import app as app_module
+from realtime.server.settings import ServerSettings
+from tests.server.harness import Place, serving
+
+SHOP = "https://shop.example"
+OTHER = "https://other.example"
+EMBEDDED = ServerSettings(embed_origins=(SHOP, "http://localhost:5173"), drain_s=0)
+
+
+@pytest.fixture
+async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
+    """A server that the shop embeds, with a small page and a small client package."""
+    files = {
+        "index.html": "<h1>page</h1>",
+        "client/realtime.js": "export {}",
+        "client/types/realtime.d.ts": "export {}",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(app_module, "page_folder", lambda: tmp_path)
+    async with serving(settings=EMBEDDED) as place:
+        yield place
+
+
+@pytest.mark.parametrize("path", ["/client/realtime.js", "/api/info"])
+async def test_a_named_origin_may_read_the_package_and_the_api_and_no_other_may(place: Place, path: str) -> None:
+    answer = await place.get(path, Origin=SHOP)
+    assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, SHOP)
+    assert answer.headers["vary"] == "Origin"
+    assert "access-control-allow-credentials" not in answer.headers
+    assert "access-control-allow-origin" not in (await place.get(path, Origin=OTHER)).headers
+
+
+async def test_the_page_itself_is_shared_with_nobody(place: Place) -> None:
+    assert "access-control-allow-origin" not in (await place.get("/", Origin=SHOP)).headers
+
+
+async def test_a_browser_that_asks_first_is_answered(place: Place) -> None:
+    asks = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
+    async with httpx.AsyncClient() as browser:
+        for origin, status in ((SHOP, 200), (OTHER, 400)):
+            answer = await browser.options(f"{place.url}/api/info", headers={"Origin": origin, **asks})
+            assert answer.status_code == status
+            assert answer.headers.get("access-control-allow-origin") == (SHOP if origin == SHOP else None)
+
+
+async def test_named_origins_may_frame_the_page_and_open_calls(place: Place) -> None:
+    policy = (await place.get("/")).headers["content-security-policy"]
+    assert policy.endswith(f"frame-ancestors 'self' {SHOP} http://localhost:5173")
+    async with place.client(origin=SHOP) as client:
+        await client.make_call()
+    async with place.client(origin=OTHER) as client:
+        assert (await client.closed())[0] == 1008
+
+
+async def test_without_the_option_no_page_frames_or_reads_anything() -> None:
+    async with serving() as place:
+        answer = await place.get("/api/info", Origin=place.url)
+        assert answer.headers["content-security-policy"].endswith("frame-ancestors 'none'")
+        assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_an_embedding_origin_is_no_name_of_this_server(tmp_path: Path) -> None:
+    settings = ServerSettings(embed_origins=(SHOP,), hosts=("127.0.0.1",), drain_s=0)
+    async with serving(settings=settings) as place:
+        assert (await place.get("/api/info", Host="shop.example")).status == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type"),
+    [
+        ("/client/realtime.js", "text/javascript; charset=utf-8"),
+        ("/client/types/realtime.d.ts", "application/typescript; charset=utf-8"),
+    ],
+)
+async def test_files_of_the_package_have_their_types_and_are_revalidated(
+    place: Place, path: str, content_type: str
+) -> None:
+    answer = await place.get(path)
+    assert answer.headers["content-type"] == content_type
+    assert answer.headers["cache-control"] == "no-cache"
+    assert (await place.get(path, If_None_Match=answer.headers["etag"])).status == 304
+
+
+@pytest.mark.parametrize("origin", ["*", "https://*.example", "https://shop.example https://x"])
+def test_origins_are_named_one_each(origin: str) -> None:
+    with pytest.raises(ValueError, match="embed_origins are origins"):
+        ServerSettings(embed_origins=(origin,))

@@ -1,0 +1,212 @@
+"""The states of the page, each made by a scripted server: to look at, and to check."""
+
+import json
+from collections.abc import Callable
+from typing import Any, cast
+
+from playwright.sync_api import Page, expect
+
+from tests.web.conftest import MODEL, ScriptedServer
+
+OFFER = {
+    "default": "local",
+    "models": [
+        {
+            "name": "local",
+            "title": "Embedded model",
+            "heard_by": "this computer",
+            **MODEL,
+        },
+        {"name": "openai", "title": "OpenAI", "provider": "openai", "model": "gpt-realtime-2.1", "heard_by": "OpenAI"},
+    ],
+}
+WRITING_SYSTEMS = (
+    "What can you see from there?",
+    "ماذا ترى من هناك؟ 42",
+    "מה אתה רואה משם?",
+    "你从那里能看到什么？",
+    "そこから何が見えますか。",
+    "거기서 뭐가 보이나요?",
+    "तुम्हें वहाँ से क्या दिखता है?",
+    "คุณมองเห็นอะไรจากตรงนั้น",
+    "Τι βλέπεις από εκεί;",
+    "Что ты видишь оттуда?",
+)
+SEEING = MODEL | {"provider": "gemini", "model": "flash-live", "input_modalities": ["audio", "image", "text"]}
+
+
+def use(server: ScriptedServer, call_id: str, name: str, arguments: dict[str, Any], state: str = "finished") -> None:
+    """The agent calls a tool."""
+    tool_use = {"type": "tool_call", "id": call_id, "name": name, "input": json.dumps(arguments), "state": state}
+    server.send("agent_response_tool_use_done", item_id=f"use_{call_id}", response_id="resp_t", tool_use=tool_use)
+
+
+def give(server: ScriptedServer, call_id: str, name: str, output: str, state: str = "success") -> None:
+    """A tool ends."""
+    result = {"type": "tool_result", "id": call_id, "name": name, "output": output, "state": state}
+    server.send("agent_response_tool_result", item_id=f"res_{call_id}", response_id="resp_t", tool_result=result)
+
+
+def heard(server: ScriptedServer, item_id: str, words: str) -> None:
+    """The user said something."""
+    server.send("agent_input_started", item_id=item_id)
+    server.send("agent_input_done", item_id=item_id)
+    server.send("agent_input_transcription_done", item_id=item_id, transcript=words)
+
+
+def begin(page: Page, server: ScriptedServer, address: str) -> None:
+    """A call, with the microphone open."""
+    page.goto(address)
+    page.locator("#talk").click()
+    expect(page.locator("#stage")).to_have_attribute("data-talking", "true")
+
+
+def before(page: Page, server: ScriptedServer, address: str) -> None:
+    page.route("**/api/models", lambda route: route.fulfill(json=OFFER))
+    page.goto(address)
+    expect(page.locator("#model-list option")).to_have_count(2)
+
+
+def listening(page: Page, server: ScriptedServer, address: str) -> None:
+    begin(page, server, address)
+
+
+def speaking(page: Page, server: ScriptedServer, address: str) -> None:
+    """Half of the answer was heard."""
+    begin(page, server, address)
+    heard(server, "item_1", "Tell me about the lighthouse.")
+    words = (
+        "The lighthouse stands on the last rock before the open sea. Its lamp was lit in 1862, and for ninety years a "
+        "family of keepers carried the oil up its two hundred steps every evening."
+    )
+    server.speak("item_2", words, seconds=9)
+    server.send("server_latency", response_id="resp_1", turn_end_to_audio_ms=412)
+    server.finish("item_2", words)
+    expect(page.locator("#stage")).to_have_attribute("data-state", "speaking")
+    page.evaluate(
+        """async () => {
+          while (!(Object.values(realtime.snapshot().playedMs).at(-1) > 3000)) await new Promise((go) => setTimeout(go, 20));
+        }"""
+    )
+
+
+def interrupted(page: Page, server: ScriptedServer, address: str) -> None:
+    """An answer was cut, and the user goes on."""
+    begin(page, server, address)
+    heard(server, "item_1", "Tell me about the lighthouse.")
+    server.speak("item_2", "The lighthouse stands on the last rock. Its lamp was lit in 1862.", seconds=5)
+    server.send("agent_interruption", item_id="item_2", state="confirmed", reason="stop_words")
+    server.send("server_audio_flush", item_id="item_2")
+    server.send("agent_item_truncated", item_id="item_2", transcript="The lighthouse stands on")
+    server.send("agent_response_done", response_id="resp_1", status="cancelled")
+    heard(server, "item_3", "Wait, which lighthouse?")
+    expect(page.locator(".bubble.agent .lost")).to_contain_text("the last rock.")
+
+
+def tools(page: Page, server: ScriptedServer, address: str) -> None:
+    """A finished, a failed, a running and a background tool, and one that asks."""
+    running = [{"id": "book_table_1", "tool": "book_table", "state": "running", "latest": "calling the restaurant"}]
+    page.route("**/api/calls/*/tasks?*", lambda route: route.fulfill(json={"tasks": running}))
+    begin(page, server, address)
+    heard(server, "item_1", "Find a table for two tonight, and pay the deposit.")
+    use(server, "c1", "find_restaurant", {"city": "Köln", "people": 2})
+    give(server, "c1", "find_restaurant", "Zum Anker, 300 m away, has a table at 19:30.")
+    use(server, "c2", "read_calendar", {"day": "today"})
+    give(server, "c2", "read_calendar", "the calendar does not answer", "error")
+    use(server, "c3", "book_table", {"place": "Zum Anker", "at": "19:30"})
+    give(server, "c3", "book_table", "book_table runs in the background (task book_table_1).", "running")
+    use(server, "c4", "find_route", {"to": "Zum Anker"})
+    server.send("agent_tool_progress", tool_call_id="c4", delta="reading the timetable", kind="note")
+    use(server, "c5", "pay", {"amount": 20, "to": "Zum Anker"}, "asking")
+    expect(page.locator(".confirm .question")).to_be_visible()
+    expect(page.locator("#background")).to_be_visible()
+
+
+def ended(page: Page, server: ScriptedServer, address: str) -> None:
+    """The end screen, with the report and the transcript."""
+    page.route("**/api/calls/*?*", lambda route: route.fulfill(json={"case": "download", "live": False}))
+    begin(page, server, address)
+    heard(server, "item_1", "What time is it?")
+    server.speak("item_2", "It is half past two.", seconds=0.2)
+    server.finish("item_2", "It is half past two.")
+    server.send("server_latency", response_id="resp_1", turn_end_to_audio_ms=412, ts_ms=134_000)
+    expect(page.locator(".latency")).to_be_visible()
+    server.send("server_session_ended", reason="client_end", ts_ms=134_000)
+    expect(page.locator("#ended-report")).to_be_visible()
+
+
+def troubled(page: Page, server: ScriptedServer, address: str) -> None:
+    """A refused microphone, and a call that broke off."""
+    page.add_init_script("navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotAllowedError'))")
+    page.goto(address)
+    page.locator("#talk").click()
+    expect(page.locator(".notice")).to_have_count(1)
+    server.close(1011, "it fell over")
+    expect(page.locator(".notice")).to_have_count(2)
+
+
+def scripts(page: Page, server: ScriptedServer, address: str) -> None:
+    """Ten writing systems, from left and from right."""
+    begin(page, server, address)
+    for number, words in enumerate(WRITING_SYSTEMS):
+        heard(server, f"item_{2 * number}", words)
+        server.send("agent_response_text_done", item_id=f"item_{2 * number + 1}", response_id="r", text=words)
+    expect(page.locator(".bubble")).to_have_count(2 * len(WRITING_SYSTEMS))
+
+
+def pictures(page: Page, server: ScriptedServer, address: str) -> None:
+    """A model that takes pictures."""
+    page.goto(address)
+    page.locator("#talk").click()
+    expect(page.locator("#stage")).to_have_attribute("data-talking", "true")
+    server.send("agent_ready", agent_name="Heart", model=SEEING)
+    expect(page.locator("#camera")).to_be_visible()
+    golden = cast(dict[str, Any], server.golden("agent_item_added")["item"])
+    for number in range(3):
+        content = [{"type": "image", "media_type": "image/jpeg"}]
+        server.send("agent_item_added", item=golden | {"id": f"picture_{number}", "content": content})
+    expect(page.locator(".bubble.user .words")).to_have_text("3 pictures")
+
+
+def settings(page: Page, server: ScriptedServer, address: str) -> None:
+    page.goto(address)
+    page.locator("#open-settings").click()
+
+
+def shortcuts(page: Page, server: ScriptedServer, address: str) -> None:
+    page.goto(address)
+    page.locator("#open-help").click()
+
+
+def consent(page: Page, server: ScriptedServer, address: str) -> None:
+    page.goto(f"{address}?recording")
+    expect(page.locator("#consent")).to_be_visible()
+
+
+def events(page: Page, server: ScriptedServer, address: str) -> None:
+    """The inspector, open on an event."""
+    begin(page, server, address)
+    heard(server, "item_1", "What time is it?")
+    page.locator("#inspector summary").click()
+    page.locator("#events li").filter(has_text="agent_ready").first.get_by_role("button").click()
+
+
+Scene = Callable[[Page, ScriptedServer, str], None]
+SCENES: dict[str, Scene] = {
+    scene.__name__: scene
+    for scene in (
+        before,
+        listening,
+        speaking,
+        interrupted,
+        tools,
+        ended,
+        troubled,
+        scripts,
+        pictures,
+        settings,
+        shortcuts,
+        consent,
+        events,
+    )
+}

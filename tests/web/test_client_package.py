@@ -1,0 +1,396 @@
+"""The client package in pages of others: a real server, Chromium, and a fake microphone."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.web.conftest import ROOT, Serving
+from tests.web.hosting import Site, site
+
+Serve = Callable[..., Serving]
+
+APP = Path(__file__).with_name("scripted_app.py")
+EXAMPLES = ROOT / "examples" / "web"
+PRINTED = "http://127.0.0.1:8000"
+"""The server's address in the examples."""
+
+# A page that keeps what its client tells, for a test to read.
+LAB = """<!doctype html><title>Lab</title><button id="go">Go</button>
+<script type="module">
+  import * as Realtime from "SERVER/client/realtime.js";
+  window.make = (options) => {
+    const client = new Realtime.RealtimeClient(options);
+    const told = { states: [], errors: [], sentences: [], events: [], levels: { user: 0, agent: 0 } };
+    client.on("state", (state) => told.states.push(state));
+    client.on("error", ({ problem, message }) => { told.errors.push(problem); told.sentences.push(message); });
+    client.on("event", ({ type }) => told.events.push(type));
+    client.microphone.on("level", (level) => { told.levels.user = Math.max(told.levels.user, level); });
+    client.speaker.on("level", (level) => { told.levels.agent = Math.max(told.levels.agent, level); });
+    Object.assign(window, { client, told, Realtime });
+  };
+</script>"""
+
+
+@pytest.fixture
+def shop() -> Iterator[Site]:
+    """A web site of somebody else."""
+    with site() as made:
+        yield made
+
+
+@pytest.fixture
+def lab(page: Page, shop: Site, serve: Serve) -> Callable[..., Serving]:
+    """`lab(*words, **options)`: `page` shows LAB at the shop, with a client of these options; returns the server."""
+
+    def start(*words: str, **options: Any) -> Serving:
+        serving = serve(*words, "--allow-embed", shop.address)
+        shop.put({"index.html": LAB.replace("SERVER", serving.address)})
+        page.goto(shop.address)
+        page.evaluate("(options) => make(options)", options)
+        return serving
+
+    return start
+
+
+def wait(page: Page, condition: str) -> None:
+    """Wait for a JavaScript condition."""
+    page.evaluate(
+        """async () => {
+          const since = performance.now();
+          while (!(CONDITION)) {
+            if (performance.now() - since > 30000) throw new Error(JSON.stringify([told, client.messages.list]));
+            await new Promise((go) => setTimeout(go, 10));
+          }
+        }""".replace("CONDITION", condition)
+    )
+
+
+def said(page: Page) -> list[tuple[str, str]]:
+    messages: list[dict[str, Any]] = page.evaluate("client.messages.list")
+    return [(message["from"], message["text"]) for message in messages]
+
+
+def test_the_plain_example_talks_and_is_interrupted(page: Page, shop: Site, serve: Serve) -> None:
+    serving = serve(f"{APP}:make_agent", "--allow-embed", shop.address)
+    shop.put({"index.html": (EXAMPLES / "plain.html").read_text().replace(PRINTED, serving.address)})
+    page.goto(shop.address)
+    page.get_by_role("button", name="Talk").click()
+    expect(page.get_by_role("status")).to_have_text("speaking")
+    expect(page.get_by_role("listitem").last).to_have_text("agent: I stopped.")
+    expect(page.get_by_role("listitem").first).to_have_text("user: Tell me a story.")
+    page.get_by_role("button", name="End", exact=True).click()
+    expect(page.get_by_role("status")).to_have_text("ended")
+
+
+def test_both_ends_are_heard_and_metered(page: Page, lab: Callable[..., Serving]) -> None:
+    lab(f"{APP}:make_agent")
+    page.evaluate("client.start()")
+    wait(page, "told.states.includes('speaking') && told.levels.agent > 0.2 && told.levels.user > 0.2")
+    wait(page, "client.messages.list.at(-1)?.text === 'I stopped.' && client.state === 'listening'")
+    (_, story), *rest = said(page)[1:]
+    assert len(story.split()) > 2
+    assert rest == [("user", "Stop."), ("agent", "I stopped.")]
+    assert page.evaluate("[told.errors, client.agent.name, client.microphone.isOpen]") == [[], "Narrator", True]
+    page.evaluate("client.stop()")
+    wait(page, "client.state === 'ended' && !client.microphone.isOpen")
+
+
+def test_a_tool_of_the_page_runs_and_its_result_is_told(page: Page, lab: Callable[..., Serving]) -> None:
+    lab(f"{APP}:make_calculator")
+    page.evaluate(
+        """client.addTool({name: 'area', description: 'Work out an area.', run: ({width, height}) => width * height})"""
+    )
+    page.evaluate("client.sendText('How large is it?')")
+    wait(page, "client.messages.list.at(-1)?.text === 'It has 41369.'")
+    assert said(page)[:2] == [("user", "How large is it?"), ("tool", "41369")]
+    assert page.evaluate("client.microphone.isOpen") is False
+
+
+def test_a_tool_that_asks_runs_once_it_is_allowed(page: Page, lab: Callable[..., Serving]) -> None:
+    lab(f"{APP}:make_cashier")
+    page.evaluate("client.sendText('Pay Ann.')")
+    wait(page, "client.messages.list.at(-1)?.status === 'asking'")
+    page.evaluate("client.allowTool(client.messages.list.at(-1), true)")
+    wait(page, "client.messages.list.at(-1)?.text === 'I was told: paid 5 to <b>Ann</b>.'")
+
+
+def test_in_push_to_talk_a_turn_lies_between_press_and_release(page: Page, lab: Callable[..., Serving]) -> None:
+    lab("--model", "scripted", pushToTalk=True)
+    page.evaluate("client.start()")
+    wait(page, "client.microphone.isOpen")
+    page.evaluate("client.press()")
+    wait(page, "told.levels.user > 0.2")
+    page.evaluate("new Promise((go) => setTimeout(go, 500)).then(() => client.release())")
+    wait(page, "told.events.includes('agent_input_committed')")
+    wait(page, "client.messages.list.some(({from, text}) => from === 'agent' && text !== '')")
+
+
+def test_devices_are_chosen_during_the_call_and_the_volume_set(page: Page, lab: Callable[..., Serving]) -> None:
+    lab(f"{APP}:make_agent")
+    page.evaluate("client.start()")
+    wait(page, "client.microphone.isOpen")
+    devices = page.evaluate("Realtime.listDevices()")
+    assert len(devices["microphones"]) >= 2
+    other = next(
+        each["id"] for each in devices["microphones"] if each["id"] != page.evaluate("client.microphone.deviceId")
+    )
+    page.evaluate("(id) => client.microphone.use(id)", other)
+    assert page.evaluate("client.microphone.deviceId") == other
+    for speaker in devices["speakers"][:1]:
+        page.evaluate("(id) => client.speaker.use(id)", speaker["id"])
+        assert page.evaluate("client.speaker.deviceId") == speaker["id"]
+    page.evaluate("told.levels.user = 0")
+    wait(page, "told.levels.user > 0.2")
+    page.evaluate("client.microphone.use('nothing').catch((error) => { told.sentences.push(error.message); })")
+    wait(page, "told.sentences.length === 1")
+    assert page.evaluate("[told.sentences[0], client.microphone.deviceId]") == [
+        "No microphone was found. Connect one, then try again.",
+        other,
+    ]
+    page.evaluate("client.speaker.volume = 0.3")
+    assert page.evaluate("client.speaker.volume") == 0.3
+    page.evaluate("client.microphone.muted = true")
+    page.evaluate("new Promise((go) => setTimeout(go, 300)).then(() => { told.levels.user = 0; })")
+    wait(page, "told.levels.user === 0")
+
+
+def test_a_reloaded_page_goes_on_with_its_call(page: Page, lab: Callable[..., Serving]) -> None:
+    lab("--model", "scripted")
+    page.evaluate("client.sendText('Are you there?')")
+    wait(page, "client.messages.list.length === 2 && client.state === 'listening'")
+    call = page.evaluate("client.callId")
+    page.reload()
+    page.evaluate("make({})")
+    assert page.evaluate("client.canResume") is True
+    page.evaluate("client.start({microphone: false})")
+    wait(page, "client.state === 'listening' && client.messages.list.length === 2")
+    assert page.evaluate("client.callId") == call
+    assert said(page)[0] == ("user", "Are you there?")
+
+
+def test_a_call_that_is_over_after_the_reload_is_made_anew(page: Page, lab: Callable[..., Serving]) -> None:
+    serving = lab("--model", "scripted")
+    left = {"server": f"{serving.address}/", "user": "u", "session": "s", "lastPlayed": None}
+    token = {"token": "call_1.resume_1", "withinMs": 30_000}
+    page.evaluate(
+        "(left) => sessionStorage.setItem('realtime.client.call', JSON.stringify({...left, leftAt: Date.now()}))",
+        {**left, "resumeToken": token},
+    )
+    assert page.evaluate("client.canResume") is True
+    page.evaluate("client.start({microphone: false})")
+    wait(page, "client.state === 'listening'")
+    assert page.evaluate("told.errors") == []
+    assert page.evaluate("told.states") == ["connecting", "reconnecting", "connecting", "listening"]
+
+
+STRICT = "default-src 'none'; script-src SERVER 'unsafe-inline'; connect-src SERVER ws:"
+
+
+def test_under_a_policy_without_blobs_the_worklets_are_files(page: Page, shop: Site, serve: Serve) -> None:
+    serving = serve(f"{APP}:make_agent", "--allow-embed", shop.address)
+    shop.put({"index.html": LAB.replace("SERVER", serving.address)})
+    shop.policy = STRICT.replace("SERVER", serving.address)
+    page.goto(shop.address)
+    page.evaluate("(worklets) => make({worklets})", f"{serving.address}/client/worklets/")
+    page.evaluate("client.start()")
+    wait(page, "told.levels.agent > 0.2 && told.levels.user > 0.2")
+    assert page.evaluate("told.errors") == []
+
+
+def test_where_the_policy_forbids_the_worklets_it_is_told_and_the_words_come(
+    launch: Callable[..., Any], shop: Site, serve: Serve
+) -> None:
+    serving = serve("--model", "scripted", "--allow-embed", shop.address)
+    shop.put({"index.html": LAB.replace("SERVER", serving.address)})
+    shop.policy = STRICT.replace("SERVER", serving.address)
+    with launch().new_context(permissions=["microphone"]) as context:
+        page = context.new_page()
+        page.goto(shop.address)
+        page.evaluate("make({})")
+        page.evaluate("client.start()")
+        wait(page, "told.errors.length === 2")
+        assert sorted(page.evaluate("told.errors")) == ["microphone_failed", "no_sound"]
+        page.evaluate("client.sendText('Are you there?')")
+        wait(page, "client.messages.list.at(-1)?.text === 'I heard you.'")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("NotAllowedError", "microphone_refused"),
+        ("NotFoundError", "microphone_missing"),
+        ("NotReadableError", "microphone_busy"),
+    ],
+)
+def test_without_a_microphone_the_call_goes_on_in_writing(
+    page: Page, lab: Callable[..., Serving], name: str, problem: str
+) -> None:
+    lab("--model", "scripted")
+    page.evaluate(
+        "(name) => { navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', name)); }", name
+    )
+    page.evaluate("client.start()")
+    wait(page, "told.errors.length === 1")
+    assert page.evaluate("told.errors") == [problem]
+    assert page.evaluate("told.sentences[0]").endswith("then try again.")
+    page.evaluate("client.sendText('Are you there?')")
+    wait(page, "client.messages.list.at(-1)?.text === 'I heard you.'")
+
+
+def test_a_microphone_that_is_unplugged_is_told_and_can_be_started_again(
+    page: Page, lab: Callable[..., Serving]
+) -> None:
+    lab("--model", "scripted")
+    page.evaluate(
+        """() => {
+          const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+          navigator.mediaDevices.getUserMedia = async (asked) => (window.stream = await ask(asked));
+        }"""
+    )
+    page.evaluate("client.start()")
+    wait(page, "client.microphone.isOpen")
+    page.evaluate("for (const track of stream.getTracks()) track.onended(new Event('ended'))")
+    wait(page, "told.errors.at(-1) === 'microphone_lost' && !client.microphone.isOpen")
+    assert page.evaluate("client.isActive") is True
+    page.evaluate("client.start()")
+    wait(page, "client.microphone.isOpen")
+
+
+def test_a_page_that_may_not_sound_yet_is_told_to_be_clicked(page: Page, lab: Callable[..., Serving]) -> None:
+    lab("--model", "scripted")
+    page.evaluate(
+        """() => {
+          const Own = AudioContext;
+          // Chromium's own check is off in these tests: a context that waits for a click, as it would.
+          window.AudioContext = class extends Own {
+            constructor(options) { super(options); super.suspend(); }
+            resume() { return window.clicked ? super.resume() : new Promise(() => undefined); }
+          };
+        }"""
+    )
+    page.evaluate("client.start({microphone: false})")
+    wait(page, "told.errors.includes('sound_blocked') && client.speaker.isBlocked")
+    page.evaluate("window.clicked = true")
+    page.get_by_role("button", name="Go").click()
+    wait(page, "!client.speaker.isBlocked")
+    page.evaluate("client.sendText('Are you there?')")
+    wait(page, "told.levels.agent > 0.1")
+
+
+def test_a_server_that_is_away_refuses_or_is_of_another_version_is_told_apart(
+    page: Page, lab: Callable[..., Serving], shop: Site
+) -> None:
+    lab("--model", "scripted", "--token", "secret", server=shop.address)
+    page.evaluate("client.start()")
+    wait(page, "told.errors.length === 1")
+    shop.put({"api/info": '{"protocols": ["realtime.v9"]}'})
+    page.evaluate("client.start()")
+    wait(page, "told.errors.length === 2")
+    page.evaluate("Object.assign(window, {before: told.errors})")
+    page.evaluate("make({token: 'wrong'})")
+    page.evaluate("client.start()")
+    wait(page, "told.errors.length === 1")
+    page.evaluate("before.push(...told.errors)")
+    page.evaluate("make({token: () => Promise.reject(new Error('logged out'))})")
+    page.evaluate("client.start()")
+    wait(page, "told.errors.length === 1")
+    assert page.evaluate("[...before, ...told.errors]") == ["unreachable", "other_version", "refused", "no_token"]
+
+
+def test_a_server_that_dies_is_told_once(page: Page, lab: Callable[..., Serving]) -> None:
+    serving = lab("--model", "scripted", "--grace", "0")
+    page.evaluate("client.start()")
+    wait(page, "client.state === 'listening'")
+    serving.kill()
+    wait(page, "client.state === 'ended' && told.errors.length === 1")
+    assert page.evaluate("told.errors") == ["lost"]
+
+
+# A page with the element, which notes the events that reach the document.
+ELEMENT = """<!doctype html><title>Element</title><script src="SERVER/client/realtime.script.js"></script>
+<realtime-voice server="SERVER" ATTRIBUTES></realtime-voice>
+<script>
+  const told = { states: [], errors: [] };
+  document.addEventListener("voice-state", ({ detail }) => told.states.push(detail));
+  document.addEventListener("voice-error", ({ detail }) => told.errors.push(detail.problem));
+  const voice = document.querySelector("realtime-voice");
+  const client = voice.client;
+</script>"""
+
+
+@pytest.fixture
+def element(page: Page, shop: Site, serve: Serve) -> Callable[..., Serving]:
+    """`element(*words, attributes="")`: `page` shows the element at the shop; returns its server."""
+
+    def start(*words: str, attributes: str = "") -> Serving:
+        serving = serve(*words, "--allow-embed", shop.address)
+        shop.put({"index.html": ELEMENT.replace("SERVER", serving.address).replace("ATTRIBUTES", attributes)})
+        page.goto(shop.address)
+        return serving
+
+    return start
+
+
+def test_the_element_talks_by_keyboard_and_shows_states_and_captions(
+    page: Page, element: Callable[..., Serving]
+) -> None:
+    element(f"{APP}:make_agent", attributes="captions")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    button = page.get_by_role("button", name="End")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("status")).to_have_text("Speaking")
+    assert page.get_by_role("status").evaluate("(line) => getComputedStyle(line).color") == "rgb(31, 95, 214)"
+    expect(page.get_by_role("listitem").last).to_have_text("Narrator: I stopped.")
+    expect(page.get_by_role("listitem").first).to_have_text("You: Tell me a story.")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Talk")).to_have_attribute("aria-pressed", "false")
+    states = page.evaluate("told.states")
+    assert (states[0], states[-1]) == ("connecting", "ended")
+    assert {"hearing", "speaking", "listening"} <= set(states)
+
+
+def test_the_element_is_styled_by_variables_and_parts_and_speaks_the_pages_language(
+    page: Page, element: Callable[..., Serving]
+) -> None:
+    element("--model", "scripted", attributes="style='--voice-color: rgb(1, 2, 3)'")
+    page.add_style_tag(content="realtime-voice::part(button) { border-radius: 3px }")
+    page.evaluate("voice.words = {start: 'Sprechen'}")
+    style = page.get_by_role("button", name="Sprechen").evaluate(
+        "(button) => [getComputedStyle(button).backgroundColor, getComputedStyle(button).borderRadius]"
+    )
+    assert style == ["rgb(1, 2, 3)", "3px"]
+
+
+def test_the_element_in_push_to_talk_talks_while_it_is_held(page: Page, element: Callable[..., Serving]) -> None:
+    element("--model", "scripted", attributes="push-to-talk captions")
+    page.get_by_role("button", name="Talk").click()
+    held = page.get_by_role("button", name="Hold to talk")
+    expect(held).to_be_visible()
+    box = held.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 10, box["y"] + 10)
+    page.mouse.down()
+    page.evaluate("new Promise((go) => setTimeout(go, 600))")
+    page.mouse.up()
+    expect(page.get_by_role("listitem").last).to_contain_text("I heard you.")
+    page.get_by_role("button", name="End").click()
+    expect(page.get_by_role("status")).to_have_text("Call ended")
+
+
+def test_the_element_shows_what_goes_wrong_and_ends_its_call_when_it_is_removed(
+    page: Page, element: Callable[..., Serving]
+) -> None:
+    serving = element("--model", "scripted", attributes="token-url='/nothing'")
+    page.get_by_role("button", name="Talk").click()
+    expect(page.get_by_role("alert")).to_contain_text("The page got no permission to call")
+    assert page.evaluate("told.errors") == ["no_token"]
+    assert serving.process.poll() is None
+    page.evaluate("voice.removeAttribute('token-url')")
+    page.get_by_role("button", name="Talk").click()
+    wait(page, "client.state === 'listening'")
+    page.evaluate("voice.remove()")
+    wait(page, "client.state === 'ended'")

@@ -1,0 +1,29 @@
+/**
+ * Voice calls with the agents of a realtime server, from any web page.
+ *
+ * `RealtimeClient` holds a call; `<realtime-voice>` is a button that talks. Importing this file defines the element.
+ */
+
+import { defineRealtimeVoice } from "./element.ts";
+
+export type { CallState } from "./activity.ts";
+export { CallError, type CallProblem } from "./call-error.ts";
+export type { CallSettings } from "./call-socket.ts";
+export { type AudioDevice, type AudioDevices, canChooseSpeaker, listDevices, watchDevices } from "./devices.ts";
+export { RealtimeVoice } from "./element.ts";
+export { type Message, Messages, type MessagesEvents } from "./messages.ts";
+export { MicrophoneError, type MicrophoneProblem } from "./microphone-capture.ts";
+export { Microphone, type MicrophoneControlEvents } from "./microphone.ts";
+export type { Picture } from "./picture.ts";
+export type * from "./protocol.generated.ts";
+export {
+  type AgentInfo,
+  RealtimeClient,
+  type RealtimeEvents,
+  type RealtimeOptions,
+  type RealtimeState,
+} from "./realtime-client.ts";
+export { Speaker, type SpeakerControlEvents } from "./speaker.ts";
+export type { Tool } from "./tools.ts";
+
+defineRealtimeVoice();

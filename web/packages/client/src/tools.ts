@@ -1,0 +1,55 @@
+/** Tools that run in the page: the agent calls them, and gets what they return. */
+
+import type { ClientEvent, ToolCallBlock, ToolDeclaration } from "./protocol.generated.ts";
+
+/** A tool that runs in the page. */
+export interface Tool<Input = Record<string, unknown>> {
+  /** A name for the model, such as "show_on_map". */
+  readonly name: string;
+  /** What the tool does and when to use it, for the model. */
+  readonly description: string;
+  /** JSON Schema of the input; default: an object without properties. */
+  readonly parameters?: Record<string, unknown>;
+  /** Does it. A text goes to the model as it is, anything else as JSON; what it throws is told to the model as well. */
+  run(input: Input): unknown;
+}
+
+/** The tools of a client, by name. */
+export class Tools {
+  readonly #tools = new Map<string, Tool<never>>();
+
+  get declarations(): ToolDeclaration[] {
+    return [...this.#tools.values()].map(({ name, description, parameters }) => ({
+      name,
+      description,
+      parameters: parameters ?? { type: "object", properties: {} },
+    }));
+  }
+
+  /** Adds a tool. Throws where there is one of its name. */
+  add<Input>(tool: Tool<Input>): void {
+    if (this.#tools.has(tool.name)) throw new Error(`There is a tool named ${tool.name} already: give this one another name.`);
+    this.#tools.set(tool.name, tool);
+  }
+
+  has(name: string): boolean {
+    return this.#tools.has(name);
+  }
+
+  /** Runs a call of one of these tools. Never rejects. */
+  async run({ id, name, input }: ToolCallBlock): Promise<ClientEvent> {
+    try {
+      const tool = this.#tools.get(name);
+      const output: unknown = await tool?.run(JSON.parse(input || "{}") as never);
+      return { type: "client_tool_result", id, name, output: asText(output), state: "success" };
+    } catch (error) {
+      const output = error instanceof Error ? error.message : String(error);
+      return { type: "client_tool_result", id, name, output, state: "error" };
+    }
+  }
+}
+
+function asText(output: unknown): string {
+  if (typeof output === "string") return output;
+  return output === undefined ? "done" : JSON.stringify(output);
+}
