@@ -28,7 +28,7 @@ from realtime.room.context import RoomContext
 from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, broadcast, folded
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
-from realtime.room.people import People, joined
+from realtime.room.people import ABSENT_S, People, joined
 from realtime.room.saved import restore, save
 from realtime.room.thinking import (
     MakeVoice,
@@ -255,6 +255,7 @@ class ChatRoom(StateModule):
         was_empty = not people.humans
         people.humans.append(human)
         people.come(me, told=human)
+        self._watch_absence(human)
         if was_empty:
             self.turns.consider()  # A question from before the last human left is answered to the one who comes back.
 
@@ -281,6 +282,7 @@ class ChatRoom(StateModule):
             human.microphone.break_off()
         people.humans.remove(human)
         self._context.timers.cancel(f"voice {human.id}")
+        self._context.timers.cancel(f"absent {human.id}")
         self.turns.gone(human.id, human.name, reason)
         self.turns.consent.refuse_for_absent()
         if human is self._own_human:
@@ -293,6 +295,19 @@ class ChatRoom(StateModule):
     def presence(self, human: HumanParticipant, away: bool) -> None:
         """See `realtime.room.human_participant.Room`."""
         self._people.change(human.id, away=away)
+        self._watch_absence(human)
+
+    def _watch_absence(self, human: HumanParticipant) -> None:
+        """Remove a human who stays away. Their call may wait for longer; here others wait for them."""
+        context, name = self._context, f"absent {human.id}"
+
+        def remove() -> None:
+            context.run(self.remove(human.id, "absent"), name)
+
+        if human.is_away and human in self.humans:
+            context.timers.after(name, ABSENT_S, remove)
+        else:
+            context.timers.cancel(name)
 
     # -- changing who is in it -------------------------------------------------------------------------------------
 

@@ -16,6 +16,9 @@ from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import look_alike
 from realtime.room.record import Record
 
+ABSENT_S = 60.0
+"""How long a human may be away, in seconds: then they leave the room."""
+
 
 class People:
     """The participants of one room. Tells the humans who comes, goes and changes."""

@@ -190,8 +190,8 @@ def create_app(
 class SecurityHeaders:
     """Adds security headers to every HTTP response.
 
-    These are `SECURITY_HEADERS`, the `connect-src` of the page and, over TLS, `Strict-Transport-Security`. Sockets pass
-    unchanged.
+    These are `SECURITY_HEADERS`, the page's policy unless the response has its own and, over TLS,
+    `Strict-Transport-Security`. Sockets pass unchanged.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class SecurityHeaders:
         self._gate = gate
         ancestors = " ".join(["'self'", *embed_origins]) if embed_origins else "'none'"
         policy = CONTENT_POLICY.format(connect=" ".join(["'self'", *connect_origins]), ancestors=ancestors)
-        self._headers = {"content-security-policy": policy, **SECURITY_HEADERS}
+        self._policy, self._headers = policy, SECURITY_HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -215,6 +215,7 @@ class SecurityHeaders:
                 # The names of the page's files are fixed, so a browser revalidates its copy each time.
                 headers.setdefault("cache-control", "no-cache")
                 headers.update(self._headers)
+                headers.setdefault("content-security-policy", self._policy)
                 if self._gate.is_secure(HTTPConnection(scope)):
                     headers["strict-transport-security"] = TLS_ONLY
             await send(message)

@@ -19,6 +19,7 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
 from realtime.event.config import SessionConfig
 from realtime.runtime import Runtime, iso
+from realtime.state.gist import Gist
 from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.quota import Quota
 from realtime.state.restore import LastPlayed, Restored, ends_of_grace, restore
@@ -131,6 +132,9 @@ class Archive:
                 session_id=session.session_id,
                 created_at=session.created_at,
                 config=config,
+                first_words="",
+                turns=0,
+                errors=0,
             )
         else:
             info = msgspec.structs.replace(info, ended_at=None, ended_reason=None)
@@ -144,6 +148,13 @@ class Archive:
         self._live[session.call_id] = session
         if self._spill.trouble is not None and self._spill.trouble.code != SLOW:
             _warn_at_first(session, self._spill.trouble)
+
+        gist = Gist(info.first_words or "", info.turns or 0, info.errors or 0)
+
+        def note_gist(event: s.ServerEvent) -> None:
+            if gist.take(event):
+                known = {"first_words": gist.first_words, "turns": gist.turns, "errors": gist.errors}
+                self._spill.update(session.call_id, **known)
 
         def note_token(kept: str) -> None:
             self._spill.update(
@@ -165,6 +176,7 @@ class Archive:
             self._spill.remove(session.call_id)
             session.resume_token.keep_nothing()
 
+        session.log.subscribe(note_gist, audio=False)
         session.resume_token.on_change = note_token
         if session.resume_token.kept:
             note_token(session.resume_token.kept)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
+import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Concatenate, Literal, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -24,17 +25,25 @@ from realtime.errors import ClientError
 from realtime.event import server as s
 from realtime.event.reply import AgentEvent
 from realtime.runtime import iso
+from realtime.server.byte_ranges import UnsatisfiableRangeError, byte_range
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.settings import ServerSettings
+from realtime.state.gist import Gist
 from realtime.state.log import AudioRun, Entry, last_seq_of
 from realtime.state.replies import ReplyProjection, messages
 from realtime.state.store import CallInfo, PageCursor
 from realtime.state.store import page as page_of
+from realtime.state.transcript import as_srt, as_text, lines_of
+
+if TYPE_CHECKING:
+    from realtime.call.recording.sound import Sound
 
 P = ParamSpec("P")
 T = TypeVar("T", bytes, str)
 Vocabulary = Literal["realtime", "reply"]
+Form = Literal["text", "srt", "json"]
+"""The formats of a transcript."""
 
 KEEP_ALIVE_S = 15.0
 """Seconds between keep-alive comments on an idle stream: proxies close silent ones."""
@@ -45,6 +54,13 @@ AT_ONCE = 200
 CALLS_AT_ONCE = 50
 """Default page size of a list; a reader may ask for up to `MAX_CALLS_AT_ONCE`."""
 MAX_CALLS_AT_ONCE = 200
+SEARCHED_AT_ONCE = 2_000
+"""Calls that one request of a search looks through; `next` goes on behind them."""
+MAX_SEARCH_CHARS = 200
+SOUND_BYTES_AT_ONCE = 2_000_000
+"""The most sound in one answer, 40 s: a player asks for the rest, and mixing more would take a while."""
+REPORT_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"
+"""A report has its own policy, which lets it load nothing; sandboxed, it is no page of this server either."""
 CURSOR = r"^[0-9TZ:.-]{0,40}~[A-Za-z0-9_-]{1,128}$"
 """Where a page of a list begins: after the call that has this start time and id."""
 CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -69,14 +85,18 @@ class Cases(Protocol):
     def save(self, info: CallInfo, entries: Sequence[Entry], name: str) -> str:
         """Write the case to a folder `name` on the server; return its path."""
 
+    def report(self, info: CallInfo, entries: Sequence[Entry], name: str) -> bytes:
+        """Return the report of the call: a page called `name` that opens offline."""
+
 
 def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Cases | None = None) -> APIRouter:
     """Return a router for reading, listing and deleting calls.
 
     It serves `GET /api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE), `GET .../messages`,
-    `GET .../tasks` (its background tools) and `DELETE .../tasks/{task_id}`; with `cases` also `GET .../case` (zip) and,
-    where they are saved, `POST .../case?name=`. Without a store only live calls are known, with as much of their log as
-    they hold.
+    `GET .../transcript?form=text|srt|json`, `GET .../sound` (WAV, where it was recorded), `GET .../tasks` (its
+    background tools) and `DELETE .../tasks/{task_id}`; with `cases` also `GET .../report` (HTML), `GET .../case` (zip)
+    and, where they are saved, `POST .../case?name=`. Without a store only live calls are known, with as much of their
+    log as they hold.
     """
     router = APIRouter(prefix="/api/calls")
     # A case of one hour takes hundreds of MB while it is made: one at a time.
@@ -105,15 +125,20 @@ def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Case
         user: str,
         limit: Annotated[int, Query(ge=1, le=MAX_CALLS_AT_ONCE)] = CALLS_AT_ONCE,
         after: Annotated[str | None, Query(pattern=CURSOR)] = None,
+        q: Annotated[str, Query(max_length=MAX_SEARCH_CHARS)] = "",
+        errors: bool = False,
     ) -> Response:
         if not settings.lists_calls:
             raise _Refused(403, "calls_not_listed", "this server is open to everyone and lists no calls")
         created_at, _, call_id = (after or "").partition("~")
-        # One more than requested tells whether there is a next page.
-        found = await shelf.calls(user, (created_at, call_id) if after is not None else None, limit + 1)
-        page = found[:limit]
-        following = "~".join(page[-1].cursor) if len(found) > limit else None
-        return JSONResponse({"calls": [shelf.told(info) for info in page], "next": following})
+        place = (created_at, call_id) if after is not None else None
+        page, following = await shelf.page(user, place, limit, _Search.of(q, errors))
+        return JSONResponse(
+            {
+                "calls": [shelf.told(info) for info in page],
+                "next": None if following is None else "~".join(following),
+            }
+        )
 
     @router.get("/{call_id}")
     @guarded
@@ -132,6 +157,50 @@ def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Case
         events += projection.settle()
         told = await asyncio.to_thread(lambda: [message.model_dump() for message in messages(events)])
         return JSONResponse({"call_id": call_id, "messages": told, "gaps": _gaps(found, entries)})
+
+    @router.get("/{call_id}/transcript")
+    @guarded
+    async def transcript_of(request: Request, call_id: str, user: str, form: Form = "json") -> Response:
+        found = await shelf.find(call_id, user)
+        entries = await shelf.entries(call_id)
+        recordings = calls.recordings
+        sound = await recordings.sound(call_id) if recordings is not None else None
+        name = _user_name(found)
+        since_ms = None if sound is None else sound.voice_from_ms
+        lines = await asyncio.to_thread(lines_of, entries, user_name=name, voice_from_ms=since_ms)
+        if form == "json":
+            about = {"call_id": call_id, "agent_name": found.agent_name, "created_at": found.created_at}
+            told = {**about, "ended_at": found.ended_at, "lines": msgspec.to_builtins(lines)}
+            return JSONResponse(told, headers=_attached(f"{call_id}.json"))
+        if form == "srt":
+            return Response(as_srt(lines), media_type="application/x-subrip", headers=_attached(f"{call_id}.srt"))
+        return Response(as_text(lines), media_type="text/plain", headers=_attached(f"{call_id}.txt"))
+
+    @router.get("/{call_id}/sound")
+    @guarded
+    async def sound_of(
+        request: Request, call_id: str, user: str, wanted: Annotated[str | None, Header(alias="range")] = None
+    ) -> Response:
+        await shelf.find(call_id, user)
+        if shelf.live(call_id) is not None:
+            raise _goes_on()
+        sound = await calls.recordings.sound(call_id) if calls.recordings is not None else None
+        if sound is None:
+            raise _Refused(404, "not_recorded", "this call was not recorded, or its sound was deleted")
+        headers = {"accept-ranges": "bytes", **_attached(f"{call_id}.wav")}
+        try:
+            part = byte_range(wanted, sound.n_bytes, SOUND_BYTES_AT_ONCE)
+        except UnsatisfiableRangeError:
+            return Response(status_code=416, headers={"content-range": f"bytes */{sound.n_bytes}"})
+        if part is None:
+            headers["content-length"] = str(sound.n_bytes)
+            return StreamingResponse(_whole(sound), media_type="audio/wav", headers=headers)
+        try:
+            data = await asyncio.to_thread(sound.read, *part)
+        except OSError as error:
+            raise _Refused(503, "not_readable", "the sound cannot be read: perhaps it was just deleted") from error
+        headers["content-range"] = f"bytes {part[0]}-{part[1] - 1}/{sound.n_bytes}"
+        return Response(data, 206, media_type="audio/wav", headers=headers)
 
     @router.get("/{call_id}/events")
     @guarded
@@ -175,7 +244,7 @@ def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Case
         """Make a case of an ended call. Raises _Refused where that is impossible."""
         found = await shelf.find(call_id, user)
         if shelf.live(call_id) is not None:
-            raise _Refused(409, "call_goes_on", "the call goes on: wait for its end")
+            raise _goes_on()
         if CASE_NAME.fullmatch(name) is None:
             raise _Refused(422, "invalid_name", "a case is named by up to 100 letters, digits, - and _")
         async with making:
@@ -192,15 +261,24 @@ def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Case
             raise _no_cases()
         name = name or call_id
         packed = await made(call_id, user, name, cases.zipped)
-        headers = {"content-disposition": f'attachment; filename="{name}.zip"', "cache-control": "no-store"}
-        return Response(packed, media_type="application/zip", headers=headers)
+        return Response(packed, media_type="application/zip", headers=_attached(f"{name}.zip"))
+
+    @router.get("/{call_id}/report")
+    @guarded
+    async def report_of(request: Request, call_id: str, user: str) -> Response:
+        if cases is None:
+            raise _no_cases()
+        page = await made(call_id, user, call_id, cases.report)
+        headers = {"content-security-policy": REPORT_POLICY, "cache-control": "no-store"}
+        return Response(page, media_type="text/html", headers=headers)
 
     @router.post("/{call_id}/case")
     @guarded
     async def save_case(request: Request, call_id: str, user: str, name: str) -> Response:
         if cases is None or not cases.saves:
             raise _no_cases()
-        return JSONResponse({"folder": await made(call_id, user, name, cases.save)}, 201)
+        folder = await made(call_id, user, name, cases.save)
+        return JSONResponse({"folder": folder, "command": f"realtime report {shlex.quote(folder)}"}, 201)
 
     @router.delete("/{call_id}")
     @guarded
@@ -214,6 +292,26 @@ def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Case
         return JSONResponse({"code": "not_deleted", "error": text, "remains": remains}, 503)
 
     return router
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Which calls are wanted: those with all of these words, and those with errors."""
+
+    words: tuple[str, ...] = ()
+    errors: bool = False
+
+    @staticmethod
+    def of(text: str, errors: bool) -> _Search:
+        return _Search(tuple(text.casefold().split()), errors)
+
+    @property
+    def is_for_all(self) -> bool:
+        return not (self.words or self.errors)
+
+    def finds(self, info: CallInfo) -> bool:
+        about = f"{info.first_words or ''} {info.agent_name} {info.call_id} {info.created_at}".casefold()
+        return all(word in about for word in self.words) and (bool(info.errors) or not self.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +338,30 @@ class _Shelf:
         """
         told: dict[str, object] = msgspec.to_builtins(info)
         kept = {key: value for key, value in told.items() if key not in _HIDDEN}
-        return {**kept, "live": self.live(info.call_id) is not None, "case": self.case}
+        recordings = self.server_calls.recordings
+        is_recorded = recordings is not None and recordings.has(info.call_id)
+        return {**kept, "live": self.live(info.call_id) is not None, "case": self.case, "recorded": is_recorded}
 
-    async def calls(self, owner: str, after: PageCursor | None, limit: int) -> list[CallInfo]:
+    async def page(
+        self, owner: str, after: PageCursor | None, limit: int, search: _Search
+    ) -> tuple[list[CallInfo], PageCursor | None]:
+        """Return the next `limit` calls that match, and the following page's cursor."""
+        found: list[CallInfo] = []
+        for _ in range(0, SEARCHED_AT_ONCE, MAX_CALLS_AT_ONCE):
+            # One more than requested tells whether there is a next page.
+            at_once = limit + 1 if search.is_for_all else MAX_CALLS_AT_ONCE
+            some = await self._calls(owner, after, at_once)
+            for info in some:
+                if len(found) == limit:
+                    return found, after
+                after = info.cursor
+                if search.finds(info):
+                    found.append(info)
+            if len(some) < at_once:
+                return found, None
+        return found, after
+
+    async def _calls(self, owner: str, after: PageCursor | None, limit: int) -> list[CallInfo]:
         archive = self.server_calls.archive
         if archive is not None:
             return await archive.calls(owner, after=after, limit=limit)
@@ -393,8 +512,23 @@ def _projection(info: CallInfo) -> ReplyProjection:
         info.session_id,
         created_at_of=created_at_of,
         client_tools=tools,
-        user_name=str(info.config.get("user_name") or "user"),
+        user_name=_user_name(info),
     )
+
+
+def _user_name(info: CallInfo) -> str:
+    return str(info.config.get("user_name") or "user")
+
+
+async def _whole(sound: Sound) -> AsyncIterator[bytes]:
+    """Yield a WAV in parts. Raises OSError where it is deleted meanwhile: the transfer breaks off."""
+    for start in range(0, sound.n_bytes, SOUND_BYTES_AT_ONCE):
+        yield await asyncio.to_thread(sound.read, start, min(start + SOUND_BYTES_AT_ONCE, sound.n_bytes))
+
+
+def _attached(name: str) -> dict[str, str]:
+    """Return the headers of a file to download. What is said in a call is in no cache."""
+    return {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
 
 
 def _gaps(info: CallInfo, entries: list[Entry]) -> list[list[int]]:
@@ -407,6 +541,7 @@ def _gaps(info: CallInfo, entries: list[Entry]) -> list[list[int]]:
 
 def _info_of(session: Session) -> CallInfo:
     """The record of a call that no store keeps."""
+    gist = Gist().read(session.log.read())
     return CallInfo(
         call_id=session.call_id,
         owner=session.owner,
@@ -414,6 +549,9 @@ def _info_of(session: Session) -> CallInfo:
         agent_name=session.participant.name,
         created_at=session.created_at,
         last_seq=session.log.last_seq,
+        first_words=gist.first_words,
+        turns=gist.turns,
+        errors=gist.errors,
     )
 
 
@@ -423,6 +561,10 @@ class _Refused(Exception):
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
         self.response = JSONResponse({"code": code, "error": message}, status)
+
+
+def _goes_on() -> _Refused:
+    return _Refused(409, "call_goes_on", "the call goes on: wait for its end")
 
 
 def _no_cases() -> _Refused:

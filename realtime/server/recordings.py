@@ -18,6 +18,7 @@ from realtime.state.store import is_call_id
 
 if TYPE_CHECKING:
     from realtime.call.recording import Recorder
+    from realtime.call.recording.sound import Sound
 
 T = TypeVar("T")
 
@@ -52,6 +53,14 @@ class Recordings:
             on_trouble=tell,
         )
 
+    def has(self, call_id: str) -> bool:
+        """Whether there is a recording of the call."""
+        return is_call_id(call_id) and (self._folder / call_id / "recording.json").is_file()
+
+    async def sound(self, call_id: str) -> Sound | None:
+        """Return the sound of an ended call; None where nothing is recorded or it cannot be read (the log says why)."""
+        return await asyncio.to_thread(_sound, self._folder / call_id) if self.has(call_id) else None
+
     async def delete(self, call_id: str) -> bool:
         """Delete the recording of an ended call; False where part of it remains (the log says why)."""
         return not is_call_id(call_id) or await self._do(_remove, self._folder / call_id)
@@ -66,6 +75,17 @@ class Recordings:
     def close(self) -> None:
         """Stop the writer thread; call it after all calls have ended."""
         self._executor.shutdown(wait=False)
+
+
+def _sound(folder: Path) -> Sound | None:
+    # The first one imports the FLAC reader.
+    from realtime.call.recording.sound import Sound
+
+    try:
+        return Sound(folder)
+    except OSError as error:
+        logger.error("the recording of call %s cannot be read: %s", folder.name, error)
+        return None
 
 
 def _remove(folder: Path) -> bool:

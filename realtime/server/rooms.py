@@ -96,6 +96,11 @@ class Hosted:
             "agents": told["agents"],
         }
 
+    def advertise(self) -> dict[str, Any]:
+        """Describe it to strangers: its agents by name, and how many humans are there."""
+        agents = [{"name": one["name"]} for one in self.room.describe()["agents"]]
+        return {"room_id": self.id, "template": self.template, "humans": len(self.room.humans), "agents": agents}
+
 
 @dataclass(eq=False)
 class Rooms:
@@ -130,6 +135,10 @@ class Rooms:
     def hosted(self) -> list[Hosted]:
         """All rooms, in order of making."""
         return [*self._hosted.values()]
+
+    def advertised(self) -> list[dict[str, Any]]:
+        """What strangers may know: the rooms that the server itself offers by name, without who is in them."""
+        return [one.advertise() for one in self.hosted if one.id in self.templates]
 
     def find(self, room_id: str) -> Hosted:
         """The room of this id. Raises ClientError where there is none."""

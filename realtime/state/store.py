@@ -58,6 +58,10 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the call, JSON-safe."""
     event_ids: tuple[str, ...] = ()
     """The `event_id` of the latest accepted client events; repeated after a kill of the server, they count once."""
+    first_words: str | None = None
+    """The first words of its user; None where they were not noted. So are `turns` and `errors` (`state/gist.py`)."""
+    turns: int | None = None
+    errors: int | None = None
     unreadable: bool = False
     """Whether the rest of this description, or the log, is unreadable. The store sets it, like `last_seq`."""
 

@@ -19,6 +19,7 @@ from realtime.model.base import AudioCommit, Connection, SessionUpdate
 from realtime.room import ChatRoom, record
 from realtime.room.floor import addressed
 from realtime.room.names import settled_name
+from realtime.room.people import ABSENT_S
 from realtime.testing.cases.hearing import LoudnessDetector
 from tests.room.rooms import HZ, House, Human, TalkModel, agent, house, seconds, utterance
 
@@ -269,6 +270,43 @@ async def test_a_human_is_away_while_their_socket_is_lost() -> None:
         call.detach(second)
         await asyncio.sleep(31)
         assert [one.name for one in anna.of(s.ServerRoomLeftEvent)] == ["Ben"]
+
+
+async def test_a_human_who_stays_away_for_a_minute_is_removed_however_long_their_call_waits() -> None:
+    async with two() as home:
+        anna = await home.come("Anna")
+        human = home.room.make_human("Ben", home.runtime)
+        call = Session(participant=human, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=600))
+        first, second = returning(home), returning(home)
+        call.attach(first)
+        await call.start(SessionConfig())
+        token = call.resume_token.renew()
+        call.detach(first)
+        await asyncio.sleep(ABSENT_S - 1)
+        call.resume(second, token, call.log.last_seq)
+        await asyncio.sleep(ABSENT_S)
+        assert not anna.of(s.ServerRoomLeftEvent), "who came back in time is there"
+        call.detach(second)
+        await asyncio.sleep(ABSENT_S - 1)
+        assert not anna.of(s.ServerRoomLeftEvent)
+        await asyncio.sleep(2)
+        assert [(one.name, one.reason) for one in anna.of(s.ServerRoomLeftEvent)] == [("Ben", "absent")]
+        assert [one.name for one in home.room.participants] == ["Alice", "Bob", "Anna"]
+        assert call.ended.is_set(), "their client is told that it is over when it comes back"
+
+
+async def test_a_human_who_leaves_while_away_is_not_removed_again() -> None:
+    async with two() as home:
+        anna = await home.come("Anna")
+        human = home.room.make_human("Ben", home.runtime)
+        call = Session(participant=human, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=30))
+        first = returning(home)
+        call.attach(first)
+        await call.start(SessionConfig())
+        call.resume_token.renew()
+        call.detach(first)
+        await asyncio.sleep(2 * ABSENT_S)
+        assert [(one.name, one.reason) for one in anna.of(s.ServerRoomLeftEvent)] == [("Ben", "listener_gone")]
 
 
 # -- coming ------------------------------------------------------------------------------------------------------------

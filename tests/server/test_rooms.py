@@ -363,10 +363,18 @@ async def test_who_is_there_and_who_has_the_floor_is_told() -> None:
         assert (status, error["code"]) == (404, "no_such_room")
 
 
-async def test_a_server_that_is_open_to_everybody_lists_no_rooms() -> None:
-    async with hosting(rooms_of(), ServerSettings(lists_calls=False, drain_s=0)) as place:
-        status, error = await ask(place, "GET", "/api/rooms")
-        assert (status, error["code"]) == (403, "rooms_not_listed")
+async def test_strangers_see_the_rooms_that_the_server_offers_and_not_who_is_in_them() -> None:
+    """A room of any other name is known to those who have its link."""
+    settings = ServerSettings(lists_calls=False, drain_s=0)
+    async with hosting(rooms_of(), settings) as place, place.client("/rooms/pair/ws?name=Ann") as ann:
+        await come_in(ann)
+        async with place.client("/rooms/tea/ws?name=Ben") as ben:
+            await come_in(ben)
+            status, told = await ask(place, "GET", "/api/rooms")
+        assert (status, told["templates"]) == (200, ["pair"])
+        assert told["rooms"] == [
+            {"room_id": "pair", "template": "pair", "humans": 1, "agents": [{"name": "Ada"}, {"name": "Bob"}]}
+        ]
 
 
 async def test_somebody_is_muted_renamed_and_put_out() -> None:

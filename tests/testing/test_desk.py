@@ -93,7 +93,8 @@ async def test_a_case_is_written_on_the_server_s_machine_where_it_has_a_folder(t
         call_id = await one_call(place)
         assert (await place.get(f"/api/calls/{call_id}?user=ann")).json()["case"] == "save"
         made = await post(place, f"/api/calls/{call_id}/case?user=ann&name=refund")
-        assert (made.status, made.json()) == (201, {"folder": (tmp_path / "calls" / "refund").as_posix()})
+        folder = (tmp_path / "calls" / "refund").as_posix()
+        assert (made.status, made.json()) == (201, {"folder": folder, "command": f"realtime report {folder}"})
         assert read_case(tmp_path / "calls" / "refund").name == "refund"
         again = await post(place, f"/api/calls/{call_id}/case?user=ann&name=refund")
         assert (again.status, again.json()["error"]) == (409, "the folder is not empty. Name a new one.")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -24,10 +25,17 @@ def test_the_calls_of_a_user_are_listed_newest_first_and_deleted_after_one_quest
     address = serve(f"{APP}:make_calculator", "--store", "memory:").address
     ended, live = calls(address), calls(address)
     calls(address, "bob")
+    ended.say("How large is it?")
+    ended.answer(ended.until("agent_response_tool_use_done")["tool_use"], "41369")
+    ended.until("agent_response_done")
     ended.end()
     page.goto(f"{address}/transcript.html?user=ann")
     rows = page.locator(".call")
-    expect(rows.locator(".state")).to_have_text(["Live", "Ended by the caller"])
+    expect(page.get_by_role("status")).to_have_text("Calls of ann")
+    expect(page.locator(".day:visible")).to_have_text("Today")
+    expect(rows.locator(".name")).to_have_text(["Nothing was said yet", "How large is it?"])
+    expect(rows.nth(1).locator(".details")).to_have_text(re.compile(r"\d\d:\d\d.* · Calculator · \d+\ss · 1\sturn"))
+    expect(rows.locator(".tag:visible")).to_have_text("Live")
     expect(rows.first).to_have_attribute("data-live", "true")
     # All of it by keyboard.
     rows.first.get_by_role("link").press("Enter")
@@ -84,7 +92,7 @@ def test_a_long_list_shows_older_calls_when_asked_and_says_which_are_damaged(pag
     page.goto(f"{static_page}transcript.html?user=ann")
     expect(page.locator(".call")).to_have_count(1)
     page.get_by_role("button", name="Older calls").click()
-    expect(page.locator(".call .state")).to_have_text(["Ended by the caller", "Damaged: it cannot be read"])
+    expect(page.locator(".call .tag:visible")).to_have_text("Damaged: it cannot be read")
     expect(page.get_by_role("button", name="Older calls")).to_be_hidden()
 
 
@@ -100,3 +108,55 @@ def test_a_server_that_lists_no_calls_says_so_and_an_absent_one_is_asked_again(p
     expect(page.locator(".call .name")).to_contain_text("Friday")
     expect(page.get_by_role("alert")).to_contain_text("it lists no calls. Open a call by its own address.")
     assert answers == []
+
+
+def test_a_long_list_is_searched_by_words_and_for_errors(page: Page, static_page: str) -> None:
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(urlsplit(route.request.url).query)
+        words = [f"Question {number}" for number in range(9)] if "q=" not in asked[-1] else ["Where is my order?"]
+        calls = [
+            INFO | {"call_id": f"call{n}", "first_words": one, "turns": 1, "errors": n} for n, one in enumerate(words)
+        ]
+        route.fulfill(json={"calls": [] if "order+now" in asked[-1] else calls, "next": None})
+
+    page.route(re.compile(r"/api/calls\?"), answer)
+    page.goto(f"{static_page}transcript.html?user=ann")
+    expect(page.locator(".call")).to_have_count(9)
+    expect(page.locator(".call .tag.errors:visible").first).to_have_text(re.compile(r"1\serror"))
+    field = page.get_by_role("search").get_by_role("searchbox")
+    field.fill("order")
+    expect(page.locator(".call .name")).to_have_text(["Where is my order?"])
+    page.get_by_label("With errors only").check()
+    field.fill("order now")
+    expect(page.locator("#empty")).to_have_text("No call matches.")
+    assert asked[-1] == "user=ann&q=order+now&errors=true"
+    field.fill("")
+    page.get_by_label("With errors only").uncheck()
+    expect(page.locator(".call")).to_have_count(9)
+
+
+def test_words_of_a_call_are_never_markup_and_read_in_their_own_direction(page: Page, static_page: str) -> None:
+    words = ["<b>bold</b>", "שלום, איפה ההזמנה שלי?"]
+    calls = [INFO | {"call_id": f"call{number}", "first_words": one} for number, one in enumerate(words)]
+    page.route(re.compile(r"/api/calls\?"), lambda route: route.fulfill(json={"calls": calls, "next": None}))
+    page.goto(f"{static_page}transcript.html?user=ann")
+    names = page.locator(".call .name")
+    expect(names).to_have_text(words)
+    directions = names.evaluate_all("(all) => all.map((one) => getComputedStyle(one).direction)")
+    assert directions == ["ltr", "rtl"]
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1440])
+def test_the_list_fits_its_window(width: int, open_page: OpenPage, static_page: str) -> None:
+    page = open_page(viewport={"width": width, "height": 700})
+    call = INFO | {"first_words": "Supercalifragilistic" * 7, "errors": 3, "turns": 4, "recorded": True}
+    calls = [call | {"call_id": f"call{number}"} for number in range(9)]
+    page.route(re.compile(r"/api/calls\?"), lambda route: route.fulfill(json={"calls": calls, "next": None}))
+    page.goto(f"{static_page}transcript.html?user=ann")
+    expect(page.locator(".call")).to_have_count(9)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    box = page.get_by_role("button", name="Delete the call").first.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= width

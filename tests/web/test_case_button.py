@@ -2,6 +2,10 @@
 
 import asyncio
 import json
+import os
+import shlex
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -52,36 +56,56 @@ def run_of(folder: Path) -> Run:
         return thread.submit(play).result()
 
 
+def name_it(page: Page, name: str) -> None:
+    page.get_by_text("Save as test").click()
+    page.get_by_label("Name of the test").fill(name)
+
+
+def run_command(command: str, folder: Path) -> int:
+    """Run what the page says, in this folder: its exit code."""
+    words = shlex.split(command)
+    assert words[0] == "realtime"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run([sys.executable, "-m", *words], cwd=folder, env=environment, timeout=120).returncode
+
+
 def test_a_call_is_downloaded_as_a_case_that_runs(page: Page, serve: Serve, tmp_path: Path) -> None:
     page.goto(finished_call(serve("--model", "scripted", "--store", "memory:").address))
-    page.get_by_label("Name it").fill("refund")
+    name_it(page, "refund")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save as test case").click()
+        page.get_by_role("button", name="Save", exact=True).click()
     assert download.value.suggested_filename == "refund.zip"
     with zipfile.ZipFile(download.value.path()) as archive:
         archive.extractall(tmp_path)
     run_of(tmp_path / "refund").user_said("Where is my order?").meets_expectations()
+    expect(page.locator("#case-result")).to_contain_text("Saved: refund.zip, among your downloads.")
+    assert run_command(page.locator("#case-result code").inner_text(), tmp_path) == 0
 
 
 def test_a_server_with_a_folder_for_cases_writes_them_there(page: Page, serve: Serve, tmp_path: Path) -> None:
     folder = tmp_path / "calls"
     page.goto(finished_call(serve("--model", "scripted", "--store", "memory:", "--cases", str(folder)).address))
-    page.get_by_label("Name it").fill("refund")
-    page.get_by_role("button", name="Save as test case").click()
-    expect(page.locator("#notices")).to_contain_text(f"Saved as {(folder / 'refund').as_posix()}.")
+    name_it(page, "refund")
+    page.get_by_role("button", name="Save", exact=True).click()
+    where = (folder / "refund").as_posix()
+    expect(page.locator("#case-result")).to_have_text(
+        f"Saved: {where}. Run it where the server was started: realtime report {where}"
+    )
+    assert run_command(page.locator("#case-result code").inner_text(), tmp_path) == 0
+    assert (tmp_path / "report.html").is_file()
     run_of(folder / "refund").meets_expectations()
-    page.get_by_role("button", name="Save as test case").click()
-    expect(page.locator("#notices")).to_contain_text("No test case was made. the folder is not empty. Name a new one.")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#case-result")).to_have_text("No test case was made. the folder is not empty. Name a new one.")
 
 
 @pytest.mark.parametrize("name", ["", "../refund", "a b"])
 def test_a_name_that_is_no_folder_is_not_sent(page: Page, serve: Serve, tmp_path: Path, name: str) -> None:
     page.goto(finished_call(serve("--model", "scripted", "--store", "memory:", "--cases", str(tmp_path)).address))
-    page.get_by_label("Name it").fill(name)
+    name_it(page, name)
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url))
-    page.get_by_role("button", name="Save as test case").click()
-    assert page.evaluate("document.getElementById('case').checkValidity()") is False
+    page.get_by_role("button", name="Save", exact=True).click()
+    assert page.evaluate("document.getElementById('case-form').checkValidity()") is False
     assert sent == []
 
 
@@ -92,7 +116,7 @@ def test_a_call_that_goes_on_has_no_button(page: Page, serve: Serve) -> None:
         call_id = json.loads(socket.recv(timeout=30))["call_id"]
         page.goto(f"{address}/transcript.html?user=ann&call={call_id}")
         expect(page.get_by_role("status")).to_contain_text("Live")
-        expect(page.get_by_role("button", name="Save as test case")).to_be_hidden()
+        expect(page.get_by_text("Save as test")).to_be_hidden()
 
 
 @pytest.mark.parametrize(("query", "consent"), [("", None), ("?recording", True)])

@@ -93,6 +93,11 @@ COUNT_SPEECH = """(() => {
 })()"""
 
 
+def isolated(name: str) -> str:
+    """A name as it stands in a sentence: read in its own direction."""
+    return f"\u2068{name}\u2069"
+
+
 @pytest.fixture
 def serve_room_of() -> Iterator[ServeRoomOf]:
     """`serve_room_of(make_room)`: a server with this room, to which an agent Carl can be added."""
@@ -369,7 +374,8 @@ def test_without_a_room_or_a_name_it_asks_and_the_keyboard_is_enough(
     page.keyboard.type("Ann")
     page.keyboard.press("Enter")
     expect(names(page)).to_have_text(["Ann (you)", "Ada", "Ben"])
-    assert "name=Ann" in page.url
+    assert page.url == f"{serving.address}/room.html?room=demo", "the address is a link for others"
+    expect(page.locator("#captions")).to_be_focused()
     page.get_by_label("Message").focus()
     page.keyboard.type("Ada, a story please")
     page.keyboard.press("Enter")
@@ -383,7 +389,58 @@ def test_the_link_for_others_names_the_room_and_not_the_user(come_in: Open, serv
     page = come_in(serving, "Ann", permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == f"{serving.address}/room.html?room=demo"
+    link = f"{serving.address}/room.html?room=demo"
+    assert page.evaluate("navigator.clipboard.readText()") == link
+    assert page.url == link, "also where it is copied from the address bar"
+
+
+def test_the_lobby_lists_the_rooms_and_who_is_in_them(come_in: Open, open_page: Open, serve_room: ServeRoom) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    page = open_page()
+    page.goto(f"{serving.address}/room.html")
+    rooms = page.locator(".open-room")
+    expect(rooms).to_have_text(["demoNobody is in it yetJoin"])
+    come_in(serving, "Ann")
+    come_in(serving, "מיכל")
+    expect(rooms.locator(".inside")).to_have_text(f"{isolated('Ann')} and {isolated('מיכל')}")
+    expect(rooms.locator(".agents")).to_have_text(f"With {isolated('Ada')} and {isolated('Ben')}")
+    # Without a name the browser asks for one.
+    rooms.get_by_role("button", name="Join demo").click()
+    expect(page.get_by_label("Your name")).to_be_focused()
+    page.get_by_label("Your name").fill("Cleo")
+    rooms.get_by_role("button", name="Join demo").press("Enter")
+    expect(names(page)).to_have_text(["Cleo (you)", "Ada", "Ben", "Ann", "מיכל"])
+    page.get_by_role("button", name="Leave").click()
+    expect(page.get_by_role("button", name="Join", exact=True)).to_be_focused()
+    page.reload()
+    expect(page.get_by_label("Your name")).to_have_value("Cleo")
+    expect(page.get_by_role("button", name="Join", exact=True)).to_be_focused()
+    expect(page.get_by_role("link", name="Talk")).to_be_visible()
+
+
+def test_strangers_read_how_many_are_in_a_room_where_the_server_gives_no_names(page: Page, static_page: str) -> None:
+    told = {"rooms": [{"room_id": "demo", "humans": 2, "agents": [{"name": "Ada"}]}], "templates": ["demo", "tea"]}
+    page.route("**/api/rooms", lambda route: route.fulfill(json=told))
+    page.goto(f"{static_page}room.html")
+    expect(page.locator(".open-room")).to_have_text(
+        [f"demo2 peopleWith {isolated('Ada')}Join", "teaNobody is in it yetJoin"]
+    )
+
+
+@pytest.mark.parametrize("width", [320, 768, 1440])
+def test_the_lobby_fits_its_window(width: int, open_page: Open, static_page: str) -> None:
+    page = open_page(viewport={"width": width, "height": 600})
+    humans = [{"kind": "human", "name": "Supercalifragilistic" * 3} for _ in range(5)]
+    rooms = [{"room_id": f"{'long' * 15}{n}", "humans": 5, "participants": humans} for n in range(9)]
+    page.route("**/api/rooms", lambda route: route.fulfill(json={"rooms": rooms}))
+    page.goto(f"{static_page}room.html")
+    expect(page.locator(".open-room")).to_have_count(9)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    # The heading of the form can be scrolled to.
+    page.get_by_role("heading", name="Join a room").scroll_into_view_if_needed()
+    box = page.get_by_role("heading", name="Join a room").bounding_box()
+    assert box is not None
+    assert box["y"] >= 48
 
 
 def test_an_agent_is_added_from_a_template_for_everybody(come_in: Open, serve_room: ServeRoom, until: Until) -> None:

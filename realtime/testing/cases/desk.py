@@ -46,15 +46,34 @@ class CaseDesk:
             raise ClientError("this server keeps no test cases: start it with --cases FOLDER", code="cases_not_kept")
         return self._export(info, entries, self._folder / name).as_posix()
 
+    def report(self, info: CallInfo, entries: Sequence[Entry], name: str) -> bytes:
+        """See `Cases.report`."""
+        from realtime.testing.cases.stored import is_recorded, record_of
+        from realtime.testing.report import write_report
+
+        recordings = self._recordings if self._recordings and is_recorded(self._recordings, info.call_id) else None
+        try:
+            record = record_of(_stored(info, entries), info.call_id, recordings=recordings)
+            with TemporaryDirectory() as place:
+                return write_report([record], Path(place) / "report.html", title=f"Call {name}").read_bytes()
+        except CaseError as error:
+            raise ClientError(f"{error.problem}. {error.remedy}", code="no_report") from error
+        except OSError as error:
+            raise ClientError(f"the report cannot be written: {error.strerror}", code="no_report") from error
+
     def _export(self, info: CallInfo, entries: Sequence[Entry], folder: Path) -> Path:
         # The first case imports the FLAC writer.
         from realtime.testing.cases.export import export_call
 
-        store = MemoryStore(max_entries=len(entries) + 1)
-        store.write([Change(info.call_id, info, entries)])
         try:
-            return export_call(store, info.call_id, folder, recordings=self._recordings)
+            return export_call(_stored(info, entries), info.call_id, folder, recordings=self._recordings)
         except CaseError as error:
             raise ClientError(f"{error.problem}. {error.remedy}", code="no_case") from error
         except OSError as error:
             raise ClientError(f"the case cannot be written: {error.strerror}", code="no_case") from error
+
+
+def _stored(info: CallInfo, entries: Sequence[Entry]) -> MemoryStore:
+    store = MemoryStore(max_entries=len(entries) + 1)
+    store.write([Change(info.call_id, info, entries)])
+    return store

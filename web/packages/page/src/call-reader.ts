@@ -25,9 +25,43 @@ export interface CallInfo {
   readonly gaps?: readonly unknown[];
   /** Whether its log or description is damaged. */
   readonly unreadable?: boolean;
-  /** How to get a test case of it; null: there is none. */
+  /** How to get a test case of it; null: there is none, and no report either. */
   readonly case?: "download" | "save" | null;
+  /** The first words of its user; null where they were not noted, as `turns` and `errors`. */
+  readonly first_words?: string | null;
+  readonly turns?: number | null;
+  readonly errors?: number | null;
+  /** Whether its sound is kept. */
+  readonly recorded?: boolean;
 }
+
+/** Something that was said, written or done in a call. Times in ms since its beginning. */
+export interface Line {
+  readonly item_id: string;
+  readonly who: string;
+  readonly kind: "speech" | "text" | "tool";
+  readonly text: string;
+  readonly from_ms: number;
+  readonly to_ms: number;
+}
+
+/** Which calls of a list are wanted: those with all of these words, and those with errors. */
+export interface CallFilter {
+  readonly words: string;
+  readonly errors: boolean;
+}
+
+export const ALL_CALLS: CallFilter = { words: "", errors: false };
+
+/** A test case that was saved on the server's machine. */
+export interface SavedCase {
+  readonly folder: string;
+  /** What runs it, in a terminal. */
+  readonly command: string;
+}
+
+/** What can be had of a call besides its events. */
+export type CallFile = "report" | "sound" | "transcript";
 
 /** A part of a list of calls; `next` is the start of the following part, null at the end. */
 export interface CallPage {
@@ -84,12 +118,13 @@ export class CallShelf {
     this.#user = user;
   }
 
-  /** At most `pages` pages of the user's calls, newest first. Throws HttpProblem; TypeError without an answer. */
-  async list(pages: number): Promise<CallPage> {
+  /** At most `pages` pages of the wanted calls, newest first. Throws HttpProblem; TypeError without an answer. */
+  async list(pages: number, { words, errors }: CallFilter = ALL_CALLS): Promise<CallPage> {
+    const wanted = { ...(words === "" ? {} : { q: words }), ...(errors ? { errors: "true" } : {}) };
     const calls: CallInfo[] = [];
     let next: string | null = null;
     for (let page = 0; page === 0 || (page < pages && next !== null); page++) {
-      const query: Record<string, string> = next === null ? {} : { after: next };
+      const query: Record<string, string> = next === null ? wanted : { ...wanted, after: next };
       const told = (await (await this.#ask("", {}, query)).json()) as CallPage;
       calls.push(...told.calls);
       next = told.next ?? null;
@@ -112,10 +147,21 @@ export class CallShelf {
     return (await this.#ask(`/${encodeURIComponent(callId)}/case`, {}, { name })).blob();
   }
 
-  /** Makes the test case on the server's machine; returns its folder. Throws like `list`. */
-  async saveCase(callId: string, name: string): Promise<string> {
+  /** Makes the test case on the server's machine. Throws like `list`. */
+  async saveCase(callId: string, name: string): Promise<SavedCase> {
     const answer = await this.#ask(`/${encodeURIComponent(callId)}/case`, { method: "POST" }, { name });
-    return ((await answer.json()) as { folder: string }).folder;
+    return (await answer.json()) as SavedCase;
+  }
+
+  /** What was said in a call, and when it was heard. Throws like `list`. */
+  async lines(callId: string): Promise<readonly Line[]> {
+    const answer = await this.#ask(`/${encodeURIComponent(callId)}/transcript`, {}, { form: "json" });
+    return ((await answer.json()) as { lines: Line[] }).lines;
+  }
+
+  /** The address of a file of a call, for a link or a player. */
+  address(callId: string, file: CallFile, query: Record<string, string> = {}): string {
+    return this.#url(`/${encodeURIComponent(callId)}/${file}`, query).href;
   }
 
   /** The event stream of a call after the event with this id. Throws like `list`. */
@@ -124,10 +170,14 @@ export class CallShelf {
     return this.#ask(`/${encodeURIComponent(callId)}/events`, { headers, signal }, { vocabulary: "reply" });
   }
 
-  async #ask(path: string, options: RequestInit = {}, query: Record<string, string> = {}): Promise<Response> {
+  #url(path: string, query: Record<string, string>): URL {
     const url = besidePage(this.#page, `api/calls${path}`);
     for (const [name, value] of Object.entries({ user: this.#user, ...query })) url.searchParams.set(name, value);
-    const response = await fetch(url, { cache: "no-store", ...options });
+    return url;
+  }
+
+  async #ask(path: string, options: RequestInit = {}, query: Record<string, string> = {}): Promise<Response> {
+    const response = await fetch(this.#url(path, query), { cache: "no-store", ...options });
     if (response.ok) return response;
     const body: unknown = await response.json().catch(() => null);
     const { code, error } = asRecord(body);
@@ -135,10 +185,20 @@ export class CallShelf {
   }
 }
 
+/** An error that the client of a call was told. */
+export interface CallError {
+  readonly id: string;
+  readonly message: string;
+  /** ISO 8601 in UTC. */
+  readonly at: string;
+}
+
 export interface CallListener {
   info(info: CallInfo): void;
   /** The message with this id is new or has changed. */
   changed(messageId: string): void;
+  /** The call had an error. */
+  failed(error: CallError): void;
   /** Whether the stream is open; if not, the reason, as far as known. */
   line(isOpen: boolean, error: unknown): void;
 }
@@ -193,6 +253,9 @@ export class CallReader {
     this.#listener.line(true, null);
     for await (const { id, event } of foldStream(watched(response.body, silence), this.transcript)) {
       this.#lastId = id;
+      if (event.type === "CUSTOM" && event.name === "error") {
+        this.#listener.failed({ id: event.id, message: asText(event.value["message"]), at: event.created_at });
+      }
       // A correction is in no reply; it names the one that it corrects.
       this.#listener.changed(event.type === "CUSTOM" ? String(event.value["reply_id"]) : event.reply_id);
     }

@@ -90,6 +90,7 @@ export class LanesView {
     badge.setAttribute("aria-hidden", "true");
     const who = make("div", "lane-who");
     const name = make("p", "lane-name");
+    name.dir = "auto";
     const kind = make("p", "lane-kind");
     const what = make("span", "");
     const voice = make("span", "voice");
@@ -102,6 +103,7 @@ export class LanesView {
     // Screen readers read the conversation instead.
     const words = make("p", "latest");
     words.setAttribute("aria-hidden", "true");
+    words.dir = "auto";
     root.append(badge, who, floor, canvas, doing, words);
     this.#drawn.set(id, { canvas, history: new LevelHistory(STEPS) });
     return {

@@ -2,6 +2,7 @@
 
 import { asRecord, asTexts } from "../json.ts";
 import { asSocket, besidePage } from "../server-info.ts";
+import { type OpenRoom, readLobby } from "./lobby.ts";
 
 /** The address of the user's socket in a room. */
 export function roomUrl(page: string, room: string, name: string): string {
@@ -30,6 +31,12 @@ export async function fetchAgents(page: string): Promise<readonly string[]> {
 
 export function readAgents(value: unknown): readonly string[] {
   return asTexts(asRecord(value)["agent_templates"]);
+}
+
+/** The rooms that can be entered; null where the server does not answer. */
+export async function fetchLobby(page: string): Promise<readonly OpenRoom[] | null> {
+  const told = await ask(besidePage(page, "api/rooms"));
+  return told === null ? null : readLobby(told);
 }
 
 /** Adds an agent. Returns null, or the reason of a failure. */

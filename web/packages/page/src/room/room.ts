@@ -4,16 +4,17 @@ import "./room.css";
 import { callIdOf } from "../captions.ts";
 import { CallController, type Closing, MicrophoneError, openVoices } from "@realtime-voice/client";
 import { CallStorage, type KeptCall } from "../kept-call.ts";
-import { fetchServerInfo } from "../server-info.ts";
+import { besidePage, fetchServerInfo } from "../server-info.ts";
 import { keep, readKept } from "../storage.ts";
 import { byId, drawnOncePerFrame, setText } from "../view/elements.ts";
 import { NoticesView } from "../view/notices-view.ts";
 import { ECHO_STAYS, LINE_LOST, MICROPHONE_LOST, microphoneNotice } from "../words.ts";
 import { Hues } from "./hues.ts";
 import { type Lane, LanesView } from "./lanes-view.ts";
+import { LobbyView } from "./lobby-view.ts";
 import { NOBODY, type Person, makerOf, personOf } from "./people.ts";
 import { ROOM, type RoomCall } from "./room-call.ts";
-import { addAgent, fetchAgents, fetchRefusal, invitation, roomUrl } from "./room-server.ts";
+import { addAgent, fetchAgents, fetchLobby, fetchRefusal, invitation, roomUrl } from "./room-server.ts";
 import { soundMayBegin } from "./sound.ts";
 import { NO_TALK, type Turn, turnsOf } from "./talk.ts";
 import { type SaidTurn, TalkView } from "./talk-view.ts";
@@ -23,6 +24,7 @@ const REMEMBERED_NAME = "realtime.name";
 /** Of this tab: whether the microphone was on when the page was left. */
 const MICROPHONE = "realtime.microphone";
 const COPIED_MS = 2_000;
+const LOBBY_AGAIN_MS = 5_000;
 const WORKLETS = { capture: "./worklets/capture.js", playback: "./worklets/playback.js" };
 const VOICES_WORKLET = "./worklets/voices.js";
 
@@ -37,16 +39,23 @@ const interrupt = byId("interrupt", HTMLButtonElement);
 const add = byId("add", HTMLFormElement);
 const template = byId("template", HTMLSelectElement);
 const text = byId("text", HTMLInputElement);
+const captionsBox = byId("captions", HTMLElement);
 
 const hues = new Hues();
 const lanes = new LanesView(byId("lanes", HTMLElement), hues);
 const talk = new TalkView(
-  byId("captions", HTMLElement),
+  captionsBox,
   byId("turns", HTMLElement),
   byId("empty", HTMLElement),
   hues,
   (asking, confirmed) => call?.answerTool(callIdOf(asking), asking.name, confirmed),
 );
+const join = byId("join", HTMLFormElement);
+const rooms = new LobbyView(byId("rooms", HTMLElement), byId("open-rooms", HTMLElement), (wanted) => {
+  roomField.value = wanted;
+  // Without a name the browser asks for one.
+  join.requestSubmit();
+});
 const notices = new NoticesView(byId("notices", HTMLElement));
 const storage = new CallStorage(() => window.sessionStorage, document.baseURI);
 
@@ -66,7 +75,7 @@ async function enter(wanted: string, name: string, left: KeptCall | null): Promi
   try {
     room = wanted;
     keep(() => localStorage, REMEMBERED_NAME, name);
-    showAddress(wanted, name);
+    showAddress(wanted);
     for (const key of ["closed", "line", "microphone", "end", "trouble", "voice", "link", "echo"]) notices.remove(key);
     const url = roomUrl(document.baseURI, wanted, name);
     const options = { url, projection: ROOM, worklets: WORKLETS, openVoices: () => openVoices(VOICES_WORKLET), resume: left };
@@ -166,11 +175,20 @@ function sessionOf(inRoom: string, name: string): string {
   return `${inRoom}\n${name}`;
 }
 
-function showAddress(inRoom: string, name: string): void {
-  const address = new URL(document.location.href);
-  address.searchParams.set("room", inRoom);
-  address.searchParams.set("name", name);
-  history.replaceState(null, "", address);
+/** The address is the link for others: it has the room, and not the user's name. */
+function showAddress(inRoom: string): void {
+  history.replaceState(null, "", invitation(document.location.href, inRoom));
+}
+
+/** Shows who is in which room, while the lobby is shown. */
+async function followLobby(): Promise<void> {
+  for (;;) {
+    if (!lobby.hidden && !document.hidden) {
+      const found = await fetchLobby(document.baseURI);
+      if (found) rooms.update(found);
+    }
+    await new Promise((go) => setTimeout(go, LOBBY_AGAIN_MS));
+  }
 }
 
 // -- what is shown ------------------------------------------------------------------------------------------------------
@@ -181,6 +199,7 @@ const draw = drawnOncePerFrame(() => {
   const seen = call !== null || inside;
   const people = call?.state.people ?? NOBODY;
   const turns = turnsOf(call?.state.talk ?? NO_TALK);
+  const hadFocus = document.activeElement;
   lobby.hidden = inside;
   byId("people", HTMLElement).hidden = !inside;
   byId("conversation", HTMLElement).hidden = !seen;
@@ -191,6 +210,10 @@ const draw = drawnOncePerFrame(() => {
   document.title = `${title} · realtime`;
   setText(byId("status", HTMLElement), words.statusWords(state, call?.attempt ?? 1, people));
   copy.hidden = leave.hidden = !inside;
+  // The button that was pressed is gone: the keyboard goes on where the words come, or where one joins.
+  if (inside && lobby.contains(hadFocus)) captionsBox.focus({ preventScroll: true });
+  if (!inside && hadFocus === leave) join.querySelector("button")?.focus();
+  byId("pages", HTMLElement).hidden = inside;
   const muted = call?.muted === true;
   mute.setAttribute("aria-pressed", String(muted));
   setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
@@ -233,7 +256,7 @@ function makerIdOf({ id, author }: Turn): string {
 
 // -- buttons ------------------------------------------------------------------------------------------------------------
 
-byId("join", HTMLFormElement).addEventListener("submit", (event) => {
+join.addEventListener("submit", (event) => {
   event.preventDefault();
   const [wanted, name] = [roomField.value.trim(), nameField.value.trim()];
   if (wanted === "" || name === "") return;
@@ -295,10 +318,16 @@ function keptFor(inRoom: string, name: string): KeptCall | null {
   return left?.sessionId === sessionOf(inRoom, name) ? left : null;
 }
 
+/** Under which name this tab was in the room before a reload; empty where it was not. */
+function nameBefore(inRoom: string): string {
+  const [kept, name] = storage.load()?.sessionId.split("\n") ?? [];
+  return kept === inRoom ? (name ?? "") : "";
+}
+
 async function begin(): Promise<void> {
   const given = new URL(document.location.href).searchParams;
-  const name = given.get("name")?.trim() || "";
   room = given.get("room")?.trim() || "";
+  const name = given.get("name")?.trim() || nameBefore(room);
   roomField.value = room;
   nameField.value = name || (readKept(() => localStorage, REMEMBERED_NAME) ?? "");
   // A reload does not unmute the user.
@@ -307,7 +336,7 @@ async function begin(): Promise<void> {
   if (room !== "" && name !== "" && (await soundMayBegin())) return enter(room, name, keptFor(room, name));
   draw();
   lobby.hidden = false;
-  (nameField.value === "" ? nameField : room === "" ? roomField : byId("join", HTMLFormElement).querySelector("button"))?.focus();
+  (nameField.value === "" ? nameField : room === "" ? roomField : join.querySelector("button"))?.focus();
 }
 
 /** What tests read from the console. */
@@ -335,4 +364,8 @@ function snapshot(): object {
 
 Object.assign(window, { realtime: { snapshot } });
 
+for (const [id, page] of [["calls-here", "./transcript.html"], ["talk-here", "./"]] as const) {
+  byId(id, HTMLAnchorElement).href = besidePage(document.baseURI, page).href;
+}
 void begin();
+void followLobby();

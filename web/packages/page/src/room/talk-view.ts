@@ -44,7 +44,9 @@ export class TalkView {
 function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<SaidTurn> {
   const root = make("article", `bubble ${side === "tool" ? "tool" : "said"}`);
   const who = make("h2", "who");
+  who.dir = "auto";
   const words = make("p", "words");
+  words.dir = "auto";
   const heard = make("span", "heard");
   const unheard = make("s", "unheard");
   unheard.title = "Nobody heard this";

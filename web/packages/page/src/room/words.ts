@@ -2,6 +2,7 @@
 
 import type { ClientState, Closing } from "@realtime-voice/client";
 import { type Notice, closeNotice, endNotice, reconnectingWords } from "../words.ts";
+import type { OpenRoom } from "./lobby.ts";
 import { type People, type Person, personOf } from "./people.ts";
 
 const BACK_IN = "Press Join to come back in.";
@@ -22,6 +23,7 @@ export function roomCloseNotice(closing: Closing, reachable: boolean): Notice | 
 /** The notice for the reason of the server's end; null for a wanted end. */
 export function roomEndNotice(reason: string): Notice | null {
   if (reason === "kicked") return { what: "You were asked to leave the room.", todo: "" };
+  if (reason === "absent") return { what: "You were away for more than a minute, so you left the room.", todo: BACK_IN };
   // Another notice explains it.
   if (reason === "agent_failed" || reason === "agent_ended") return null;
   const notice = endNotice(reason);
@@ -44,4 +46,28 @@ export function doingWords(person: Person, sounds: boolean, muted: boolean): str
   if (muted) return "Muted";
   if (person.kind === "agent") return sounds ? "Speaking" : person.active ? "Thinking" : "";
   return person.active ? "Speaking" : "";
+}
+
+const names = new Intl.ListFormat("en");
+
+/** A name that is read in its own direction and turns no words around it. */
+function isolated(name: string): string {
+  return `\u2068${name}\u2069`;
+}
+
+/** Who is in a room of the lobby. */
+export function insideWords({ humans, count }: OpenRoom): string {
+  if (humans && humans.length > 0) return names.format(humans.map(isolated));
+  if (count > 0) return count === 1 ? "1 person" : `${count} people`;
+  return "Nobody is in it yet";
+}
+
+/** Which agents are in a room of the lobby; empty where they are not known. */
+export function agentsWords({ agents }: OpenRoom): string {
+  return agents.length === 0 ? "" : `With ${names.format(agents.map(isolated))}`;
+}
+
+/** What the button of a room in the lobby does. */
+export function joinWords(room: string): string {
+  return `Join ${room}`;
 }

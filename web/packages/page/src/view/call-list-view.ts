@@ -1,72 +1,82 @@
-/** A user's calls: each opens its page, and can be deleted after one question. */
+/** A user's calls by day: each opens its page, and can be deleted after one question. */
 
 import type { CallInfo } from "../call-reader.ts";
-import { endedWords, startedWords } from "../call-words.ts";
-import { make, setText } from "./elements.ts";
+import { dayWords, deleteQuestion, errorWords, firstWords, listedWords, oddWords } from "../call-words.ts";
+import { makeDeleteQuestion } from "./delete-question.ts";
+import { make, setText, setTextOrHide } from "./elements.ts";
 import { KeyedList, type Row } from "./keyed-list.ts";
+
+interface Listed {
+  readonly call: CallInfo;
+  /** The day, where it is the first call of one; else empty. */
+  readonly day: string;
+}
 
 export class CallListView {
   readonly #box: HTMLElement;
-  readonly #rows: KeyedList<CallInfo>;
+  readonly #rows: KeyedList<Listed>;
 
   /** `onDelete` is called when the user has agreed. */
   constructor(box: HTMLElement, urlOf: (callId: string) => string, onDelete: (call: CallInfo) => void) {
     this.#box = box;
-    this.#rows = new KeyedList<CallInfo>(box, ({ call_id }) => call_id, (call) => makeRow(urlOf(call.call_id), onDelete));
+    this.#rows = new KeyedList<Listed>(
+      box,
+      ({ call }) => call.call_id,
+      ({ call }) => makeRow(urlOf(call.call_id), onDelete),
+    );
   }
 
   update(calls: readonly CallInfo[]): void {
     const hadFocus = this.#box.contains(document.activeElement);
-    this.#rows.update(calls);
+    const now = new Date();
+    let before = "";
+    const listed = calls.map((call): Listed => {
+      const day = dayWords(call.created_at, now);
+      const isFirst = day !== before;
+      before = day;
+      return { call, day: isFirst ? day : "" };
+    });
+    this.#rows.update(listed);
     this.#box.hidden = calls.length === 0;
     // The focused row may be deleted: the keyboard continues at the first row, not at the top of the page.
     if (hadFocus && !this.#box.contains(document.activeElement)) this.#box.querySelector("a")?.focus();
   }
 }
 
-function makeRow(url: string, onDelete: (call: CallInfo) => void): Row<CallInfo> {
+function makeRow(url: string, onDelete: (call: CallInfo) => void): Row<Listed> {
   const root = make("li", "call");
+  const dayLine = make("h2", "day");
   const link = make("a", "open");
   link.href = url;
   const name = make("span", "name");
-  const state = make("span", "state");
-  link.append(name, state);
-  const remove = make("button", "delete", "Delete");
-  const question = make("div", "question");
-  const words = make("span", "");
-  const yes = make("button", "yes", "Delete");
-  const no = make("button", "no", "Keep");
-  for (const button of [remove, yes, no]) button.type = "button";
-  question.append(words, yes, no);
-  question.setAttribute("role", "group");
-  question.hidden = true;
-  root.append(link, remove, question);
+  name.dir = "auto";
+  const about = make("span", "facts");
+  const details = make("span", "details");
+  const tags = make("span", "tags");
+  const live = make("span", "tag live", "Live");
+  const odd = make("span", "tag odd");
+  const errors = make("span", "tag errors");
+  const sound = make("span", "tag sound", "With sound");
+  tags.append(live, odd, errors, sound);
+  about.append(details, tags);
+  link.append(name, about);
   let call: CallInfo | null = null;
-  const ask = (isAsking: boolean): void => {
-    question.hidden = !isAsking;
-    remove.hidden = isAsking;
-    (isAsking ? no : remove).focus();
-  };
-  remove.addEventListener("click", () => ask(true));
-  no.addEventListener("click", () => ask(false));
-  question.addEventListener("keydown", ({ key }) => {
-    if (key === "Escape") ask(false);
-  });
-  yes.addEventListener("click", () => {
-    ask(false);
-    if (call) onDelete(call);
-  });
+  const remove = makeDeleteQuestion(() => call && onDelete(call));
+  root.append(dayLine, link, ...remove.parts);
   return {
     root,
-    update(told) {
+    update({ call: told, day }) {
       call = told;
-      const isLive = told.live;
-      root.dataset["live"] = String(isLive);
-      setText(name, startedWords(told));
-      setText(state, isLive ? "Live" : endedWords(told));
-      remove.setAttribute("aria-label", `Delete the call ${startedWords(told)}`);
-      setText(words, isLive ? "End this call and delete it?" : "Delete this call for good?");
-      question.setAttribute("aria-label", words.textContent ?? "");
+      root.dataset["live"] = String(told.live);
+      setTextOrHide(dayLine, day);
+      setText(name, firstWords(told));
+      name.classList.toggle("unsaid", !told.first_words);
+      setText(details, listedWords(told));
+      live.hidden = !told.live;
+      setTextOrHide(odd, oddWords(told));
+      setTextOrHide(errors, errorWords(told.errors));
+      sound.hidden = told.recorded !== true;
+      remove.ask(deleteQuestion(told), `Delete the call “${firstWords(told)}”`);
     },
   };
 }

@@ -1,30 +1,34 @@
 /** Makes a test case of a call: a file to download, or a folder on the server's machine. */
 
 import { type CallInfo, type CallShelf, HttpProblem, problemWords } from "../call-reader.ts";
-import { byId } from "./elements.ts";
-import type { NoticesView } from "./notices-view.ts";
-
-const KEY = "case";
+import { byId, make } from "./elements.ts";
 
 export class CaseView {
-  readonly #form: HTMLFormElement;
+  readonly #box: HTMLDetailsElement;
   #how: CallInfo["case"] = null;
 
-  constructor(form: HTMLFormElement, shelf: CallShelf, callId: string, notices: NoticesView) {
-    this.#form = form;
+  constructor(shelf: CallShelf, callId: string) {
+    this.#box = byId("case", HTMLDetailsElement);
     const name = byId("case-name", HTMLInputElement);
-    form.addEventListener("submit", async (event) => {
+    const result = byId("case-result", HTMLElement);
+    this.#box.addEventListener("toggle", () => this.#box.open && name.focus());
+    byId("case-form", HTMLFormElement).addEventListener("submit", async (event) => {
       event.preventDefault();
-      notices.remove(KEY);
+      result.replaceChildren();
       const called = name.value.trim();
       try {
         if (this.#how === "save") {
-          const folder = await shelf.saveCase(callId, called);
-          notices.show(KEY, { what: `Saved as ${folder}.`, todo: "Look at what its case.json expects, and write the test." }, "hint");
-        } else download(await shelf.case(callId, called), `${called}.zip`);
+          const { folder, command } = await shelf.saveCase(callId, called);
+          result.replaceChildren(...saved(folder, command, "Run it where the server was started:"));
+        } else {
+          download(await shelf.case(callId, called), `${called}.zip`);
+          result.replaceChildren(...saved(`${called}.zip, among your downloads`, `realtime report ${called}`, "Unpack it, and run it there:"));
+        }
+        result.className = "done";
       } catch (error) {
-        const todo = error instanceof HttpProblem && error.told !== "" ? error.told : problemWords(error).what;
-        notices.show(KEY, { what: "No test case was made.", todo });
+        const why = error instanceof HttpProblem && error.told !== "" ? error.told : problemWords(error).what;
+        result.replaceChildren(make("strong", "", "No test case was made."), ` ${why}`);
+        result.className = "failed";
       }
     });
   }
@@ -32,8 +36,12 @@ export class CaseView {
   /** `info` is of a call that can become a case; null hides the form. */
   update(info: CallInfo | null): void {
     this.#how = info?.case ?? null;
-    this.#form.hidden = this.#how === null;
+    this.#box.hidden = this.#how === null;
   }
+}
+
+function saved(where: string, command: string, todo: string): readonly (Node | string)[] {
+  return [make("strong", "", "Saved:"), " ", make("span", "where", where), `. ${todo} `, make("code", "", command)];
 }
 
 function download(blob: Blob, name: string): void {

@@ -2,6 +2,7 @@
 
 import type { ConfirmResult, MsgData, PermissionRule, ToolCallBlock } from "@realtime-voice/messages";
 import { type HintPart, type Part, type TextPart, type ToolPart, bubbleOf, ruleWords } from "../message-bubbles.ts";
+import { clockWords } from "../call-words.ts";
 import { makeConfirmCard } from "./confirm-card.ts";
 import { makeDataPart } from "./data-part.ts";
 import { make, setText } from "./elements.ts";
@@ -17,6 +18,7 @@ export function renderMessage(msg: MsgData, onConfirm: ConfirmHandler | null = n
   const root = make("article", "bubble");
   const head = make("div", "head");
   const who = make("h2", "who");
+  who.dir = "auto";
   const at = make("time", "at");
   head.append(who, at);
   const body = make("div", "parts");
@@ -42,11 +44,6 @@ export function renderMessage(msg: MsgData, onConfirm: ConfirmHandler | null = n
   return { root, update };
 }
 
-function clockWords(at: string): string {
-  const time = new Date(at);
-  return Number.isNaN(time.getTime()) ? "" : time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-}
-
 function makePart(part: Part, onConfirm: ConfirmHandler | null): Row<Part> {
   const row = { text: makeText, thinking: makeThinking, data: makeDataPart, hint: makeHint, tool: () => makeTool(onConfirm) };
   // A key names the kind, so a row gets parts of its kind only.
@@ -55,12 +52,14 @@ function makePart(part: Part, onConfirm: ConfirmHandler | null): Row<Part> {
 
 function makeText(): Row<TextPart> {
   const root = make("p", "words");
+  root.dir = "auto";
   return { root, update: ({ text }) => setText(root, text) };
 }
 
 function makeThinking(): Row<TextPart> {
   const root = make("details", "thinking");
   const text = make("p", "words");
+  text.dir = "auto";
   root.append(make("summary", "", "Thinking"), text);
   return { root, update: (part) => setText(text, part.text) };
 }
