@@ -148,7 +148,12 @@ def create_app(
         if (refusal := gate.http_refusal(request)) is not None:
             return refusal
         known = await info() if info is not None else ServerInfo(model=calls.model)
-        return JSONResponse({"model": known.model, "notices": known.notices, "version": __version__})
+        told = {
+            "model": known.model,
+            "suggestions": (known.model or {}).get("suggestions", []),
+            "notices": known.notices,
+        }
+        return JSONResponse({**told, "version": __version__})
 
     @app.get("/api/models")
     async def api_models(request: Request) -> Response:
