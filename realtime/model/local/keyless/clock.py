@@ -6,22 +6,10 @@ import re
 from datetime import UTC, date, datetime, timedelta
 
 from realtime.model.local.keyless.arithmetic import find_number
+from realtime.model.local.keyless.words import each
 
 _DAYS = r"monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-_MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+_MONTHS = each("january february march april may june july august september october november december")
 _FEASTS = {
     "christmas": (12, 25),
     "christmas eve": (12, 24),
@@ -149,28 +137,10 @@ def _yes_no(asked: str, day: date) -> str | None:
 _ORDINALS = {
     word: value
     for value, word in enumerate(
-        [
-            "first",
-            "second",
-            "third",
-            "fourth",
-            "fifth",
-            "sixth",
-            "seventh",
-            "eighth",
-            "ninth",
-            "tenth",
-            "eleventh",
-            "twelfth",
-            "thirteenth",
-            "fourteenth",
-            "fifteenth",
-            "sixteenth",
-            "seventeenth",
-            "eighteenth",
-            "nineteenth",
-            "twentieth",
-        ],
+        each(
+            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+            "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+        ),
         start=1,
     )
 }

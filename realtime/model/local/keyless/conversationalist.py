@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
 from realtime.model.local.keyless import clock
-from realtime.model.local.keyless.about import about, guess
+from realtime.model.local.keyless.about import about
 from realtime.model.local.keyless.almanac import look_up
 from realtime.model.local.keyless.arithmetic import evaluate, find_expression, find_number, say_expression, say_number
 from realtime.model.local.keyless.brief import brief_of
@@ -24,7 +24,8 @@ from realtime.model.local.keyless.recall import recall
 from realtime.model.local.keyless.requests import split
 from realtime.model.local.keyless.results import results_to_tell
 from realtime.model.local.keyless.situation import Situation, situation_of
-from realtime.model.local.keyless.small_talk import greeted, greeting, introduce, talk
+from realtime.model.local.keyless.small_talk import follow_up, greeted, greeting, introduce, talk
+from realtime.model.local.keyless.subjects import guess
 from realtime.model.local.keyless.toolbox import tool_call_for
 from realtime.model.local.keyless.unknown import is_request, own_up
 from realtime.model.local.keyless.wordplay import play
@@ -107,7 +108,7 @@ def _answers(situation: Situation) -> list[_Answer]:
         return [_answer(situation)]
     answers = [_answer(situation.part(part, place)) for place, part in enumerate(parts)]
     unknown = [one for one in answers if not one.is_known]
-    if any(not one.is_aside for one in unknown) and (text := about(situation)) is not None:
+    if any(not one.is_aside for one in unknown) and (text := about(situation) or guess(situation)) is not None:
         # "We have a shop. Can we add you there?": only the whole says what it is about.
         return [_Answer(text)]
     if len(unknown) == len(answers):
@@ -131,7 +132,8 @@ def _answer(situation: Situation) -> _Answer:
         return _Answer(calls=tuple(calls))
     for topic in TOPICS:
         if (text := topic(situation)) is not None:
-            return _Answer(text, is_courtesy=topic is greeting or _is_courtesy(situation))
+            is_known = topic not in (not_told, greeted)
+            return _Answer(text, is_courtesy=topic is greeting or _is_courtesy(situation), is_known=is_known)
     return _Answer(own_up(situation), is_known=False, is_aside=not is_request(situation))
 
 
@@ -191,6 +193,7 @@ def _no_clock(situation: Situation) -> str | None:
 
 Topic = Callable[[Situation], str | None]
 TOPICS: tuple[Topic, ...] = (
+    follow_up,
     recall,
     convert,
     _sum,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from realtime.model.local.keyless.requests import split
 from realtime.model.local.keyless.situation import Line, Situation
-from realtime.model.local.keyless.words import content, core, is_question, listed, plain, stem
+from realtime.model.local.keyless.words import content, core, each, forms, is_question, listed, plain, stem
 
 _REMEMBER = re.compile(
     r"^(?:(?:please|can you|could you|will you) )*(?:remember|keep in mind|don't forget|do not forget"
@@ -23,7 +23,9 @@ _NO_FACT = re.compile(
     r"\b"
     r"|i (?:have|had|'ve|'ve got|got) (?:a |an |another |one |no |some )?(?:\w+ )?(?:questions?|idea"
     r"|problem|request|clue)\b"
-    r"|i (?:want|need|think|guess|mean|know|don't|can't|didn't|said|asked|told|hear|heard|see|feel|hope"
+    r"|i (?:give|agree|doubt|forgot|forget|lied|quit|promise|swear|try|tried|repeat|suppose|assume"
+    r"|expect|just|also|never mind"
+    r"|told|call|want|need|think|guess|mean|know|don't|can't|didn't|said|asked|told|hear|heard|see|feel|hope"
     r"|wish|bet|would|will"
     r"|could|like (?:it|that|this|you)|love (?:it|that|this|you)|hate (?:it|that|this|you)|understand|wonder|say)\b"
     r"|my (?:question|name|bad|turn|pleasure|god|goodness)\b)"
@@ -87,6 +89,10 @@ _SAME = {stem(word): frozenset(map(stem, words.split())) for word, words in _ALS
 _ABOUT_ME = re.compile(r"\b(?:i|my|me|mine|our|we|i'm)\b")
 # "What kind of music do I like": the kind need not have been said.
 _KIND_ASKED = re.compile(r"(?:what|which)(?: kind of| sort of| type of)? [\w ]+? (?:do|did|have|am|was) ((?:i|we) .+)")
+_ASKS_JOB = re.compile(
+    r"\bwhat (?:do|am) i (?:do|doing)?(?: for (?:a living|work))?$|\bmy (?:job|profession|occupation)\b"
+)
+_IS_SOMEONE = re.compile(r"i(?:'m| am| work as) (?:an?|the) \w+")
 _ASKS_OF_ME = re.compile(
     r"(?:what|what's|where|where's|who|who's|when|when's|which|how old|do you know (?:my|where i|who i))\b"
 )
@@ -99,6 +105,7 @@ _ALL = re.compile(
     r"|\bremember (?:anything|something|what i (?:told|said)) (?:about me|you|to you)\b"
     r"|\bremind me what i (?:told|said)"
 )
+_MOST_FACTS = 4
 _ABOUT_THE_AGENT = re.compile(r"\b(?:you|your|yours|yourself)\b")
 _NOT_MINE = re.compile(
     r"^(?:how (?:do|can|could|should|would|many|much)|can|could|may|should|do|does|would|will"
@@ -137,24 +144,26 @@ def learn(situation: Situation) -> str | None:
 def ask_back(situation: Situation) -> str | None:
     """Answer a question about what the user has said before; None where it is none."""
     text = situation.core
-    known = _known(situation.earlier)
     if _ALL.search(text):
-        return _all(situation, known)
+        return _all(situation)
     if not situation.asks and not re.match(
         r"(?:tell me|remind me|say|guess|repeat) (?:of |about )?(?:my|where|what|when|who)\b", text
     ):
         return None
     is_mine = _ABOUT_ME.search(text) is not None and not _NOT_MINE.match(text)
     asked = content(text) | ({"old"} if re.search(r"\bhow old\b", text) else frozenset())
-    if re.search(r"\bwhat (?:do|am) i (?:do|doing)?(?: for (?:a living|work))?$", text):
-        asked = asked | {"job"}
+    if _ASKS_JOB.search(text):
+        asked = frozenset({"job"})
     if (kind := _KIND_ASKED.match(text)) and (rest := content(kind[1])):
         asked = rest
     comes_from = text.endswith(" from")
     asked = asked | ({"from"} if comes_from else frozenset())
     best, score = None, 0.0
-    for said, original in known:
+    keys = _keys(asked)
+    hopeful = [line for line in situation.earlier if any(key in line.words.lower() for key in keys)]
+    for said, original in _statements(hopeful):
         words = content(said) | ({"from"} if comes_from and " from " in said else frozenset())
+        words = words | ({"job"} if _IS_SOMEONE.match(said) else frozenset())
         common = asked & words
         also = sum(
             bool(_SAME.get(word, frozenset()) & (words | set(map(stem, said.split())))) for word in asked - common
@@ -168,6 +177,13 @@ def ask_back(situation: Situation) -> str | None:
     return None
 
 
+def _keys(asked: frozenset[str]) -> tuple[str, ...]:
+    """Return beginnings of words, one of which a line with an answer holds."""
+    also = frozenset().union(*(_SAME.get(word, frozenset()) for word in asked))
+    keys = frozenset().union(*(forms(word) for word in asked | also))
+    return tuple(keys | {" a", " the"} if "job" in asked else keys)
+
+
 def not_told(situation: Situation) -> str | None:
     """Say that the user has not said that about themselves; None where they ask for something else."""
     text = situation.core
@@ -178,17 +194,19 @@ def not_told(situation: Situation) -> str | None:
     )
 
 
-def _all(situation: Situation, known: Sequence[tuple[str, str]]) -> str:
-    facts = [*dict.fromkeys(_original(original) for _, original in known)][-4:]
+def _all(situation: Situation) -> str:
+    """Tell the newest facts."""
+    facts: list[str] = []
+    for line in reversed(situation.earlier):
+        facts += [told for _, original in _statements([line]) if (told := _original(original)) not in facts]
+        if len(facts) >= _MOST_FACTS:
+            break
+    facts = facts[:_MOST_FACTS][::-1]
     if situation.name and not any("name" in one for one in facts):
         facts.insert(0, f"your name is {situation.name}")
     if not facts:
         return "Nothing yet: tell me something about you, and I'll remember it in this call."
     return f"I know that {listed(facts)}."
-
-
-def _known(lines: Sequence[Line]) -> list[tuple[str, str]]:
-    return [*_statements(lines)]
 
 
 def _statements(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
@@ -213,7 +231,7 @@ def _original(line: str) -> str:
     )
 
 
-_LOWERED = frozenset(["your", "you", "you're", "you've", "you'd", "the", "his", "her", "their", "yours"])
+_LOWERED = frozenset(each("your you you're you've you'd the his her their yours"))
 
 
 def _capital(text: str) -> str:

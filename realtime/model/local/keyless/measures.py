@@ -78,6 +78,7 @@ _PLURALS = {
     "kilometre per hour": "kilometres per hour",
 }
 _US = frozenset(["teaspoon", "tablespoon", "cup", "pint", "quart", "gallon"])
+_UNIT_WORDS = frozenset(word for unit in _UNITS for word in unit.split())
 _UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 _HOW_MANY = re.compile(
     rf"\bhow many (?P<to>{_UNIT})\b(?: (?:are|is|make|go|fit|there|do|does|in|into|to|of"
@@ -93,6 +94,8 @@ _CONVERT = re.compile(
 def convert(situation: Situation) -> str | None:
     """Convert units where the user asks for that; None where not."""
     text = re.sub(r"(?<=\d)(?=[a-z])", " ", situation.core)
+    if not _UNIT_WORDS.intersection(text.split()):
+        return None
     # "a half mile in feet" has no number of its own.
     match = _HOW_MANY.search(text) or (
         _CONVERT.search(text) if re.search(r"\b(?:in|to|into|as|how many)\b", text) else None

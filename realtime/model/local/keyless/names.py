@@ -18,6 +18,8 @@ _I_AM = re.compile(
 _HELLO_I_AM = re.compile(
     rf"(?:hello|hi|hey)(?: there)?,? (?:i'm|i’m|i am|im|this is|it's) ({_WORD})[.!]?$", re.IGNORECASE
 )
+_MAY_NAME = re.compile(r"name|call|I'm|I’m|I am|[Tt]his is|^\s*(?:hello|hi|hey)\b", re.IGNORECASE)
+_LONGEST_NAME_CHARS = 40
 _ASKS_NAME = re.compile(r"\byour name\b|\bAnd you\?$")
 _NAME_ALONE = re.compile(rf"(?:(?:it's|it is|i'm|i am|im|i’m|that's|just|my name) )?({_WORD})[.!]?$", re.IGNORECASE)
 _NO_NAME = re.compile(
@@ -41,10 +43,19 @@ def learned_name(said: Sequence[str], after: Sequence[str] = ()) -> str | None:
     """
     asked = [*after] if after else [""] * len(said)
     for text, before in zip(reversed(said), reversed(asked), strict=True):
+        is_short = len(text) <= _LONGEST_NAME_CHARS
+        if not _MAY_NAME.search(text) and not (is_short and before and _ASKS_NAME.search(before)):
+            continue
         found = [*_CALLED.finditer(text), *_I_AM.finditer(text)]
         if not found and (hello := _HELLO_I_AM.match(text.strip())):
             found = [hello]
-        if not found and before and _ASKS_NAME.search(before) and (alone := _NAME_ALONE.match(text.strip())):
+        if (
+            not found
+            and is_short
+            and before
+            and _ASKS_NAME.search(before)
+            and (alone := _NAME_ALONE.match(text.strip()))
+        ):
             found = [alone]
         for match in found:
             if not _NO_NAME.fullmatch(match[1]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from realtime.model.local.keyless.situation import Line, Rules, Situation, always, first_answer, rules
-from realtime.model.local.keyless.words import core, is_question, listed, plain
+from realtime.model.local.keyless.words import core, either, is_question, listed, plain
 
 NOTHING_YET = "I have not said anything yet."
 _PIECE_WORDS = 3
@@ -105,67 +105,104 @@ def _short(text: str) -> str:
 
 RULES: Rules = rules(
     (
-        r"\b(?:repeat|say|tell|speak|again|talk)\b.*\b(?:slow|slower|slowly)\b|^(?:a (?:bit|little) "
-        r"|more )?(?:slower|slowly)\b"
-        r"|\bslow (?:it )?down\b|\b(?:too|so) fast\b|\bslower\b",
+        either(
+            r"\b(?:repeat|say|tell|speak|again|talk)\b.*\b(?:slow|slower|slowly)\b",
+            r"^(?:a (?:bit|little) |more )?(?:slower|slowly)\b",
+            r"\bslow (?:it )?down\b",
+            r"\b(?:too|so) fast\b",
+            r"\bslower\b",
+        ),
         _slower,
     ),
     (
-        r"\bwhat (?:was|is|were|'s) (?:the )?(?:very )?(?:first|1st) (?:thing|question|words?"
-        r"|sentence) (?:that )?(?:i|of mine)\b"
-        r"|\bmy (?:very )?first (?:question|words?|sentence|line|request)\b"
-        r"|\b(?:what|which)\b.*\bi\b.*\b(?:ask|asked|say|said|tell|told|mention)\b.*\b(?:first"
-        r"|at the (?:beginning|start)|to begin)\b"
-        r"|\b(?:first|1st) (?:thing|question)\b.*\b(?:i|me)\b",
+        either(
+            (
+                r"\bwhat (?:was|is|were|'s) (?:the )?(?:very )?(?:first|1st) (?:thing|question|words?"
+                r"|sentence) (?:that )?(?:i|of mine)\b"
+            ),
+            r"\bmy (?:very )?first (?:question|words?|sentence|line|request)\b",
+            (
+                r"\b(?:what|which)\b.*\bi\b.*\b(?:ask|asked|say|said|tell|told|mention)\b.*\b(?:first"
+                r"|at the (?:beginning|start)|to begin)\b"
+            ),
+            r"\b(?:first|1st) (?:thing|question)\b.*\b(?:i|me)\b",
+        ),
         _first,
     ),
     (
-        r"\b(?:what|which)\b.*\byou\b.*\b(?:say|said|answer|answered|tell|told)\b.*\b(?:first"
-        r"|at the (?:beginning|start))\b"
-        r"|\byour first (?:answer|words?|sentence)\b|\bfirst thing you said\b",
+        either(
+            (
+                r"\b(?:what|which)\b.*\byou\b.*\b(?:say|said|answer|answered|tell|told)\b.*\b(?:first"
+                r"|at the (?:beginning|start))\b"
+            ),
+            r"\byour first (?:answer|words?|sentence)\b",
+            r"\bfirst thing you said\b",
+        ),
         _first_answer_of_mine,
     ),
     (
-        r"\b(?:what|how)\b.*\byou\b.*\b(?:say|said|answer|tell)\b.*\bbefore (?:that|this|then)\b"
-        r"|\byou(?:r answer)? before that\b"
-        r"|\bprevious answer\b",
+        either(
+            r"\b(?:what|how)\b.*\byou\b.*\b(?:say|said|answer|tell)\b.*\bbefore (?:that|this|then)\b",
+            r"\byou(?:r answer)? before that\b",
+            r"\bprevious answer\b",
+        ),
         _before_that,
     ),
     (
-        r"\b(?:what|which)\b.*\b(?:did|have|had|was) i\b.*\b(?:just |last |previously )?(?:ask|asked"
-        r"|asking|say|said|saying)\b(?! you to| to remember)"
-        r"|\bmy (?:last|previous|latest|recent) (?:question|words?|sentence|request|line)\b"
-        r"|\b(?:remember|know|repeat|recall|tell me|say) what i (?:just )?(?:said|asked)\b"
-        r"|^what i (?:just )?(?:said|asked)\b"
-        r"|\b(?:last|previous) (?:thing|question)\b.*\bi\b|\bwhat was (?:i saying|my question|i asking)\b"
-        r"|\bremember my (?:last |previous )?question\b",
+        either(
+            (
+                r"\b(?:what|which)\b.*\b(?:did|have|had|was) i\b.*\b(?:just |last |previously )?(?:ask|asked|asking"
+                r"|say|said|saying)\b(?! you to| to remember)"
+            ),
+            r"\bmy (?:last|previous|latest|recent) (?:question|words?|sentence|request|line)\b",
+            r"\b(?:remember|know|repeat|recall|tell me|say) what i (?:just )?(?:said|asked)\b",
+            r"^what i (?:just )?(?:said|asked)\b",
+            r"\b(?:last|previous) (?:thing|question)\b.*\bi\b",
+            r"\bwhat was (?:i saying|my question|i asking)\b",
+            r"\bremember my (?:last |previous )?question\b",
+        ),
         _last,
     ),
     (
-        r"\b(?:what|which things) (?:have|did|were|are) we (?:been )?(?:talk|discuss|say|cover"
-        r"|chat)\w*\b|\b(?:summar(?:y|ize|ise)|sum up|recap)\b"
-        r"|\bwhat (?:was|is|has) (?:this|our|the) (?:conversation|call|chat|talk)(?: been)? about\b|\bso far\b.*\btalk",
+        either(
+            r"\b(?:what|which things) (?:have|did|were|are) we (?:been )?(?:talk|discuss|say|cover|chat)\w*\b",
+            r"\b(?:summar(?:y|ize|ise)|sum up|recap)\b",
+            r"\bwhat (?:was|is|has) (?:this|our|the) (?:conversation|call|chat|talk)(?: been)? about\b",
+            r"\bso far\b.*\btalk",
+        ),
         _summary,
     ),
     (r"\bhow many (?:questions|things|times|sentences)\b.*\b(?:i|we)\b.*\b(?:ask|asked|said|say|talk)\w*\b", _how_many),
     (
-        r"^(?:repeat|say|tell)(?: me)? (?:that|it|this)\b(?! (?:i|you|my|we)\b)|\b(?:repeat"
-        r"|say) (?:that|it)\b|\bonce (?:more|again)\b|^again$"
-        r"|\bwhat (?:did|have|was|were) (?:it )?you (?:just )?(?:say|said|saying|tell|told|answer)\w*\b"
-        r"|\bwhat you (?:just )?(?:said|say|told|answered)\b"
-        r"|^(?:pardon(?: me)?|what|come again|say again|huh|what was that|sorry what|i beg your pardon"
-        r"|one more time|excuse me)$"
-        r"|\b(?:i )?(?:didn't|did not|couldn't|could not|can't) (?:hear|catch|understand|get"
-        r"|follow) (?:that|you|it|what you)\b"
-        r"|^repeat\b(?! after)|\byour last (?:answer|words?|sentence)\b|\bone more time\b",
+        either(
+            r"^(?:repeat|say|tell)(?: me)? (?:that|it|this)\b(?! (?:i|you|my|we)\b)",
+            r"\b(?:repeat|say) (?:that|it)\b",
+            r"\bonce (?:more|again)\b",
+            r"^again$",
+            r"\bwhat (?:did|have|was|were) (?:it )?you (?:just )?(?:say|said|saying|tell|told|answer)\w*\b",
+            r"\bwhat you (?:just )?(?:said|say|told|answered)\b",
+            (
+                r"^(?:pardon(?: me)?|what|come again|say again|huh|what was that|sorry what|i beg your pardon"
+                r"|one more time|excuse me)$"
+            ),
+            (
+                r"\b(?:i )?(?:didn't|did not|couldn't|could not|can't) (?:hear|catch|understand|get|follow) (?:that"
+                r"|you|it|what you)\b"
+            ),
+            r"^repeat\b(?! after)",
+            r"\byour last (?:answer|words?|sentence)\b",
+            r"\bone more time\b",
+        ),
         _repeat,
     ),
     (r"^(?:but )?why(?: did you say (?:that|so)| is that|not| do you (?:say|think) (?:that|so))?$", _why),
     (
-        r"\b(?:remember|recall|know) (?:me|us)\b(?! \w)|\b(?:remember|recall)\b.*\b(?:last (?:time|call"
-        r"|conversation)|yesterday|earlier calls?)\b"
-        r"|\b(?:have|did) we (?:met|meet|talk|talked|spoken|speak) before\b|\b(?:last time|last call"
-        r"|last week|yesterday)\b.*\b(?:we|i) (?:talked|spoke|said|told)\b",
+        either(
+            r"\b(?:remember|recall|know) (?:me|us)\b(?! \w)",
+            r"\b(?:remember|recall)\b.*\b(?:last (?:time|call|conversation)|yesterday|earlier calls?)\b",
+            r"\b(?:have|did) we (?:met|meet|talk|talked|spoken|speak) before\b",
+            r"\b(?:last time|last call|last week|yesterday)\b.*\b(?:we|i) (?:talked|spoke|said|told)\b",
+        ),
         always("I remember only this call: each one begins anew."),
     ),
 )

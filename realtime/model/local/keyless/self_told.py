@@ -30,6 +30,11 @@ QUICKSTART = "docs/quickstart.md shows the lines."
 Answer = Callable[[Situation], str]
 
 
+def said(text: str) -> Answer:
+    """Return what always says the same."""
+    return lambda situation: text
+
+
 # -- who it is ---------------------------------------------------------------------------------------------------------
 
 
@@ -297,6 +302,7 @@ def transcript(situation: Situation) -> str:
 
 # -- the page, and building with it ------------------------------------------------------------------------------------
 
+WHERE = "I run on the computer that runs this server, and nowhere else."
 INTERRUPT = "Just speak: I stop and listen. A short hum only makes me quieter. The page also has a button, Stop voice."
 ROOMS = (
     "In a room, several people talk with several agents: start the server with realtime serve --room demo. "

@@ -164,7 +164,7 @@ def always(*texts: str) -> Rule:
 
 def situation_of(prompt: Prompt, product: Product | None) -> Situation | None:
     """Read a prompt; None: no user has said anything."""
-    lines = _lines_of(prompt.history)
+    lines, answers = _read(prompt.history)
     if not lines:
         return None
     speaker, last, turn_id = lines[-1]
@@ -177,34 +177,33 @@ def situation_of(prompt: Prompt, product: Product | None) -> Situation | None:
         turn=len(own),
         turn_id=turn_id,
         earlier=own[:-1],
-        answers=[item.text for item in prompt.history if _is_answer(item)],
+        answers=answers,
         tools=prompt.tools,
         brief=brief_of(prompt.instructions),
         product=product,
     )
 
 
-def _is_answer(item: Item) -> bool:
-    return item.type == "message" and item.role == "assistant" and bool(item.text)
-
-
-def _lines_of(history: Sequence[Item]) -> list[tuple[str | None, Line, str]]:
-    """Return the users' words, their speakers, and the turns' ids.
+def _read(history: Sequence[Item]) -> tuple[list[tuple[str | None, Line, str]], list[str]]:
+    """Return the users' words, their speakers, and the turns' ids; and the answers.
 
     In a room the speaker begins the line, or comes in a line before the words.
     """
     lines: list[tuple[str | None, Line, str]] = []
+    answers: list[str] = []
     speaker: str | None = None
-    answer: str | None = None
     for item in history:
-        if _is_answer(item):
-            answer = item.text
-        if item.type != "message" or item.role != "user":
+        if item.type != "message":
             continue
-        who, words = speaker_and_words(item.text)
+        text = item.text
+        if item.role == "assistant" and text:
+            answers.append(text)
+        if item.role != "user":
+            continue
+        who, words = speaker_and_words(text)
         if who is not None and words == SPEAKS:
             speaker = who
             continue
-        lines.append((who or speaker, Line(words, answer), item.id))
+        lines.append((who or speaker, Line(words, answers[-1] if answers else None), item.id))
         speaker = None
-    return lines
+    return lines, answers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from realtime.model.local.keyless.situation import Rule, Rules, Situation, always, first_answer, rules
-from realtime.model.local.keyless.words import is_question
+from realtime.model.local.keyless.words import either, is_question
 
 STORIES = (
     "Once there was a little lighthouse that could not sleep. Every night it counted the ships. "
@@ -65,18 +65,23 @@ NOT_ENGLISH = "I'm sorry, I understand only English."
 
 def talk(situation: Situation) -> str | None:
     """Answer small talk; None where it is none."""
-    text = situation.core
     if _FOREIGN_SCRIPT.search(situation.said) or _STRANGERS.match(situation.plain):
         return NOT_ENGLISH
+    return first_answer(RULES, situation)
+
+
+def follow_up(situation: Situation) -> str | None:
+    """Go on with a story, a riddle or a joke of before; None where the user does not."""
     if (continued := _continue(situation)) is not None:
         return continued
     if (guessed := _riddle_answer(situation)) is not None:
         return guessed
-    if (last := situation.last_answer) and last.endswith("Who's there?") and len(text.split()) <= 3:
+    last = situation.last_answer or ""
+    if last.endswith("Who's there?") and len(situation.core.split()) <= 3:
         return f"{situation.said.rstrip('.!?')} who?"
-    if last and re.search(r"\w who\?$", last) and not situation.asks:
+    if re.search(r"\w who\?$", last) and not situation.asks:
         return "Very good! I did not see that coming."
-    return first_answer(RULES, situation)
+    return None
 
 
 def greeting(situation: Situation) -> str | None:
@@ -195,34 +200,66 @@ RULES: Rules = rules(
         _say_after,
     ),
     (
-        r"\bwhat(?:'s| is|s) my (?:\w+ )?name\b|\bwho am i\b(?! (?:talking|speaking))|\bknow my name\b"
-        r"|\bremember my name\b|\bwhat am i called\b|\bwhat do you call me\b|\bmy name is what\b"
-        r"|^say my name\b",
+        either(
+            r"\bwhat(?:'s| is|s) my (?:\w+ )?name\b",
+            r"\bwho am i\b(?! (?:talking|speaking))",
+            r"\bknow my name\b",
+            r"\bremember my name\b",
+            r"\bwhat am i called\b",
+            r"\bwhat do you call me\b",
+            r"\bmy name is what\b",
+            r"^say my name\b",
+        ),
         _users_name,
     ),
     (
-        r"\b(?:what(?:'s| is|s)|tell me|have|got|know|say) (?:a |your )?(?:\w+ )?name\b(?! (?:of"
-        r"|is))(?!.*\bmy\b)|\bwhat (?:are you called|do (?:they|people|i) call you|should i call you)\b"
-        r"|\bdo you have a name\b|^what(?:'s| is) yours$",
+        either(
+            (
+                r"\b(?:what(?:'s| is|s)|tell me|have|got|know|say) (?:a |your )?(?:\w+ )?name\b(?! (?:of"
+                r"|is))(?!.*\bmy\b)"
+            ),
+            r"\bwhat (?:are you called|do (?:they|people|i) call you|should i call you)\b",
+            r"\bdo you have a name\b",
+            r"^what(?:'s| is) yours$",
+        ),
         lambda situation, _: f"I'm {situation.me}." + ("" if situation.name else " And you?"),
     ),
     (
-        r"\b(?:can|do|did|could) (?:you|u) (?:\w+ )?hear(?: me)?\b|\b(?:is|are) (?:this|it"
-        r"|you) (?:thing )?(?:working|on|there)\b|^(?:test|testing|check)\b|\bare you (?:still )?(?:there"
-        r"|here|listening|awake|online|ready)\b|\banybody there\b|\banyone (?:there|home)\b"
-        r"|\bmic(?:rophone)? check\b|\bdo you (?:understand|copy)(?: me)?$",
+        either(
+            r"\b(?:can|do|did|could) (?:you|u) (?:\w+ )?hear(?: me)?\b",
+            r"\b(?:is|are) (?:this|it|you) (?:thing )?(?:working|on|there)\b",
+            r"^(?:test|testing|check)\b",
+            r"\bare you (?:still )?(?:there|here|listening|awake|online|ready)\b",
+            r"\banybody there\b",
+            r"\banyone (?:there|home)\b",
+            r"\bmic(?:rophone)? check\b",
+            r"\bdo you (?:understand|copy)(?: me)?$",
+        ),
         _with_name("Yes, I hear you well", "Go on."),
     ),
     (
-        r"\bhow (?:are|'re|do|is|'s)(?: things| it| everything| your day)? ?(?:you|it|life|going|doing|do"
-        r"|today)(?: doing| feeling| going| today| this \w+)*$|\bhow are you\b|\bhow do you do\b"
-        r"|\bhow's (?:it going|life|your day|everything)\b|\bwhat's up\b|\bhow have you been\b"
-        r"|\bhow do you feel\b|\byou okay\b",
+        either(
+            (
+                r"\bhow (?:are|'re|do|is|'s)(?: things| it| everything| your day)? ?(?:you|it|life|going|doing|do"
+                r"|today)(?: doing| feeling| going| today| this \w+)*$"
+            ),
+            r"\bhow are you\b",
+            r"\bhow do you do\b",
+            r"\bhow's (?:it going|life|your day|everything)\b",
+            r"\bwhat's (?:up|going on|new|happening)\b",
+            r"\bhow have you been\b",
+            r"\bhow do you feel\b",
+            r"\byou okay\b",
+        ),
         _with_name("I'm very well, thank you", "And how are you?"),
     ),
     (
-        r"\b(?:another|one more|next|different)(?: one| joke| riddle| story)?$|^(?:more|again)$"
-        r"|\btell me another\b|\banother one\b",
+        either(
+            r"\b(?:another|one more|next|different)(?: one| joke| riddle| story)?$",
+            r"^(?:more|again)$",
+            r"\btell me another\b",
+            r"\banother one\b",
+        ),
         _another,
     ),
     (r"\b(?:story|fairy tale|bedtime|tale)\b", lambda situation, _: situation.fresh(STORIES)),
@@ -250,10 +287,20 @@ RULES: Rules = rules(
         _weather,
     ),
     (
-        r"\bgood ?bye\b|\bbye\b|\bsee (?:you|ya)\b|\bgood night\b|\bfarewell\b|\b(?:talk"
-        r"|speak) to you (?:later|soon|tomorrow)\b|\b(?:i|we) (?:have|need|got|'ve got|must) to go\b"
-        r"|\bi must go\b|\bthat(?:'s| is| will be|'ll be) all\b|\bhave a (?:nice|good|great) (?:day|evening"
-        r"|night|one|weekend)\b|\bi'm (?:leaving|off)\b|\btake care\b",
+        either(
+            r"\bgood ?bye\b",
+            r"\bbye\b",
+            r"\bsee (?:you|ya)\b",
+            r"\bgood night\b",
+            r"\bfarewell\b",
+            r"\b(?:talk|speak) to you (?:later|soon|tomorrow)\b",
+            r"\b(?:i|we) (?:have|need|got|'ve got|must) to go\b",
+            r"\bi must go\b",
+            r"\bthat(?:'s| is| will be|'ll be) all\b",
+            r"\bhave a (?:nice|good|great) (?:day|evening|night|one|weekend)\b",
+            r"\bi'm (?:leaving|off)\b",
+            r"\btake care\b",
+        ),
         _with_name("Goodbye", "It was nice talking to you."),
     ),
     (
@@ -274,53 +321,84 @@ RULES: Rules = rules(
     ),
     # About itself.
     (
-        r"\bhow old are you\b|\byour (?:age|birthday)\b|\bwhen (?:were|was) you (?:born|made|built)\b"
-        r"|\bwhen is your birthday\b",
+        either(
+            r"\bhow old are you\b",
+            r"\byour (?:age|birthday)\b",
+            r"\bwhen (?:were|was) you (?:born|made|built)\b",
+            r"\bwhen is your birthday\b",
+        ),
         always("I'm as old as this call: each one begins anew for me."),
     ),
     (
-        r"\bwhere (?:do you live|are you|do you run|are you running|are you located|is your home)\b"
-        r"|\byour (?:home|location)\b",
+        either(
+            r"\bwhere (?:do you live|are you|do you run|are you running|are you located|is your home)\b",
+            r"\byour (?:home|location)\b",
+        ),
         always("I run on the computer that runs this server."),
     ),
     (
-        r"\bdo you (?:\w+ )?(?:feel|have (?:feelings|emotions|a soul|a body|friends|family|parents|kids"
-        r"|children|siblings|a (?:girlfriend|boyfriend|wife|husband)|consciousness)|love|sleep|eat|drink"
-        r"|dream|hurt|get (?:tired|bored|lonely|hungry|angry)|cry|breathe|believe|think|exist)\b"
-        r"|\bare you (?:\w+ )?(?:tired|bored|happy|sad|hungry|lonely|alive|married|single|angry|asleep"
-        r"|conscious|sentient|self aware|mad|okay|intelligent|smart|clever|male|female|a (?:boy|girl|man"
-        r"|woman|he|she))\b|\bwill you (?:marry|date)\b|\bcan you (?:feel|love|think|see|smell|taste"
-        r"|dream)\b",
+        either(
+            (
+                r"\bdo you (?:\w+ )?(?:feel|have (?:feelings|emotions|a soul|a body|friends|family|parents|kids"
+                r"|children|siblings|a (?:girlfriend|boyfriend|wife|husband)|consciousness)|love|sleep|eat|drink|dream"
+                r"|hurt|get (?:tired|bored|lonely|hungry|angry)|cry|breathe|believe|think|exist)\b"
+            ),
+            (
+                r"\bare you (?:\w+ )?(?:tired|bored|happy|sad|hungry|lonely|alive|married|single|angry|asleep"
+                r"|conscious|sentient|self aware|mad|okay|intelligent|smart|clever|male|female|a (?:boy|girl|man|woman"
+                r"|he|she))\b"
+            ),
+            r"\bwill you (?:marry|date)\b",
+            r"\bcan you (?:feel|love|think|see|smell|taste|dream)\b",
+        ),
         always(
             "I'm a program with simple rules, without feelings or a body.",
             "I'm only a small program, without feelings or opinions.",
         ),
     ),
     (
-        r"\b(?:your|you) (?:\w+ )?(?:favou?rite|prefer|like (?:best|most)|hobby|hobbies)\b|\bdo you (?:like"
-        r"|enjoy|prefer|hate|have a favou?rite|want|play)\b|\bwhat do you (?:like|think|want|love|eat"
-        r"|prefer|enjoy)\b",
+        either(
+            r"\b(?:your|you) (?:\w+ )?(?:favou?rite|prefer|like (?:best|most)|hobby|hobbies)\b",
+            r"\bdo you (?:like|enjoy|prefer|hate|have a favou?rite|want|play)\b",
+            r"\bwhat do you (?:like|think|want|love|eat|prefer|enjoy)\b",
+        ),
         always(
             "I'm a program and have no taste of my own. What do you like?",
             "I like nothing in particular: I'm a program. And you?",
         ),
     ),
     (
-        r"\bi (?:love|like|adore) you\b|\byou(?:'re| are) (?:\w+ )?(?:\w+ )?(?:great|good|nice|awesome"
-        r"|amazing|cool|smart|clever|funny|sweet|kind|the best|wonderful|brilliant|cute|beautiful|helpful"
-        r"|fantastic|impressive|perfect|fun|right|correct)\b|\b(?:well done|good job|good (?:girl|boy|bot"
-        r"|work)|nice work|bravo)\b|^(?:that(?:'s| is| was)|very|how|so|pretty|really) (?:\w+ )?(?:great"
-        r"|good|nice|awesome|amazing|cool|funny|impressive|wonderful|brilliant|interesting|fantastic"
-        r"|hilarious|clever|correct|right|perfect|lovely)\b|^(?:wow|great|nice|awesome|amazing|cool|perfect"
-        r"|excellent|wonderful|brilliant|fantastic|impressive|haha|ha ha|lol)\b",
+        either(
+            r"\bi (?:love|like|adore) you\b",
+            (
+                r"\byou(?:'re| are) (?:\w+ )?(?:\w+ )?(?:great|good|nice|awesome|amazing|cool|smart|clever|funny|sweet"
+                r"|kind|the best|wonderful|brilliant|cute|beautiful|helpful|fantastic|impressive|perfect|fun|right"
+                r"|correct)\b"
+            ),
+            r"\b(?:well done|good job|good (?:girl|boy|bot|work)|nice work|bravo)\b",
+            (
+                r"^(?:that(?:'s| is| was)|very|how|so|pretty|really) (?:\w+ )?(?:great|good|nice|awesome|amazing|cool"
+                r"|funny|impressive|wonderful|brilliant|interesting|fantastic|hilarious|clever|correct|right|perfect"
+                r"|lovely)\b"
+            ),
+            (
+                r"^(?:wow|great|nice|awesome|amazing|cool|perfect|excellent|wonderful|brilliant|fantastic|impressive"
+                r"|haha|ha ha|lol)\b"
+            ),
+        ),
         always("Thank you!", "That's kind of you.", "I'm glad."),
     ),
     (
-        r"\byou(?:'re| are)? (?:\w+ )?(?:\w+ )?(?:stupid|dumb|useless|idiot|bad|terrible|awful|horrible"
-        r"|worthless|rubbish|annoying|boring|ugly|crap|an? \w*(?:idiot|moron|fool|joke))\b|\byou suck\b"
-        r"|\bi hate you\b|\b(?:fuck|shit|damn|idiot|moron|asshole|bastard|bitch|screw you|stupid"
-        r"|shut your)\b|^(?:this|that|it)(?:'s| is) (?:\w+ )?(?:rubbish|useless|stupid|bad|terrible|crap"
-        r"|nonsense|wrong)\b",
+        either(
+            (
+                r"\byou(?:'re| are)? (?:\w+ )?(?:\w+ )?(?:stupid|dumb|useless|idiot|bad|terrible|awful|horrible"
+                r"|worthless|rubbish|annoying|boring|ugly|crap|an? \w*(?:idiot|moron|fool|joke))\b"
+            ),
+            r"\byou suck\b",
+            r"\bi hate you\b",
+            r"\b(?:fuck|shit|damn|idiot|moron|asshole|bastard|bitch|screw you|stupid|shut your)\b",
+            r"^(?:this|that|it)(?:'s| is) (?:\w+ )?(?:rubbish|useless|stupid|bad|terrible|crap|nonsense|wrong)\b",
+        ),
         lambda situation, _: situation.vary(
             (
                 f"I'm sorry: I can do only a little. {situation.pointer}",
@@ -342,9 +420,13 @@ RULES: Rules = rules(
         _with_name("Happy birthday", "I wish you a good year."),
     ),
     (
-        r"^i(?:'m| am)(?: doing| feeling)? (?:\w+ )?(?:fine|good|well|great|ok|okay|very well|alright"
-        r"|all right)\b|^(?:fine|good|great|very well|not bad|pretty good|all good)(?: thanks"
-        r"| thank you)?(?: and you)?$",
+        either(
+            (
+                r"^i(?:'m| am)(?: doing| feeling)? (?:\w+ )?(?:fine|good|well|great|ok|okay|very well|alright"
+                r"|all right)\b"
+            ),
+            r"^(?:fine|good|great|very well|not bad|pretty good|all good)(?: thanks| thank you)?(?: and you)?$",
+        ),
         always("I'm glad to hear that. What can I do for you?", "Good to hear. What shall we do?"),
     ),
     (r"^(?:and|what about|how about) you(?:rself)?$", always("I'm very well, thank you.")),

@@ -6,12 +6,13 @@ import re
 
 from realtime.model.local.keyless.arithmetic import find_number, say_number
 from realtime.model.local.keyless.situation import Rules, Situation, first_answer, rules
+from realtime.model.local.keyless.words import each
 
 HIGHEST_COUNT = 50
 _ALPHABET = "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z"
 _LONGEST_SPELT = 30
 _OPTIONS = re.compile(
-    r"^.*?\b(?:between|should i (?:have|take|eat|drink|get|buy|wear|go to|choose|pick|do)|should i"
+    r"^.*?\b(?:between|should (?:i|we) (?:have|take|eat|drink|get|buy|wear|go to|choose|pick|do)|should i"
     r"|choose|pick|select|decide|rather"
     r"|better|one)(?: for me| one| between)?[,:]? (?!for me|one of|between)(.+)$",
     re.I,
@@ -118,7 +119,7 @@ def _choose(situation: Situation, _: re.Match[str]) -> str | None:
     if found is None:
         return None
     options = [one.strip(" ,") for one in re.split(r",\s*(?:or\s+)?|\s+(?:or|and)\s+", found[1])]
-    options = [re.sub(r"^(?:should i|i should) ", "", one, flags=re.I) for one in options if one]
+    options = [re.sub(r"^(?:should (?:i|we)|(?:i|we) should) ", "", one, flags=re.I) for one in options if one]
     if len(options) < 2:
         return None
     chosen = options[situation.chance(len(options), "choice")]
@@ -126,7 +127,7 @@ def _choose(situation: Situation, _: re.Match[str]) -> str | None:
 
 
 def _card(situation: Situation, _: re.Match[str]) -> str:
-    ranks = ["ace", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "jack", "queen", "king"]
+    ranks = each("ace two three four five six seven eight nine ten jack queen king")
     suits = ("clubs", "diamonds", "hearts", "spades")
     return f"The {ranks[situation.chance(13, 'rank')]} of {suits[situation.chance(4, 'suit')]}."
 
@@ -192,7 +193,7 @@ RULES: Rules = rules(
     (r"\b(?:pick|draw|choose)\b.*\bcard\b", _card),
     (r"\brock paper scissors\b|\bpaper scissors\b", _hand),
     (
-        r"^(?:choose|pick|decide|select|help me (?:choose|decide|pick)|should i|what should i|which (?:one"
+        r"^(?:choose|pick|decide|select|help me (?:choose|decide|pick)|should (?:i|we)|what should i|which (?:one"
         r"|should)|what is better"
         r"|what's better|would you rather|tea or coffee)\b.* (?:or|between .* and) ",
         _choose,

@@ -53,6 +53,12 @@ _LEADING = re.compile(
 )
 _TRAILING = re.compile(r"(?:\s+(?:please|thanks|thank you|then|for me|if you can|mate|buddy|right now|now|today))+$")
 
+
+def each(words: str) -> list[str]:
+    """Return the words of a list that is written as a text."""
+    return words.split()
+
+
 _SUFFIXES = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _IRREGULAR = {
     "opening": "open",
@@ -132,144 +138,20 @@ _IRREGULAR = {
     "studies": "study",
 }
 _STOP = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "to",
-        "in",
-        "on",
-        "at",
-        "for",
-        "with",
-        "by",
-        "from",
-        "and",
-        "or",
-        "but",
-        "so",
-        "that",
-        "this",
-        "these",
-        "those",
-        "it",
-        "its",
-        "i",
-        "you",
-        "he",
-        "she",
-        "we",
-        "they",
-        "me",
-        "him",
-        "her",
-        "us",
-        "them",
-        "my",
-        "your",
-        "our",
-        "their",
-        "mine",
-        "yours",
-        "is",
-        "are",
-        "am",
-        "was",
-        "were",
-        "be",
-        "been",
-        "being",
-        "do",
-        "does",
-        "did",
-        "done",
-        "have",
-        "has",
-        "had",
-        "can",
-        "could",
-        "will",
-        "would",
-        "shall",
-        "should",
-        "may",
-        "might",
-        "must",
-        "what",
-        "what's",
-        "which",
-        "who",
-        "whom",
-        "when",
-        "where",
-        "why",
-        "how",
-        "there",
-        "here",
-        "if",
-        "then",
-        "than",
-        "as",
-        "not",
-        "no",
-        "yes",
-        "please",
-        "tell",
-        "know",
-        "remember",
-        "say",
-        "said",
-        "about",
-        "just",
-        "really",
-        "very",
-        "much",
-        "many",
-        "any",
-        "some",
-        "all",
-        "again",
-        "now",
-        "today",
-        "right",
-        "okay",
-        "ok",
-        "i'm",
-        "i've",
-        "i'd",
-        "i'll",
-        "you're",
-        "don't",
-        "didn't",
-        "doesn't",
-        "it's",
-        "that's",
-        "let's",
-        "one",
-        "ones",
-        "thing",
-        "things",
-        "ask",
-        "asked",
-        "told",
-        "mention",
-        "mentioned",
-        "called",
-        "call",
-        "name",
-        "named",
-        "names",
-        "get",
-        "got",
-        "go",
-        "also",
-        "too",
-        "ever",
-        "still",
-        "give",
-    ]
+    each(
+        "a an the most best of to in on at for with by from and or but so that this these those it its i you he she we "
+        "they me him her us them my your our their mine yours is are am was were be been being do does did "
+        "done have has had can could will would shall should may might must what what's which who whom when "
+        "where why how there here if then than as not no yes please tell know remember say said about just "
+        "really very much many any some all again now today right okay ok i'm i've i'd i'll you're don't "
+        "didn't doesn't it's that's let's one ones thing things ask asked told mention mentioned called call "
+        "name named names get got go also too ever still give"
+    )
 )
+
+
+_FORM_CHARS = 3
+"""Characters that the forms of a regular word have in common."""
 
 
 def plain(text: str) -> str:
@@ -311,6 +193,13 @@ def stem(word: str) -> str:
             word = word[: -len(suffix)] + instead
             break
     return word[:-1] if len(word) > 4 and word.endswith("e") else word
+
+
+def forms(stemmed: str) -> frozenset[str]:
+    """Return beginnings of the words that have this stem."""
+    return frozenset(
+        {stemmed[:_FORM_CHARS], *(word[:_FORM_CHARS] for word, stem in _IRREGULAR.items() if stem == stemmed)}
+    )
 
 
 def content(text: str) -> frozenset[str]:
@@ -433,6 +322,11 @@ _QUESTION = re.compile(
 def is_question(said: str, core_text: str) -> bool:
     """Whether an utterance asks something; recognisers leave out question marks."""
     return said.rstrip().endswith("?") or _QUESTION.match(core_text) is not None
+
+
+def either(*patterns: str) -> str:
+    """Join alternatives of a pattern."""
+    return "|".join(patterns)
 
 
 def listed(words: list[str], last: str = "and") -> str:
