@@ -71,6 +71,8 @@ class RealtimeAgent(AgentSpec):
     `description` (by default the first sentence of their instructions). The other agent goes on with the same call: it
     has its own model, voice, instructions and tools, knows what was heard, and greets no second time.
 
+    `suggestions` are prompts to try, in the user's words: a page offers them (`agent_ready.model.suggestions`).
+
     Its state is name, instructions, voice, `turn_detection`, greeting, fillers, `idle_prompt_s`, the tokens used, and
     the conversation as it was heard. Hooks are in `realtime.agent.run_hooks`.
     """

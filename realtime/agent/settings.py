@@ -58,6 +58,7 @@ class AgentSpec(StateModule):
         idle_prompt_s: float | None = None,
         description: str = "",
         transfers: Sequence[AgentSpec] = (),
+        suggestions: Sequence[str] = (),
     ) -> None:
         super().__init__()
         if not isinstance(model, RealtimeModel):
@@ -83,6 +84,10 @@ class AgentSpec(StateModule):
         self.transfers = tuple(transfers)
         """The agents that the model may hand its calls over to."""
         transfer_tools(self.transfers)
+        if isinstance(suggestions, str):
+            raise TypeError("suggestions is a list of sentences, such as ['What can you do?']")
+        self.suggestions = [*suggestions]
+        """Prompts that a page offers to its user."""
         self.origin = object()
         """The same for all copies of an agent."""
         self._on_enter, self._on_turn = on_enter, on_turn
@@ -291,7 +296,10 @@ class RunSettings:
         return detection
 
     def describe(self) -> dict[str, Any]:
-        """Return which model speaks and what it can do, without secrets."""
+        """Return which model speaks, what it can do and what to try.
+
+        It holds no secrets.
+        """
         profile = self._spec.model.profile
         return {
             "provider": profile.provider,
@@ -303,6 +311,7 @@ class RunSettings:
             "output_modalities": sorted(profile.output_modalities),
             "supports_tools": profile.supports_tools,
             "turn_authority": self.authority,
+            "suggestions": [*self._spec.suggestions],
         }
 
     @property

@@ -159,8 +159,15 @@ def create_app(
         if (refusal := gate.http_refusal(request, to_call=True)) is not None:
             return refusal
         known = await info() if info is not None else ServerInfo(model=calls.model, agent_name=calls.agent_name)
-        told = {"model": known.model, "notices": known.notices, "version": __version__, "protocols": [SUBPROTOCOL]}
-        return JSONResponse({**told, "agent_name": known.agent_name})
+        told = {
+            "model": known.model,
+            "suggestions": (known.model or {}).get("suggestions", []),
+            "notices": known.notices,
+            "version": __version__,
+            "protocols": [SUBPROTOCOL],
+            "agent_name": known.agent_name,
+        }
+        return JSONResponse(told)
 
     @app.get("/api/models")
     async def api_models(request: Request) -> Response:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from realtime.agent import RealtimeAgent
@@ -19,11 +19,14 @@ from realtime.event.client import ClientResponseCreateEvent
 from realtime.event.config import SessionConfig
 from realtime.message import HintBlock
 from realtime.model.base import RealtimeModel
+from realtime.model.local.keyless.product import Product, StoreKind
 from realtime.model.local.keyless.skills import make_skills, say_duration
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.services import SERVICES
 from realtime.server.app import ModelOffer, ServerInfo
 from realtime.server.models import Models
+from realtime.server.retention import DAY_S
+from realtime.server.settings import ServerSettings
 from realtime.tool import Toolkit
 
 logger = logging.getLogger(__name__)
@@ -34,14 +37,38 @@ INSTRUCTIONS = (
     "without lists, markup or emoji. Use the tools for the time, the date, sums and timers."
 )
 
+GREETING = (
+    "Greet the user in one short sentence: say your name, and name two or three things to try, such as the time, a "
+    "sum, a timer or a joke."
+)
+SUGGESTIONS = (
+    "What can you do?",
+    "What time is it, and what is seven times eight?",
+    "Set a timer for ten seconds.",
+    "Remember that my dog is called Rex.",
+    "Tell me a joke.",
+)
+"""Prompts to try with the built-in agent."""
+
 
 class HouseAgent(RealtimeAgent):
-    """Tells time and date, calculates, and announces timers by voice. Its timers end with it."""
+    """Greets, tells time and date, calculates, and announces timers by voice. Its timers end with it.
+
+    With the scripted model it does not greet: that model says what its script holds.
+    """
 
     def __init__(self, model: RealtimeModel) -> None:
         self._timers = Timers()
         skills = make_skills(time.time, on_timer=self._timers.set)
-        super().__init__(NAME, INSTRUCTIONS, model, toolkit=Toolkit(skills), client_may_replace_tools=True)
+        super().__init__(
+            NAME,
+            INSTRUCTIONS,
+            model,
+            toolkit=Toolkit(skills),
+            client_may_replace_tools=True,
+            greeting="" if model.profile.provider == "scripted" else GREETING,
+            suggestions=SUGGESTIONS,
+        )
 
     def run(self) -> AgentRun:
         """See `RealtimeAgent.run`. Timers ring in the latest run."""
@@ -51,6 +78,7 @@ class HouseAgent(RealtimeAgent):
         """See `RealtimeAgent.another`. The new agent has the same tools and its own timers."""
         agent = HouseAgent(self.model)
         agent.name, agent.sys_prompt, agent.agent_id = self.name, self.sys_prompt, self.agent_id
+        agent.greeting = self.greeting
         return agent
 
 
@@ -117,6 +145,23 @@ class Timers:
         self._handles.add(handle)
 
 
+def product_of(settings: ServerSettings, environment: Mapping[str, str] = os.environ) -> Product:
+    """Return what the keyless model may say of such a server."""
+    store: StoreKind = "disk"
+    if settings.store is None:
+        store = "none"
+    elif settings.store.startswith("memory:"):
+        store = "memory"
+    return Product(
+        store=store,
+        keep_days=settings.keep_s / DAY_S if settings.keep_s is not None else None,
+        keep_gb=settings.keep_bytes / 1e9 if settings.keep_bytes is not None else None,
+        records=settings.recordings is not None,
+        lists_calls=settings.lists_calls,
+        ready=tuple(service.title for service in SERVICES.values() if service.has_key(environment)),
+    )
+
+
 class House:
     """The built-in agents of one server.
 
@@ -142,7 +187,8 @@ class House:
     async def info(self) -> ServerInfo:
         """Describe the default model, once its abilities are known."""
         await self._loaded()
-        described = RealtimeAgent(NAME, INSTRUCTIONS, self._models.open(self._models.default)).describe()
+        model = self._models.open(self._models.default)
+        described = RealtimeAgent(NAME, INSTRUCTIONS, model, suggestions=SUGGESTIONS).describe()
         return ServerInfo(model=described, notices=self._missing, agent_name=NAME)
 
     async def offer(self) -> ModelOffer:

@@ -99,6 +99,7 @@ class Models:
         other party. The rest is what `agent_ready` says of the model.
         """
         told = RealtimeAgent("", "", self.open(name)).describe()
+        del told["suggestions"]  # an agent's, not a model's
         service = SERVICES.get(_provider(name))
         missing = self.missing(name)
         chat = choice_in(self._environment) if name == "local" else None

@@ -16,14 +16,15 @@ from realtime.demo.room import VOICES, demo_agent, demo_room
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.local.chat import language_model_from_environment
-from realtime.model.local.keyless.conversationalist import SET_A_KEY, Conversationalist
+from realtime.model.local.keyless.conversationalist import Conversationalist
+from realtime.model.local.keyless.product import Product
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.local.weights import WHISPER_FOLDER
 from realtime.model.open import open_model
 from realtime.model.services import SERVICES
 from realtime.room import ChatRoom
 from realtime.server.app import create_app
-from realtime.server.builtin import House
+from realtime.server.builtin import House, product_of
 from realtime.server.calls_api import Cases
 from realtime.server.load import MAKE_ROOM, load_function, load_make_agent, place_and_name
 from realtime.server.models import Models, page_providers
@@ -70,7 +71,7 @@ def app_of(
     if plan.target is not None:
         make_agent = load_make_agent(plan.target)
         return create_app(make_agent, plan.settings, cases=cases, rooms=_rooms(plan, None))
-    models = Models(plan.settings.routes, plan.model, opener=_open_model)
+    models = Models(plan.settings.routes, plan.model, opener=partial(_open_model, product=product_of(plan.settings)))
     _say_what_goes_out(models, plan, say)
     house = House(models, say)
     return create_app(
@@ -132,11 +133,14 @@ def _say_what_goes_out(models: Models, plan: Plan, say: Callable[[str], None]) -
             say(f"The words of calls go to {told['read_by']}; speech stays on this computer.")
 
 
-def _open_model(name: str) -> RealtimeModel:
-    """Open a model of the built-in agent; the embedded one needs no key and no chat endpoint."""
+def _open_model(name: str, *, product: Product) -> RealtimeModel:
+    """Open a model of the built-in agent; the embedded one needs no key and no chat endpoint.
+
+    Without one, it tells what `product` says of the server.
+    """
     if name != "local":
         return open_model(name)
-    language_model = language_model_from_environment() or Conversationalist(SET_A_KEY)
+    language_model = language_model_from_environment() or Conversationalist(product)
     return LocalRealtimeModel(language_model=language_model, whisper_dir=os.environ.get(WHISPER_FOLDER) or None)
 
 

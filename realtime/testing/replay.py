@@ -42,7 +42,7 @@ def replay(
     """
     chosen: Model = "case" if model is None else _model(model)
     if agent is None and isinstance(chosen, RealtimeModel) and not isinstance(chosen, RecordedModel):
-        agent = partial(HouseAgent, chosen) if real_time else partial(_TimelessHouseAgent, chosen)
+        agent = partial(_ReplayedHouseAgent, chosen) if real_time else partial(_TimelessHouseAgent, chosen)
     loop_factory = asyncio.new_event_loop if real_time else VirtualLoop
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(play(source, agent=agent, model=chosen, frames=frames))
@@ -61,8 +61,16 @@ def judged_replay(source: str | Path, *, agent: MakeAgent | None = None) -> tupl
         return error.record, str(error)
 
 
-class _TimelessHouseAgent(HouseAgent):
-    """The built-in agent on the call's clock, for repeatable responses."""
+class _ReplayedHouseAgent(HouseAgent):
+    """The built-in agent without its greeting: in a case or a recording, the user begins."""
+
+    def __init__(self, model: RealtimeModel) -> None:
+        super().__init__(model)
+        self.greeting = ""
+
+
+class _TimelessHouseAgent(_ReplayedHouseAgent):
+    """The same on the call's clock, for repeatable responses."""
 
     def __init__(self, model: RealtimeModel) -> None:
         super().__init__(model)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock
-from realtime.model.local.keyless.conversationalist import SET_A_KEY, Conversationalist, respond_to
+from realtime.model.local.keyless.conversationalist import Conversationalist, respond_to
 from realtime.model.local.keyless.names import learned_name, own_name
+from realtime.model.local.keyless.product import Product
 from realtime.model.local.keyless.toolbox import tool_call_for
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 
@@ -49,7 +50,7 @@ def test_it_greets_where_nobody_has_said_anything() -> None:
 
 
 def test_the_name_before_a_line_of_a_room_is_nobodys_word() -> None:
-    assert said(talk("[Ann]: The lamp is green.", tools=())).startswith("I heard, Ann: The lamp is green.")
+    assert "Ann" not in said(talk("[Ann]: The lamp is green.", tools=()))
     assert said(talk("[Ann]: (speaks)", "", "What is my name?", tools=())) == "Your name is Ann."
     lines = ["[Ann]: My name is Annabel.", "[Ben]: What is my name?", "[Ann]: What is my name?"]
     history = [message("user", line) for line in lines]
@@ -59,8 +60,10 @@ def test_the_name_before_a_line_of_a_room_is_nobodys_word() -> None:
 
 def test_it_tells_of_a_better_mind_to_whom_it_can_be_given() -> None:
     assert "The operator of this server can give me a language model" in said(talk("Who are you?"))
-    built_in = said(respond_to(Prompt(history=[message("user", "Who are you?")]), SET_A_KEY))
-    assert built_in.endswith("set the variable OPENAI_API_KEY, and start the server again.")
+    built_in = said(respond_to(Prompt(history=[message("user", "Who are you?")]), Product()))
+    assert built_in.endswith("Ask me how to add a free language model.")
+    asked = said(respond_to(Prompt(history=[message("user", "How do I add a free language model?")]), Product()))
+    assert "REALTIME_LLM_BASE_URL" in asked
 
 
 def test_instructions_to_say_something_are_followed_word_for_word() -> None:
@@ -214,18 +217,18 @@ def test_several_results_are_told_in_order_and_failures_plainly() -> None:
     ("text", "part"),
     [
         ("Who are you?", "small voice built into this server"),
-        ("Are you a real person?", "no key, no internet, and English only"),
-        ("How do I get a better voice?", "The operator of this server"),
-        ("What can you do?", "the time, the date, or a sum"),
+        ("Are you a real person?", "a program and no person"),
+        ("How do I get a better model?", "The operator of this server"),
+        ("What can you do?", "the time, the date or a sum"),
         ("Help.", "learn your name"),
         ("Can you hear me?", "Yes, I hear you well"),
         ("How are you?", "very well"),
         ("Count to five.", "1, 2, 3, 4, 5."),
         ("Count to a million.", "from one to 50"),
-        ("Tell me a joke.", "microphone"),
+        ("Tell me a joke.", ""),
         ("Stop, please. That is enough.", "Okay."),
         ("Repeat after me, good old Anna.", "good old Anna."),
-        ("No.", "say it again"),
+        ("No.", "What else?"),
         ("", "did not catch that"),
         ("...", "did not catch that"),
     ],
@@ -239,14 +242,12 @@ def test_the_last_answer_is_repeated() -> None:
     assert said(talk("Repeat that.")) == "I have not said anything yet."
 
 
-def test_what_it_has_no_rule_for_is_repeated_and_confirmed() -> None:
-    assert said(talk("Turn on the living room lamp.")).startswith("I heard: Turn on the living room lamp. ")
-    second = talk("I'm Pete.", "Hello.", "Eat a ham sandwich.")
-    assert said(second).startswith("You said: Eat a ham sandwich. ")
-    assert said(talk("Is it far to the moon?")).startswith("You asked: Is it far to the moon? ")
-    long = said(talk("word " * 100))
-    assert long.count("word") == 30
-    assert "and so on" in long
+def test_what_it_has_no_rule_for_is_owned_up_to_without_an_echo() -> None:
+    lamp = said(talk("Turn on the living room lamp."))
+    assert "can't" in lamp
+    assert "living" not in lamp
+    assert "moonstone" not in said(talk("Who stole the moonstone?"))
+    assert len(said(talk("word " * 100)).split()) < 30
 
 
 @given(st.text(max_size=200), st.text(max_size=60))

@@ -24,9 +24,17 @@ _PHRASES = (
     (r"multiplied by", " * "),
     (r"divided by", " / "),
     (r"take away", " - "),
-    (r"per ?cent of|% of", " % * "),
+    (r"per ?cent (?:tip |tax |of )*(?:on|of)|% (?:tip |tax |of )*(?:on|of)", " % * "),
     (r"per ?cent", " % "),
     (r"half of", " 0.5 * "),
+    (r"(?:a|one) third of", " ( 1 / 3 ) * "),
+    (r"(?:a|one) quarter of", " 0.25 * "),
+    (r"(?:three|3) quarters of", " 0.75 * "),
+    (r"the sum of|sum of", " add "),
+    (r"the product of|product of", " multiply "),
+    (r"the difference between|difference between", " difference "),
+    (r"twice|double", " 2 * "),
+    (r"triple", " 3 * "),
     (r"squared", " ^ 2 "),
     (r"cubed", " ^ 3 "),
     (r"times", " * "),
@@ -38,6 +46,12 @@ _PHRASES = (
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|\.\d+|sqrt|[a-z']+|[-+*/^%()]|\S")
 _SIGNS = frozenset("+-*/^%()")
 _INFIX = frozenset("+-*/^")
+_GOES_INTO = re.compile(
+    r"how (?:many times|often) (?:does|do|can|will) ([\w. -]+?) (?:go|goes|fit)s? in ?to ([\w. -]+)", re.I
+)
+_CURRENCY = re.compile(r"(?<=[\w.]) (?:dollars?|euros?|bucks?|cents?|apples?|oranges?)\b", re.I)
+_HEARD_AS = {"to": "2", "too": "2", "for": "4", "fore": "4", "ate": "8", "won": "1"}
+"""Numbers as recognisers write them, beside a sign."""
 # Dates, telephone numbers, "24/7": signs between numbers without spaces are a sum only if the user asks for one.
 _ASKS = re.compile(
     r"\b(?:what(?:'s|’s| is)|how much|calculate|compute|work out|add|subtract|multiply|divide|plus|minus|times)\b", re.I
@@ -51,6 +65,8 @@ _VERBS = {
     ("multiply", "and"): ("*", False),
     ("divide", "by"): ("/", False),
     ("subtract", "from"): ("-", True),
+    ("difference", "and"): ("-", False),
+    ("take", "from"): ("-", True),
 }
 _SAID_SIGNS = {"+": "plus", "-": "minus", "*": "times", "/": "divided by", "^": "to the power of", "%": "percent"}
 
@@ -62,10 +78,12 @@ _LONGEST_CHARS = 200
 
 def find_expression(text: str) -> str | None:
     """Find the first sum, root or square; write it with signs."""
-    text = text[:_LONGEST_CHARS]
+    text = _CURRENCY.sub("", text[:_LONGEST_CHARS])
+    if goes_into := _GOES_INTO.search(text):
+        text = f"{goes_into[2]} divided by {goes_into[1]}"
     if not _ASKS.search(text):
         text = _NO_SUM.sub(" . ", text)
-    tokens = _verbs_to_signs(_tokens(text))
+    tokens = _heard_numbers(_verbs_to_signs(_tokens(text)))
     start = 0
     while start < len(tokens):
         if not _is_arithmetic(tokens[start]):
@@ -108,7 +126,10 @@ def say_expression(expression: str) -> str:
     said = " ".join(words).replace("percent times", "percent of").replace("sqrt", "the square root of")
     said = re.sub(r"to the power of 2(?![\d.])", "squared", said)
     said = re.sub(r"to the power of 3(?![\d.])", "cubed", said)
-    return re.sub(r"(?<![\d.])0\.5 times", "half of", said)
+    said = said.replace("( 1 divided by 3 ) times", "a third of")
+    for number, part in (("0.5", "half of"), ("0.25", "a quarter of"), ("0.75", "three quarters of")):
+        said = re.sub(rf"(?<![\d.]){re.escape(number)} times", part, said)
+    return said
 
 
 def find_number(text: str) -> float | None:
@@ -202,8 +223,22 @@ def _verbs_to_signs(tokens: list[str]) -> list[str]:
         sign = _VERBS.get((verb, between))
         if sign and left[0].isdigit() and right[0].isdigit():
             pair = [right, sign[0], left] if sign[1] else [left, sign[0], right]
-            return [*tokens[:at], *pair, *tokens[at + 4 :]]
+            rest = tokens[at + 4 :]
+            while len(rest) > 1 and rest[0] == "and" and rest[1][0].isdigit():
+                pair, rest = [*pair, sign[0], rest[1]], rest[2:]
+            return [*tokens[:at], *pair, *rest]
     return tokens
+
+
+def _heard_numbers(tokens: list[str]) -> list[str]:
+    """Replace words that sound like numbers where a sign misses one: "to plus to" becomes "2 + 2"."""
+    heard = [*tokens]
+    for at, token in enumerate(tokens):
+        number = _HEARD_AS.get(token)
+        before, behind = tokens[at - 1] if at else "", tokens[at + 1] if at + 1 < len(tokens) else ""
+        if number and (before in _INFIX or (behind in _INFIX and not _is_arithmetic(before or "-"))):
+            heard[at] = number
+    return heard
 
 
 def _is_arithmetic(token: str) -> bool:

@@ -1,0 +1,238 @@
+"""What the user said of themselves, kept and told back: read from their lines each time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from realtime.model.local.keyless.requests import split
+from realtime.model.local.keyless.situation import Line, Situation
+from realtime.model.local.keyless.words import content, core, each, forms, is_question, listed, plain, stem
+
+_REMEMBER = re.compile(
+    r"^(?:(?:please|can you|could you|will you) )*(?:remember|keep in mind|don't forget|do not forget"
+    r"|note(?: down)?|make a note"
+    r"|write down|memorize|memorise|save)(?: for me)?(?: this)?(?: that|:)? (?!me\b|when\b|what\b|who\b"
+    r"|where\b|how\b|my name$|it$)(.+)$"
+)
+_NO_FACT = re.compile(
+    r"^(?:i'd\b|we'd\b|i(?:'m| am) (?:feeling|fine|good|well|great|ok|okay|sorry|sure|not sure|back"
+    r"|here|ready|done|listening|doing|going to|trying"
+    r"|talking|speaking|asking|wondering|testing|curious|very well|glad|calling|just|bored|tired|sad"
+    r"|happy|hungry|confused|lost)"
+    r"\b"
+    r"|i (?:have|had|'ve|'ve got|got) (?:a |an |another |one |no |some )?(?:\w+ )?(?:questions?|idea"
+    r"|problem|request|clue)\b"
+    r"|i (?:give|agree|doubt|forgot|forget|lied|quit|promise|swear|try|tried|repeat|suppose|assume"
+    r"|expect|just|also|never mind"
+    r"|told|call|want|need|think|guess|mean|know|don't|can't|didn't|said|asked|told|hear|heard|see|feel|hope"
+    r"|wish|bet|would|will"
+    r"|could|like (?:it|that|this|you)|love (?:it|that|this|you)|hate (?:it|that|this|you)|understand|wonder|say)\b"
+    r"|my (?:question|name|bad|turn|pleasure|god|goodness)\b)"
+)
+_FACT = re.compile(
+    r"^(?:i(?:'m|'ve)?|my|our|we(?:'re|'ve)?|mine)\b.*|^(?:i|we) (?:am|are|live|have)\b.*"
+    r"|^(?:the|his|her|their) [\w' ]{1,40}? (?:is|are|was|starts|begins|ends) .+"
+    r"|^[\w']+ is my .+"
+)
+_PRONOUNS = {
+    "i": "you",
+    "i'm": "you're",
+    "i am": "you are",
+    "i've": "you've",
+    "i'd": "you'd",
+    "i'll": "you'll",
+    "my": "your",
+    "me": "you",
+    "mine": "yours",
+    "myself": "yourself",
+    "we": "you",
+    "we're": "you're",
+    "we've": "you've",
+    "our": "your",
+    "us": "you",
+    "ours": "yours",
+    "am": "are",
+    "i was": "you were",
+}
+_PRONOUN = re.compile(r"\b(?:i am|i was|i'm|i've|i'd|i'll|i|my|me|mine|myself|we're|we've|we|our|ours|us|am)\b", re.I)
+# What a question calls otherwise than the statement does.
+_ALSO = {
+    "job": "work be nurse teacher doctor engineer",
+    "profession": "work",
+    "old": "year age",
+    "age": "year old",
+    "birth": "birth",
+    "pet": "dog cat hamster rabbit fish parrot bird horse",
+    "live": "home city town",
+    "from": "from",
+    "name": "call",
+    "hobby": "like love play enjoy",
+    "allergic": "allergy",
+    "allergy": "allergic",
+    "spouse": "wife husband",
+    "partner": "wife husband girlfriend boyfriend",
+    "car": "drive",
+    "like": "favourite love enjoy",
+    "love": "like favourite",
+    "prefer": "favourite like",
+    "dad": "father",
+    "mom": "mother",
+    "phone": "number",
+    "sibling": "brother sister",
+    "child": "son daughter",
+    "home": "live",
+    "town": "live",
+    "city": "live",
+}
+_SAME = {stem(word): frozenset(map(stem, words.split())) for word, words in _ALSO.items()}
+_ABOUT_ME = re.compile(r"\b(?:i|my|me|mine|our|we|i'm)\b")
+# "What kind of music do I like": the kind need not have been said.
+_KIND_ASKED = re.compile(r"(?:what|which)(?: kind of| sort of| type of)? [\w ]+? (?:do|did|have|am|was) ((?:i|we) .+)")
+_ASKS_JOB = re.compile(
+    r"\bwhat (?:do|am) i (?:do|doing)?(?: for (?:a living|work))?$|\bmy (?:job|profession|occupation)\b"
+)
+_IS_SOMEONE = re.compile(r"i(?:'m| am| work as) (?:an?|the) \w+")
+_ASKS_OF_ME = re.compile(
+    r"(?:what|what's|where|where's|who|who's|when|when's|which|how old|do you know (?:my|where i|who i))\b"
+)
+_ALL = re.compile(
+    r"\bwhat (?:do|did) you (?:know|remember|learn|learned)(?: about| of)? (?:me|i|so far)\b"
+    r"|\bwhat (?:have|did) i (?:told|tell) you\b"
+    r"|\beverything (?:you know|i(?:'ve| have)? (?:told|said))\b|\bwhat (?:did|do|should|were) (?:i"
+    r"|you) (?:ask you |tell you |say |have |supposed )*(?:to )?"
+    r"remember(?:ing)?\b|\bwhat do you remember\b|\btell me about (?:me|myself)\b"
+    r"|\bremember (?:anything|something|what i (?:told|said)) (?:about me|you|to you)\b"
+    r"|\bremind me what i (?:told|said)"
+)
+_MOST_FACTS = 4
+_ABOUT_THE_AGENT = re.compile(r"\b(?:you|your|yours|yourself)\b")
+_NOT_MINE = re.compile(
+    r"^(?:how (?:do|can|could|should|would|many|much)|can|could|may|should|do|does|would|will"
+    r"|what (?:can|should|could|do i"
+    r" (?:need|have|do with|say))|where (?:can|do i (?:get|find|set|put|start|click|press|see))|why)\b"
+)
+
+
+def statement(line: str) -> str | None:
+    """Return what a line states about the user, or asks to remember.
+
+    Plain; None without one.
+    """
+    text = core(plain(line))
+    if found := _REMEMBER.match(text):
+        return found[1]
+    if is_question(line, text) or _NO_FACT.match(text) or not _FACT.match(text) or len(text.split()) < 3:
+        return None
+    return text
+
+
+def told(text: str) -> str:
+    """Say a statement of the user to them: "my dog is called rex" becomes "your dog is called rex"."""
+    said = _PRONOUN.sub(lambda match: _PRONOUNS[match[0].lower()], text)
+    return re.sub(r"\byou was\b", "you were", said)
+
+
+def learn(situation: Situation) -> str | None:
+    """Acknowledge what the user says of themselves or asks to remember."""
+    if statement(situation.said) is None:
+        return None
+    words = _original(situation.said)
+    return situation.vary((f"Got it: {words}.", f"Okay, I'll remember that {words}.", f"Noted: {words}."))
+
+
+def ask_back(situation: Situation) -> str | None:
+    """Answer a question about what the user has said before; None where it is none."""
+    text = situation.core
+    if _ALL.search(text):
+        return _all(situation)
+    if not situation.asks and not re.match(
+        r"(?:tell me|remind me|say|guess|repeat) (?:of |about )?(?:my|where|what|when|who)\b", text
+    ):
+        return None
+    is_mine = _ABOUT_ME.search(text) is not None and not _NOT_MINE.match(text)
+    asked = content(text) | ({"old"} if re.search(r"\bhow old\b", text) else frozenset())
+    if _ASKS_JOB.search(text):
+        asked = frozenset({"job"})
+    if (kind := _KIND_ASKED.match(text)) and (rest := content(kind[1])):
+        asked = rest
+    comes_from = text.endswith(" from")
+    asked = asked | ({"from"} if comes_from else frozenset())
+    best, score = None, 0.0
+    keys = _keys(asked)
+    hopeful = [line for line in situation.earlier if any(key in line.words.lower() for key in keys)]
+    for said, original in _statements(hopeful):
+        words = content(said) | ({"from"} if comes_from and " from " in said else frozenset())
+        words = words | ({"job"} if _IS_SOMEONE.match(said) else frozenset())
+        common = asked & words
+        also = sum(
+            bool(_SAME.get(word, frozenset()) & (words | set(map(stem, said.split())))) for word in asked - common
+        )
+        found = (len(common) + 0.8 * also) / max(1, len(asked))
+        if found > 0 and found >= score:
+            best, score = original, found
+    is_certain = score >= (0.5 if is_mine else 0.99)
+    if best is not None and is_certain and not (_ABOUT_THE_AGENT.search(text) and not is_mine):
+        return f"{_capital(_original(best))}."
+    return None
+
+
+def _keys(asked: frozenset[str]) -> tuple[str, ...]:
+    """Return beginnings of words, one of which a line with an answer holds."""
+    also = frozenset().union(*(_SAME.get(word, frozenset()) for word in asked))
+    keys = frozenset().union(*(forms(word) for word in asked | also))
+    return tuple(keys | {" a", " the"} if "job" in asked else keys)
+
+
+def not_told(situation: Situation) -> str | None:
+    """Say that the user has not said that about themselves; None where they ask for something else."""
+    text = situation.core
+    if not _ASKS_OF_ME.match(text) or _NOT_MINE.match(text) or not _ABOUT_ME.search(text):
+        return None
+    return situation.vary(
+        ("You have not told me that yet.", "I don't know that yet: tell me, and I'll remember it in this call.")
+    )
+
+
+def _all(situation: Situation) -> str:
+    """Tell the newest facts."""
+    facts: list[str] = []
+    for line in reversed(situation.earlier):
+        facts += [told for _, original in _statements([line]) if (told := _original(original)) not in facts]
+        if len(facts) >= _MOST_FACTS:
+            break
+    facts = facts[:_MOST_FACTS][::-1]
+    if situation.name and not any("name" in one for one in facts):
+        facts.insert(0, f"your name is {situation.name}")
+    if not facts:
+        return "Nothing yet: tell me something about you, and I'll remember it in this call."
+    return f"I know that {listed(facts)}."
+
+
+def _statements(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    """Yield the plain statements of lines with their original words, oldest first."""
+    for line in lines:
+        for part in split(line.words):
+            if (said := statement(part)) is not None:
+                yield said, part
+
+
+def _original(line: str) -> str:
+    """Return a statement with its capitals, said to the user."""
+    words = line.strip().rstrip(".!?, ").replace("’", "'")
+    stated = statement(line)
+    if stated is None:
+        return words
+    # Its words end the line.
+    words = " ".join(words.split()[-len(stated.split()) :])
+    words = told(words)
+    return (
+        words if not words[:1].isupper() or words.split()[0].lower() not in _LOWERED else words[0].lower() + words[1:]
+    )
+
+
+_LOWERED = frozenset(each("your you you're you've you'd the his her their yours"))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,61 @@
+"""The results of tools, told in sentences."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from realtime.event.base import Item
+from realtime.model.local.keyless import clock
+from realtime.model.local.keyless.arithmetic import say_expression, say_number
+
+
+def results_to_tell(history: Sequence[Item], asked: str) -> list[str]:
+    """Return sentences for the tool results that end the history, in order; `asked` are the user's plain words."""
+    at = len(history)
+    while at and history[at - 1].type == "tool_result":
+        at -= 1
+    inputs = {item.tool_call.id: item.tool_call.input for item in history[:at] if item.tool_call is not None}
+    return [
+        _tell(item.tool_result.name, inputs.get(item.tool_result.id, ""), item.tool_result.output_text(), asked)
+        if item.tool_result.state == "success"
+        else "That did not work, I'm afraid."
+        for item in history[at:]
+        if item.tool_result is not None
+    ]
+
+
+def _tell(tool: str, arguments: str, output: str, asked: str) -> str:
+    said = _spoken(output)
+    match tool:
+        case "get_time":
+            return clock.time_answer(asked, said)
+        case "get_date":
+            return clock.date_answer(asked, said)
+        case "calculate" if re.fullmatch(r"-?[\d,.]+", said):
+            expression = re.search(r'"expression":\s*"([^"]*)"', arguments)
+            return f"{say_expression(expression[1])} is {said}." if expression else f"That makes {said}."
+        case _:
+            return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+def _spoken(output: str) -> str:
+    """Write a tool's result in words: JSON objects as "key: value", lists with commas."""
+    try:
+        value = json.loads(output)
+    except ValueError:
+        return output.strip() or "Done"
+    return _words_of(value) or "Done"
+
+
+def _words_of(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{str(key).replace('_', ' ')}: {_words_of(part)}" for key, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(_words_of(part) for part in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return say_number(value)
+    return "nothing" if value is None else str(value).strip()
