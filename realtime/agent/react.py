@@ -37,7 +37,7 @@ from realtime.model.chat.base import ChatModelBase
 from realtime.model.chat.compression import COMPRESSED, Compressor, replace_memory
 from realtime.model.chat.responses import responses_of
 from realtime.tool import Toolkit
-from realtime.tool.background import result_hint
+from realtime.tool.background import BackgroundTask, act_for, result_hint
 from realtime.tool.context import current_scope
 from realtime.tool.response import ToolResponse
 
@@ -132,8 +132,7 @@ class ReActAgent(ReActAgentBase):
             raise UsageError("an override of `reply` calls `super().reply(...)` once", code="agent_replying")
         structured = StructuredOutput(structured_model, self.finish_function_name) if structured_model else None
         reply = self._reply = ReActReply(run, self.name, structured)
-        # What a tool gives in the background comes as a hint.
-        self.toolkit.background.on_done = lambda task: self._hints.append(result_hint(task))
+        act_for(self)
         await self._take_input(reply, msg)
         reason = await self._rounds(reply)
         if structured is not None and structured.value is not None:
@@ -152,6 +151,10 @@ class ReActAgent(ReActAgentBase):
         It enters the reply that is being given before its next round, else the next reply. `source` names its origin.
         """
         self._hints.append(hint if isinstance(hint, HintBlock) else HintBlock(hint=hint, source=source))
+
+    def background_done(self, task: BackgroundTask, /) -> None:
+        """What a tool gives in the background comes as a hint."""
+        self._hints.append(result_hint(task))
 
     async def handle_interrupt(self, msg: Messages = None, structured_model: type[BaseModel] | None = None) -> Msg:
         """Answer after an interruption. Subclasses may say something else, such as by asking the model.
@@ -213,9 +216,12 @@ class ReActAgent(ReActAgentBase):
             await asyncio.wait({self._compression})
 
     async def aclose(self) -> None:
-        """End the tools and the compression in the background. The agent can be used on."""
+        """End the tools and the compression in the background. The agent can be used on.
+
+        Tools that it runs in the background of a voice call end with that call.
+        """
         await super().aclose()
-        await self.toolkit.background.close()
+        await self.toolkit.background.stop(self)
         if self._compression is not None:
             await end_task(self._compression, COMPRESSION_GRACE_S)
 

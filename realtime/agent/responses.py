@@ -152,6 +152,15 @@ class Responses:
         if self._cut is not None:
             self._settle(self._cut)
 
+    def end_heard(self) -> None:
+        """The call is over: what was heard of the reply until now is what counts of it."""
+        self.settle_cut()
+        self._items.end()
+
+    def tell_heard(self) -> None:
+        """Let the model know what counts of the reply, before it is closed."""
+        self._items.tell_heard()
+
     def _settle(self, cut: _OpenCut) -> None:
         if cut is not self._cut:
             self._items.correct(cut.cuts_ms)

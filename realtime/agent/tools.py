@@ -18,7 +18,7 @@ from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.event.server import ProgressKind
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
-from realtime.tool.background import BackgroundTask
+from realtime.tool.background import BackgroundTask, act_for
 from realtime.tool.context import ToolScope
 
 MAX_PROGRESS = 1_000
@@ -70,6 +70,8 @@ class ToolRunner:
         """Calls that the model runs itself."""
         self._reports: Counter[str] = Counter()
         """How many reports of each call were passed on."""
+        self._known: set[str] = set()
+        """Ids of the calls that have begun."""
         self._on_begin = on_begin
         self._around = around
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -102,6 +104,7 @@ class ToolRunner:
 
         One that the model has `submitted` runs there: `answer_tool` gets its result.
         """
+        self._known.add(call.id)
         # The answer may come before the task has begun.
         if call.state == "asking":
             self._questions[call.id] = call, asyncio.get_running_loop().create_future()
@@ -120,7 +123,17 @@ class ToolRunner:
 
     def scope_of(self, call: ToolCallBlock) -> ToolScope:
         """Return the scope of one call: what it reports and says is that of its tool."""
-        return replace(self._scope, progress=partial(self._progress, call.id), say=partial(self._say, call))
+        return replace(
+            self._scope, progress=partial(self._progress, call.id), say=partial(self._say, call), tool_call_id=call.id
+        )
+
+    def knows(self, call_id: str) -> bool:
+        """Whether the call of this id has begun, however long ago."""
+        return call_id in self._known
+
+    def is_open(self, call_id: str) -> bool:
+        """Whether the call of this id has begun and has no result."""
+        return call_id in self._tasks
 
     def answer_tool(self, result: ToolResultBlock) -> bool:
         """Take the result of a tool that runs elsewhere; False if no such call is open."""
@@ -169,6 +182,7 @@ class ToolRunner:
 
     async def _run(self, call: ToolCallBlock) -> None:
         task = asyncio.current_task()
+        act_for(None)  # What an agent does may have led here.
         try:
             if (asked := self._asked.get(call.id)) is not None and call.id in self._at_model:
                 self._on_begin(call.id)
@@ -215,7 +229,7 @@ class ToolRunner:
 
     def _say(self, call: ToolCallBlock, text: str) -> None:
         background = self._toolkit.background.running
-        self._on_say(text, lambda: call.id in self._tasks or any(one.call.id == call.id for one in background.values()))
+        self._on_say(text, lambda: call.id in self._tasks or any(one.call_id == call.id for one in background.values()))
 
     def _progress(self, call_id: str, text: str, kind: ProgressKind) -> None:
         """Pass on what a tool reports, while it runs."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Protocol
 
 from realtime.agent.call_memory import CallMemory
@@ -93,7 +94,7 @@ class AgentLanguageModel:
 
     A reply may begin in a pause that is not yet known to end the turn, if the agent `may_draft`. What is dropped leaves
     no trace in the memory, and until it is decided only tools run that are `read_only`. What the agent runs in the
-    background ends with the call; the result of a background tool is known at the next turn.
+    background is a background tool of the call: its result is told when the floor is free, and it ends with the call.
     """
 
     def __init__(self, agent: SpokenAgent, *, takes_images: bool = False) -> None:
@@ -125,7 +126,8 @@ class AgentInCall:
         self._agent = agent
         self._memory = CallMemory(agent.name, takes_images=takes_images)
         self._takes_images = takes_images
-        self._scope = current_scope() or ToolScope(agent_name=agent.name)
+        # The agent is told of its background tools by the hints of the call.
+        self._scope = replace(current_scope() or ToolScope(agent_name=agent.name), speaker=agent)
         self._beginning = asyncio.Lock()
         self._reply: VoiceReply | None = None
         """The latest reply, until what follows it begins."""

@@ -175,7 +175,8 @@ class VoiceReply:
             if outer.say is not None:
                 run.tell(partial(outer.say, text))
 
-        return replace(outer, progress=progress, say=say, may_act=self.scope.may_act)
+        inner = self.scope
+        return replace(outer, progress=progress, say=say, may_act=inner.may_act, speaker=inner.speaker)
 
     async def _may_act(self) -> None:
         assert self._kept is not None

@@ -11,7 +11,7 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from realtime.agent.base import AgentBase
@@ -22,7 +22,7 @@ from realtime.agent.voice_reply import VoiceReply
 from realtime.errors import ProviderError, UsageError
 from realtime.event import reply as r
 from realtime.event.base import Item
-from realtime.message import Msg, UserMsg
+from realtime.message import HintBlock, Msg, UserMsg
 from realtime.model.local.language_model import Prompt, Reply
 from realtime.room.context import RoomContext
 from realtime.tool.context import ToolScope, current_scope
@@ -99,6 +99,8 @@ class Thinker:
         """The call as the agent's tools see it."""
         self._call_ids: set[str] = set()
         """Ids of the tool calls in this room."""
+        self._told: set[str] = set()
+        """Ids of the hints that the agent has."""
         self._context: RoomContext | None = None
         self._complain: Callable[[str, str], None] = lambda message, code: None
         self._on_failed: Callable[[], None] = lambda: None
@@ -149,7 +151,7 @@ class Thinker:
                 code="agent_in_call",
             )
         self.agent.voice_call = self
-        self._scope = current_scope() or ToolScope(agent_name=self.agent.name)
+        self._scope = replace(current_scope() or ToolScope(agent_name=self.agent.name), speaker=self.agent)
         return self
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
@@ -246,11 +248,20 @@ class Thinker:
                     # It is about the turn before this one.
                     await asyncio.wait({self._interrupting})
                 if turn.is_wanted and not self._has_failed:
+                    await self._give_hints(prompt.history)
                     await self._reply(turn, prompt.instructions.strip())
         except Exception as error:
             turn.error = error
         finally:
             turn.is_settled.set()
+
+    async def _give_hints(self, history: Sequence[Item]) -> None:
+        """Tell the agent what its background tools gave since its last reply."""
+        hint = getattr(self.agent, "hint", None)
+        for item in history:
+            if hint is not None and item.role == "system" and item.text and item.id not in self._told:
+                self._told.add(item.id)
+                await hint(HintBlock(hint=item.text, source=item.name))
 
     async def _reply(self, turn: _OwnTurn, instructions: str) -> None:
         self._waiting.clear()  # All but the turn that it gets here is observed.
