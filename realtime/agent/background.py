@@ -103,10 +103,13 @@ class ToldOfBackground:
         is_spoken = task.announce == "spoken"
         self._hint(task, result_hint(task), speaks=is_spoken and self.may_speak())
         if is_spoken and self.host.own is None:
-            self.host.ask_for_floor()
+            self._after_answer(task, self.host.ask_for_floor)
 
     def _hint(self, task: BackgroundTask, hint: HintBlock, *, speaks: bool = False) -> None:
+        self._after_answer(task, partial(self.announcer.hint, hint, speaks=speaks))
+
+    def _after_answer(self, task: BackgroundTask, tell: Callable[[], None]) -> None:
         if self.tools.is_open(task.call_id):
-            self._early[task.call_id].append(partial(self.announcer.hint, hint, speaks=speaks))
+            self._early[task.call_id].append(tell)
         else:
-            self.announcer.hint(hint, speaks=speaks)
+            tell()

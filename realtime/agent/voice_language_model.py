@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from realtime.agent.call_memory import CallMemory
 from realtime.agent.from_call import FromCall
 from realtime.agent.reply_run import Listener
-from realtime.agent.tasks import end_task
+from realtime.agent.tasks import end_task, to_its_end
 from realtime.agent.voice_reply import VoiceReply
 from realtime.errors import ProviderError, UsageError
 from realtime.event.base import Item
@@ -41,6 +41,8 @@ INTERRUPTED_S = 2.0
 """Seconds that an interrupted agent has for `handle_interrupt` before it is stopped."""
 STOPPED_S = 2.0
 """Seconds that it has for its end after that."""
+MEMORY_S = 2.0
+"""Seconds that a memory has to be rewritten where that is cancelled."""
 
 
 class SpokenAgent(Protocol):
@@ -241,7 +243,8 @@ class AgentInCall:
         remembered, asked = self._memory.in_line(messages, history)
         self._remembers_users = any(msg.role == "user" for msg in remembered)
         if isinstance(memory, MemoryBase):
-            await replace_memory(memory, messages, [*remembered, *asked] if is_over else remembered)
+            wanted = [*remembered, *asked] if is_over else remembered
+            await to_its_end(replace_memory(memory, messages, wanted), MEMORY_S)
         return asked
 
     def _question(self, asked: list[Msg], history: Sequence[Item]) -> Msg | list[Msg] | None:

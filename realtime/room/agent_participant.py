@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Literal, NamedTuple, Protocol
 
@@ -66,6 +67,9 @@ class Hub(Protocol):
 
     def turn_over(self, agent: AgentParticipant) -> None:
         """The agent that has the floor is done, or was stopped."""
+
+    def asks_for_floor(self, agent: AgentParticipant) -> None:
+        """It has something to tell: it speaks when nobody else is to."""
 
     def lost(self, agent: AgentParticipant, reason: str) -> None:
         """Its model is gone."""
@@ -147,7 +151,8 @@ class AgentParticipant:
         missed: list[Utterance] = []
         self._missed = missed
         try:
-            await self.run.join(Host(self._hear, self.conversation, self, self._runtime), driven)
+            asks = partial(self._hub.asks_for_floor, self)
+            await self.run.join(Host(self._hear, self.conversation, self, self._runtime, ask_for_floor=asks), driven)
         finally:
             self._missed = None
         self._leaving = self.is_away = False
@@ -302,6 +307,11 @@ class AgentParticipant:
         """The words of its turn as they were heard."""
         texts = (self._talk.spoken_text(item_id) for item_id in self._spoken if item_id in self._talk)
         return " ".join(text for text in texts if text)
+
+    def corrected(self) -> None:
+        """A client has reported late what it had played of the last turn."""
+        if self.thinker is not None and not self.has_floor:
+            self.thinker.corrected(self.said)
 
     def utterance(self, utterance_id: str) -> Utterance:
         """Its turn as the others hear it: cut where it was heard."""

@@ -154,6 +154,8 @@ class Speaker:
             conclude, hearing.conclude = hearing.conclude, None
             if conclude is not None:
                 conclude()
+            elif hearing.speaker is not None:
+                hearing.speaker.corrected()
 
         hearing.cut = cut
         hearing.after_flush(cut)

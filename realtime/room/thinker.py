@@ -17,7 +17,7 @@ from typing import Any, Self
 from realtime.agent.base import AgentBase
 from realtime.agent.from_call import FromCall
 from realtime.agent.reply_run import error_text
-from realtime.agent.tasks import TimeUp, bounded, end_task
+from realtime.agent.tasks import TimeUp, bounded, end_task, to_its_end
 from realtime.agent.voice_reply import VoiceReply
 from realtime.errors import ProviderError, UsageError
 from realtime.event import reply as r
@@ -92,6 +92,8 @@ class Thinker:
         """Held while the agent observes or replies."""
         self._own_turn: _OwnTurn | None = None
         """Its turn; None before the voice asks for it."""
+        self._last_turn: _OwnTurn | None = None
+        """Its turn before that, of which it was told what was heard."""
         self._observing: asyncio.Task[None] | None = None
         self._answering: asyncio.Task[None] | None = None
         self._interrupting: asyncio.Task[None] | None = None
@@ -127,7 +129,13 @@ class Thinker:
         """Its turn is over, and `text` is what was heard of it: its memory holds nothing else."""
         turn, self._own_turn = self._own_turn, None
         if turn is not None:
+            self._last_turn = turn
             self._put(_Played(turn, text))
+
+    def corrected(self, text: str) -> None:
+        """Other words than `played` said were heard of its last turn: a client has reported late."""
+        if self._last_turn is not None and self._own_turn is None:
+            self._put(_Played(self._last_turn, text))
 
     def interrupt(self) -> None:
         """End its reply, once; the agent learns it also when it is only being heard."""
@@ -186,6 +194,10 @@ class Thinker:
         try:
             if self._answering is not None:
                 await end_task(self._answering, INTERRUPT_S)
+            async with self._one_at_a_time:
+                for one in [one for one in self._waiting if isinstance(one, _Played)]:
+                    await bounded(self._take(one), OBSERVE_S, grace_s=GRACE_S)
+                self._waiting.clear()
             await self.agent.aclose()
         finally:
             self.agent.voice_call = None
@@ -213,6 +225,11 @@ class Thinker:
         while (one := self._next()) is not None:
             try:
                 await bounded(self._take(one), OBSERVE_S, grace_s=GRACE_S)
+            except asyncio.CancelledError:
+                if isinstance(one, _Played):
+                    # The room closes: the memory must not keep what nobody heard.
+                    self._waiting.appendleft(one)
+                raise
             except TimeUp:
                 self._fail(f"it took longer than {OBSERVE_S:.0f} s to observe a turn")
             except Exception as error:
@@ -228,7 +245,7 @@ class Thinker:
         if isinstance(one, _Played):
             truncate = getattr(self.agent, "truncate_last_reply", None)
             if truncate is not None and one.turn.has_words:
-                await truncate(one.text)
+                await to_its_end(truncate(one.text), GRACE_S)
         elif self._observes:
             await self.agent.observe(one)
 

@@ -201,9 +201,9 @@ class AgentReply:
         self._emit(r.UserConfirmResultEvent, confirm_results=[ConfirmResult(confirmed=confirmed, tool_call=block)])
 
     def waits_for(self, call_id: str) -> bool:
-        """Whether this reply has the call, without a result."""
+        """Whether this reply waits for the result of the call."""
         call = self._calls.get(call_id)
-        return call is not None and not call.answered and call.result is None
+        return call is not None and not call.answered and call.result is None and not self._interrupted
 
     def add_result(self, call_id: str, delta: str) -> None:
         """Append to the result of a running call, emitted after the response."""
@@ -213,9 +213,14 @@ class AgentReply:
             self._start_result(call)
 
     def take_result(self, result: ToolResultBlock) -> bool:
-        """Take the result of a tool, emitted after the response; returns False if no call waits for it."""
+        """Take the result of a tool, emitted after the response; returns False if no call waits for it.
+
+        An interrupted reply takes the results that say so: of other tools, which run on, it has none.
+        """
         call = self._calls.get(result.id)
         if call is None or call.answered or call.result is not None:
+            return False
+        if self._interrupted and result.state != "interrupted":
             return False
         call.result = result
         if self.response_id is None:
@@ -299,13 +304,18 @@ class AgentReply:
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def interrupt(self) -> None:
-        """Interrupt the reply and stop its calls; does nothing if it is over."""
+        """Interrupt the reply; does nothing if it is over. The results of its calls may follow until its end."""
         if self.is_over:
             return
         self._interrupted, self.waits = True, None
         self._over_ms = self.out.ts_ms
-        if self.response_id is None:
-            self._stop_calls()
+
+    def _run_interrupted(self) -> None:
+        """Emit the results that have come within the interrupted response."""
+        for call in self._calls.values():
+            is_open = not (call.answered or call.external)
+            if is_open and call.result is not None and call.result.state == "interrupted":
+                self._emit_result(call, call.result)
 
     def fail(self, message: str) -> None:
         """End the waiting for a continuation that failed."""
@@ -317,7 +327,7 @@ class AgentReply:
         self._end_model_call(event.input_tokens, event.output_tokens)
         self._over_ms = self.out.ts_ms
         if self._interrupted:
-            self._stop_calls()
+            self._run_interrupted()
             return
         self._run_tools()
         details = event.status_details or {}
