@@ -115,14 +115,18 @@ class CallMemory:
 
         A hint may have come in the middle of a reply, which did not know of it: the rest belongs to what precedes it.
         """
-        known = {msg.id: place for place, msg in enumerate(memory)}
+        places = {msg.id: place for place, msg in enumerate(memory)}
+        given_ids = {one.given.id for one in exchanges if one.given is not None}
+
+        def replies_to(exchange: _Exchange) -> list[Msg]:
+            place = -1 if exchange.given is None else places.get(exchange.given.id, len(memory))
+            return self._replies_behind(memory, place, given_ids)
+
         begun: _Exchange | None = None
         for exchange in exchanges:
-            given = exchange.given
-            if begun is not None and given is not None and given.role == "system" and given.id not in known:
-                place = -1 if begun.given is None else known.get(begun.given.id, len(memory))
-                replies = self._replies_behind(memory, place, {one.given.id for one in exchanges if one.given})
-                n_rest = _n_continuing(exchange.done, begun.done, replies)
+            is_hint = exchange.given is not None and exchange.given.role == "system"
+            if begun is not None and is_hint and not _n_continuing(exchange.done[:1], (), replies_to(exchange)):
+                n_rest = _n_continuing(exchange.done, begun.done, replies_to(begun))
                 begun.done += exchange.done[:n_rest]
                 del exchange.done[:n_rest]
                 if not exchange.done:
