@@ -174,10 +174,17 @@ class ReActAgent(ReActAgentBase):
         results stay. Returns what is remembered now; None where nothing is left of the reply, or there is none. Raises
         UsageError while a reply is being given: interrupt it, and wait for its end.
         """
+        return await self.truncate_reply(self._last_reply_id, played_text)
+
+    async def truncate_reply(self, reply_id: str | None, played_text: str) -> Msg | None:
+        """Cut a reply in the memory, by its id, to what was heard (see `truncate_last_reply`).
+
+        Where it was cut before, it is what it is now said to be, also if that is more.
+        """
         if self.is_replying:
             raise UsageError("a reply is being given: truncate it after its end", code="agent_replying")
         messages = await self.memory.get_memory(prepend_summary=False)
-        place = next((place for place, one in enumerate(messages) if one.id == self._last_reply_id), None)
+        place = next((place for place, one in enumerate(messages) if one.id == reply_id), None)
         if place is None:
             return None
         cut = cut_to_played(messages[place], played_text)

@@ -18,6 +18,7 @@ from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.event.server import ProgressKind
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.message.blocks import INTERRUPTED_BY_USER
 from realtime.tool.background import BackgroundTask, act_for
 from realtime.tool.context import ToolScope
 
@@ -238,8 +239,8 @@ class ToolRunner:
             self._on_progress(call_id, text, kind)
 
     def _interrupted(self, call: ToolCallBlock, task: asyncio.Task[None] | None) -> None:
-        text = "interrupted by the user"
-        self._tell(ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.INTERRUPTED), task)
+        state = ToolResultState.INTERRUPTED
+        self._tell(ToolResultBlock(id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=state), task)
 
     def _tell(self, result: ToolResultBlock, task: asyncio.Task[None] | None) -> None:
         """Pass on the result of the call that `task` runs, once."""

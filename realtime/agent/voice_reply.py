@@ -119,6 +119,11 @@ class VoiceReply:
         return self.task is None
 
     @property
+    def reply_id(self) -> str | None:
+        """The id of the agent's message; None before it has begun."""
+        return None if self._msg is None else self._msg.id
+
+    @property
     def counts(self) -> bool:
         """Whether it is no draft, or one that was kept."""
         kept = self._kept

@@ -36,7 +36,8 @@ class Audience:
         """How much the last client had played of each item when it went, in ms: what was heard stays heard."""
         self._unplayed_by_gone: set[str] = set()
         """The items that it had not played whole."""
-        self._unplayed_ms_of_gone = 0
+        self._silent_at = 0.0
+        """When it would have played all."""
         listeners = self.listeners  # Without `self`, which would refer to itself.
         self.played = Played(log, now, lambda: listeners, received_samples, tells=tells)
 
@@ -52,7 +53,7 @@ class Audience:
         """A client is gone for good."""
         if self.listeners == [listener]:
             clock, now = listener.clock, self._now()
-            self._unplayed_ms_of_gone = listener.unplayed_ms(now)
+            self._silent_at = now + listener.unplayed_ms(now) / 1000
             self._unplayed_by_gone = {*clock.unplayed_items(now), *listener.unsent}
             self._played_to_gone = {item_id: clock.played_ms(item_id, now) for item_id in clock.begun()}
         listener.release()
@@ -85,7 +86,9 @@ class Audience:
     def unplayed_ms(self) -> int:
         """See `Ears`."""
         now = self._now()
-        return max((one.unplayed_ms(now) for one in self.listeners), default=self._unplayed_ms_of_gone)
+        if not self.listeners:
+            return max(0, int((self._silent_at - now) * 1000))
+        return max(one.unplayed_ms(now) for one in self.listeners)
 
     def can_be_lowered(self) -> bool:
         """See `Ears`."""

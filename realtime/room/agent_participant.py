@@ -305,13 +305,14 @@ class AgentParticipant:
     @property
     def said(self) -> str:
         """The words of its turn as they were heard."""
-        texts = (self._talk.spoken_text(item_id) for item_id in self._spoken if item_id in self._talk)
-        return " ".join(text for text in texts if text)
+        return _words_of(self._talk, self._spoken)
 
-    def corrected(self) -> None:
-        """A client has reported late what it had played of the last turn."""
-        if self.thinker is not None and not self.has_floor:
-            self.thinker.corrected(self.said)
+    def correction(self) -> Callable[[], None]:
+        """Return what to call where a client reports late what it has played of this turn."""
+        if self.thinker is None:
+            return lambda: None
+        talk, spoken, correct = self._talk, [*self._spoken], self.thinker.correction()
+        return lambda: correct(_words_of(talk, spoken))
 
     def utterance(self, utterance_id: str) -> Utterance:
         """Its turn as the others hear it: cut where it was heard."""
@@ -486,3 +487,8 @@ class AgentParticipant:
             self._tell(s.AgentResponseToolResultEvent(tool_result=result, item_id=item_id, agent_id=self.id))
         for utterance in self.dictation.take_all():
             self._hub.transcribed(utterance, "", by=self)
+
+
+def _words_of(talk: Conversation, item_ids: Sequence[str]) -> str:
+    texts = (talk.spoken_text(item_id) for item_id in item_ids if item_id in talk)
+    return " ".join(text for text in texts if text)

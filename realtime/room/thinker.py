@@ -65,6 +65,8 @@ class _Played:
 
     turn: _OwnTurn
     text: str
+    is_late: bool = False
+    """Whether it corrects what was known before: another turn may have begun since."""
 
 
 class Thinker:
@@ -92,8 +94,6 @@ class Thinker:
         """Held while the agent observes or replies."""
         self._own_turn: _OwnTurn | None = None
         """Its turn; None before the voice asks for it."""
-        self._last_turn: _OwnTurn | None = None
-        """Its turn before that, of which it was told what was heard."""
         self._observing: asyncio.Task[None] | None = None
         self._answering: asyncio.Task[None] | None = None
         self._interrupting: asyncio.Task[None] | None = None
@@ -129,13 +129,17 @@ class Thinker:
         """Its turn is over, and `text` is what was heard of it: its memory holds nothing else."""
         turn, self._own_turn = self._own_turn, None
         if turn is not None:
-            self._last_turn = turn
             self._put(_Played(turn, text))
 
-    def corrected(self, text: str) -> None:
-        """Other words than `played` said were heard of its last turn: a client has reported late."""
-        if self._last_turn is not None and self._own_turn is None:
-            self._put(_Played(self._last_turn, text))
+    def correction(self) -> Callable[[str], None]:
+        """Return what to call with the words of this turn where a client reports late, after `played`."""
+        turn = self._own_turn
+
+        def correct(text: str) -> None:
+            if turn is not None:
+                self._put(_Played(turn, text, is_late=True))
+
+        return correct
 
     def interrupt(self) -> None:
         """End its reply, once; the agent learns it also when it is only being heard."""
@@ -242,7 +246,11 @@ class Thinker:
         return self._waiting.popleft() if self._waiting and not is_kept else None
 
     async def _take(self, one: Msg | _Played) -> None:
-        if isinstance(one, _Played):
+        if isinstance(one, _Played) and one.is_late:
+            truncate = getattr(self.agent, "truncate_reply", None)
+            if truncate is not None and one.turn.reply is not None:
+                await to_its_end(truncate(one.turn.reply.reply_id, one.text), GRACE_S)
+        elif isinstance(one, _Played):
             truncate = getattr(self.agent, "truncate_last_reply", None)
             if truncate is not None and one.turn.has_words:
                 await to_its_end(truncate(one.text), GRACE_S)

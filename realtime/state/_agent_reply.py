@@ -18,6 +18,7 @@ from realtime.message import (
     ToolResultBlock,
     ToolResultState,
 )
+from realtime.message.blocks import INTERRUPTED_BY_USER
 from realtime.state._user_reply import Outlet, Text
 
 
@@ -201,9 +202,9 @@ class AgentReply:
         self._emit(r.UserConfirmResultEvent, confirm_results=[ConfirmResult(confirmed=confirmed, tool_call=block)])
 
     def waits_for(self, call_id: str) -> bool:
-        """Whether this reply waits for the result of the call."""
+        """Whether this reply has the call, without a result."""
         call = self._calls.get(call_id)
-        return call is not None and not call.answered and call.result is None and not self._interrupted
+        return call is not None and not call.answered and call.result is None
 
     def add_result(self, call_id: str, delta: str) -> None:
         """Append to the result of a running call, emitted after the response."""
@@ -213,14 +214,9 @@ class AgentReply:
             self._start_result(call)
 
     def take_result(self, result: ToolResultBlock) -> bool:
-        """Take the result of a tool, emitted after the response; returns False if no call waits for it.
-
-        An interrupted reply takes the results that say so: of other tools, which run on, it has none.
-        """
+        """Take the result of a tool, emitted after the response; returns False if no call waits for it."""
         call = self._calls.get(result.id)
         if call is None or call.answered or call.result is not None:
-            return False
-        if self._interrupted and result.state != "interrupted":
             return False
         call.result = result
         if self.response_id is None:
@@ -239,7 +235,7 @@ class AgentReply:
             if call.answered:
                 continue
             if not call.complete:
-                self._stop(call)
+                self._stop(call, "")
             elif call.result is not None and not call.external:
                 self._emit_result(call, call.result)
             elif call.external:
@@ -289,33 +285,31 @@ class AgentReply:
                 )
         self._emit(r.ToolResultEndEvent, tool_call_id=call.block_id, state=result.state)
 
-    def _stop(self, call: _Call) -> None:
-        """End a call whose result is no longer wanted."""
+    def _stop(self, call: _Call, why: str) -> None:
+        """End a call whose result is no longer wanted; `why` says who wants none."""
         self._end_input(call)
         self._start_result(call)
         call.answered = True
+        if why:
+            delta = f"\n{why}" if call.n_told else why
+            self._emit(r.ToolResultTextDeltaEvent, tool_call_id=call.block_id, delta=delta)
         self._emit(r.ToolResultEndEvent, tool_call_id=call.block_id, state=ToolResultState.INTERRUPTED)
 
-    def _stop_calls(self) -> None:
+    def _stop_calls(self, why: str = "") -> None:
         for call in self._calls.values():
             if not call.answered:
-                self._stop(call)
+                self._stop(call, why)
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def interrupt(self) -> None:
-        """Interrupt the reply; does nothing if it is over. The results of its calls may follow until its end."""
+        """Interrupt the reply and stop its calls; does nothing if it is over."""
         if self.is_over:
             return
         self._interrupted, self.waits = True, None
         self._over_ms = self.out.ts_ms
-
-    def _run_interrupted(self) -> None:
-        """Emit the results that have come within the interrupted response."""
-        for call in self._calls.values():
-            is_open = not (call.answered or call.external)
-            if is_open and call.result is not None and call.result.state == "interrupted":
-                self._emit_result(call, call.result)
+        if self.response_id is None:
+            self._stop_calls(INTERRUPTED_BY_USER)
 
     def fail(self, message: str) -> None:
         """End the waiting for a continuation that failed."""
@@ -327,7 +321,7 @@ class AgentReply:
         self._end_model_call(event.input_tokens, event.output_tokens)
         self._over_ms = self.out.ts_ms
         if self._interrupted:
-            self._run_interrupted()
+            self._stop_calls(INTERRUPTED_BY_USER)
             return
         self._run_tools()
         details = event.status_details or {}
