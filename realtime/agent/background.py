@@ -10,6 +10,7 @@ from functools import partial
 
 from realtime.agent.announcer import Announcer
 from realtime.agent.controller import Controller
+from realtime.agent.settings import RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host
 from realtime.event import server as s
@@ -34,15 +35,15 @@ PROGRESS_HINT_S = 10.0
 class ToldOfBackground:
     """Tells of the background tools of one call, from when it is made until `close`.
 
-    `may_speak` says whether the agent may speak unasked. In a room it asks for the floor instead.
+    In a room the agent asks for the floor where it would speak.
     """
 
     toolkit: Toolkit
+    settings: RunSettings
     host: Host
     tools: ToolRunner
     controller: Controller
     announcer: Announcer
-    may_speak: Callable[[], bool]
     _progress_told: dict[str, float] = field(default_factory=dict)
     """When the latest hint about a task's progress was given."""
     _early: defaultdict[str, list[Callable[[], None]]] = field(default_factory=lambda: defaultdict(list))
@@ -55,10 +56,17 @@ class ToldOfBackground:
 
     def tell_what_was_lost(self) -> None:
         """The call goes on after its server was lost: tell the model which background tools went with it."""
-        tools, may_speak = self.toolkit.tools, self.may_speak()
+        tools, may_speak = self.toolkit.tools, self.settings.may_speak_unasked
         for task_id, name in left_open(self.host.conversation.items()).items():
             announce = tools[name].announce if name in tools else "spoken"
             self.announcer.hint(lost_hint(name, task_id, announce), speaks=may_speak and announce == "spoken")
+
+    def cancel(self, task_id: str) -> bool:
+        """Stop a background tool and tell the model; False if none of this id runs."""
+        task = self.toolkit.background.running.get(task_id)
+        if task is not None:
+            self.stop(task)
+        return task is not None
 
     def stop(self, task: BackgroundTask, why: str = "") -> None:
         """Stop a background tool and tell the model; `why` may say the reason."""
@@ -101,7 +109,7 @@ class ToldOfBackground:
     def _done(self, task: BackgroundTask) -> None:
         self._progress_told.pop(task.id, None)
         is_spoken = task.announce == "spoken"
-        self._hint(task, result_hint(task), speaks=is_spoken and self.may_speak())
+        self._hint(task, result_hint(task), speaks=is_spoken and self.settings.may_speak_unasked)
         if is_spoken and self.host.own is None:
             self._after_answer(task, self.host.ask_for_floor)
 

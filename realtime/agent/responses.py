@@ -157,9 +157,10 @@ class Responses:
         self.settle_cut()
         self._items.end()
 
-    def tell_heard(self) -> None:
-        """Let the model know what counts of the reply, before it is closed."""
+    async def close(self, connection: base.Connection) -> None:
+        """Close the model, which may remember the call: as it was heard."""
         self._items.tell_heard()
+        await connection.close()
 
     def _settle(self, cut: _OpenCut) -> None:
         if cut is not self._cut:

@@ -16,7 +16,7 @@ from realtime.agent.announcer import Announcer
 from realtime.agent.background import ToldOfBackground
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
-from realtime.agent.detector import VAD_UNAVAILABLE, load_silero, silence_ms_of, silero_detector
+from realtime.agent.detector import load_silero, silence_ms_of, silero_detector
 from realtime.agent.heard import heard_items
 from realtime.agent.run_hooks import HookRunner, RunHooks
 from realtime.agent.saying import Saying
@@ -233,9 +233,8 @@ class AgentRun:
                     )
                     controller.configure(settings.config, settings.authority, settings.interruption)
                     self._announcer = announcer = Announcer(group, context, controller)
-                    self._background = ToldOfBackground(
-                        self.spec.toolkit, host, tools, controller, announcer, self._may_speak
-                    )
+                    told = ToldOfBackground(self.spec.toolkit, settings, host, tools, controller, announcer)
+                    self._background = told
                     if host.own is not None:
                         self._initiative = SpeakingFirst(
                             self.spec, settings, host, host.own, connection, controller, group, self._tell_error
@@ -249,7 +248,7 @@ class AgentRun:
                         context.item_done(item)
                     self._tell_what_is_left_out()
                     if self.takeover is None:
-                        self._background.tell_what_was_lost()
+                        told.tell_what_was_lost()
                     if not started.done():
                         started.set_result(None)
                     early, self._early = self._early or [], None
@@ -277,7 +276,8 @@ class AgentRun:
                     await background.close()
                     await scope.end()
                     reason = self._end_reason or self._leave_reason or "failed"
-                    await hooks.end(reason, partial(_close, connection, self._controller))
+                    heard = None if self._controller is None else self._controller.responses
+                    await hooks.end(reason, connection.close if heard is None else partial(heard.close, connection))
                     hooks.close()
         except* (ProviderError, UsageError, ClientError) as errors:
             if started.done():
@@ -435,11 +435,7 @@ class AgentRun:
 
     def cancel_background_tool(self, task_id: str) -> bool:
         """Stop a background tool and tell the model; False if none of this id runs."""
-        task = self.spec.toolkit.background.running.get(task_id)
-        if task is None or self._background is None:
-            return False
-        self._background.stop(task)
-        return True
+        return self._background is not None and self._background.cancel(task_id)
 
     # -- what a room asks ------------------------------------------------------------------------------------------
 
@@ -561,10 +557,6 @@ class AgentRun:
         if self._background is not None:
             self._background.stop(task, " because the user interrupted")
 
-    def _may_speak(self) -> bool:
-        """Whether it may speak unasked; in a room, the floor says when it speaks."""
-        return self._settings.config.auto_response is not False
-
     def _words_heard(self, host: Host) -> list[Msg]:
         """What was heard so far, by speakers."""
         controller = self._controller
@@ -596,23 +588,10 @@ class AgentRun:
         host.configured({"audio": msgspec.to_builtins(settled.audio)})
 
     def _tell_what_is_left_out(self) -> None:
-        """Report what the agent goes on without: tools, or turns found in speech."""
-        profile, settings = self.spec.model.profile, self._settings
-        if not profile.supports_tools and settings.declared_tools:
-            without = f"{profile.model} cannot use tools: the agent goes on without them"
-            self._tell_error(UsageError(without, code="unsupported_tools"))
-        if settings.no_detector is not None and settings.authority == "client" and "audio" in profile.input_modalities:
-            without = f"{settings.no_detector} Until then a spoken turn ends by push-to-talk."
-            self._tell_error(UsageError(without, code=VAD_UNAVAILABLE))
+        for error in self._settings.left_out():
+            self._tell_error(error)
 
     def _end(self, reason: str) -> None:
         if self._controller is not None and not self._ended:
             self._ended, self._end_reason = True, reason
             self._controller.end(reason)
-
-
-async def _close(connection: Connection, controller: Controller | None) -> None:
-    """Close a model, which may remember the call: as it was heard."""
-    if controller is not None:
-        controller.responses.tell_heard()
-    await connection.close()
