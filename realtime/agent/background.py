@@ -1,4 +1,4 @@
-"""What the model and the listeners of a call are told of its background tools: those of all agents in it."""
+"""Reports the background tools of a call to its model and listeners: those of all agents in it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PROGRESS_HINT_S = 10.0
 
 @dataclass(slots=True, eq=False)
 class ToldOfBackground:
-    """Tells of the background tools of one call, from when it is made until `close`.
+    """Reports the background tools of one call until `close`.
 
     In a room the agent asks for the floor where it would speak.
     """

@@ -135,7 +135,7 @@ class CallMemory:
         return exchanges
 
     def _replies_behind(self, memory: Sequence[Msg], place: int, given_ids: Container[str]) -> list[Msg]:
-        """Return the agent's replies behind a place of the memory, up to what was put in next."""
+        """Return the replies behind a place, up to the next input."""
         behind = [*takewhile(lambda msg: msg.id not in given_ids, memory[place + 1 :])]
         return [self._whole.get(msg.id, msg) for msg in behind if self._is_reply(msg)]
 
@@ -261,7 +261,7 @@ class _Heard:
 
 
 def _n_continuing(rest: Sequence[Item], before: Sequence[Item], replies: Sequence[Msg]) -> int:
-    """Return how many of these items are the rest of replies, of which `before` was heard."""
+    """Return how many items continue the replies, of which `before` was heard."""
     calls = {(call.name, call.input or "{}") for msg in replies for call in msg.get_content_blocks("tool_call")}
     text = "".join(_squeezed(msg.get_text_content("") or "") for msg in replies)
     text = text.removeprefix("".join(_squeezed(item.text) for item in before if item.tool_call is None))

@@ -177,7 +177,7 @@ class ReActAgent(ReActAgentBase):
         return await self.truncate_reply(self._last_reply_id, played_text)
 
     async def truncate_reply(self, reply_id: str | None, played_text: str) -> Msg | None:
-        """Cut a reply in the memory, by its id, to what was heard (see `truncate_last_reply`).
+        """Cut a reply, by its id, to what was heard (see `truncate_last_reply`).
 
         Where it was cut before, it is what it is now said to be, also if that is more.
         """

@@ -161,9 +161,9 @@ class ReplyItems:
             self._heard_ms = {item_id: self._ears.played_ms(item_id) for item_id in self.spoken}
 
     def tell_heard(self) -> None:
-        """Let the model know of the reply what was heard, where the call ended within it: a model may remember calls.
+        """Tell the model what was heard of an unfinished reply.
 
-        The log has it already: it tells what was played.
+        A model may remember calls. The log has it already: it tells what was played.
         """
         for item_id in self.spoken:
             if item_id not in self._conversation or item_id in self._cut:

@@ -96,7 +96,7 @@ class AgentLanguageModel:
 
     A reply may begin in a pause that is not yet known to end the turn, if the agent `may_draft`. What is dropped leaves
     no trace in the memory, and until it is decided only tools run that are `read_only`. What the agent runs in the
-    background is a background tool of the call: its result is told when the floor is free, and it ends with the call.
+    background is a background tool of the call: its result comes when the floor is free, and it ends with the call.
     """
 
     def __init__(self, agent: SpokenAgent, *, takes_images: bool = False) -> None:
@@ -128,7 +128,7 @@ class AgentInCall:
         self._agent = agent
         self._memory = CallMemory(agent.name, takes_images=takes_images)
         self._takes_images = takes_images
-        # The agent is told of its background tools by the hints of the call.
+        # The hints of the call tell the agent of its background tools.
         self._scope = replace(current_scope() or ToolScope(agent_name=agent.name), speaker=agent)
         self._beginning = asyncio.Lock()
         self._reply: VoiceReply | None = None

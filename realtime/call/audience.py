@@ -33,7 +33,7 @@ class Audience:
         """The client that sent something last: on an interruption, what it has played counts."""
         self._keeps_played_audio = False
         self._played_to_gone: dict[str, int] = {}
-        """How much the last client had played of each item when it went, in ms: what was heard stays heard."""
+        """What the last client had played of each item, in ms: what was heard stays heard."""
         self._unplayed_by_gone: set[str] = set()
         """The items that it had not played whole."""
         self._silent_at = 0.0

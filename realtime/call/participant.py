@@ -55,7 +55,7 @@ def nobody_hears(voice: Voice) -> None:
 
 
 def no_floor() -> None:
-    """Ask for nothing: where an agent has the call, the floor is free when nobody speaks."""
+    """Ask for nothing: where an agent has the call, the floor is free when no one speaks."""
 
 
 def nobody_is_told(config: dict[str, Any]) -> None:

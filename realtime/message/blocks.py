@@ -230,7 +230,7 @@ class HintBlock(_Block, frozen=True, kw_only=True, tag="hint"):
 
 
 INTERRUPTED_BY_USER = "interrupted by the user"
-"""The result of a tool call whose reply the user has interrupted, where the call has none of its own."""
+"""The result of a tool call without one whose reply was interrupted."""
 
 
 def system_reminder(text: str) -> str:

@@ -69,7 +69,7 @@ class Hub(Protocol):
         """The agent that has the floor is done, or was stopped."""
 
     def asks_for_floor(self, agent: AgentParticipant) -> None:
-        """It has something to tell: it speaks when nobody else is to."""
+        """It has something to tell: it speaks when no one else is to."""
 
     def lost(self, agent: AgentParticipant, reason: str) -> None:
         """Its model is gone."""
@@ -308,7 +308,7 @@ class AgentParticipant:
         return _words_of(self._talk, self._spoken)
 
     def correction(self) -> Callable[[], None]:
-        """Return what to call where a client reports late what it has played of this turn."""
+        """Return what to call where a client reports late about this turn."""
         if self.thinker is None:
             return lambda: None
         talk, spoken, correct = self._talk, [*self._spoken], self.thinker.correction()

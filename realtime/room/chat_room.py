@@ -278,7 +278,7 @@ class ChatRoom(StateModule):
         if human not in people.humans:
             return
         if people.humans == [human]:
-            self.turns.speaker.stop(human)  # What is said from now on, nobody hears.
+            self.turns.speaker.stop(human)  # What is said from now on is not heard.
         self.turns.speaker.human_leaves(human)
         if self._context.is_over or human is self._own_human:
             human.microphone.forsake_voice("cleared")

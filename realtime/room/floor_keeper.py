@@ -67,7 +67,7 @@ class FloorKeeper:
             self.people.record.tell(s.ServerRoomFloorEvent(participant_id=participant_id, reason=reason))
 
     def wish(self, agent: AgentParticipant) -> None:
-        """Give the floor to an agent once the policy gives it to none."""
+        """Give an agent the floor once the policy gives it to none."""
         if agent not in self._wishes:
             self._wishes.append(agent)
 
@@ -141,7 +141,7 @@ class FloorKeeper:
             self._give(agent)
 
     def _leave_free(self, reason: str) -> None:
-        """Nobody is to answer: an agent that has something to tell may speak."""
+        """No one is to answer: an agent that has something to tell may speak."""
         able = {one.id for one in self._askable().agents}
         self._wishes = [one for one in self._wishes if one in self.people.agents and one.id in able]
         if self._wishes:

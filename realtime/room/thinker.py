@@ -132,7 +132,7 @@ class Thinker:
             self._put(_Played(turn, text))
 
     def correction(self) -> Callable[[str], None]:
-        """Return what to call with the words of this turn where a client reports late, after `played`."""
+        """Return what takes the words of this turn from a late report."""
         turn = self._own_turn
 
         def correct(text: str) -> None:
@@ -231,7 +231,7 @@ class Thinker:
                 await bounded(self._take(one), OBSERVE_S, grace_s=GRACE_S)
             except asyncio.CancelledError:
                 if isinstance(one, _Played):
-                    # The room closes: the memory must not keep what nobody heard.
+                    # The room closes: the memory must not keep what was not heard.
                     self._waiting.appendleft(one)
                 raise
             except TimeUp:

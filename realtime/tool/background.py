@@ -39,7 +39,7 @@ class TaskOwner(Protocol):
     """An agent whose tools run in the background."""
 
     def background_done(self, task: BackgroundTask, /) -> None:
-        """Take the result of one of its tools that has ended by itself."""
+        """Take the result of a tool of its that has ended."""
         ...
 
 
@@ -52,7 +52,10 @@ def current_owner() -> TaskOwner | None:
 
 
 def act_for(owner: TaskOwner | None) -> None:
-    """Let the tools that run from now on, in this task and those that it starts, be those of an agent, or of none."""
+    """From now on, the tools of this task are those of `owner`.
+
+    So are those of tasks that it starts. None: they are those of no agent.
+    """
     _OWNER.set(owner)
 
 
@@ -99,7 +102,7 @@ class BackgroundTasks:
         self.running: dict[str, BackgroundTask] = {}
         """By task id, in order of their start."""
         self.results: dict[str, BackgroundTask] = {}
-        """Those with a result that was not asked for yet, by task id."""
+        """Those whose result was not asked for yet, by task id."""
         self.on_start: Callable[[BackgroundTask], None] | None = None
         self.on_report: Callable[[BackgroundTask, str, ProgressKind], None] | None = None
         self.on_done: Callable[[BackgroundTask], None] | None = None
@@ -272,7 +275,7 @@ def lost_hint(name: str, task_id: str, announce: Announce) -> HintBlock:
 
 
 def begun_hint(task: BackgroundTask) -> HintBlock:
-    """Return the hint that an agent behind a tool has started a background tool of its own."""
+    """Return the hint that an agent behind a tool has started one."""
     told = f"The background tool {task.call.name} (task {task.id}) has been started. Its result will come later."
     return HintBlock(hint=system_reminder(told), source=task.call.name)
 
@@ -303,7 +306,7 @@ def count_begun(items: Iterable[Item]) -> int:
 
 
 def _told_of(items: Iterable[Item]) -> Iterator[tuple[str, str | None]]:
-    """Yield the id of each background tool that begins, with its name, and of each that ends, with None."""
+    """Yield (id, name) where a tool begins, (id, None) where it ends."""
     for item in items:
         if (result := item.tool_result) is not None:
             text = result.output_text()

@@ -31,7 +31,7 @@ NOTE_CHARS = 2_000
 END_S = 1.0
 """Seconds for each thing that tools do at the call's end."""
 AGENT_TOOL_S = 600.0
-"""How long a tool of an agent may run outside of voice calls."""
+"""How long a tool of an agent may run outside of calls."""
 
 AtEnd = Callable[[], Awaitable[None]]
 
@@ -58,7 +58,7 @@ class ToolScope:
     at_end: list[AtEnd] = field(default_factory=list)
     """What is done when the call is over."""
     tool_call_id: str = ""
-    """Id of the tool call that the scope is for, as the call's listeners know it."""
+    """Id of its tool call, as the listeners know it."""
     tool_timeout_s: float | None = AGENT_TOOL_S
     """How long a tool of an agent may run; None: as long as it likes."""
     speaker: object | None = None
