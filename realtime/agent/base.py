@@ -56,6 +56,8 @@ class AgentBase(Hooked):
         super().__init__()
         self.id = unique_id()
         self.name = name or type(self).__name__
+        self.questions = asyncio.Lock()
+        """Held while a delegate's question is answered: those of all delegates come one after the other."""
         self.msg_queue: asyncio.Queue[Printed] | None = None
         self._console: Console | None = Console()
 

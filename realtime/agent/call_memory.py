@@ -6,8 +6,9 @@ same: thoughts, tools, and what was said before the call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import msgspec
 
@@ -70,7 +71,7 @@ class CallMemory:
         The latter is no part of the memory. Replies are cut to what was heard of them, or left out. What the memory
         lacks of the history is made.
         """
-        exchanges = self._exchanges(history)
+        exchanges = self._rejoined(self._exchanges(history), memory)
         results = {item.tool_result.id: item.tool_result for item in history if item.tool_result is not None}
         asked: list[Msg] = []
         while exchanges and not exchanges[-1].done and (given := exchanges[-1].given) is not None:
@@ -109,6 +110,38 @@ class CallMemory:
             exchanges[-1].done.append(item)
         return exchanges
 
+    def _rejoined(self, exchanges: list[_Exchange], memory: Sequence[Msg]) -> list[_Exchange]:
+        """Return the exchanges with each reply as one.
+
+        A hint may have come in the middle of a reply, which did not know of it: the rest belongs to what precedes it.
+        """
+        places = {msg.id: place for place, msg in enumerate(memory)}
+        given_ids = {one.given.id for one in exchanges if one.given is not None}
+
+        def replies_to(exchange: _Exchange) -> list[Msg]:
+            place = -1 if exchange.given is None else places.get(exchange.given.id, len(memory))
+            return self._replies_behind(memory, place, given_ids)
+
+        begun: _Exchange | None = None
+        for exchange in exchanges:
+            is_hint = exchange.given is not None and exchange.given.role == "system"
+            if begun is not None and is_hint and not _n_continuing(exchange.done[:1], (), replies_to(exchange)):
+                n_rest = _n_continuing(exchange.done, begun.done, replies_to(begun))
+                begun.done += exchange.done[:n_rest]
+                del exchange.done[:n_rest]
+                if not exchange.done:
+                    continue
+            begun = exchange
+        return exchanges
+
+    def _replies_behind(self, memory: Sequence[Msg], place: int, given_ids: Container[str]) -> list[Msg]:
+        """Return the replies behind a place, up to the next input."""
+        behind = [*takewhile(lambda msg: msg.id not in given_ids, memory[place + 1 :])]
+        return [self._whole.get(msg.id, msg) for msg in behind if self._is_reply(msg)]
+
+    def _is_reply(self, msg: Msg) -> bool:
+        return msg.role == "assistant" and msg.name == self._name
+
     def _given(self, item: Item, *, named: bool) -> Msg | None:
         """Return an item that was put in as a message; None if it is empty."""
         if item.role == "system":
@@ -145,7 +178,7 @@ class CallMemory:
     def _settled(self, done: Sequence[Item], messages: list[Msg], results: Mapping[str, ToolResultBlock]) -> list[Msg]:
         """Return these messages, with what was heard of the replies among them."""
         messages = [self._whole.get(msg.id, msg) for msg in messages]
-        replies = [msg for msg in messages if msg.role == "assistant" and msg.name == self._name]
+        replies = [msg for msg in messages if self._is_reply(msg)]
         if not replies:
             return [*self._made(done, results), *messages]
         heard = _Heard([_squeezed(msg.get_text_content("") or "") for msg in replies])
@@ -225,6 +258,22 @@ class _Heard:
                 return rest
             self._place += 1
         return ""
+
+
+def _n_continuing(rest: Sequence[Item], before: Sequence[Item], replies: Sequence[Msg]) -> int:
+    """Return how many items continue the replies, of which `before` was heard."""
+    calls = {(call.name, call.input or "{}") for msg in replies for call in msg.get_content_blocks("tool_call")}
+    text = "".join(_squeezed(msg.get_text_content("") or "") for msg in replies)
+    text = text.removeprefix("".join(_squeezed(item.text) for item in before if item.tool_call is None))
+    for n, item in enumerate(rest):
+        if item.tool_call is not None:
+            if (item.tool_call.name, item.tool_call.input) not in calls:
+                return n
+        elif text.startswith(words := _squeezed(item.text)):
+            text = text[len(words) :]
+        else:
+            return n
+    return len(rest)
 
 
 def _same_or(given: Msg, known: Msg | None) -> Msg:

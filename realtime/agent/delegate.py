@@ -8,7 +8,7 @@ import re
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -21,7 +21,7 @@ from realtime.event import reply as r
 from realtime.message import Msg, TextBlock, ToolResultState
 from realtime.message.speakers import spoken_by
 from realtime.tool.background import Announce
-from realtime.tool.context import ToolContext
+from realtime.tool.context import ToolContext, ToolScope, current_scope
 from realtime.tool.registered import ToolObject, ToolOptions
 from realtime.tool.response import ToolResponse
 
@@ -53,9 +53,9 @@ Query = Annotated[
 class _CallAgent:
     """A delegate's agent in one call."""
 
-    turn: asyncio.Lock
-    """Held while the agent replies: it gives one reply at a time."""
     agent: AgentBase | None
+    making: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while the agent is made."""
     told: set[str] = field(default_factory=set)
     """Ids of the messages of the call that the agent was given."""
 
@@ -70,9 +70,9 @@ class CallAgents:
 class Delegate(ToolObject):
     """A thinking agent that a voice asks: a tool with one argument, `query`. Put it into the agent's toolkit.
 
-    `agent` answers in all calls, one after the other, and remembers them all. A function that makes agents gives each
-    call one of its own; it has a second for `aclose` when the call is over. `name` and `description` are what the
-    voice's model reads of the tool.
+    `agent` answers in all calls and for all delegates, one question after the other, and remembers them all. A function
+    that makes agents gives each call one of its own; it has a second for `aclose` when the call is over. `name` and
+    `description` are what the voice's model reads of the tool.
 
     `background`: the model hears at once that the agent is at work, and talks on; with `announce="spoken"` it tells the
     answer in the next silence, with `"silently"` it only knows it. An interruption of the voice's reply ends a delegate
@@ -93,6 +93,7 @@ class Delegate(ToolObject):
         interrupt: Interrupt = "on_request",
         context: bool = True,
         timeout_s: float | None = TIMEOUT_S,
+        tool_timeout_s: float | None = None,
     ) -> None:
         given: object = agent
         is_factory = callable(given) and (isinstance(given, type) or not hasattr(given, "reply_stream"))
@@ -111,9 +112,9 @@ class Delegate(ToolObject):
             stops_with_reply=not background or interrupt == "with_reply",
         )
         self.timeout_s = timeout_s
+        self.tool_timeout_s = tool_timeout_s
         self._agent = agent if isinstance(agent, AgentBase) else None
         self._make = None if isinstance(agent, AgentBase) else agent
-        self._turn = asyncio.Lock()
         self._observes = context
 
     async def __call__(
@@ -161,20 +162,28 @@ class Delegate(ToolObject):
     def _own(self, context: ToolContext[CallAgents]) -> _CallAgent:
         agents = context.state.of
         if self not in agents:
-            agents[self] = _CallAgent(self._turn if self._make is None else asyncio.Lock(), self._agent)
+            agents[self] = _CallAgent(self._agent)
         return agents[self]
 
     async def _work(self, errand: _Errand, query: str, own: _CallAgent) -> None:
         """Wait for the agent's turn, then let it answer."""
         context = errand.context
-        if own.turn.locked():
-            context.progress(f"{self.tool_name} answers another question first")
-        async with own.turn:
+        async with own.making:
             errand.has_turn = True
             agent = own.agent or await self._new_agent(own, context)
+        if agent.questions.locked():
+            errand.has_turn = False
+            context.progress(f"{self.tool_name} answers another question first")
+        async with agent.questions:
+            errand.has_turn = True
             if self._observes:
                 await self._tell_heard(agent, own, context)
-            await errand.run(agent, Msg(context.agent_name or "user", query, "user"))
+            if self.tool_timeout_s is not None:
+                limited = replace(current_scope() or ToolScope(), tool_timeout_s=self.tool_timeout_s)
+                with limited.in_force():
+                    await errand.run(agent, Msg(context.agent_name or "user", query, "user"))
+            else:
+                await errand.run(agent, Msg(context.agent_name or "user", query, "user"))
 
     async def _new_agent(self, own: _CallAgent, context: ToolContext[CallAgents]) -> AgentBase:
         made: Any = self._make() if self._make is not None else None

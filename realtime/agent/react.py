@@ -39,7 +39,7 @@ from realtime.model.chat.base import ChatModelBase
 from realtime.model.chat.compression import COMPRESSED, Backoff, Compressor, replace_memory
 from realtime.model.chat.responses import responses_of
 from realtime.tool import Toolkit
-from realtime.tool.background import result_hint
+from realtime.tool.background import BackgroundTask, act_for, result_hint
 from realtime.tool.context import Around, ToolScope, current_scope, scope_of
 from realtime.tool.response import ToolResponse
 
@@ -136,8 +136,7 @@ class ReActAgent(ReActAgentBase):
             raise UsageError("an override of `reply` calls `super().reply(...)` once", code="agent_replying")
         structured = StructuredOutput(structured_model, self.finish_function_name) if structured_model else None
         reply = self._reply = ReActReply(run, self.name, structured)
-        # What a tool gives in the background comes as a hint.
-        self.toolkit.background.on_done = lambda task: self._hints.append(result_hint(task))
+        act_for(self)
         await self._take_input(reply, msg)
         reason = await self._rounds(reply)
         if structured is not None and structured.value is not None:
@@ -157,6 +156,10 @@ class ReActAgent(ReActAgentBase):
         """
         self._hints.append(hint if isinstance(hint, HintBlock) else HintBlock(hint=hint, source=source))
 
+    def background_done(self, task: BackgroundTask, /) -> None:
+        """What a tool gives in the background comes as a hint."""
+        self._hints.append(result_hint(task))
+
     async def handle_interrupt(self, msg: Messages = None, structured_model: type[BaseModel] | None = None) -> Msg:
         """Answer after an interruption. Subclasses may say something else, such as by asking the model.
 
@@ -175,10 +178,17 @@ class ReActAgent(ReActAgentBase):
         results stay. Returns what is remembered now; None where nothing is left of the reply, or there is none. Raises
         UsageError while a reply is being given: interrupt it, and wait for its end.
         """
+        return await self.truncate_reply(self._last_reply_id, played_text)
+
+    async def truncate_reply(self, reply_id: str | None, played_text: str) -> Msg | None:
+        """Cut a reply, by its id, to what was heard (see `truncate_last_reply`).
+
+        Where it was cut before, it is what it is now said to be, also if that is more.
+        """
         if self.is_replying:
             raise UsageError("a reply is being given: truncate it after its end", code="agent_replying")
         messages = await self.memory.get_memory(prepend_summary=False)
-        place = next((place for place, one in enumerate(messages) if one.id == self._last_reply_id), None)
+        place = next((place for place, one in enumerate(messages) if one.id == reply_id), None)
         if place is None:
             return None
         cut = cut_to_played(messages[place], played_text)
@@ -217,9 +227,12 @@ class ReActAgent(ReActAgentBase):
             await asyncio.wait({self._compression})
 
     async def aclose(self) -> None:
-        """End the tools and the compression in the background. The agent can be used on."""
+        """End the tools and the compression in the background. The agent can be used on.
+
+        Tools that it runs in the background of a voice call end with that call.
+        """
         await super().aclose()
-        await self.toolkit.background.close()
+        await self.toolkit.background.stop(self)
         if self._compression is not None:
             await end_task(self._compression, COMPRESSION_GRACE_S)
 

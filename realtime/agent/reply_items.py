@@ -22,6 +22,10 @@ class ReplyItems:
         """Spoken items in order, which can be cut."""
         self.written: dict[str, None] = {}
         """Written items in order, which cannot."""
+        self._cut: set[str] = set()
+        """Spoken items that the model was told to cut."""
+        self._heard_ms: dict[str, int] | None = None
+        """How much of each item was played when the call ended; None before that."""
         self.speech: KeptSpeech | None = None
         """Their speech, for a reply that may go on after a cut; None: it is not kept."""
 
@@ -29,6 +33,7 @@ class ReplyItems:
         """What the model says from now on replies to something new."""
         self.spoken.clear()
         self.written.clear()
+        self._cut.clear()
         if self.speech is not None:
             self.speech = KeptSpeech()
 
@@ -123,13 +128,16 @@ class ReplyItems:
 
     def withdraw(self, item_id: str) -> None:
         """Delete the item, here and at the model; does nothing for an unknown id."""
-        if item_id not in self._conversation:
-            return
+        if item_id in self._conversation:
+            self._forget(item_id)
+            self._context.delete_item(item_id)
+
+    def _forget(self, item_id: str) -> None:
+        """Let the model forget the item."""
         if self._context.profile.supports_item_delete:
             self._context.send(base.ItemDelete(item_id))
         elif self._context.profile.supports_truncation:
             self._context.send(base.ItemTruncate(item_id, 0, ""))
-        self._context.delete_item(item_id)
 
     def cut_to_played(self, item_ids: list[str]) -> dict[str, int]:
         """Cut each item to what was played; return where each was cut, in ms.
@@ -147,6 +155,30 @@ class ReplyItems:
                 self.cut(item_id, played_ms)
         return cuts_ms
 
+    def end(self) -> None:
+        """The call is over: nothing more is heard of the reply from now on."""
+        if self._heard_ms is None:
+            self._heard_ms = {item_id: self._ears.played_ms(item_id) for item_id in self.spoken}
+
+    def tell_heard(self) -> None:
+        """Tell the model what was heard of an unfinished reply.
+
+        A model may remember calls. The log has it already: it tells what was played.
+        """
+        for item_id in self.spoken:
+            if item_id not in self._conversation or item_id in self._cut:
+                continue
+            heard_ms = self._ears.played_ms(item_id) if self._heard_ms is None else self._heard_ms.get(item_id, 0)
+            words = self._conversation.played_text(item_id, heard_ms)
+            if self._conversation.is_truncated(item_id):
+                words = self._conversation.spoken_text(item_id)
+            elif portion_played(heard_ms, self._conversation.audio_ms(item_id)) == "all":
+                continue
+            if words and self._context.profile.supports_truncation:
+                self._context.send(base.ItemTruncate(item_id, heard_ms, words))
+            elif not words:
+                self._forget(item_id)
+
     def correct(self, cuts_ms: dict[str, int]) -> None:
         """Move cuts here to what a late client reports; the model has thrown away what was cut off."""
         for item_id, cut_ms in cuts_ms.items():
@@ -158,6 +190,7 @@ class ReplyItems:
     def cut(self, item_id: str, played_ms: int) -> None:
         """Cut the item to this much audio: here, at the model and for listeners."""
         cut = self._conversation.truncate(item_id, played_ms)
+        self._cut.add(item_id)
         if self._context.profile.supports_truncation:
             self._context.send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))
         self._tell_cut(item_id, cut)

@@ -167,6 +167,16 @@ class Responses:
                 self._cut.requests.clear()
             self._settle(self._cut)
 
+    def end_heard(self) -> None:
+        """The call is over: what was heard of the reply until now is what counts of it."""
+        self.settle_cut(requests=False)
+        self._items.end()
+
+    async def close(self, connection: base.Connection) -> None:
+        """Close the model, which may remember the call: as it was heard."""
+        self._items.tell_heard()
+        await connection.close()
+
     def _settle(self, cut: _OpenCut) -> None:
         if cut is not self._cut:
             self._items.correct(cut.cuts_ms)

@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from realtime.agent.announcer import Announcer
+from realtime.agent.background import ToldOfBackground
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
-from realtime.agent.detector import VAD_UNAVAILABLE, load_silero, silence_ms_of, silero_detector
+from realtime.agent.detector import load_silero, silence_ms_of, silero_detector
 from realtime.agent.heard import heard_items
 from realtime.agent.run_hooks import HookRunner, RunHooks
 from realtime.agent.saying import Saying
@@ -33,14 +34,7 @@ from realtime.event.base import Item
 from realtime.event.config import AudioSettings, SessionConfig, ToolDeclaration
 from realtime.message import ConfirmResult, HintBlock, Msg, ToolCallBlock, ToolResultBlock
 from realtime.model.base import Connection, SessionUpdate, Settings
-from realtime.tool.background import (
-    BackgroundTask,
-    left_open,
-    lost_hint,
-    progress_hint,
-    result_hint,
-    stopped_hint,
-)
+from realtime.tool.background import BackgroundTask, BackgroundTasks
 from realtime.tool.context import ToolScope
 from realtime.turn.machine import State
 
@@ -51,9 +45,6 @@ LEAVE_S = 5.0
 
 A tool may swallow its cancellation, and a model may not close.
 """
-
-PROGRESS_HINT_S = 10.0
-"""The shortest time between two hints about a tool's progress."""
 
 
 class AgentRun:
@@ -74,8 +65,7 @@ class AgentRun:
         self._controller: Controller | None = None
         self._connection: Connection | None = None
         self._announcer: Announcer | None = None
-        self._progress_told: dict[str, float] = {}
-        """When the latest hint about a task's progress was given."""
+        self._background: ToldOfBackground | None = None
         self._task: asyncio.Task[None] | None = None
         self._joined = False
         self._stopping = asyncio.Event()
@@ -133,7 +123,7 @@ class AgentRun:
             return
         self._leave_reason = reason
         if self._controller is not None:
-            self._controller.responses.settle_cut(requests=False)
+            self._controller.responses.end_heard()
         self._stopping.set()
         task, self._task = self._task, None
         if self._connection is None:
@@ -152,23 +142,23 @@ class AgentRun:
 
     def retire(self) -> list[HintBlock]:
         """Another agent has the call from now on: end without a word. Returns what its model has to be told."""
-        controller, announcer, task = self.controller, self._announcer, self._task
-        assert announcer is not None
+        controller, background, task = self.controller, self._background, self._task
+        assert background is not None
         assert task is not None
         controller.end_responses()
         controller.resumption.forget()
         controller.user_turns.settle_words()
-        stopped = [stopped_hint(one) for one in self.spec.toolkit.background.running.values()]
+        hints = background.hand_over()
         self._ended, self._leave_reason = True, TRANSFERRED
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
         self.spec.in_call(None)
         self.saying.is_over = True
-        self._controller = self._announcer = None
+        self._controller = self._announcer = self._background = None
         self._stopping.set()
         self.chain.leaving.add(task)
         task.add_done_callback(self._gone)
-        return [*announcer.hand_over(), *stopped]
+        return hints
 
     def _gone(self, task: asyncio.Task[None]) -> None:
         self.chain.leaving.discard(task)
@@ -177,12 +167,20 @@ class AgentRun:
     def _release(self) -> None:
         """Release what refers back to the call: the collector is not needed."""
         self._controller = self._connection = self._announcer = self._host = self._initiative = self._hook_runner = None
-        self._transfers = None
+        self._transfers = self._background = None
 
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
         """Run the agent's whole life: one task group around the model's connection."""
-        settings, background = self._settings, self.spec.toolkit.background
-        scope = ToolScope(host.call_id, host.user_id, self.name, heard=partial(self._words_heard, host))
+        settings, background = self._settings, BackgroundTasks()
+        self.spec.toolkit.background = background
+        scope = ToolScope(
+            host.call_id,
+            host.user_id,
+            self.name,
+            heard=partial(self._words_heard, host),
+            tool_timeout_s=self.spec.tool_timeout_s,
+            states={BackgroundTasks: background},
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 hooks = self._hook_runner = HookRunner(
@@ -236,8 +234,9 @@ class AgentRun:
                         echo_found=partial(self._remove_echo, host),
                     )
                     controller.configure(settings.config, settings.authority, settings.interruption)
-                    self._announcer = Announcer(group, context, controller)
-                    background.on_report, background.on_done = self._background_reports, self._background_done
+                    self._announcer = announcer = Announcer(group, context, controller)
+                    told = ToldOfBackground(self.spec.toolkit, settings, host, tools, controller, announcer)
+                    self._background = told
                     if host.own is not None:
                         self._initiative = SpeakingFirst(
                             self.spec, settings, host, host.own, connection, controller, group, self._tell_error
@@ -251,7 +250,7 @@ class AgentRun:
                         context.item_done(item)
                     self._tell_what_is_left_out()
                     if self.takeover is None:
-                        self._tell_what_was_lost(host)
+                        told.tell_what_was_lost()
                     if not started.done():
                         started.set_result(None)
                     early, self._early = self._early or [], None
@@ -274,13 +273,13 @@ class AgentRun:
                     if self._initiative is not None:
                         self._initiative.close(handed_over=self._leave_reason == TRANSFERRED)
                     tools.cancel_tools()
-                    if (announcer := self._announcer) is not None:
-                        for task in background.running.values():
-                            announcer.hint(stopped_hint(task), speaks=False)
-                        announcer.close()
+                    if self._background is not None:
+                        self._background.close()
                     await background.close()
                     await scope.end()
-                    await hooks.end(self._end_reason or self._leave_reason or "failed", connection.close)
+                    reason = self._end_reason or self._leave_reason or "failed"
+                    heard = None if self._controller is None else self._controller.responses
+                    await hooks.end(reason, connection.close if heard is None else partial(heard.close, connection))
                     hooks.close()
         except* (ProviderError, UsageError, ClientError) as errors:
             if started.done():
@@ -438,11 +437,7 @@ class AgentRun:
 
     def cancel_background_tool(self, task_id: str) -> bool:
         """Stop a background tool and tell the model; False if none of this id runs."""
-        task = self.spec.toolkit.background.running.get(task_id)
-        if task is None or self._announcer is None:
-            return False
-        self._stop_background(task, stopped_hint(task))
-        return True
+        return self._background is not None and self._background.cancel(task_id)
 
     # -- what a room asks ------------------------------------------------------------------------------------------
 
@@ -549,6 +544,8 @@ class AgentRun:
             # Before the model goes on with the result: the tool may have given it others.
             self._declare_tools()
             self._controller.tool_done(result)
+            if self._background is not None:
+                self._background.answered(result.id)
 
     def _tool_asks(self, within: str, call: ToolCallBlock) -> None:
         if self._controller is not None:
@@ -566,39 +563,9 @@ class AgentRun:
         if self._announcer is not None and not self._stopping.is_set():
             self._announcer.say(text, holds)
 
-    def _background_reports(self, task: BackgroundTask, text: str, kind: s.ProgressKind) -> None:
-        controller, announcer = self._controller, self._announcer
-        if controller is None or announcer is None or self._stopping.is_set():
-            return
-        controller.responses.tool_reports(task.call.id, text, kind)
-        now = asyncio.get_running_loop().time()
-        if kind == "note" and now - self._progress_told.get(task.id, -PROGRESS_HINT_S) >= PROGRESS_HINT_S:
-            self._progress_told[task.id] = now
-            announcer.hint(progress_hint(task), speaks=False)
-
-    def _background_done(self, task: BackgroundTask) -> None:
-        self._progress_told.pop(task.id, None)
-        if self._announcer is not None and not self._stopping.is_set():
-            # In a room, the floor says when an agent speaks; it then knows the result.
-            speaks = task.announce == "spoken" and self._settings.config.auto_response is not False
-            self._announcer.hint(result_hint(task), speaks=speaks)
-
     def _background_interrupted(self, task: BackgroundTask) -> None:
-        self._stop_background(task, stopped_hint(task, " because the user interrupted"))
-
-    def _stop_background(self, task: BackgroundTask, hint: HintBlock) -> None:
-        self.spec.toolkit.background.cancel(task.id)
-        self._progress_told.pop(task.id, None)
-        if self._announcer is not None:
-            self._announcer.hint(hint, speaks=False)
-
-    def _tell_what_was_lost(self, host: Host) -> None:
-        """The call goes on after its server was lost: tell the model which background tools went with it."""
-        tools, may_speak = self.spec.toolkit.tools, self._settings.config.auto_response is not False
-        for task_id, name in left_open(host.conversation.items()).items():
-            announce = tools[name].announce if name in tools else "spoken"
-            if self._announcer is not None:
-                self._announcer.hint(lost_hint(name, task_id, announce), speaks=may_speak and announce == "spoken")
+        if self._background is not None:
+            self._background.stop(task, " because the user interrupted")
 
     def _words_heard(self, host: Host) -> list[Msg]:
         """What was heard so far, by speakers."""
@@ -631,14 +598,8 @@ class AgentRun:
         host.configured({"audio": msgspec.to_builtins(settled.audio)})
 
     def _tell_what_is_left_out(self) -> None:
-        """Report what the agent goes on without: tools, or turns found in speech."""
-        profile, settings = self.spec.model.profile, self._settings
-        if not profile.supports_tools and settings.declared_tools:
-            without = f"{profile.model} cannot use tools: the agent goes on without them"
-            self._tell_error(UsageError(without, code="unsupported_tools"))
-        if settings.no_detector is not None and settings.authority == "client" and "audio" in profile.input_modalities:
-            without = f"{settings.no_detector} Until then a spoken turn ends by push-to-talk."
-            self._tell_error(UsageError(without, code=VAD_UNAVAILABLE))
+        for error in self._settings.left_out():
+            self._tell_error(error)
 
     def _end(self, reason: str) -> None:
         if self._controller is not None and not self._ended:

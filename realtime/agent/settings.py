@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -253,6 +253,21 @@ class RunSettings:
             raise ClientError(
                 f"the agent has a tool {taken[0]!r} of its own; give yours another name", code="tool_name_taken"
             )
+
+    @property
+    def may_speak_unasked(self) -> bool:
+        """Whether the agent may speak of its own accord; in a room, the floor says when it speaks."""
+        return self.config.auto_response is not False
+
+    def left_out(self) -> Iterator[UsageError]:
+        """Yield what the agent goes on without: tools, or turns found in speech."""
+        profile = self._spec.model.profile
+        if not profile.supports_tools and self.declared_tools:
+            without = f"{profile.model} cannot use tools: the agent goes on without them"
+            yield UsageError(without, code="unsupported_tools")
+        if self.no_detector is not None and self.authority == "client" and "audio" in profile.input_modalities:
+            without = f"{self.no_detector} Until then a spoken turn ends by push-to-talk."
+            yield UsageError(without, code=VAD_UNAVAILABLE)
 
     def new_detector(self) -> Detector | None:
         """Return a detector of this server if it decides about turns.

@@ -36,6 +36,20 @@ async def bounded(work: Awaitable[T], limit_s: float | None, *, grace_s: float) 
     return task.result()
 
 
+async def to_its_end(work: Coroutine[Any, Any, T], grace_s: float) -> T:
+    """Run `work` and return its result; where this is cancelled, the work still has `grace_s` for its end.
+
+    For what must not stop halfway, such as a memory that is rewritten.
+    """
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=grace_s)
+        await end_task(task, grace_s)
+        raise
+
+
 async def together(works: Iterable[Coroutine[Any, Any, Any]]) -> None:
     """Run these at the same time. The first that fails ends the others, and its error is raised."""
     try:

@@ -20,15 +20,13 @@ from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.event.server import ProgressKind
 from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
+from realtime.message.blocks import INTERRUPTED_BY_USER
 from realtime.runtime import unique_id
-from realtime.tool.background import BackgroundTask
+from realtime.tool.background import BackgroundTask, act_for
 from realtime.tool.context import RunTool, ToolScope
 
 MAX_PROGRESS = 1_000
 """Reports of one call that listeners get; the result has everything in any case."""
-
-INTERRUPTED = "interrupted by the user"
-"""The result of a call that the user has interrupted."""
 
 
 class ToolHooks(Protocol):
@@ -85,6 +83,8 @@ class ToolRunner:
         """Calls that the model runs itself."""
         self._reports: Counter[str] = Counter()
         """How many reports of each call were passed on."""
+        self._known: set[str] = set()
+        """Ids of the calls that have begun."""
         self._on_begin = on_begin
         self._on_ask = on_ask
         self._on_asked_result = on_asked_result
@@ -124,6 +124,7 @@ class ToolRunner:
 
         One that runs `at_model`, also after consent, has its result by `answer_tool`.
         """
+        self._known.add(call.id)
         # The answer may come before the task has begun.
         loop = asyncio.get_running_loop()
         if call.state == "asking":
@@ -146,8 +147,17 @@ class ToolRunner:
             self._scope,
             progress=partial(self._progress, call.id),
             say=partial(self._say, call),
+            tool_call_id=call.id,
             around=_Around(self, call, at_model=True),
         )
+
+    def knows(self, call_id: str) -> bool:
+        """Whether the call of this id has begun, however long ago."""
+        return call_id in self._known
+
+    def is_open(self, call_id: str) -> bool:
+        """Whether the call of this id has begun and has no result."""
+        return call_id in self._tasks
 
     def answer_tool(self, result: ToolResultBlock) -> bool:
         """Take the result of a tool that runs elsewhere; False if no such call is open."""
@@ -198,6 +208,7 @@ class ToolRunner:
 
     async def _run(self, call: ToolCallBlock) -> None:
         task = asyncio.current_task()
+        act_for(None)  # What an agent does may have led here.
         try:
             if (asked := self._asked.get(call.id)) is not None and call.id in self._at_model:
                 if call.id not in self._questions:
@@ -246,7 +257,9 @@ class ToolRunner:
         With hooks, and after the user's consent if it `asks`.
         """
         if call.id not in self._tasks:
-            return ToolResultBlock(id=call.id, name=call.name, output=INTERRUPTED, state=ToolResultState.INTERRUPTED)
+            return ToolResultBlock(
+                id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED
+            )
         if not asks:
             return await self._hooks.tool_call(call, run)
         if call.id not in self._questions:
@@ -269,7 +282,7 @@ class ToolRunner:
         shown = msgspec.structs.replace(call, id=unique_id(), state=ToolCallState.ASKING)
         question: asyncio.Future[ToolCallBlock | str] = asyncio.get_running_loop().create_future()
         self._questions[shown.id] = shown, question
-        result = ToolResultBlock(id="", name=call.name, output=INTERRUPTED, state=ToolResultState.INTERRUPTED)
+        result = ToolResultBlock(id="", name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED)
         try:
             self._on_ask(outer.id, shown)
             result = await self._answered(call, await self._answer_to(question), run)
@@ -296,7 +309,7 @@ class ToolRunner:
 
     def _say(self, call: ToolCallBlock, text: str) -> None:
         background = self._toolkit.background.running
-        self._on_say(text, lambda: call.id in self._tasks or any(one.call.id == call.id for one in background.values()))
+        self._on_say(text, lambda: call.id in self._tasks or any(one.call_id == call.id for one in background.values()))
 
     def _progress(self, call_id: str, text: str, kind: ProgressKind) -> None:
         """Pass on what a tool reports, while it runs."""
@@ -306,7 +319,7 @@ class ToolRunner:
 
     def _interrupted(self, call: ToolCallBlock, task: asyncio.Task[None] | None) -> None:
         state = ToolResultState.INTERRUPTED
-        self._tell(ToolResultBlock(id=call.id, name=call.name, output=INTERRUPTED, state=state), task)
+        self._tell(ToolResultBlock(id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=state), task)
 
     def _tell(self, result: ToolResultBlock, task: asyncio.Task[None] | None) -> None:
         """Pass on the result of the call that `task` runs, once."""

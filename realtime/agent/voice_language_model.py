@@ -13,12 +13,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Protocol
 
 from realtime.agent.call_memory import CallMemory
 from realtime.agent.from_call import FromCall
 from realtime.agent.reply_run import Listener
-from realtime.agent.tasks import end_task
+from realtime.agent.tasks import end_task, to_its_end
 from realtime.agent.voice_reply import VoiceReply, asks_of
 from realtime.errors import ProviderError, UsageError
 from realtime.event.base import Item
@@ -40,6 +41,8 @@ INTERRUPTED_S = 2.0
 """Seconds that an interrupted agent has for `handle_interrupt` before it is stopped."""
 STOPPED_S = 2.0
 """Seconds that it has for its end after that."""
+MEMORY_S = 2.0
+"""Seconds that a memory has to be rewritten where that is cancelled."""
 
 
 class SpokenAgent(Protocol):
@@ -94,7 +97,7 @@ class AgentLanguageModel:
 
     A reply may begin in a pause that is not yet known to end the turn, if the agent `may_draft`. What is dropped leaves
     no trace in the memory, and until it is decided only tools run that are `read_only`. What the agent runs in the
-    background ends with the call; the result of a background tool is known at the next turn.
+    background is a background tool of the call: its result comes when the floor is free, and it ends with the call.
     """
 
     def __init__(self, agent: SpokenAgent, *, takes_images: bool = False) -> None:
@@ -126,7 +129,8 @@ class AgentInCall:
         self._agent = agent
         self._memory = CallMemory(agent.name, takes_images=takes_images)
         self._takes_images = takes_images
-        self._scope = current_scope() or ToolScope(agent_name=agent.name)
+        # The hints of the call tell the agent of its background tools.
+        self._scope = replace(current_scope() or ToolScope(agent_name=agent.name), speaker=agent)
         self._beginning = asyncio.Lock()
         self._reply: VoiceReply | None = None
         """The latest reply, until what follows it begins."""
@@ -247,7 +251,8 @@ class AgentInCall:
         remembered, asked = self._memory.in_line(messages, history)
         self._remembers_users = any(msg.role == "user" for msg in remembered)
         if isinstance(memory, MemoryBase):
-            await replace_memory(memory, messages, [*remembered, *asked] if is_over else remembered)
+            wanted = [*remembered, *asked] if is_over else remembered
+            await to_its_end(replace_memory(memory, messages, wanted), MEMORY_S)
         return asked
 
     def _question(self, asked: list[Msg], history: Sequence[Item]) -> Msg | list[Msg] | None:

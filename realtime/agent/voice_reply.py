@@ -150,6 +150,11 @@ class VoiceReply:
         return self.task is None
 
     @property
+    def reply_id(self) -> str | None:
+        """The id of the agent's message; None before it has begun."""
+        return None if self._msg is None else self._msg.id
+
+    @property
     def counts(self) -> bool:
         """Whether it is no draft, or one that was kept."""
         kept = self._kept
@@ -206,8 +211,9 @@ class VoiceReply:
             if outer.say is not None:
                 run.tell(partial(outer.say, text))
 
-        around = None if outer.around is None else _AroundTaken(outer.around, run, self.scope.may_act)
-        return replace(outer, progress=progress, say=say, around=around, may_act=self.scope.may_act)
+        inner = self.scope
+        around = None if outer.around is None else _AroundTaken(outer.around, run, inner.may_act)
+        return replace(outer, progress=progress, say=say, around=around, may_act=inner.may_act, speaker=inner.speaker)
 
     async def _may_act(self) -> None:
         assert self._kept is not None

@@ -32,6 +32,12 @@ class Audience:
         self.ear: Listener | None = None
         """The client that sent something last: on an interruption, what it has played counts."""
         self._keeps_played_audio = False
+        self._played_to_gone: dict[str, int] = {}
+        """What the last client had played of each item, in ms: what was heard stays heard."""
+        self._unplayed_by_gone: set[str] = set()
+        """The items that it had not played whole."""
+        self._silent_at = 0.0
+        """When it would have played all."""
         listeners = self.listeners  # Without `self`, which would refer to itself.
         self.played = Played(log, now, lambda: listeners, received_samples, tells=tells)
 
@@ -45,6 +51,11 @@ class Audience:
 
     def remove(self, listener: Listener) -> None:
         """A client is gone for good."""
+        if self.listeners == [listener]:
+            clock, now = listener.clock, self._now()
+            self._silent_at = now + listener.unplayed_ms(now) / 1000
+            self._unplayed_by_gone = {*clock.unplayed_items(now), *listener.unsent}
+            self._played_to_gone = {item_id: clock.played_ms(item_id, now) for item_id in clock.begun()}
         listener.release()
         self.listeners.remove(listener)
         if self.ear is listener:
@@ -68,12 +79,16 @@ class Audience:
         now = self._now()
         if self.ear is not None:
             return self.ear.clock.played_ms(item_id, now)
-        return max((one.clock.played_ms(item_id, now) for one in self.listeners), default=0)
+        if not self.listeners:
+            return self._played_to_gone.get(item_id, 0)
+        return max(one.clock.played_ms(item_id, now) for one in self.listeners)
 
     def unplayed_ms(self) -> int:
         """See `Ears`."""
         now = self._now()
-        return max((one.unplayed_ms(now) for one in self.listeners), default=0)
+        if not self.listeners:
+            return max(0, int((self._silent_at - now) * 1000))
+        return max(one.unplayed_ms(now) for one in self.listeners)
 
     def can_be_lowered(self) -> bool:
         """See `Ears`."""
@@ -102,6 +117,8 @@ class Audience:
     def unplayed_items(self) -> set[str]:
         """The ids of the items that were not heard to their end."""
         now = self._now()
+        if not self.listeners:
+            return {*self._unplayed_by_gone}
         return {item_id for one in self.listeners for item_id in (*one.clock.unplayed_items(now), *one.unsent)}
 
     # -- what is received ------------------------------------------------------------------------------------------

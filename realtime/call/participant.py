@@ -54,6 +54,10 @@ def nobody_hears(voice: Voice) -> None:
     """Ignore a human's voice: an agent hears turns, not voices."""
 
 
+def no_floor() -> None:
+    """Ask for nothing: where an agent has the call, the floor is free when no one speaks."""
+
+
 def nobody_is_told(config: dict[str, Any]) -> None:
     """Keep a change of settings to oneself."""
 
@@ -98,6 +102,8 @@ class Host:
     """Lets the listeners hear what another human says at this moment. Unlike emitted events, none of it is kept."""
     own: OwnCall | None = None
     """None in a room, which decides who speaks."""
+    ask_for_floor: Callable[[], None] = no_floor
+    """Asks a room for a turn: the agent has something to tell."""
 
 
 class Participant(Protocol):

@@ -229,6 +229,10 @@ class HintBlock(_Block, frozen=True, kw_only=True, tag="hint"):
         _check_parts(self.hint, "HintBlock.hint")
 
 
+INTERRUPTED_BY_USER = "interrupted by the user"
+"""The result of a tool call without one whose reply was interrupted."""
+
+
 def system_reminder(text: str) -> str:
     """Wrap `text` in a system reminder, the recommended form of a hint."""
     return f"<system-reminder>\n{text}\n</system-reminder>"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Literal, NamedTuple, Protocol
 
@@ -66,6 +67,9 @@ class Hub(Protocol):
 
     def turn_over(self, agent: AgentParticipant) -> None:
         """The agent that has the floor is done, or was stopped."""
+
+    def asks_for_floor(self, agent: AgentParticipant) -> None:
+        """It has something to tell: it speaks when no one else is to."""
 
     def lost(self, agent: AgentParticipant, reason: str) -> None:
         """Its model is gone."""
@@ -147,7 +151,8 @@ class AgentParticipant:
         missed: list[Utterance] = []
         self._missed = missed
         try:
-            await self.run.join(Host(self._hear, self.conversation, self, self._runtime), driven)
+            asks = partial(self._hub.asks_for_floor, self)
+            await self.run.join(Host(self._hear, self.conversation, self, self._runtime, ask_for_floor=asks), driven)
         finally:
             self._missed = None
         self._leaving = self.is_away = False
@@ -300,8 +305,14 @@ class AgentParticipant:
     @property
     def said(self) -> str:
         """The words of its turn as they were heard."""
-        texts = (self._talk.spoken_text(item_id) for item_id in self._spoken if item_id in self._talk)
-        return " ".join(text for text in texts if text)
+        return _words_of(self._talk, self._spoken)
+
+    def correction(self) -> Callable[[], None]:
+        """Return what to call where a client reports late about this turn."""
+        if self.thinker is None:
+            return lambda: None
+        talk, spoken, correct = self._talk, [*self._spoken], self.thinker.correction()
+        return lambda: correct(_words_of(talk, spoken))
 
     def utterance(self, utterance_id: str) -> Utterance:
         """Its turn as the others hear it: cut where it was heard."""
@@ -476,3 +487,8 @@ class AgentParticipant:
             self._tell(s.AgentResponseToolResultEvent(tool_result=result, item_id=item_id, agent_id=self.id))
         for utterance in self.dictation.take_all():
             self._hub.transcribed(utterance, "", by=self)
+
+
+def _words_of(talk: Conversation, item_ids: Sequence[str]) -> str:
+    texts = (talk.spoken_text(item_id) for item_id in item_ids if item_id in talk)
+    return " ".join(text for text in texts if text)

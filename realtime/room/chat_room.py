@@ -42,6 +42,7 @@ from realtime.room.turns import RoomTurns
 from realtime.room.voice_over import Listening
 from realtime.runtime import Runtime
 from realtime.state.log import Log
+from realtime.tool import DEFAULT_TIMEOUT_S
 
 MAX_HUMANS = 50
 
@@ -61,6 +62,7 @@ class ChatRoom(StateModule):
     - `consent_by` says who may agree to a tool that asks: the human whose turn led to its call (`asked`), or `anyone`.
     - `make_voice` makes the model through which a thinking agent speaks; by default the embedded one, whose voices the
       agents get in turn.
+    - `tool_timeout_s`: how long a tool of a thinking agent may run.
 
     Its state is that of its agents, and what was said as it was heard: a room with agents of the same names goes on
     from there.
@@ -79,6 +81,7 @@ class ChatRoom(StateModule):
         max_humans: int = MAX_HUMANS,
         consent_by: ConsentBy = "asked",
         make_voice: MakeVoice | None = None,
+        tool_timeout_s: float = DEFAULT_TIMEOUT_S,
         name: str = "room",
     ) -> None:
         super().__init__()
@@ -87,7 +90,8 @@ class ChatRoom(StateModule):
         if interruption not in get_args(InterruptionMode):
             raise UsageError(f"interruption is one of {', '.join(get_args(InterruptionMode))}", code="bad_interruption")
         self._make_voice = make_voice or embedded_voices()
-        made = [as_realtime(agent, self._make_voice) for agent in agents]
+        self._tool_timeout_s = tool_timeout_s
+        made = [as_realtime(agent, self._make_voice, tool_timeout_s) for agent in agents]
         names = [folded(agent.name) for agent in made]
         if len(set(names)) < len(names):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
@@ -274,6 +278,8 @@ class ChatRoom(StateModule):
         people = self._people
         if human not in people.humans:
             return
+        if people.humans == [human]:
+            self.turns.speaker.stop(human)  # What is said from now on is not heard.
         self.turns.speaker.human_leaves(human)
         if self._context.is_over or human is self._own_human:
             human.microphone.forsake_voice("cleared")
@@ -351,7 +357,7 @@ class ChatRoom(StateModule):
             pass  # While the first are connected, it is not known yet whether there will be a room.
         if self._context.is_over:
             raise ClientError("the room is closed", code="room_closed")
-        made = as_realtime(agent, self._make_voice)
+        made = as_realtime(agent, self._make_voice, self._tool_timeout_s)
         made.name = settled_name(made.name)
         if self._people.free_name(made.name) != made.name:
             raise ClientError(f"{made.name!r} is taken", code="name_taken")
@@ -381,6 +387,7 @@ class ChatRoom(StateModule):
     async def close(self, reason: str) -> None:
         """Close the room: its agents leave. Idempotent; humans who are in it keep a call without a partner."""
         self.turns.speaker.settle_cut()
+        self.turns.speaker.stop()
         self._context.is_over = True
         self._context.timers.close()
         tasks = self._context.tasks

@@ -35,6 +35,8 @@ class FloorKeeper:
     """The participant (by id) that has the floor; None where it is free."""
     failures: dict[str, int] = field(default_factory=dict)
     """How often agents, by id, failed to answer since the last turn."""
+    _wishes: list[AgentParticipant] = field(default_factory=list)
+    """Agents that have something to tell, in order."""
     _talk: FloorState = field(default_factory=lambda: FloorState(()))
     _number: int = 0
     """Of the latest question to the policy."""
@@ -64,6 +66,11 @@ class FloorKeeper:
             self.holder = participant_id
             self.people.record.tell(s.ServerRoomFloorEvent(participant_id=participant_id, reason=reason))
 
+    def wish(self, agent: AgentParticipant) -> None:
+        """Give an agent the floor once the policy gives it to none."""
+        if agent not in self._wishes:
+            self._wishes.append(agent)
+
     def left(self, participant_id: str) -> None:
         """A participant has left: free the floor where they had it."""
         if self.holder == participant_id:
@@ -79,7 +86,7 @@ class FloorKeeper:
             return
         is_open = is_asked or bool(self.failures)
         if not is_open and (state.last is None or state.agent_turns >= self.max_agent_turns):
-            self.set(None, "limit" if state.last is not None and state.agent_turns else "")
+            self._leave_free("limit" if state.last is not None and state.agent_turns else "")
             return
         try:
             chosen = self.policy(state)
@@ -129,6 +136,19 @@ class FloorKeeper:
         found = self._askable().find(speaker)
         agent = self.people.agent(found.id) if found is not None else None
         if agent is None:
-            self.set(None, "nobody")
-            return
+            self._leave_free("nobody")
+        else:
+            self._give(agent)
+
+    def _leave_free(self, reason: str) -> None:
+        """No one is to answer: an agent that has something to tell may speak."""
+        able = {one.id for one in self._askable().agents}
+        self._wishes = [one for one in self._wishes if one in self.people.agents and one.id in able]
+        if self._wishes:
+            self._give(self._wishes[0])
+        else:
+            self.set(None, reason)
+
+    def _give(self, agent: AgentParticipant) -> None:
+        self._wishes = [one for one in self._wishes if one is not agent]
         self.give(agent)

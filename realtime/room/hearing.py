@@ -24,6 +24,8 @@ class Hearing:
     """Cuts it where it was heard, once a client has reported that; None while nothing is to be cut."""
     conclude: Callable[[], None] | None = None
     """Called when it is cut."""
+    correct: Callable[[], None] | None = None
+    """Called where a client reports late, after that."""
     _played_to_gone: dict[str, int] = field(default_factory=dict)
     """How much those who have left heard of each item, in ms."""
 

@@ -153,7 +153,10 @@ class Speaker:
                 self._hearing = now
             conclude, hearing.conclude = hearing.conclude, None
             if conclude is not None:
+                hearing.correct = hearing.speaker.correction() if hearing.speaker is not None else None
                 conclude()
+            elif hearing.correct is not None:
+                hearing.correct()
 
         hearing.cut = cut
         hearing.after_flush(cut)

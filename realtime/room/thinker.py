@@ -11,18 +11,18 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from realtime.agent.base import AgentBase
 from realtime.agent.from_call import FromCall
 from realtime.agent.reply_run import error_text
-from realtime.agent.tasks import TimeUp, bounded, end_task
+from realtime.agent.tasks import TimeUp, bounded, end_task, to_its_end
 from realtime.agent.voice_reply import VoiceReply, asks_of
 from realtime.errors import ProviderError, UsageError
 from realtime.event import reply as r
 from realtime.event.base import Item
-from realtime.message import Msg, UserMsg
+from realtime.message import HintBlock, Msg, UserMsg
 from realtime.model.local.language_model import Prompt, Reply
 from realtime.room.context import RoomContext
 from realtime.tool.context import ToolScope, current_scope
@@ -65,6 +65,8 @@ class _Played:
 
     turn: _OwnTurn
     text: str
+    is_late: bool = False
+    """Whether it corrects what was known before: another turn may have begun since."""
 
 
 class Thinker:
@@ -99,6 +101,8 @@ class Thinker:
         """The call as the agent's tools see it."""
         self._call_ids: set[str] = set()
         """Ids of the tool calls in this room."""
+        self._told: set[str] = set()
+        """Ids of the hints that the agent has."""
         self._context: RoomContext | None = None
         self._complain: Callable[[str, str], None] = lambda message, code: None
         self._on_failed: Callable[[], None] = lambda: None
@@ -127,6 +131,16 @@ class Thinker:
         if turn is not None:
             self._put(_Played(turn, text))
 
+    def correction(self) -> Callable[[str], None]:
+        """Return what takes the words of this turn from a late report."""
+        turn = self._own_turn
+
+        def correct(text: str) -> None:
+            if turn is not None:
+                self._put(_Played(turn, text, is_late=True))
+
+        return correct
+
     def interrupt(self) -> None:
         """End its reply, once; the agent learns it also when it is only being heard."""
         turn = self._own_turn
@@ -149,7 +163,7 @@ class Thinker:
                 code="agent_in_call",
             )
         self.agent.voice_call = self
-        self._scope = current_scope() or ToolScope(agent_name=self.agent.name)
+        self._scope = replace(current_scope() or ToolScope(agent_name=self.agent.name), speaker=self.agent)
         return self
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
@@ -184,6 +198,10 @@ class Thinker:
         try:
             if self._answering is not None:
                 await end_task(self._answering, INTERRUPT_S)
+            async with self._one_at_a_time:
+                for one in [one for one in self._waiting if isinstance(one, _Played)]:
+                    await bounded(self._take(one), OBSERVE_S, grace_s=GRACE_S)
+                self._waiting.clear()
             await self.agent.aclose()
         finally:
             self.agent.voice_call = None
@@ -211,6 +229,11 @@ class Thinker:
         while (one := self._next()) is not None:
             try:
                 await bounded(self._take(one), OBSERVE_S, grace_s=GRACE_S)
+            except asyncio.CancelledError:
+                if isinstance(one, _Played):
+                    # The room closes: the memory must not keep what was not heard.
+                    self._waiting.appendleft(one)
+                raise
             except TimeUp:
                 self._fail(f"it took longer than {OBSERVE_S:.0f} s to observe a turn")
             except Exception as error:
@@ -223,10 +246,14 @@ class Thinker:
         return self._waiting.popleft() if self._waiting and not is_kept else None
 
     async def _take(self, one: Msg | _Played) -> None:
-        if isinstance(one, _Played):
+        if isinstance(one, _Played) and one.is_late:
+            truncate = getattr(self.agent, "truncate_reply", None)
+            if truncate is not None and one.turn.reply is not None:
+                await to_its_end(truncate(one.turn.reply.reply_id, one.text), GRACE_S)
+        elif isinstance(one, _Played):
             truncate = getattr(self.agent, "truncate_last_reply", None)
             if truncate is not None and one.turn.has_words:
-                await truncate(one.text)
+                await to_its_end(truncate(one.text), GRACE_S)
         elif self._observes:
             await self.agent.observe(one)
 
@@ -246,11 +273,20 @@ class Thinker:
                     # It is about the turn before this one.
                     await asyncio.wait({self._interrupting})
                 if turn.is_wanted and not self._has_failed:
+                    await self._give_hints(prompt.history)
                     await self._reply(turn, prompt.instructions.strip())
         except Exception as error:
             turn.error = error
         finally:
             turn.is_settled.set()
+
+    async def _give_hints(self, history: Sequence[Item]) -> None:
+        """Tell the agent what its background tools gave since its last reply."""
+        hint = getattr(self.agent, "hint", None)
+        for item in history:
+            if hint is not None and item.role == "system" and item.text and item.id not in self._told:
+                self._told.add(item.id)
+                await hint(HintBlock(hint=item.text, source=item.name))
 
     async def _reply(self, turn: _OwnTurn, instructions: str) -> None:
         self._waiting.clear()  # All but the turn that it gets here is observed.

@@ -46,23 +46,26 @@ MakeVoice = Callable[[Thinker], RealtimeModel]
 class ThinkingAgent(RealtimeAgent):
     """A thinking agent as a room has it: with a model that is its voice. Its state has that of the agent."""
 
-    def __init__(self, agent: AgentBase, make_voice: MakeVoice, *, is_silent: bool) -> None:
+    def __init__(self, agent: AgentBase, make_voice: MakeVoice, *, tool_timeout_s: float, is_silent: bool) -> None:
         thinker = Thinker(agent)
-        super().__init__(agent.name, "", make_voice(thinker))
+        super().__init__(agent.name, "", make_voice(thinker), tool_timeout_s=tool_timeout_s)
         self.thinker = thinker
         self.thinking = agent
         self.is_silent = is_silent
 
 
-def as_realtime(agent: RoomAgent, make_voice: MakeVoice) -> RealtimeAgent:
-    """Return an agent that a room can let speak. Raises UsageError for anything that is not an agent."""
+def as_realtime(agent: RoomAgent, make_voice: MakeVoice, tool_timeout_s: float) -> RealtimeAgent:
+    """Return an agent that a room can let speak. Raises UsageError for anything that is not an agent.
+
+    `tool_timeout_s` is how long the tools of a thinking agent may run.
+    """
     match agent:
         case RealtimeAgent():
             return agent
         case Observer(agent=thinking):
-            return ThinkingAgent(thinking, make_voice, is_silent=True)
+            return ThinkingAgent(thinking, make_voice, tool_timeout_s=tool_timeout_s, is_silent=True)
         case AgentBase():
-            return ThinkingAgent(agent, make_voice, is_silent=False)
+            return ThinkingAgent(agent, make_voice, tool_timeout_s=tool_timeout_s, is_silent=False)
     raise UsageError(f"a room takes agents, not {type(agent).__name__}", code="bad_agent")
 
 

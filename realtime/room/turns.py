@@ -243,6 +243,12 @@ class RoomTurns:
         """See `Hub`: the next may speak when this one was heard to the end."""
         self.speaker.over(agent)
 
+    def asks_for_floor(self, agent: AgentParticipant) -> None:
+        """See `Hub`."""
+        if not agent.is_silent:
+            self.floor.wish(agent)
+            self.consider()
+
     def lost(self, agent: AgentParticipant, reason: str) -> None:
         """See `Hub`: the others go on."""
         if self._context.is_over:

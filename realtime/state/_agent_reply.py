@@ -18,6 +18,7 @@ from realtime.message import (
     ToolResultBlock,
     ToolResultState,
 )
+from realtime.message.blocks import INTERRUPTED_BY_USER
 from realtime.state._user_reply import Outlet, Text
 
 
@@ -236,7 +237,7 @@ class AgentReply:
             if call.answered:
                 continue
             if not call.complete:
-                self._stop(call)
+                self._stop(call, "")
             elif call.result is not None and not call.external:
                 self._emit_result(call, call.result)
             elif call.external:
@@ -286,17 +287,20 @@ class AgentReply:
                 )
         self._emit(r.ToolResultEndEvent, tool_call_id=call.block_id, state=result.state)
 
-    def _stop(self, call: _Call) -> None:
-        """End a call whose result is no longer wanted."""
+    def _stop(self, call: _Call, why: str) -> None:
+        """End a call whose result is no longer wanted; `why` says who wants none."""
         self._end_input(call)
         self._start_result(call)
         call.answered = True
+        if why:
+            delta = f"\n{why}" if call.n_told else why
+            self._emit(r.ToolResultTextDeltaEvent, tool_call_id=call.block_id, delta=delta)
         self._emit(r.ToolResultEndEvent, tool_call_id=call.block_id, state=ToolResultState.INTERRUPTED)
 
-    def _stop_calls(self) -> None:
+    def _stop_calls(self, why: str = "") -> None:
         for call in self._calls.values():
             if not call.answered:
-                self._stop(call)
+                self._stop(call, why)
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -307,7 +311,7 @@ class AgentReply:
         self._interrupted, self.waits = True, None
         self._over_ms = self.out.ts_ms
         if self.response_id is None:
-            self._stop_calls()
+            self._stop_calls(INTERRUPTED_BY_USER)
 
     def end_question(self) -> None:
         """End the reply if it is a question, which has its result."""
@@ -324,7 +328,7 @@ class AgentReply:
         self._end_model_call(event.input_tokens, event.output_tokens)
         self._over_ms = self.out.ts_ms
         if self._interrupted:
-            self._stop_calls()
+            self._stop_calls(INTERRUPTED_BY_USER)
             return
         self._run_tools()
         details = event.status_details or {}

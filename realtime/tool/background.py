@@ -1,13 +1,17 @@
-"""Tools that run in the background: started at once, answered later."""
+"""Tools that run in the background: started at once, answered later.
+
+Those of a voice call are a state of its scope (`ToolScope.states`), so that agents in the call share them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from realtime.errors import ToolError
 from realtime.event.base import Item
@@ -31,6 +35,30 @@ MAX_REPORTS = 1_000
 """Reports of one background tool that are passed on."""
 
 
+class TaskOwner(Protocol):
+    """An agent whose tools run in the background."""
+
+    def background_done(self, task: BackgroundTask, /) -> None:
+        """Take the result of a tool of its that has ended."""
+        ...
+
+
+_OWNER: ContextVar[TaskOwner | None] = ContextVar("tool_owner", default=None)
+
+
+def current_owner() -> TaskOwner | None:
+    """Return the agent whose tools run here; None for those of a voice, and of a program."""
+    return _OWNER.get()
+
+
+def act_for(owner: TaskOwner | None) -> None:
+    """From now on, the tools of this task are those of `owner`.
+
+    So are those of tasks that it starts. None: they are those of no agent.
+    """
+    _OWNER.set(owner)
+
+
 @dataclass(slots=True, eq=False)
 class BackgroundTask:
     """A tool that runs in the background, or did."""
@@ -40,6 +68,12 @@ class BackgroundTask:
     announce: Announce
     stops_with_reply: bool = False
     """Whether an interruption of the reply stops it."""
+    owner: TaskOwner | None = None
+    """The agent whose tool it is; None: that of a voice, or of a program."""
+    is_shown: bool = True
+    """Whether the call's listeners and its model know the tool call; they do not know one of an agent behind a tool."""
+    call_id: str = ""
+    """Id of the tool call as listeners know it: where that is not shown, that of the tool behind which it runs."""
     state: ToolResultState = ToolResultState.RUNNING
     latest: str = ""
     """What it reported last."""
@@ -59,18 +93,23 @@ class BackgroundTask:
 class BackgroundTasks:
     """The background tools of one call, or of a toolkit without one.
 
-    `on_report` gets what a running one reports, `on_done` one that has ended by itself.
+    Those of agents in the call are among them: an agent sees only its own, by the `owner` that each method takes; None
+    sees all. `on_start` gets what begins, `on_report` what a running one reports, `on_done` one that has ended by
+    itself.
     """
 
     def __init__(self) -> None:
         self.running: dict[str, BackgroundTask] = {}
         """By task id, in order of their start."""
-        self.results: dict[str, ToolResponse] = {}
-        """Results that were not asked for yet, by task id."""
+        self.results: dict[str, BackgroundTask] = {}
+        """Those whose result was not asked for yet, by task id."""
+        self.on_start: Callable[[BackgroundTask], None] | None = None
         self.on_report: Callable[[BackgroundTask, str, ProgressKind], None] | None = None
         self.on_done: Callable[[BackgroundTask], None] | None = None
+        self.n_started = 0
+        """How many have begun so far: part of the next id, which may not come again in a call."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._n_started = 0
+        self._is_closed = False
 
     def start(
         self,
@@ -81,18 +120,51 @@ class BackgroundTasks:
         *,
         stops_with_reply: bool = False,
     ) -> ToolResponse:
-        """Start a tool; return what the model reads of that. `run` gives its responses, within the scope."""
+        """Start a tool; return what the model reads of that. `run` gives its responses, within the scope.
+
+        It is a tool of the agent that acts here (`current_owner`).
+        """
+        if self._is_closed:
+            return failed(f"{call.name} was not started: the call is over")
         if len(self.running) >= MAX_RUNNING:
             return failed(f"{call.name} was not started: {MAX_RUNNING} tools run in the background already")
-        self._n_started += 1
-        task = BackgroundTask(f"{call.name}_{self._n_started}", call, announce, stops_with_reply)
+        self.n_started += 1
+        owner = current_owner()
+        task = BackgroundTask(
+            f"{call.name}_{self.n_started}",
+            call,
+            announce,
+            stops_with_reply,
+            owner=owner,
+            is_shown=owner is None or (scope.speaker is owner and scope.states.get(BackgroundTasks) is self),
+            call_id=scope.tool_call_id or call.id,
+        )
         self.running[task.id] = task
         scope = replace(scope, progress=lambda text, kind: self._report(task, text, kind))
         with scope.in_force():
             self._tasks[task.id] = asyncio.create_task(
                 self._work(task, run(scope)), name=f"background tool {task.id} {call.id}"
             )
-        return started(task, announces=self.on_done is not None)
+        if self.on_start is not None:
+            self.on_start(task)
+        return started(task, announces=self.on_done is not None or owner is not None)
+
+    def of(self, owner: TaskOwner | None) -> list[BackgroundTask]:
+        """Return what runs, in order of its start."""
+        return [task for task in self.running.values() if owner is None or task.owner is owner]
+
+    def find(self, task_id: str, owner: TaskOwner | None) -> BackgroundTask | None:
+        """Return the task of this id that runs; None without one."""
+        return next((task for task in self.of(owner) if task.id == task_id), None)
+
+    def has_result(self, task_id: str, owner: TaskOwner | None) -> bool:
+        """Whether a task has a result that was not asked for yet."""
+        task = self.results.get(task_id)
+        return task is not None and (owner is None or task.owner is owner)
+
+    def take_result(self, task_id: str, owner: TaskOwner | None) -> ToolResponse | None:
+        """Return the result of a task, once; None where there is none."""
+        return self.results.pop(task_id).response if self.has_result(task_id, owner) else None
 
     def cancel(self, task_id: str) -> bool:
         """Stop a task; False if none of this id runs. Nothing is reported of it any more."""
@@ -109,11 +181,17 @@ class BackgroundTasks:
             await asyncio.wait([running], timeout=timeout_s)
 
     async def close(self) -> None:
-        """Stop all tasks, and report no more. Returns when they have ended, after 2 s at most."""
-        for task_id in [*self.running]:
+        """Stop all tasks, report no more and start no more. Returns when they have ended, after 2 s at most."""
+        self._is_closed = True
+        self.on_start = self.on_report = self.on_done = None  # they refer back to a call
+        await self.stop(None)
+
+    async def stop(self, owner: TaskOwner | None) -> None:
+        """Stop the tasks. Returns when they have ended, after 2 s at most."""
+        ending = {task.id for task in self.of(owner)} if owner is not None else {*self._tasks}
+        for task_id in ending:
             self.cancel(task_id)
-        self.on_report = self.on_done = None  # they refer back to a call
-        if tasks := [*self._tasks.values()]:
+        if tasks := [self._tasks[task_id] for task_id in ending]:
             await asyncio.wait(tasks, timeout=2 * CANCEL_S)
 
     async def _work(self, task: BackgroundTask, responses: AsyncGenerator[ToolResponse, None]) -> None:
@@ -134,9 +212,11 @@ class BackgroundTasks:
     def _done(self, task: BackgroundTask) -> None:
         response = task.response or failed(f"{task.call.name} gave no result")
         task.response, task.state = response, response.state
-        self.results[task.id] = response
+        self.results[task.id] = task
         while len(self.results) > MAX_RESULTS:
             del self.results[next(iter(self.results))]
+        if task.owner is not None and not task.is_shown:
+            task.owner.background_done(task)
         if self.on_done is not None:
             self.on_done(task)
 
@@ -194,26 +274,58 @@ def lost_hint(name: str, task_id: str, announce: Announce) -> HintBlock:
     return HintBlock(hint=system_reminder(told), source=name)
 
 
+def begun_hint(task: BackgroundTask) -> HintBlock:
+    """Return the hint that an agent behind a tool has started one."""
+    told = f"The background tool {task.call.name} (task {task.id}) has been started. Its result will come later."
+    return HintBlock(hint=system_reminder(told), source=task.call.name)
+
+
 def left_open(items: Iterable[Item]) -> dict[str, str]:
     """Return the background tools that nothing in the conversation ends: their names, by task id.
 
-    A conversation that goes on after its server was lost has no other trace of them.
+    A conversation that goes on after its server was lost has no other trace of them. What ends one may stand before
+    what says that it has begun: a short one ends before its call has its place.
     """
     names: dict[str, str] = {}
+    ended: set[str] = set()
+    for task_id, name in _told_of(items):
+        if name is None:
+            if names.pop(task_id, None) is None:
+                ended.add(task_id)
+        elif task_id in ended:
+            ended.discard(task_id)
+        else:
+            names[task_id] = name
+    return names
+
+
+def count_begun(items: Iterable[Item]) -> int:
+    """Return how many background tools have begun, as the conversation tells."""
+    numbers = [int(number) for task_id, _ in _told_of(items) if (number := task_id.rpartition("_")[2]).isdecimal()]
+    return max(numbers, default=0)
+
+
+def _told_of(items: Iterable[Item]) -> Iterator[tuple[str, str | None]]:
+    """Yield (id, name) where a tool begins, (id, None) where it ends."""
     for item in items:
         if (result := item.tool_result) is not None:
-            if result.state is ToolResultState.RUNNING and (begun := _BEGUN.search(result.output_text())):
-                names[begun[1]] = result.name
-            elif cancelled := _CANCELLED.search(result.output_text()):
-                names.pop(cancelled[1], None)
-        elif item.role == "system" and (ended := _ENDED.search(item.text)):
-            names.pop(ended[1], None)
-    return names
+            text = result.output_text()
+            if result.state is ToolResultState.RUNNING and (begun := _BEGUN.search(text)):
+                yield begun[1], result.name
+            elif cancelled := _CANCELLED.search(text):
+                yield cancelled[1], None
+        elif item.role == "system" and (told := _TOLD.search(item.text)):
+            if told[3] == "has been started":
+                yield told[2], told[1]
+            else:
+                yield told[2], None
 
 
 _BEGUN = re.compile(r"runs in the background \(task (\S+)\)")
 _CANCELLED = re.compile(r"^Task (\S+) has been cancelled\.$")
-_ENDED = re.compile(r"^<system-reminder>\nThe background tool \S+ \(task (\S+)\) (?:is done|has failed|was )")
+_TOLD = re.compile(
+    r"^<system-reminder>\nThe background tool (\S+) \(task (\S+)\) (has been started|is done|has failed|was )"
+)
 """The words of `started`, of the tool that cancels, and of hints."""
 
 

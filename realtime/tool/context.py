@@ -30,6 +30,8 @@ NOTE_CHARS = 2_000
 """Characters of one note; the rest is dropped."""
 END_S = 1.0
 """Seconds for each thing that tools do at the call's end."""
+AGENT_TOOL_S = 600.0
+"""How long a tool of an agent may run outside of calls."""
 
 AtEnd = Callable[[], Awaitable[None]]
 RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
@@ -73,6 +75,12 @@ class ToolScope:
     """Awaited before anything happens that cannot be undone; raises CancelledError where it may not happen at all."""
     at_end: list[AtEnd] = field(default_factory=list)
     """What is done when the call is over."""
+    tool_call_id: str = ""
+    """Id of its tool call, as the listeners know it."""
+    tool_timeout_s: float | None = AGENT_TOOL_S
+    """How long a tool of an agent may run; None: as long as it likes."""
+    speaker: object | None = None
+    """The agent whose words are those of the call: its tool calls are in the log, and it reads the call's hints."""
 
     def state_of(self, kind: type[State]) -> State:
         """Return this call's object of the class; it is made without arguments."""

@@ -84,17 +84,6 @@ class RegisteredToolFunction:
         return self.reader.bind({**arguments, **self.preset_kwargs})
 
 
-@dataclass(slots=True, eq=False)
-class ToolGroup:
-    """A group of tools, which the model sees while it is active."""
-
-    name: str
-    active: bool
-    description: str
-    notes: str | None = None
-    """How to use the tools; the model gets it when it activates the group."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOptions:
     """How a function becomes a tool.

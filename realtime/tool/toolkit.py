@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import replace
@@ -16,18 +16,17 @@ from weakref import WeakSet
 from realtime.errors import BadTool, ToolError
 from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
-from realtime.module import StateModule
 from realtime.runtime import unique_id
-from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks
+from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks, current_owner
 from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
 from realtime.tool.context import ToolScope, current_scope, scope_of
+from realtime.tool.groups import RESET_DESCRIPTION, RESET_TOOLS, GroupedTools
 from realtime.tool.output import Output, failed, within_limits
 from realtime.tool.registered import (
     BASIC,
     MAX_NAME_CHARS,
     Postprocess,
     RegisteredToolFunction,
-    ToolGroup,
     ToolObject,
     ToolOptions,
     declaration_of,
@@ -42,32 +41,11 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT_S = 30.0
 """How long a tool may run in a voice call."""
-CALL_TIMEOUT_S = 600.0
-"""How long a tool may run that `call_tool_function` calls."""
-RESET_TOOLS = "reset_equipped_tools"
-"""Name of the tool by which a model activates groups."""
-
-RESET_DESCRIPTION = """\
-This function allows you to activate or deactivate tool groups
-dynamically based on your current task requirements.
-**Important: Each call sets the absolute final state of ALL tool
-groups, not incremental changes**. Any group not explicitly set to True
-will be deactivated, regardless of its previous state.
-
-**Best practice**: Actively manage your tool groups——activate only
-what you need for the current task, and promptly deactivate groups as
-soon as they are no longer needed to conserve context space.
-
-The function will return the usage instructions for the activated tool
-groups, which you **MUST pay attention to and follow**. You can also
-reuse this function to check the notes of the tool groups."""
-"""What the model reads of that tool, as in AgentScope."""
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 NamesakeStrategy = Literal["override", "skip", "raise", "rename"]
 
 
-class Toolkit(StateModule):
+class Toolkit(GroupedTools):
     """The tools of an agent.
 
     A tool is a function that its signature and docstring (Google, numpy or reST) fully describe: plain or `async`, one
@@ -89,18 +67,12 @@ class Toolkit(StateModule):
         executor: Executor | None = None,
     ) -> None:
         super().__init__()
-        self.tools: dict[str, RegisteredToolFunction] = {}
-        """The registered tools by name. Replaced, not changed, so another thread may read it."""
-        self.groups: dict[str, ToolGroup] = {}
         self._executor = executor
         self._middlewares: list[Middleware] = []
         self._scope = ToolScope()
         self._origin: Toolkit | None = None
-        self._copies: WeakSet[Toolkit] = WeakSet()
-        self._listeners: list[Callable[[], object]] = []
         self.background = BackgroundTasks()
-        """The tools that run in the background."""
-        self.register_state("active_groups")
+        """The tools that run in the background, outside of voice calls: those of a call are together, in its scope."""
         for function in functions:
             self.register(function)
         for function in confirm:
@@ -227,78 +199,6 @@ class Toolkit(StateModule):
             one.clear()
         self._tell()
 
-    # -- groups ----------------------------------------------------------------------------------------------------
-
-    def create_tool_group(
-        self, group_name: str, description: str, active: bool = False, notes: str | None = None
-    ) -> None:
-        """Add a group, for tools that a model needs only at times.
-
-        The model reads `description` to decide whether it wants the group, and `notes` once it has it. Raises BadTool
-        if the name is taken.
-        """
-        if group_name in self.groups or group_name == BASIC:
-            raise BadTool(f"there is a group of tools named {group_name!r} already")
-        self._put_group(ToolGroup(group_name, active, description, notes))
-
-    def update_tool_groups(self, group_names: Sequence[str], active: bool) -> None:
-        """Activate or deactivate groups. Unknown names are ignored; `basic` stays active."""
-        for name in group_names:
-            if name in self.groups:
-                self.groups[name].active = active
-        for one in self._copies:
-            one.update_tool_groups(group_names, active)
-        self._tell()
-
-    def remove_tool_groups(self, group_names: str | Sequence[str]) -> None:
-        """Remove groups with their tools. Raises BadTool for `basic`, TypeError for names that are no text."""
-        names = [group_names] if isinstance(group_names, str) else [*group_names]
-        if not all(isinstance(name, str) for name in names):
-            raise TypeError("group_names is a list of names")
-        if BASIC in names:
-            raise BadTool(f"the group {BASIC!r} is always there")
-        self.groups = {name: group for name, group in self.groups.items() if name not in names}
-        self.tools = {name: tool for name, tool in self.tools.items() if tool.group not in names}
-        for one in self._copies:
-            one.remove_tool_groups(names)
-        self._tell()
-
-    @property
-    def active_groups(self) -> list[str]:
-        """Names of the active groups, without `basic`; names that do not exist cannot be set."""
-        return [group.name for group in self.groups.values() if group.active]
-
-    @active_groups.setter
-    def active_groups(self, names: Collection[str]) -> None:
-        for active in (False, True):
-            self.update_tool_groups([name for name in self.groups if (name in names) is active], active)
-
-    def get_activated_notes(self) -> str:
-        """Return the notes of the active groups, each with a heading; "" if there are none."""
-        return "\n".join(
-            f"## About Tool Group '{group.name}'\n{group.notes}"
-            for group in self.groups.values()
-            if group.active and group.notes
-        )
-
-    def reset_equipped_tools(self, **kwargs: Any) -> ToolResponse:
-        """Activate these groups and no others; return what is active, with the groups' notes.
-
-        This is the tool by which a model chooses its tools: `register_tool_function(toolkit.reset_equipped_tools)`.
-        """
-        for name, wanted in kwargs.items():
-            if not isinstance(wanted, bool):
-                text = f"Invalid arguments: {name} is true or false, not {type(wanted).__name__}."
-                return Output().failed(text)
-        self.active_groups = [name for name, wanted in kwargs.items() if wanted]
-        active = self.active_groups
-        if not active:
-            return Output().whole("All tool groups are now deactivated currently.")
-        text = f"Now tool groups {', '.join(map(repr, active))} are activated."
-        if notes := self.get_activated_notes():
-            text += f" You MUST follow these notes to use these tools:\n<notes>{notes}</notes>"
-        return Output().whole(text)
-
     # -- background tools ------------------------------------------------------------------------------------------
 
     async def view_task(self, task_id: str) -> ToolResponse:
@@ -307,10 +207,10 @@ class Toolkit(StateModule):
         Args:
             task_id: The id of the task.
         """
-        if task_id in self.background.running:
+        background, owner = self._background_in_force, current_owner()
+        if background.find(task_id, owner) is not None:
             return Output().whole(f"Task {task_id} is still running.")
-        response = self.background.results.pop(task_id, None)
-        return response or failed(f"InvalidTaskIdError: Cannot find async task with ID {task_id}.")
+        return background.take_result(task_id, owner) or _unknown_task(task_id)
 
     async def wait_task(self, task_id: str, timeout: float = 10) -> ToolResponse:  # noqa: ASYNC109
         """Wait for the result of a background tool.
@@ -319,8 +219,10 @@ class Toolkit(StateModule):
             task_id: The id of the task.
             timeout: How many seconds to wait at most.
         """
-        await self.background.wait(task_id, timeout)
-        if task_id in self.background.running:
+        background, owner = self._background_in_force, current_owner()
+        if background.find(task_id, owner) is not None:
+            await background.wait(task_id, timeout)
+        if background.find(task_id, owner) is not None:
             return Output().whole(f"Task {task_id} is still running after waiting for {timeout:g} seconds.")
         return await self.view_task(task_id)
 
@@ -330,15 +232,29 @@ class Toolkit(StateModule):
         Args:
             task_id: The id of the task.
         """
-        if task_id in self.background.results:
-            return failed(f"Task {task_id} has already completed and cannot be cancelled.")
-        if not self.background.cancel(task_id):
-            return failed(f"InvalidTaskIdError: Cannot find async task with ID {task_id}.")
+        background, owner = self._background_in_force, current_owner()
+        if background.find(task_id, owner) is None:
+            if background.has_result(task_id, owner):
+                return failed(f"Task {task_id} has already completed and cannot be cancelled.")
+            return _unknown_task(task_id)
+        background.cancel(task_id)
         return Output().whole(f"Task {task_id} has been cancelled.")
 
     def list_background_tools(self) -> list[dict[str, Any]]:
-        """List the tools that run in the background, with their latest reports."""
-        return [task.describe() for task in self.background.running.values()]
+        """List the tools that run in the background, with their latest reports.
+
+        An agent gets its own, a voice those of its whole call.
+        """
+        return [task.describe() for task in self._background_in_force.of(current_owner())]
+
+    @property
+    def _background_in_force(self) -> BackgroundTasks:
+        return self._background_of(current_scope())
+
+    def _background_of(self, scope: ToolScope | None) -> BackgroundTasks:
+        """Return what runs in the background of the scope's call; without one, what this toolkit has."""
+        found: BackgroundTasks | None = None if scope is None else scope.states.get(BackgroundTasks)
+        return self.background if found is None else found
 
     # -- what the model sees ---------------------------------------------------------------------------------------
 
@@ -400,14 +316,17 @@ class Toolkit(StateModule):
         return last.result_of(call)
 
     def call_tool_function(
-        self, tool_call: ToolCallBlock, *, timeout_s: float | None = CALL_TIMEOUT_S
+        self, tool_call: ToolCallBlock, *, timeout_s: float | Literal["scope"] | None = "scope"
     ) -> ToolResponses:
         """Run one call; gives its responses, each of which holds all of the result so far.
 
-        `async for response in await toolkit.call_tool_function(call)` works with and without the `await`. Every failure
+        `async for response in await toolkit.call_tool_function(call)` works with and without the `await`. The limit of
+        time is that of the scope in force: in a voice call its `tool_timeout_s`, else 600 s. Every failure
         is a response with state `error`. Closing the responses ends the function. So does cancelling their reader: it
         gets the response with state `interrupted`, then its CancelledError.
         """
+        if timeout_s == "scope":
+            timeout_s = (current_scope() or self._scope).tool_timeout_s
         return ToolResponses(self._without_errors(tool_call, timeout_s))
 
     async def _without_errors(self, call: ToolCallBlock, timeout_s: float | None) -> AsyncGenerator[ToolResponse, None]:
@@ -445,12 +364,13 @@ class Toolkit(StateModule):
             )
             return
         scope = scope_of(call, self._scope)
-        if scope.may_act is not None and not tool.read_only:
+        if scope.may_act is not None and (tool.async_execution or not tool.read_only):
             await scope.may_act()
         run = partial(responses_of, tool, self._own(tool.original_func), call, self._extra_names(tool))
         if tool.async_execution and self._has_arguments(tool, call):
             run_later = partial(run, timeout_s=BACKGROUND_TIMEOUT_S)
-            yield self.background.start(call, tool.announce, scope, run_later, stops_with_reply=tool.stops_with_reply)
+            background = self._background_of(scope)
+            yield background.start(call, tool.announce, scope, run_later, stops_with_reply=tool.stops_with_reply)
             return
         async with aclosing(run(scope, timeout_s=timeout_s)) as responses:
             async for response in responses:
@@ -474,22 +394,6 @@ class Toolkit(StateModule):
         self._copies.add(made)
         return made
 
-    def on_change(self, listener: Callable[[], object]) -> Callable[[], None]:
-        """Call `listener` whenever tools or groups may have changed.
-
-        That is on the thread that changed them. Returns what ends it.
-        """
-        self._listeners = [*self._listeners, listener]
-
-        def end() -> None:
-            self._listeners = [one for one in self._listeners if one is not listener]
-
-        return end
-
-    def _tell(self) -> None:
-        for listener in self._listeners:
-            listener()
-
     def _swap(self, name: str, before: RegisteredToolFunction | None, after: RegisteredToolFunction | None) -> None:
         """Put one tool in the place of another; also in the copies that have the same one there."""
         if self.tools.get(name) is not before:
@@ -504,13 +408,6 @@ class Toolkit(StateModule):
             one._swap(name, before, after)
         self._tell()
 
-    def _put_group(self, group: ToolGroup) -> None:
-        self.groups = {**self.groups, group.name: group}
-        for one in self._copies:
-            if group.name not in one.groups:
-                one._put_group(replace(group))
-        self._tell()
-
     def _own(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return this copy's method for a method of its origin."""
         owner, origin = getattr(function, "__self__", None), self._origin
@@ -523,9 +420,6 @@ class Toolkit(StateModule):
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _is_active(self, tool: RegisteredToolFunction) -> bool:
-        return tool.group == BASIC or self.groups[tool.group].active
-
     def _has_arguments(self, tool: RegisteredToolFunction, call: ToolCallBlock) -> bool:
         """Whether the arguments of the call are right."""
         try:
@@ -534,22 +428,12 @@ class Toolkit(StateModule):
             return False
         return True
 
-    def _active_tools(self) -> Iterator[RegisteredToolFunction]:
-        return (tool for tool in self.tools.values() if self._is_active(tool))
-
     def _is_reset(self, tool: RegisteredToolFunction) -> bool:
         function = tool.original_func
         return isinstance(getattr(function, "__self__", None), Toolkit) and function.__name__ == RESET_TOOLS
 
     def _schema_of(self, tool: RegisteredToolFunction) -> dict[str, Any]:
-        if not self._is_reset(tool):
-            return tool.extended_json_schema
-        return tool.schema_with(
-            {
-                group.name: {"type": "boolean", "description": group.description, "default": False}
-                for group in self.groups.values()
-            }
-        )
+        return self._reset_schema(tool) if self._is_reset(tool) else tool.extended_json_schema
 
     def _extra_names(self, tool: RegisteredToolFunction) -> Collection[str]:
         """Return the names of the arguments beyond those of the function's signature."""
@@ -605,3 +489,7 @@ class Toolkit(StateModule):
                 raise BadTool(
                     f"there is no strategy {strategy!r} for tools with one name: override, skip, raise, rename"
                 )
+
+
+def _unknown_task(task_id: str) -> ToolResponse:
+    return failed(f"InvalidTaskIdError: Cannot find async task with ID {task_id}.")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from realtime.agent.run import PROGRESS_HINT_S
+from realtime.agent.background import PROGRESS_HINT_S
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import reply as r

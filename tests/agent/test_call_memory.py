@@ -242,6 +242,21 @@ def test_a_hint_survives_its_reply() -> None:
     assert "assistant: hint: The parcel is there." in remembered
 
 
+def test_a_hint_in_the_middle_of_a_reply_comes_behind_it() -> None:
+    hint = Item(id="h1", role="system", content=(ContentPart(type="text", text="The parcel is there."),))
+    whole = reply("Let me see.", CALL, NOON, "It is noon.")
+    parts = heard("a1", "Let me see."), called(), answered(), heard("a2", "It is noon.")
+    for place in range(5):
+        history = [user("u1", "Tell me a story"), *parts[:place], hint, *parts[place:]]
+        remembered, asked = in_line([ONCE, whole], *history)
+        assert (remembered, asked) == ([line(ONCE), line(whole)], ["system: The parcel is there."])
+        known = SystemMsg("system", "The parcel is there.", id="h1")
+        answer = reply("Your parcel has come.", msg_id="second")
+        after = [*history, heard("a3", "Your parcel has come.")]
+        remembered, asked = in_line([ONCE, whole, known, answer], *after)
+        assert (remembered, asked) == ([*map(line, (ONCE, whole, known, answer))], [])
+
+
 def test_several_speakers_are_told_apart() -> None:
     history = user("u1", "Hello", "Ann"), heard("a1", "Hello Ann."), user("u2", "Hi", "Ben")
     assert in_line([], *history) == (["user: [Ann]: Hello", "assistant: Hello Ann."], ["user: [Ben]: Hi"])

@@ -500,6 +500,36 @@ async def test_the_interruption_of_a_question_that_waits_leaves_the_other_one_al
         assert office.interrupted_at == []
 
 
+async def test_an_agent_behind_two_delegates_answers_one_after_the_other() -> None:
+    """Both in one call, and in two: its memory has each question with its answer."""
+    agent = react(say("Rain in Oslo."), say("Sun in Rome."), toolkit=Toolkit(), model=None)
+    desks = Toolkit([Delegate(agent, f"ask_{place}", DESCRIPTION, context=False) for place in ("oslo", "rome")])
+    async with call(toolkit=desks) as first, call(toolkit=desks) as second:
+        for made, place in ((first, "oslo"), (first, "rome"), (second, "oslo")):
+            ask_tools(made, (f"call_{place}", f"ask_{place}", f'{{"query": "{place}?"}}'))
+        await asyncio.sleep(5)
+    memory = await remembered(agent)
+    assert [msg.role for msg in memory] == ["user", "assistant"] * 3
+    assert [msg.get_text_content() for msg in memory if msg.role == "user"] == ["oslo?", "rome?", "oslo?"]
+
+
+async def test_the_stored_result_of_an_interrupted_call_is_what_the_page_shows() -> None:
+    async with call(toolkit=desk(Office(), background=False)) as made:
+        made.receive(c.ClientTextAppendEvent(text="Where is order 7?"))
+        ask_tools(made, ASK)
+        await asyncio.sleep(2)
+        made.receive(c.ClientTextAppendEvent(text="Never mind."))
+        await asyncio.sleep(1)
+        await made.session.end("test_over")
+    (shown,) = [event.tool_result for event in made.of(s.AgentResponseToolResultEvent)]
+    projection = ReplyProjection("call", created_at_of=lambda ts_ms: str(ts_ms))
+    events = [event for entry in made.log for event in projection.push(entry)] + projection.settle()
+    check_replies(events)
+    (stored,) = [block for msg in messages(events) for block in msg.get_content_blocks("tool_result")]
+    assert (stored.state, stored.output_text()) == (shown.state, shown.output_text())
+    assert shown.output_text() == "interrupted by the user"
+
+
 async def test_a_question_that_waits_too_long_is_told_so() -> None:
     office = Office(20)
     slow = Delegate(office, NAME, DESCRIPTION, False)

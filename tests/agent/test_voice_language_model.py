@@ -132,6 +132,7 @@ async def test_its_tools_run_within_it_and_stand_in_the_log_like_any() -> None:
         ]
         projection = ReplyProjection("call", created_at_of=str)
         replies = messages([reply for event in one.events for reply in projection.push(event)] + projection.settle())
+        await asyncio.sleep(5)  # it is played
     assert shape(replies[-1].content) == shape((await remembered(agent))[-1].content)
 
 
@@ -219,6 +220,7 @@ async def test_tools_of_the_call_are_offered_too_and_run_in_the_call() -> None:
         assert len(one.all(ServerEvents.AgentResponseDoneEvent)) == 1
         one.agent._running().run.controller.responses.confirm(asked.tool_use.id, True)
         await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await asyncio.sleep(2)  # it is played
     assert requests_of(agent)[0].tools == ["get_weather", "open_door"]
     assert sorted(one.story[3:5]) == ["success: Oslo: rain", "success: attic is open"]
     assert one.story[-2:] == ["says Done.", "completed"]
@@ -428,6 +430,7 @@ async def test_what_the_user_says_while_a_tool_runs_interrupts_it() -> None:
         await asyncio.sleep(1)
         await one.type("No, no soup")
         await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await asyncio.sleep(2)  # it is played
     assert ended == ["cancelled"]
     assert agent.interruptions == 1
     assert one.story == [

@@ -210,7 +210,10 @@ class Steps:
         loop = asyncio.get_running_loop()
 
         def watched(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
-            return asyncio.Task(self._watched(work), loop=loop, **options)
+            task = asyncio.Task(self._watched(work), loop=loop, **options)
+            # One that is cancelled before its first step would not end what it has not begun.
+            task.add_done_callback(lambda _: work.close())
+            return task
 
         loop.set_task_factory(watched)  # type: ignore[arg-type]
         return self

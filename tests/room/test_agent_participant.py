@@ -174,6 +174,8 @@ class Note:
     def turn_over(self, participant: AgentParticipant) -> None:
         self.n_over += 1
 
+    def asks_for_floor(self, participant: AgentParticipant) -> None: ...
+
     def lost(self, participant: AgentParticipant, reason: str) -> None: ...
 
     def listens_to(self, participant: AgentParticipant) -> bool:

@@ -131,5 +131,5 @@ async def test_the_human_who_interrupts_and_leaves_at_once_loses_nobody_a_turn()
         assert home.of(s.ServerAudioFlushEvent)
         await ben.leave()
         await asyncio.sleep(2)
-    (cut,) = home.of(s.AgentItemTruncatedEvent)
+        (cut,) = home.of(s.AgentItemTruncatedEvent)
     assert f"[Alice]: {cut.transcript}" in bob.read

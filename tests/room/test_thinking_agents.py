@@ -294,14 +294,17 @@ async def test_an_agent_that_thinks_too_long_loses_the_floor() -> None:
         assert home.speakers() == ["Friday", "Alice"], "who can answer does"
 
 
-async def test_a_tool_may_take_longer_than_an_agent_may_be_silent() -> None:
-    async def wait() -> str:
-        """Wait."""
-        await asyncio.sleep(60)
-        return "It is 12."
+async def wait_a_minute() -> str:
+    """Wait."""
+    await asyncio.sleep(60)
+    return "It is 12."
 
-    friday = react([TextBlock(text="Let me see."), call("wait")], say("It is 12."), toolkit=Toolkit([wait]))
-    async with salon(friday, floor=addressed) as home:
+
+async def test_a_tool_may_take_longer_than_an_agent_may_be_silent() -> None:
+    friday = react(
+        [TextBlock(text="Let me see."), call("wait_a_minute")], say("It is 12."), toolkit=Toolkit([wait_a_minute])
+    )
+    async with salon(friday, floor=addressed, tool_timeout_s=90) as home:
         anna = await home.come("Anna")
         anna.write("What time is it?")
         await asyncio.sleep(2)
@@ -309,8 +312,20 @@ async def test_a_tool_may_take_longer_than_an_agent_may_be_silent() -> None:
         await home.quiet(120)
         assert home.talk()[-2:] == [("Friday", "Let me see."), ("Friday", "It is 12.")]
         (result,) = anna.of(s.AgentResponseToolResultEvent)
-        assert (result.tool_result.name, result.tool_result.output_text()) == ("wait", "It is 12.")
+        assert (result.tool_result.name, result.tool_result.output_text()) == ("wait_a_minute", "It is 12.")
         assert anna.errors() == []
+
+
+async def test_a_tool_that_hangs_ends_at_the_limit_of_the_room_and_the_agent_says_so() -> None:
+    friday = react([call("wait_a_minute")], say("I cannot tell."), toolkit=Toolkit([wait_a_minute]))
+    async with salon(friday, floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("What time is it?")
+        await asyncio.sleep(32)
+        (result,) = anna.of(s.AgentResponseToolResultEvent)
+        assert result.tool_result.output_text() == "wait_a_minute gave no result within 30 s"
+        await home.quiet()
+        assert home.talk()[-1] == ("Friday", "I cannot tell.")
 
 
 @pytest.mark.parametrize("fault", ["raises", "hangs"])

@@ -8,6 +8,8 @@ from realtime.event.base import ContentPart, Item
 from realtime.message import HintBlock, ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.tool.background import (
     BackgroundTask,
+    begun_hint,
+    count_begun,
     left_open,
     lost_hint,
     progress_hint,
@@ -53,7 +55,7 @@ def test_one_that_nothing_ends_is_open(later: Item) -> None:
     assert left_open([BEGUN, later]) == {"research_1": "research"}
 
 
-@pytest.mark.parametrize(
+each_end = pytest.mark.parametrize(
     "end",
     [
         hint(result_hint(TASK)),
@@ -65,6 +67,28 @@ def test_one_that_nothing_ends_is_open(later: Item) -> None:
     ],
     ids=["done", "failed", "stopped", "interrupted", "lost", "cancelled"],
 )
+
+
+@each_end
+def test_what_ends_one_may_stand_before_what_begins_it(end: Item) -> None:
+    """A short one is done before its call has a place in the conversation."""
+    assert left_open([end, BEGUN]) == {}
+    assert left_open([end, BEGUN, BEGUN]) == {"research_1": "research"}
+
+
+@each_end
 def test_each_end_closes_it_and_its_id_may_come_again(end: Item) -> None:
     assert left_open([BEGUN, end]) == {}
     assert left_open([BEGUN, end, BEGUN]) == {"research_1": "research"}
+
+
+def test_one_of_an_agent_behind_a_tool_is_known_by_its_hint() -> None:
+    begun = hint(begun_hint(TASK))
+    assert left_open([begun]) == {"research_1": "research"}
+    assert left_open([begun, hint(result_hint(TASK))]) == {}
+
+
+def test_ids_go_on_after_those_that_the_conversation_has() -> None:
+    third = hint(begun_hint(BackgroundTask("research_3", TASK.call, "spoken")))
+    assert count_begun([]) == 0
+    assert count_begun([BEGUN, third, hint(result_hint(TASK))]) == 3

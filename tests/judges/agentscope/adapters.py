@@ -37,7 +37,7 @@ def toolkit(ours: type[Any]) -> type[Any]:
 
     class Toolkit(ours):  # type: ignore[misc]
         _async_tasks = property(lambda self: self.background.running)
-        _async_results = property(lambda self: self.background.results)
+        _async_results = property(lambda self: {key: task.response for key, task in self.background.results.items()})
 
     return Toolkit
 

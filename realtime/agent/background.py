@@ -1,0 +1,123 @@
+"""Reports the background tools of a call to its model and listeners: those of all agents in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from realtime.agent.announcer import Announcer
+from realtime.agent.controller import Controller
+from realtime.agent.settings import RunSettings
+from realtime.agent.tools import ToolRunner
+from realtime.call.participant import Host
+from realtime.event import server as s
+from realtime.message import HintBlock
+from realtime.tool import Toolkit
+from realtime.tool.background import (
+    BackgroundTask,
+    begun_hint,
+    count_begun,
+    left_open,
+    lost_hint,
+    progress_hint,
+    result_hint,
+    stopped_hint,
+)
+
+PROGRESS_HINT_S = 10.0
+"""The shortest time between two hints about a tool's progress."""
+
+
+@dataclass(slots=True, eq=False)
+class ToldOfBackground:
+    """Reports the background tools of one call until `close`.
+
+    In a room the agent asks for the floor where it would speak.
+    """
+
+    toolkit: Toolkit
+    settings: RunSettings
+    host: Host
+    tools: ToolRunner
+    controller: Controller
+    announcer: Announcer
+    _progress_told: dict[str, float] = field(default_factory=dict)
+    """When the latest hint about a task's progress was given."""
+    _early: defaultdict[str, list[Callable[[], None]]] = field(default_factory=lambda: defaultdict(list))
+    """Hints that wait for the result of a tool call: no model takes words between the two."""
+
+    def __post_init__(self) -> None:
+        background = self.toolkit.background
+        background.n_started = count_begun(self.host.conversation.items())
+        background.on_start, background.on_report, background.on_done = self._begins, self._reports, self._done
+
+    def tell_what_was_lost(self) -> None:
+        """The call goes on after its server was lost: tell the model which background tools went with it."""
+        tools, may_speak = self.toolkit.tools, self.settings.may_speak_unasked
+        for task_id, name in left_open(self.host.conversation.items()).items():
+            announce = tools[name].announce if name in tools else "spoken"
+            self.announcer.hint(lost_hint(name, task_id, announce), speaks=may_speak and announce == "spoken")
+
+    def cancel(self, task_id: str) -> bool:
+        """Stop a background tool and tell the model; False if none of this id runs."""
+        task = self.toolkit.background.running.get(task_id)
+        if task is not None:
+            self.stop(task)
+        return task is not None
+
+    def stop(self, task: BackgroundTask, why: str = "") -> None:
+        """Stop a background tool and tell the model; `why` may say the reason."""
+        self.toolkit.background.cancel(task.id)
+        self._progress_told.pop(task.id, None)
+        self._hint(task, stopped_hint(task, why))
+
+    def answered(self, call_id: str) -> None:
+        """A tool call has its result: what waited for that follows."""
+        for tell in self._early.pop(call_id, ()):
+            tell()
+
+    def hand_over(self) -> list[HintBlock]:
+        """Another agent has the call: return what its model has to be told. What runs stops with this agent."""
+        self._early.clear()
+        return [*self.announcer.hand_over(), *map(stopped_hint, self.toolkit.background.running.values())]
+
+    def close(self) -> None:
+        """The call is over: let its history have what waits, and that all tools stop now."""
+        for call_id in [*self._early]:
+            self.answered(call_id)
+        for task in self.toolkit.background.running.values():
+            self.announcer.hint(stopped_hint(task), speaks=False)
+        self.announcer.close()
+
+    # -- what happens to a task ------------------------------------------------------------------------------------
+
+    def _begins(self, task: BackgroundTask) -> None:
+        if not task.is_shown:
+            self._hint(task, begun_hint(task))
+
+    def _reports(self, task: BackgroundTask, text: str, kind: s.ProgressKind) -> None:
+        if self.tools.knows(task.call_id):
+            self.controller.responses.tool_reports(task.call_id, text, kind)
+        now = asyncio.get_running_loop().time()
+        if kind == "note" and now - self._progress_told.get(task.id, -PROGRESS_HINT_S) >= PROGRESS_HINT_S:
+            self._progress_told[task.id] = now
+            self._hint(task, progress_hint(task))
+
+    def _done(self, task: BackgroundTask) -> None:
+        self._progress_told.pop(task.id, None)
+        is_spoken = task.announce == "spoken"
+        self._hint(task, result_hint(task), speaks=is_spoken and self.settings.may_speak_unasked)
+        if is_spoken and self.host.own is None:
+            self._after_answer(task, self.host.ask_for_floor)
+
+    def _hint(self, task: BackgroundTask, hint: HintBlock, *, speaks: bool = False) -> None:
+        self._after_answer(task, partial(self.announcer.hint, hint, speaks=speaks))
+
+    def _after_answer(self, task: BackgroundTask, tell: Callable[[], None]) -> None:
+        if self.tools.is_open(task.call_id):
+            self._early[task.call_id].append(tell)
+        else:
+            tell()
