@@ -9,6 +9,7 @@ from typing import Any
 
 from realtime.agent import RealtimeAgent
 from realtime.agent.base import AgentBase
+from realtime.agent.partial_words import no_words
 from realtime.event import ClientEvents, ServerEvents
 from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item
@@ -143,7 +144,7 @@ async def talk(agent: Any, *texts: str, **options: Any) -> AsyncIterator[Talk]:
     assert isinstance(recognizer, FakeRecognizer)
     recognizer.texts = [*(texts or ("hello there",))]
     model = LocalRealtimeModel(language_model=agent, engine=engine)
-    options = {"sys_prompt": "Speak English.", "fillers": ()} | options
+    options = {"sys_prompt": "Speak English.", "fillers": (), "recognise": no_words} | options
     made = Talk(RealtimeAgent("Robin", model=model, **options))
     await made.agent.start(made.hear)
     try:
