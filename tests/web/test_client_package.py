@@ -98,6 +98,16 @@ def test_both_ends_are_heard_and_metered(page: Page, lab: Callable[..., Serving]
     wait(page, "client.state === 'ended' && !client.microphone.isOpen")
 
 
+def test_a_user_who_cannot_decide_has_one_call_in_the_end(page: Page, lab: Callable[..., Serving]) -> None:
+    lab("--model", "scripted", "--max-calls-per-address", "3")
+    page.evaluate("{ client.start(); client.stop(); client.start(); client.stop(); client.start(); }")
+    wait(page, "client.state === 'listening' && client.microphone.isOpen")
+    page.evaluate("{ client.stop(); client.sendText('Are you there?'); }")
+    wait(page, "client.state === 'listening' && client.messages.list.length === 2 && !client.microphone.isOpen")
+    assert page.evaluate("told.errors") == []
+    assert page.evaluate("told.states.filter((state) => state === 'ended').length") == 3
+
+
 def test_a_tool_of_the_page_runs_and_its_result_is_told(page: Page, lab: Callable[..., Serving]) -> None:
     lab(f"{APP}:make_calculator")
     page.evaluate(
