@@ -310,6 +310,25 @@ def test_a_server_that_is_away_refuses_or_is_of_another_version_is_told_apart(
     assert page.evaluate("[...before, ...told.errors]") == ["unreachable", "other_version", "refused", "no_token"]
 
 
+def test_a_server_whose_first_words_are_unknown_is_of_another_version(page: Page, lab: Callable[..., Serving]) -> None:
+    page.route_web_socket("**/ws/**", lambda socket: socket.on_message(lambda _: socket.send('{"type": "hello_v9"}')))
+    lab("--model", "scripted")
+    page.evaluate("client.start()")
+    wait(page, "client.state === 'ended'")
+    assert page.evaluate("told.errors") == ["other_version"]
+
+
+def test_a_call_that_the_server_refuses_is_told_with_its_reason(page: Page, lab: Callable[..., Serving]) -> None:
+    lab("--model", "scripted", "--max-calls-per-address", "1")
+    page.evaluate("Object.assign(window, {other: new Realtime.RealtimeClient()})")
+    page.evaluate("other.sendText('Are you there?')")
+    wait(page, "other.state === 'listening' && other.messages.list.length === 2")
+    page.evaluate("client.start()")
+    wait(page, "client.state === 'ended' && told.errors.length === 1")
+    assert page.evaluate("told.errors") == ["busy"]
+    assert "end one first" in page.evaluate("told.sentences[0]")
+
+
 def test_a_server_that_dies_is_told_once(page: Page, lab: Callable[..., Serving]) -> None:
     serving = lab("--model", "scripted", "--grace", "0")
     page.evaluate("client.start()")
