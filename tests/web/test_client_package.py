@@ -149,9 +149,9 @@ def test_devices_are_chosen_during_the_call_and_the_volume_set(page: Page, lab: 
     )
     page.evaluate("(id) => client.microphone.use(id)", other)
     assert page.evaluate("client.microphone.deviceId") == other
-    for speaker in devices["speakers"][:1]:
-        page.evaluate("(id) => client.speaker.use(id)", speaker["id"])
-        assert page.evaluate("client.speaker.deviceId") == speaker["id"]
+    speaker = devices["speakers"][0]["id"]
+    page.evaluate("(id) => client.speaker.use(id)", speaker)
+    assert page.evaluate("client.speaker.deviceId") == speaker
     page.evaluate("told.levels.user = 0")
     wait(page, "told.levels.user > 0.2")
     page.evaluate("client.microphone.use('nothing').catch((error) => { told.sentences.push(error.message); })")
@@ -165,6 +165,35 @@ def test_devices_are_chosen_during_the_call_and_the_volume_set(page: Page, lab: 
     page.evaluate("client.microphone.muted = true")
     page.evaluate("new Promise((go) => setTimeout(go, 300)).then(() => { told.levels.user = 0; })")
     wait(page, "told.levels.user === 0")
+
+
+# Listens at the loudspeaker: whatever is connected to it goes into an analyser as well.
+EAR = """() => {
+  const connect = AudioNode.prototype.connect;
+  AudioNode.prototype.connect = function (to, ...more) {
+    if (to instanceof AudioDestinationNode) {
+      window.ear = new AnalyserNode(this.context, { fftSize: 2048 });
+      connect.call(this, window.ear);
+    }
+    return connect.call(this, to, ...more);
+  };
+  window.loudness = () => {
+    const samples = new Float32Array(ear.fftSize);
+    ear.getFloatTimeDomainData(samples);
+    return Math.max(...samples.map(Math.abs));
+  };
+}"""
+
+
+def test_the_volume_is_what_is_heard(page: Page, lab: Callable[..., Serving]) -> None:
+    lab(f"{APP}:make_agent")
+    page.evaluate(EAR)
+    page.evaluate("client.start()")
+    wait(page, "client.state === 'speaking' && loudness() > 0.1")
+    page.evaluate("client.speaker.volume = 0")
+    wait(page, "client.state === 'speaking' && loudness() === 0")
+    page.evaluate("client.speaker.volume = 1")
+    wait(page, "client.state === 'speaking' && loudness() > 0.1")
 
 
 def test_a_reloaded_page_goes_on_with_its_call(page: Page, lab: Callable[..., Serving]) -> None:
