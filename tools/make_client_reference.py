@@ -30,6 +30,8 @@ DECLARATION = re.compile(
 MEMBER = re.compile(rf"(?:{COMMENT})?^    (?P<member>[^\s/*#}}][^\n]*(?:\n(?: {{8}}|    }})[^\n]*)*);$", re.MULTILINE)
 
 
+HOOK = (("useRealtime", "react"), ("Realtime", "react"))
+"""The exported names of the second entry and the file that declares them."""
 UNCALLED = ("constructor()", "connectedCallback", "disconnectedCallback")
 """Members that nobody calls by hand."""
 
@@ -77,7 +79,7 @@ def members(body: str) -> Iterator[str]:
 def reference(types: Path) -> str:
     """The page, from the declarations in this folder. Raises LookupError for an export that is not declared."""
     parts = [HEAD]
-    for name, file in exported((types / "realtime.d.ts").read_text(encoding="utf-8")):
+    for name, file in [*exported((types / "realtime.d.ts").read_text(encoding="utf-8")), *HOOK]:
         text = (types / f"{file}.d.ts").read_text(encoding="utf-8")
         found = next((each for each in DECLARATION.finditer(text) if each["name"] == name), None)
         if found is None:

@@ -1,7 +1,7 @@
 /**
  * Builds the client package into a folder (`--outDir`, default dist/client), as the server serves it at `/client/` and
- * `npm pack` packs it: a module, a script that puts the same names into `Realtime`, the worklets and the types. The
- * names are fixed, as those of the pages: see vite.config.ts.
+ * `npm pack` packs it: a module, a script that puts the same names into `Realtime`, the React hook, the worklets and the
+ * types. The names are fixed, as those of the pages: see vite.config.ts.
  */
 
 import { spawnSync } from "node:child_process";
@@ -32,6 +32,31 @@ async function workletScripts() {
   return scripts;
 }
 
+/** The hook alone: React and the client are imported. */
+async function buildHook(outDir) {
+  const external = (id) => (id === "react" ? id : id.endsWith("/realtime.ts") ? "./realtime.js" : null);
+  await build({
+    configFile: false,
+    root: CLIENT,
+    publicDir: false,
+    logLevel: "warn",
+    plugins: [
+      {
+        name: "externals",
+        enforce: "pre",
+        resolveId: (id) => (external(id) === null ? null : { id: external(id), external: true }),
+      },
+    ],
+    build: {
+      target: TARGET,
+      outDir,
+      emptyOutDir: false,
+      lib: { entry: "src/react.ts", formats: ["es"], fileName: () => "realtime.react.js" },
+      rolldownOptions: { output: { minify: true } },
+    },
+  });
+}
+
 /** One file in one format. A classic script knows its own address by `document.currentScript` only. */
 async function buildFile(format, fileName, outDir, scripts) {
   const inlined = [...scripts].map(([name, code]) => `export const ${name.toUpperCase()} = ${JSON.stringify(code)};`);
@@ -54,14 +79,14 @@ async function buildFile(format, fileName, outDir, scripts) {
   });
 }
 
-/** The declarations that the entry needs; what tsc makes for the other files is of no use. */
+/** The declarations that the entries need; what tsc makes for the other files is of no use. */
 function writeTypes(folder) {
   const made = mkdtempSync(join(tmpdir(), "types-"));
   try {
     const tsc = join(WEB, "node_modules/typescript/bin/tsc");
     const { status } = spawnSync(process.execPath, [tsc, "--project", CLIENT, "--emitDeclarationOnly", "--outDir", made], { stdio: "inherit" });
     if (status !== 0) throw new Error("the types cannot be built");
-    const needed = new Set(["realtime"]);
+    const needed = new Set(["realtime", "react"]);
     // Grows while it is read.
     for (const name of needed) {
       const text = readFileSync(join(made, `${name}.d.ts`), "utf-8").replace(/"\.\/([\w./-]+)\.ts"/g, (_, found) => {
@@ -87,4 +112,5 @@ const scripts = await workletScripts();
 for (const [name, code] of scripts) write(join(outDir, "worklets", `${name}.js`), `${code}\n`);
 await buildFile("es", "realtime.js", outDir, scripts);
 await buildFile("iife", "realtime.script.js", outDir, scripts);
+await buildHook(outDir);
 writeTypes(join(outDir, "types"));

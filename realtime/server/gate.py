@@ -26,6 +26,7 @@ KEY_SUBPROTOCOL = "openai-insecure-api-key."
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 OLD_CLIENT_TOKEN = "the client token is wrong or has expired: get a new one from your application"
+ONLY_CALLS = "a client token opens calls and nothing else: show the server's own"
 MAX_NAMED_CHARS = 50
 """Characters of a client-supplied name that an error repeats: a close frame takes 123 bytes."""
 
@@ -141,6 +142,9 @@ class Gate:
         # A session id is too long to guess, so a page that has one is not slowed by others at its address.
         if self._token is None or self._has_session(request):
             return None
+        # No guess either: the page in a frame shows it wherever a page shows its token.
+        if self._client_token(request) is not None:
+            return _Denied(ONLY_CALLS)
         given = [token for token in (*_tokens_shown(request), *also) if token]
         if not given:
             return _Denied("no token was given: show that of --token, as ?token=... or Authorization: Bearer ...")

@@ -77,9 +77,18 @@ def test_a_package_holds_code_types_and_the_license_and_nothing_else(project: Pa
 
 def test_the_client_package_imports_nothing_but_itself() -> None:
     sources = (PACKAGES / "client/src").rglob("*.ts")
+    sources = (path for path in sources if path.name != "react.ts")
     imported = {name for path in sources for name in re.findall(r'from "([^"]+)"', path.read_text(encoding="utf-8"))}
     assert len(imported) > 10
     assert {name for name in imported if not name.startswith(("./", "../"))} == set()
+
+
+def test_the_client_package_can_be_imported_where_there_is_no_page(project: Path) -> None:
+    """A server that draws pages imports it, too, and makes clients that call nothing."""
+    (project / "draw.js").write_text(
+        'import { RealtimeClient } from "@realtime-voice/client"; console.log(new RealtimeClient().state);'
+    )
+    assert run_node(["draw.js"], project) == "idle\n"
 
 
 def test_the_installed_package_folds_as_python_does(project: Path) -> None:

@@ -11,7 +11,7 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError
 from realtime.runtime import Runtime
 from realtime.server.client_tokens import ClientTokens
-from realtime.server.gate import OLD_CLIENT_TOKEN, Gate
+from realtime.server.gate import OLD_CLIENT_TOKEN, ONLY_CALLS, Gate
 from realtime.server.settings import ServerSettings
 from realtime.server.token_guesses import FREE_TRIES
 from tests.server.harness import Place, echo_agent, serving
@@ -107,6 +107,15 @@ def test_a_token_ends_by_itself_and_its_late_use_slows_nobody() -> None:
     for _ in range(FREE_TRIES + 2):
         assert gate.refusal(shown(token), to_call=True) == OLD_CLIENT_TOKEN
     assert gate.caller(shown(token)) is None
+    assert gate.refusal(shown("secret")) is None
+
+
+def test_a_token_where_it_opens_nothing_slows_nobody() -> None:
+    gate = Gate(GUARDED, Runtime.deterministic(lambda: 0.0))
+    token = str(gate.client_tokens.issue(b"")["token"])
+    for _ in range(FREE_TRIES + 2):
+        assert gate.refusal(shown(token)) == ONLY_CALLS
+        assert gate.page_session(shown(token)) is None
     assert gate.refusal(shown("secret")) is None
 
 

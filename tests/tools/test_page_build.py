@@ -56,7 +56,8 @@ def test_the_client_package_loads_nothing_and_names_no_host(client: Path) -> Non
     for name in ("realtime.js", "realtime.script.js", "worklets/capture.js", "worklets/playback.js"):
         script = (client / name).read_text(encoding="utf-8")
         assert re.findall(r"""\b(?:from|import)\s*\(?["'`]""", script) == [], name
-        assert re.findall(r"https?://[\w.-]+", script) == [], name
+        # The address of a page where there is none.
+        assert set(re.findall(r"https?://[\w.-]+", script)) <= {"http://localhost"}, name
 
 
 def test_the_reference_of_the_client_package_is_that_of_its_types(

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +57,25 @@ def test_the_packed_client_talks_in_an_empty_vite_app(page: Page, serve: Serve, 
         page.get_by_role("slider").fill("0.5")
         page.get_by_role("button", name="End").click()
         expect(page.get_by_role("status")).to_have_text("ended")
+
+
+def test_the_packed_script_talks_in_a_plain_page_of_another_host(page: Page, serve: Serve, tmp_path: Path) -> None:
+    """The files are the site's own, so that the server need only let it call."""
+    if not VITE.is_file():
+        pytest.skip("web/node_modules is not installed (make test does it)")
+    with tarfile.open(pack(ROOT / "web/packages/client", tmp_path)) as archive:
+        archive.extractall(tmp_path, filter="data")
+    with site() as shop:
+        serving = serve(f"{APP}:make_agent", "--allow-origin", shop.address)
+        voice = f'<realtime-voice server="{serving.address}" worklets="/worklets" captions></realtime-voice>'
+        shop.put({"index.html": f'<!doctype html><title>Shop</title><script src="talk.js"></script>{voice}'})
+        dist = tmp_path / "package" / "dist"
+        shop.put({"talk.js": (dist / "realtime.script.js").read_bytes()})
+        shop.put({f"worklets/{path.name}": path.read_bytes() for path in (dist / "worklets").iterdir()})
+        shop.policy = f"default-src 'none'; script-src 'self'; connect-src ws://{serving.address.partition('//')[2]}"
+        page.goto(shop.address)
+        page.get_by_role("button", name="Talk").click()
+        expect(page.get_by_role("listitem").last).to_have_text("Narrator: I stopped.")
 
 
 def free_port() -> int:

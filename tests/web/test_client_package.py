@@ -98,6 +98,16 @@ def test_both_ends_are_heard_and_metered(page: Page, lab: Callable[..., Serving]
     wait(page, "client.state === 'ended' && !client.microphone.isOpen")
 
 
+def test_a_user_who_cannot_decide_has_one_call_in_the_end(page: Page, lab: Callable[..., Serving]) -> None:
+    lab("--model", "scripted", "--max-calls-per-address", "3")
+    page.evaluate("{ client.start(); client.stop(); client.start(); client.stop(); client.start(); }")
+    wait(page, "client.state === 'listening' && client.microphone.isOpen")
+    page.evaluate("{ client.stop(); client.sendText('Are you there?'); }")
+    wait(page, "client.state === 'listening' && client.messages.list.length === 2 && !client.microphone.isOpen")
+    assert page.evaluate("told.errors") == []
+    assert page.evaluate("told.states.filter((state) => state === 'ended').length") == 3
+
+
 def test_a_tool_of_the_page_runs_and_its_result_is_told(page: Page, lab: Callable[..., Serving]) -> None:
     lab(f"{APP}:make_calculator")
     page.evaluate(
@@ -139,9 +149,9 @@ def test_devices_are_chosen_during_the_call_and_the_volume_set(page: Page, lab: 
     )
     page.evaluate("(id) => client.microphone.use(id)", other)
     assert page.evaluate("client.microphone.deviceId") == other
-    for speaker in devices["speakers"][:1]:
-        page.evaluate("(id) => client.speaker.use(id)", speaker["id"])
-        assert page.evaluate("client.speaker.deviceId") == speaker["id"]
+    speaker = devices["speakers"][0]["id"]
+    page.evaluate("(id) => client.speaker.use(id)", speaker)
+    assert page.evaluate("client.speaker.deviceId") == speaker
     page.evaluate("told.levels.user = 0")
     wait(page, "told.levels.user > 0.2")
     page.evaluate("client.microphone.use('nothing').catch((error) => { told.sentences.push(error.message); })")
@@ -155,6 +165,35 @@ def test_devices_are_chosen_during_the_call_and_the_volume_set(page: Page, lab: 
     page.evaluate("client.microphone.muted = true")
     page.evaluate("new Promise((go) => setTimeout(go, 300)).then(() => { told.levels.user = 0; })")
     wait(page, "told.levels.user === 0")
+
+
+# Listens at the loudspeaker: whatever is connected to it goes into an analyser as well.
+EAR = """() => {
+  const connect = AudioNode.prototype.connect;
+  AudioNode.prototype.connect = function (to, ...more) {
+    if (to instanceof AudioDestinationNode) {
+      window.ear = new AnalyserNode(this.context, { fftSize: 2048 });
+      connect.call(this, window.ear);
+    }
+    return connect.call(this, to, ...more);
+  };
+  window.loudness = () => {
+    const samples = new Float32Array(ear.fftSize);
+    ear.getFloatTimeDomainData(samples);
+    return Math.max(...samples.map(Math.abs));
+  };
+}"""
+
+
+def test_the_volume_is_what_is_heard(page: Page, lab: Callable[..., Serving]) -> None:
+    lab(f"{APP}:make_agent")
+    page.evaluate(EAR)
+    page.evaluate("client.start()")
+    wait(page, "client.state === 'speaking' && loudness() > 0.1")
+    page.evaluate("client.speaker.volume = 0")
+    wait(page, "client.state === 'speaking' && loudness() === 0")
+    page.evaluate("client.speaker.volume = 1")
+    wait(page, "client.state === 'speaking' && loudness() > 0.1")
 
 
 def test_a_reloaded_page_goes_on_with_its_call(page: Page, lab: Callable[..., Serving]) -> None:
@@ -298,6 +337,25 @@ def test_a_server_that_is_away_refuses_or_is_of_another_version_is_told_apart(
     page.evaluate("client.start()")
     wait(page, "told.errors.length === 1")
     assert page.evaluate("[...before, ...told.errors]") == ["unreachable", "other_version", "refused", "no_token"]
+
+
+def test_a_server_whose_first_words_are_unknown_is_of_another_version(page: Page, lab: Callable[..., Serving]) -> None:
+    page.route_web_socket("**/ws/**", lambda socket: socket.on_message(lambda _: socket.send('{"type": "hello_v9"}')))
+    lab("--model", "scripted")
+    page.evaluate("client.start()")
+    wait(page, "client.state === 'ended'")
+    assert page.evaluate("told.errors") == ["other_version"]
+
+
+def test_a_call_that_the_server_refuses_is_told_with_its_reason(page: Page, lab: Callable[..., Serving]) -> None:
+    lab("--model", "scripted", "--max-calls-per-address", "1")
+    page.evaluate("Object.assign(window, {other: new Realtime.RealtimeClient()})")
+    page.evaluate("other.sendText('Are you there?')")
+    wait(page, "other.state === 'listening' && other.messages.list.length === 2")
+    page.evaluate("client.start()")
+    wait(page, "client.state === 'ended' && told.errors.length === 1")
+    assert page.evaluate("told.errors") == ["busy"]
+    assert "end one first" in page.evaluate("told.sentences[0]")
 
 
 def test_a_server_that_dies_is_told_once(page: Page, lab: Callable[..., Serving]) -> None:

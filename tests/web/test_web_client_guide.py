@@ -11,6 +11,8 @@ from tests.web.conftest import ROOT, Serving
 from tests.web.hosting import site
 from tests.web.test_client_examples import APP, PRINTED
 
+pytestmark = pytest.mark.rotates(1 / 2)
+
 Serve = Callable[..., Serving]
 
 GUIDE = ROOT / "docs" / "web-client.md"

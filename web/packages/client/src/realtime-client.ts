@@ -120,6 +120,8 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
   readonly #tools = new Tools();
   #call: Call | null = null;
   #opening: Promise<Call> | null = null;
+  /** Counts the calls of `stop`: one that comes while a call opens ends that call. */
+  #stops = 0;
   #state: RealtimeState = "idle";
   #wantsMicrophone = false;
   #agent: AgentInfo | null = null;
@@ -185,7 +187,11 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
   /** Ends the call. */
   stop(): void {
     keepTabCall(null);
+    this.#stops += 1;
+    this.#opening = null;
+    if (!this.isActive) return;
     this.#call?.end();
+    this.#follow("ended");
   }
 
   /** Says something in writing. Without a call, it makes one that needs no microphone. */
@@ -233,14 +239,17 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
 
   async #ensureCall(): Promise<Call> {
     if (this.#call && this.isActive) return this.#call;
-    this.#opening ??= this.#open().finally(() => {
-      this.#opening = null;
+    if (this.#opening) return this.#opening;
+    const opening = this.#open().finally(() => {
+      if (this.#opening === opening) this.#opening = null;
     });
-    return this.#opening;
+    this.#opening = opening;
+    return opening;
   }
 
   async #open(): Promise<Call> {
     const { settings, pushToTalk = false, worklets } = this.#options;
+    const stops = this.#stops;
     this.#explained = false;
     this.#agent = this.#callId = null;
     this.messages.replace([]);
@@ -258,10 +267,16 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
       pushToTalk,
       resume: left,
     });
+    if (stops !== this.#stops) {
+      call.end();
+      return call;
+    }
     this.#call = call;
+    this.#opening = null;
     this.microphone.attach(call);
     this.speaker.attach(call);
     this.#listen(call, user, session, left !== null);
+    this.microphone.opened();
     if (!call.hasVoice) this.#fail(noSound());
     return call;
   }
@@ -277,6 +292,7 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
     addEventListener("pagehide", leave);
     addEventListener("online", retry);
     let hadMicrophone = false;
+    const stops = this.#stops;
     const answered = new Set<string>();
     call.client.on("event", (event) => {
       this.#receive(event);
@@ -296,11 +312,12 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
       call.end();
     });
     call.on("change", () => {
-      if (this.#call !== call) return;
+      if (!this.#isCurrent(call)) return;
       this.messages.replace(call.state.conversation.list);
       const state = callState(call.state.activity);
       // A call that was over before the reload is followed by a new one.
-      if (state !== "ended" || !isResumed || this.#callId !== null) this.#follow(state);
+      const isFollowed = state === "ended" && isResumed && this.#callId === null;
+      if (!isFollowed && call.client.state !== "closing" && stops === this.#stops) this.#follow(state);
       if (call.hasMicrophone === hadMicrophone) return;
       hadMicrophone = call.hasMicrophone;
       this.microphone.opened();
@@ -310,11 +327,17 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
     call.on("closed", (closing) => {
       removeEventListener("pagehide", leave);
       removeEventListener("online", retry);
+      if (!this.#isCurrent(call)) return;
       keepTabCall(null);
       if (isResumed && !closing.wasOpen && closing.instead === "refused") return void this.#startAnew();
       this.#follow("ended");
       return void this.#close(closing);
     });
+  }
+
+  /** Whether no other call has followed, or is about to. */
+  #isCurrent(call: Call): boolean {
+    return this.#call === call && this.#opening === null;
   }
 
   #receive(event: ServerEvent): void {

@@ -5,15 +5,20 @@ const SCRIPT = typeof document === "undefined" ? "" : ((document.currentScript a
 /** The place of this client on a server. */
 const PLACE = /client\/realtime(\.script)?\.js$/;
 
+/** The page's address; on a server that draws pages there is none, and nothing is called. */
+function pageAddress(): string {
+  return typeof document === "undefined" ? "http://localhost/" : document.baseURI;
+}
+
 /** The server that this script came from, else that of the page. `module`: the address of the module, "" if unknown. */
 export function defaultServer(module: string): string {
   const own = [SCRIPT, module].map((address) => address.replace(/[?#].*$/, "")).find((address) => PLACE.test(address));
-  return own ? own.replace(PLACE, "") : new URL("/", document.baseURI).href;
+  return own ? own.replace(PLACE, "") : new URL("/", pageAddress()).href;
 }
 
 /** The server's address with the slash to which paths are added. Throws TypeError for what is no address. */
 export function asFolder(server: string): string {
-  const url = new URL(server, document.baseURI);
+  const url = new URL(server, pageAddress());
   url.search = url.hash = "";
   return url.href.endsWith("/") ? url.href : `${url.href}/`;
 }
