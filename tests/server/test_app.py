@@ -85,7 +85,7 @@ async def test_readiness_follows_the_loading_and_the_draining() -> None:
 async def test_the_information_is_what_agent_ready_says() -> None:
     async with serving() as place:
         before = (await place.get("/api/info")).json()
-        assert before == {"model": None, "notices": [], "version": realtime.__version__}
+        assert before == {"model": None, "suggestions": [], "notices": [], "version": realtime.__version__}
         async with place.client() as client:
             await client.make_call()
             told = next(event for event in client.events if event["type"] == "agent_ready")

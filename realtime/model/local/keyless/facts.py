@@ -178,7 +178,7 @@ def ask_back(situation: Situation) -> str | None:
 
 
 def _keys(asked: frozenset[str]) -> tuple[str, ...]:
-    """Return beginnings of words, one of which a line with an answer holds."""
+    """Return beginnings of words that an answer may hold."""
     also = frozenset().union(*(_SAME.get(word, frozenset()) for word in asked))
     keys = frozenset().union(*(forms(word) for word in asked | also))
     return tuple(keys | {" a", " the"} if "job" in asked else keys)

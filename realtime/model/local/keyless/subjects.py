@@ -1,4 +1,4 @@
-"""The subject that most words of a question about the product belong to, where no rule foresaw it."""
+"""The subject of a question about the product, by the words in it."""
 
 from __future__ import annotations
 
