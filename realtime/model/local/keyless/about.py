@@ -74,7 +74,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
                 r"| anyway| called)?$"
             ),
             (
-                r"^what (?:exactly |actually |really )?(?:is|are|'s) (?:this|you|it|that|realtime)(?: (?:thing|page"
+                r"^what(?: exactly| actually| really)?(?: is| are|'s) (?:this|you|it|that|realtime)(?: (?:thing|page"
                 r"|site|app|website|program|project|service|tool|exactly|here|all|about|for|called|even))*$"
             ),
             r"\b(?:who|what) (?:exactly )?are you\b(?! (?:able|doing|going|up|wearing|saying|talking|good))",
@@ -123,7 +123,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
                 r"|feature|capabilit|function|possible|good|able|things?)\b)"
             ),
             r"^(?:i need (?:some )?)?help(?: me)?$",
-            r"^help\b",
+            r"^help me (?:out|start|please|with this)\b",
             r"\bhow (?:can|could|do) (?:you|i) (?:help|assist|use you|use this|start|begin|get started)\b",
             r"\bwhat (?:should|could) (?:i|we) (?:ask|say|try|do|talk)\b",
             r"\b(?:give|show) me (?:an? |some )?(?:example|idea|suggestion)s?\b",

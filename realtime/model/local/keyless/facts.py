@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from realtime.model.local.keyless.requests import split
 from realtime.model.local.keyless.situation import Line, Situation
-from realtime.model.local.keyless.words import content, core, each, forms, is_question, listed, plain, stem
+from realtime.model.local.keyless.words import capital, content, core, each, forms, is_question, listed, plain, stem
 
 _REMEMBER = re.compile(
     r"^(?:(?:please|can you|could you|will you) )*(?:remember|keep in mind|don't forget|do not forget"
@@ -106,6 +106,7 @@ _ALL = re.compile(
     r"|\bremind me what i (?:told|said)"
 )
 _MOST_FACTS = 4
+_FORGET = re.compile(r"\b(?:forget|delete|erase|remove|wipe)\b")
 _ABOUT_THE_AGENT = re.compile(r"\b(?:you|your|yours|yourself)\b")
 _NOT_MINE = re.compile(
     r"^(?:how (?:do|can|could|should|would|many|much)|can|could|may|should|do|does|would|will"
@@ -144,7 +145,7 @@ def learn(situation: Situation) -> str | None:
 def ask_back(situation: Situation) -> str | None:
     """Answer a question about what the user has said before; None where it is none."""
     text = situation.core
-    if _ALL.search(text):
+    if _ALL.search(text) and not _FORGET.search(text):
         return _all(situation)
     if not situation.asks and not re.match(
         r"(?:tell me|remind me|say|guess|repeat) (?:of |about )?(?:my|where|what|when|who)\b", text
@@ -173,7 +174,7 @@ def ask_back(situation: Situation) -> str | None:
             best, score = original, found
     is_certain = score >= (0.5 if is_mine else 0.99)
     if best is not None and is_certain and not (_ABOUT_THE_AGENT.search(text) and not is_mine):
-        return f"{_capital(_original(best))}."
+        return f"{capital(_original(best))}."
     return None
 
 
@@ -198,7 +199,7 @@ def _all(situation: Situation) -> str:
     """Tell the newest facts."""
     facts: list[str] = []
     for line in reversed(situation.earlier):
-        facts += [told for _, original in _statements([line]) if (told := _original(original)) not in facts]
+        facts += [fact for _, original in _statements([line]) if (fact := _original(original)) not in facts]
         if len(facts) >= _MOST_FACTS:
             break
     facts = facts[:_MOST_FACTS][::-1]
@@ -232,7 +233,3 @@ def _original(line: str) -> str:
 
 
 _LOWERED = frozenset(each("your you you're you've you'd the his her their yours"))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
