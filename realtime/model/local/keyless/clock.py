@@ -51,6 +51,7 @@ ASKS_DATE = re.compile(
     rf"|since)\b.*\b(?:christmas|new year|halloween|valentine|weekend|{_DAYS}|{'|'.join(_MONTHS)})"
     r"|\b(?:day|date)\b.*\b(?:tomorrow|yesterday)\b|^(?:what's|what is|what was|when is"
     r"|when's) (?:tomorrow|yesterday|christmas|halloween|new year'?s?)\b|\bleap year\b"
+    rf"|\bnext (?:{_DAYS})\b.*\bdate\b|\bdate\b.*\bnext (?:{_DAYS})\b"
     r"|^(?:the )?(?:date|day)$|\bhow many days (?:are )?(?:there )?(?:in|has|does) (?:this"
     rf"|the current) (?:month|year)\b|\bwhen is (?:the )?(?:next )?(?:{_DAYS}|christmas|halloween"
     r"|new year)"

@@ -207,7 +207,7 @@ def _timer_talk(situation: Situation) -> str | None:
         return "I can't stop a timer: it rings once, and ends with this call."
     if re.search(r"\balarm\b|\b(?:at|for) .*(?:o'clock|am|pm)\b|\b\d+:\d\d\b", situation.core):
         return "I can't set alarms for a time of day, only timers: say, set a timer for five minutes."
-    return "For how long? Say, set a timer for five minutes."
+    return f"{_HOW_LONG} Say, set a timer for five minutes."
 
 
 def _no_clock(situation: Situation) -> str | None:
@@ -244,6 +244,7 @@ TOPICS: tuple[Topic, ...] = (
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 _CLOCK_TOOLS = (("get_time", clock.ASKS_TIME), ("get_date", clock.ASKS_DATE))
+_HOW_LONG = "For how long?"
 _ALARM = re.compile(r"\btimers?\b|\balarm\b(?! clock)|\bremind me (?:to|in|at|about)\b|\bwake me\b")
 _CANCEL = re.compile(r"\b(?:cancel|stop|delete|clear|end)(?: (?:my|the|that|this|all))* (?:timers?|alarms?)\b")
 _TIMER = re.compile(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\b|\bcountdown\b|\bremind me\b.*\bin\b")
@@ -252,7 +253,7 @@ _TIMER = re.compile(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\
 def _calls(situation: Situation) -> list[ReplyToolCall]:
     """Return the tool calls that the user asked for."""
     calls: list[ReplyToolCall] = []
-    if situation.has("set_timer") and (seconds := _timer_seconds(situation.plain)):
+    if situation.has("set_timer") and (seconds := _timer_seconds(situation)):
         calls.append(_call("set_timer", seconds=seconds))
     elif situation.has("calculate") and convert(situation) is None and (expression := _expression(situation)):
         calls.append(_call("calculate", expression=expression))
@@ -269,8 +270,10 @@ def _call(name: str, **arguments: object) -> ReplyToolCall:
     return ReplyToolCall(name, json.dumps(arguments))
 
 
-def _timer_seconds(plain: str) -> float | None:
-    if not _TIMER.search(plain) or _CANCEL.search(plain):
+def _timer_seconds(situation: Situation) -> float | None:
+    plain = situation.plain
+    was_asked = (situation.last_answer or "").startswith(_HOW_LONG)
+    if not (was_asked or _TIMER.search(plain)) or _CANCEL.search(plain):
         return None
     total = 0.0
     for before, unit, behind in re.findall(

@@ -137,6 +137,15 @@ _IRREGULAR = {
     "moved": "move",
     "studies": "study",
 }
+_PAST = (
+    "grew grow drove drive wrote write spoke speak took take came come saw see won win lost lose broke "
+    "break chose choose flew "
+    "fly knew know began begin slept sleep paid pay made make felt feel found find thought think "
+    "taught teach caught catch ran "
+    "run sang sing drank drink swam swim sat sit stood stand sent send spent spend built build wore "
+    "wear hid hide fell fall"
+)
+_IRREGULAR |= dict(zip(each(_PAST)[::2], each(_PAST)[1::2], strict=True))
 _STOP = frozenset(
     each(
         "a an the most best of to in on at for with by from and or but so that this these those it its i you he she we "
