@@ -86,7 +86,7 @@ async def test_the_information_is_what_agent_ready_says() -> None:
     async with serving() as place:
         before = (await place.get("/api/info")).json()
         own = {"notices": [], "version": realtime.__version__, "protocols": ["realtime.v1"]}
-        assert before == {"model": None, "agent_name": "", **own}
+        assert before == {"model": None, "agent_name": "", "suggestions": [], **own}
         async with place.client() as client:
             await client.make_call()
             told = next(event for event in client.events if event["type"] == "agent_ready")

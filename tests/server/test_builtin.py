@@ -2,17 +2,21 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from realtime.errors import UsageError
+from realtime.event.base import ContentPart, Item
 from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate, ToolResult
 from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts
+from realtime.model.local.language_model import Prompt
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.open import open_model
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak
-from realtime.server.builtin import House, HouseAgent
+from realtime.server.builtin import GREETING, SUGGESTIONS, House, HouseAgent, product_of
 from realtime.server.models import Models
-from realtime.server.plan import Plan, app_of
+from realtime.server.plan import Plan, _open_model, app_of
+from realtime.server.settings import ServerSettings
 from tests.server.harness import FakeSocket, create, serving_app
 
 ASK = {"type": "client_text_append", "text": "set a timer for ninety seconds"}
@@ -100,3 +104,41 @@ async def test_a_model_without_anything_to_load_is_ready_at_once() -> None:
 def test_a_model_that_does_not_exist_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(UsageError, match="no-such-model"):
         app_of(Plan(model="no-such-model"), lambda _: None)
+
+
+@pytest.mark.virtual_time
+async def test_it_greets_where_its_model_answers_and_leaves_a_script_alone() -> None:
+    greets = Expect(ResponseCreate, where=lambda message: message.overrides.instructions.endswith(GREETING))
+    profile = msgspec.structs.replace(PROFILE, provider="openai")
+    model = ScriptedModel([greets, Speak("Hello, I'm Heart.", 0.1)], profile=profile)
+    async with FakeSocket(lambda: HouseAgent(model), native=False) as client:
+        client.say(create())
+        await client.until("agent_response_done")
+        model.assert_finished()
+    assert HouseAgent(ScriptedModel([])).greeting == ""
+
+
+async def test_a_page_learns_what_to_try_before_a_call() -> None:
+    async with serving_app(app_of(Plan(model="scripted"), lambda _: None)) as place:
+        assert (await place.get("/api/info")).json()["suggestions"] == [*SUGGESTIONS]
+        assert "suggestions" not in (await place.get("/api/models")).json()["models"][0]
+
+
+@pytest.mark.virtual_time
+async def test_a_call_tells_what_to_try() -> None:
+    async with FakeSocket(lambda: HouseAgent(ScriptedModel([])), native=False) as client:
+        client.say(create())
+        ready = await client.until("agent_ready")
+        assert ready["model"]["suggestions"] == [*SUGGESTIONS]
+
+
+async def test_the_keyless_model_knows_the_settings_of_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REALTIME_LLM_BASE_URL", raising=False)
+    for store, kept in ((None, "Nothing of a call is stored"), ("memory:", "gone when the server stops")):
+        settings = ServerSettings(store=store)
+        model = _open_model("local", product=product_of(settings, {}))
+        assert isinstance(model, LocalRealtimeModel)
+        language_model = model._language_model.for_call()
+        asked = Item(id="1", role="user", content=(ContentPart(type="text", text="Do you store what I say?"),))
+        replies = [reply async for reply in language_model.respond(Prompt(history=[asked]))]
+        assert kept in str(replies)

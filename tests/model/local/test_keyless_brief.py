@@ -81,6 +81,14 @@ def test_facts_said_to_the_agent_in_the_second_person_are_told_in_the_first() ->
     assert made.ask("where is your office") == "Our office is in Ohio."
 
 
+def test_what_a_room_or_a_transfer_adds_is_no_fact_for_a_user() -> None:
+    room = (
+        "You are Robin, in a room with humans and these other agents: Tom. What others say is written as [Name]: text."
+    )
+    taken = "You have just taken over this call from Ann. Go on where the conversation stands."
+    assert brief_of(f"Be brief.\n\n{room}\n\n{taken}").facts == ()
+
+
 def test_it_still_does_what_it_can_do_anyway() -> None:
     made = robin()
     assert made.ask("what is seven times eight") == "7 times 8 is 56."

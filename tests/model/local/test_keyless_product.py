@@ -19,7 +19,7 @@ from realtime.model.services import SERVICES
 from realtime.server.builtin import INSTRUCTIONS, product_of
 from realtime.server.settings import ServerSettings
 from tests.model.local.keyless_chat import Chat
-from tests.model.local.new_users import MORE, QUESTIONS, UNSEEN
+from tests.model.local.new_users import LATEST, MORE, QUESTIONS, UNSEEN
 
 ROOT = Path(__file__).resolve().parents[3]
 KEPT = Product(store="disk")
@@ -36,7 +36,7 @@ def told() -> Iterator[str]:
     """Everything that is said of the product: in answers to the questions of new users, and the fixed texts."""
     products = (None, KEPT, replace(KEPT, store="memory", records=True, ready=("OpenAI",), lists_calls=False))
     for product in products:
-        for turns, _ in (*QUESTIONS, *UNSEEN, *MORE):
+        for turns, _ in (*QUESTIONS, *UNSEEN, *MORE, *LATEST):
             yield Chat(INSTRUCTIONS, product=product).ask(turns[-1])
     yield from (text for name, text in vars(self_told).items() if name.isupper() and isinstance(text, str))
 

@@ -9,7 +9,7 @@ from realtime.model.local.keyless.product import Product
 from realtime.model.local.keyless.requests import split
 from realtime.server.builtin import INSTRUCTIONS, SUGGESTIONS
 from tests.model.local.keyless_chat import Chat
-from tests.model.local.new_users import MORE, QUESTIONS, UNSEEN
+from tests.model.local.new_users import LATEST, MORE, QUESTIONS, UNSEEN
 
 KEPT = Product(store="disk")
 LONGEST_WORDS = 75
@@ -28,14 +28,14 @@ def chat(**options: str) -> Chat:
     return Chat(INSTRUCTIONS, product=KEPT, **options)
 
 
-@pytest.mark.parametrize(("turns", "useful"), [*QUESTIONS, *UNSEEN, *MORE], ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(("turns", "useful"), [*QUESTIONS, *UNSEEN, *MORE, *LATEST], ids=lambda value: str(value)[:60])
 def test_a_new_user_gets_a_useful_answer(turns: tuple[str, ...], useful: str) -> None:
     made = chat()
     answers = [made.ask(turn) for turn in turns]
     assert re.search(useful, answers[-1], re.DOTALL), answers
 
 
-@pytest.mark.parametrize("turns", [turns for turns, _ in (*QUESTIONS, *UNSEEN, *MORE)], ids=str)
+@pytest.mark.parametrize("turns", [turns for turns, _ in (*QUESTIONS, *UNSEEN, *MORE, *LATEST)], ids=str)
 def test_answers_are_short_enough_to_be_spoken(turns: tuple[str, ...]) -> None:
     made = chat()
     for turn in turns:

@@ -74,7 +74,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
                 r"| anyway| called)?$"
             ),
             (
-                r"^what (?:exactly |actually |really )?(?:is|are|'s) (?:this|you|it|that|realtime)(?: (?:thing|page"
+                r"^what(?: exactly| actually| really)?(?: is| are|'s) (?:this|you|it|that|realtime)(?: (?:thing|page"
                 r"|site|app|website|program|project|service|tool|exactly|here|all|about|for|called|even))*$"
             ),
             r"\b(?:who|what) (?:exactly )?are you\b(?! (?:able|doing|going|up|wearing|saying|talking|good))",
@@ -86,6 +86,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
                 r"|for))\b"
             ),
             r"\bwho's (?:there|this|speaking|talking)\b",
+            r"\byour (?:purpose|goal|task|role)\b",
         ),
         told.who_i_am,
     ),
@@ -99,6 +100,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
             r"\bwhere (?:do you come|are you) from\b",
             r"\b(?:open source|licen[cs]e|source code)\b",
             r"\bwhich company\b.*\byou\b",
+            r"\bwhat does realtime (?:mean|do)\b|\b(?:when|where) were you (?:created|invented|built|made|developed)\b",
         ),
         told.said(told.MADE_BY),
     ),
@@ -123,7 +125,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
                 r"|feature|capabilit|function|possible|good|able|things?)\b)"
             ),
             r"^(?:i need (?:some )?)?help(?: me)?$",
-            r"^help\b",
+            r"^help me (?:out|start|please|with this)\b",
             r"\bhow (?:can|could|do) (?:you|i) (?:help|assist|use you|use this|start|begin|get started)\b",
             r"\bwhat (?:should|could) (?:i|we) (?:ask|say|try|do|talk)\b",
             r"\b(?:give|show) me (?:an? |some )?(?:example|idea|suggestion)s?\b",
@@ -185,6 +187,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
         told.who_hears,
     ),
     (intent("who hear|read me|you|call"), told.who_hears),
+    (asked(r"\bwho else\b.*\b(?:here|call|line|listening|there|us|with us)\b"), told.who_hears),
     (
         re.compile(
             r"\b(?:anyone|anybody|someone|somebody|people|others|google|openai|amazon|microsoft|government"
@@ -272,6 +275,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
             r"\b(?:smarter|cleverer|more intelligent|more clever)\b",
             r"\b(?:upgrade|improve)\b.*\b(?:you|this|it|model|answers)\b",
             r"\bmake you (?:better|more)\b",
+            r"\b(?:real|proper|normal|intelligent) (?:conversations?|discussions?|talks?|chats?)\b",
             (
                 r"\b(?:know|learn|answer|understand|do|say) (?:more|everything|anything|real)\b(?=.*\b(?:than|stuff"
                 r"|things|questions|topics)\b|$)"
@@ -292,15 +296,18 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
                 r"|little|limited|answer|useless|bad|understand)\b"
             ),
             r"\bwhy don't you know\b",
+            r"\bwhat (?:can't|cannot|can not) you\b|\bhow (?:smart|clever|intelligent|good|dumb) are you\b",
             r"\bare you (?:that )?(?:limited|stupid|dumb)\b",
         ),
         told.better_model,
     ),
     # Languages and voices.
-    (intent("language speak|you|what|change", "agent"), told.languages),
+    (asked(r"\b(?:speak|talk) up\b|\blouder\b|\bvolume\b|\btoo quiet\b"), told.said(told.LOUDER)),
+    (intent("language speak|you", "agent"), told.languages),
     (
         asked(
-            r"\b(?:languages?|english only|multilingual|bilingual)\b",
+            r"\b(?:what|which|other|any|more|how many|your|supported) languages?\b(?! model)",
+            r"\b(?:english only|multilingual|bilingual)\b",
             (
                 r"\b(?:say|translate|mean)\b.*\b(?:in|to|into|from) (?:german|french|spanish|italian|chinese|japanese"
                 r"|portuguese|russian|hindi|arabic|dutch|turkish|korean|polish|latin|greek|swedish)\b"
@@ -317,8 +324,8 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
             ),
             r"\bvoices?\b.*\b(?:change|choose|different|other|have|available)\b",
             r"\bsound (?:different|like a)\b",
-            r"\bspeak (?:faster|louder|quieter)\b",
-            r"\b(?:louder|faster|quieter)\b",
+            r"\bspeak faster\b",
+            r"\bfaster\b",
         ),
         told.voices,
     ),
@@ -376,10 +383,9 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
     (
         asked(
             r"\brooms?\b(?!.*\b(?:temperature|living|bed|bath|lamp|light|lights)\b)",
-            (
-                r"\b(?:several|multiple|more|two|three|many|other) (?:people|persons|users|humans|friends|participants"
-                r"|callers)\b"
-            ),
+            r"\b(?:several|multiple|more than one|two|three|many|other) (?:people|persons|users|humans"
+            r"|friends|callers|of us)\b.*"
+            r"\b(?:talk|call|join|speak|use|take part|at once|same time|together)\b",
             (
                 r"\b(?:friends?|colleagues?|family|wife|others|team|group)\b.*\b(?:join|talk|call|too|also|together"
                 r"|with us|in)\b"
@@ -392,10 +398,11 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
     ),
     (
         asked(
-            (
-                r"\b(?:my|our|own|a|your|the|into|existing|customer's|any|another) (?:\w+ )?(?:websites?|webpages?"
-                r"|pages?|sites?|apps?|applications?|blog|shop|frontend|product)\b"
-            ),
+            r"\b(?:my|our|own|customer's|existing|another) (?:\w+ )?(?:websites?|webpages?|pages?"
+            r"|sites?|apps?|applications?|blog)\b",
+            r"\b(?:put|add|use|include|insert|run|have|want|place|talk)\b.*\b(?:on|in|into|inside|from"
+            r"|to) (?:a|an|the|any|my|our|your)"
+            r" (?:\w+ )?(?:\w+'s )?(?:websites?|webpages?|apps?|applications?|sites?|blog|shop|frontend|product)\b",
             r"\b(?:online|web) (?:store|shop)\b",
             r"\bembed\w*\b",
             r"\bintegrat\w+\b",

@@ -45,6 +45,13 @@ _ORDER = re.compile(
 _ORDERS_YOU = re.compile(
     r"\byou(?:r answers?| must| should| may| can| will| need| have to|'ll| shall| cannot| are to)\b", re.I
 )
+# Who the agent is and what others say, which is no fact for a user.
+_OF_THE_AGENT = re.compile(
+    r"your (?:name|task|job|role|goal|answers?|tone|style)\b|you are (?:a|an|the|called|in)\b"
+    r"|you have (?:just|to)\b|what\b"
+    r"|you (?!(?:are|have|sell|offer|open|close|deliver|accept|take|ship|cost|live)\b)",
+    re.I,
+)
 _STATES = re.compile(
     r"\b(?:is|are|was|were|has|have|had|costs?|opens?|closes?|sells?|offers?|delivers?|ships?|takes?"
     r"|accepts?|lives?|speaks?"
@@ -187,11 +194,7 @@ def _facts(sentences: list[str], hidden: set[int], forbidden: frozenset[str]) ->
     for at, sentence in enumerate(sentences):
         if at in hidden or _ORDER.match(sentence) or _ORDERS_YOU.search(sentence) or not _STATES.search(sentence):
             continue
-        if re.match(
-            r"your? (?:name|task|job|role|goal|answers?|tone|style|are (?:a|an|the|called|in|[A-Z]))\b", sentence, re.I
-        ):
-            continue
-        if re.match(r"you (?!(?:are|have|sell|offer|open|close|deliver|accept|take|ship|cost|live)\b)", sentence, re.I):
+        if _OF_THE_AGENT.match(sentence) or re.match(r"You are [A-Z]", sentence):
             continue
         words = content(plain(sentence))
         if words and not words & forbidden:

@@ -30,7 +30,8 @@ _FEAST = re.compile(rf"\b({'|'.join(sorted(_FEASTS, key=len, reverse=True))})\b"
 
 ASKS_TIME = re.compile(
     r"\bwhat(?:'s| is)? (?:the )?(?:(?:current|exact|local|right) )?time\b(?! (?:complexity|machine"
-    r"|zone|travel|do you|does|did|will|do we|are you|do i))"
+    r"|zone|travel|(?:is|are|was) (?:my|the|our|his|her|your|dinner|lunch|breakfast)|do you|does|did"
+    r"|will|do we|are you|do i))"
     r"|\btime is it\b|\btell me the time\b|\b(?:got|have|know|give me|check) the time\b"
     r"|^(?:the )?(?:current )?time$|\bhow late is it\b"
     r"|\bwhat hour is it\b|\bthe time (?:in|now|right now|please|and)\b|\bis it (?:morning|afternoon"
@@ -50,6 +51,7 @@ ASKS_DATE = re.compile(
     rf"|since)\b.*\b(?:christmas|new year|halloween|valentine|weekend|{_DAYS}|{'|'.join(_MONTHS)})"
     r"|\b(?:day|date)\b.*\b(?:tomorrow|yesterday)\b|^(?:what's|what is|what was|when is"
     r"|when's) (?:tomorrow|yesterday|christmas|halloween|new year'?s?)\b|\bleap year\b"
+    rf"|\bnext (?:{_DAYS})\b.*\bdate\b|\bdate\b.*\bnext (?:{_DAYS})\b"
     r"|^(?:the )?(?:date|day)$|\bhow many days (?:are )?(?:there )?(?:in|has|does) (?:this"
     rf"|the current) (?:month|year)\b|\bwhen is (?:the )?(?:next )?(?:{_DAYS}|christmas|halloween"
     r"|new year)"

@@ -29,6 +29,7 @@ from realtime.model.local.keyless.subjects import guess
 from realtime.model.local.keyless.toolbox import tool_call_for
 from realtime.model.local.keyless.unknown import is_request, own_up
 from realtime.model.local.keyless.wordplay import play
+from realtime.model.local.keyless.words import capital
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 
 _KNOWN_TOOLS = frozenset({"get_time", "get_date", "calculate", "set_timer"})
@@ -157,12 +158,38 @@ def _is_courtesy(situation: Situation) -> bool:
 
 def _sum(situation: Situation) -> str | None:
     """Work out a sum, where no tool does."""
-    if (expression := find_expression(situation.said)) is None:
+    if (expression := _expression(situation)) is None:
         return None
     try:
-        return f"{say_expression(expression)} is {say_number(evaluate(expression))}."
+        return capital(f"{say_expression(expression)} is {say_number(evaluate(expression))}.")
     except ValueError as error:
         return str(error)
+
+
+def _expression(situation: Situation) -> str | None:
+    """Find a sum, or one that goes on from the last result: "double that", "plus five"."""
+    if (expression := find_expression(situation.said)) is not None:
+        return expression
+    result = _RESULT.search(situation.last_answer or "")
+    if result is None or not (goes_on := _GOES_ON.search(situation.core)):
+        return None
+    number, text = result[1].replace(",", ""), situation.core[goes_on.start() :]
+    text = re.sub(r"\b(?:that|it|this|the (?:result|answer))\b", number, text)
+    text = re.sub(rf"^add (?!{number})", f"{number} plus ", text)
+    text = re.sub(rf"^(?:subtract|take away) (?!{number})", f"{number} minus ", text)
+    text = re.sub(r"^(multipl|divid)(?:y|e)(?: [\d.]+)? by", rf"{number} \1ied by", text).replace("dividied", "divided")
+    if re.match(r"(?:plus|minus|times|divided by|multiplied by|squared|cubed)\b", text):
+        text = f"{number} {text}"
+    return find_expression(text)
+
+
+_RESULT = re.compile(r"\bis (-?\d[\d,]*(?:\.\d+)?)\.$")
+_GOES_ON = re.compile(
+    r"^(?:plus|minus|times|divided by|multiplied by|squared|cubed|(?:add|subtract|take away) (?:that|it"
+    r"|\w+)|(?:multiply|divide)\b.*\bby)\b"
+    r"|\b(?:double|twice|triple|half of|square root of|percent of) (?:that|it|this)\b|\b(?:that"
+    r"|it) (?:plus|minus|times|divided by)\b"
+)
 
 
 def _own_words(situation: Situation) -> str | None:
@@ -180,7 +207,7 @@ def _timer_talk(situation: Situation) -> str | None:
         return "I can't stop a timer: it rings once, and ends with this call."
     if re.search(r"\balarm\b|\b(?:at|for) .*(?:o'clock|am|pm)\b|\b\d+:\d\d\b", situation.core):
         return "I can't set alarms for a time of day, only timers: say, set a timer for five minutes."
-    return "For how long? Say, set a timer for five minutes."
+    return f"{_HOW_LONG} Say, set a timer for five minutes."
 
 
 def _no_clock(situation: Situation) -> str | None:
@@ -217,6 +244,7 @@ TOPICS: tuple[Topic, ...] = (
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 _CLOCK_TOOLS = (("get_time", clock.ASKS_TIME), ("get_date", clock.ASKS_DATE))
+_HOW_LONG = "For how long?"
 _ALARM = re.compile(r"\btimers?\b|\balarm\b(?! clock)|\bremind me (?:to|in|at|about)\b|\bwake me\b")
 _CANCEL = re.compile(r"\b(?:cancel|stop|delete|clear|end)(?: (?:my|the|that|this|all))* (?:timers?|alarms?)\b")
 _TIMER = re.compile(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\b|\bcountdown\b|\bremind me\b.*\bin\b")
@@ -225,9 +253,9 @@ _TIMER = re.compile(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\
 def _calls(situation: Situation) -> list[ReplyToolCall]:
     """Return the tool calls that the user asked for."""
     calls: list[ReplyToolCall] = []
-    if situation.has("set_timer") and (seconds := _timer_seconds(situation.plain)):
+    if situation.has("set_timer") and (seconds := _timer_seconds(situation)):
         calls.append(_call("set_timer", seconds=seconds))
-    elif situation.has("calculate") and convert(situation) is None and (expression := find_expression(situation.said)):
+    elif situation.has("calculate") and convert(situation) is None and (expression := _expression(situation)):
         calls.append(_call("calculate", expression=expression))
     else:
         calls += [_call(name) for name, asked in _CLOCK_TOOLS if situation.has(name) and asked.search(situation.core)]
@@ -242,8 +270,10 @@ def _call(name: str, **arguments: object) -> ReplyToolCall:
     return ReplyToolCall(name, json.dumps(arguments))
 
 
-def _timer_seconds(plain: str) -> float | None:
-    if not _TIMER.search(plain) or _CANCEL.search(plain):
+def _timer_seconds(situation: Situation) -> float | None:
+    plain = situation.plain
+    was_asked = (situation.last_answer or "").startswith(_HOW_LONG)
+    if not (was_asked or _TIMER.search(plain)) or _CANCEL.search(plain):
         return None
     total = 0.0
     for before, unit, behind in re.findall(

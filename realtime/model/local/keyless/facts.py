@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from realtime.model.local.keyless.arithmetic import find_number
 from realtime.model.local.keyless.requests import split
 from realtime.model.local.keyless.situation import Line, Situation
-from realtime.model.local.keyless.words import content, core, each, forms, is_question, listed, plain, stem
+from realtime.model.local.keyless.words import capital, content, core, each, forms, is_question, listed, plain, stem
 
+# A question about the ability, not something to remember.
+_ABLE_TO = re.compile(r"^(?:can|could|will|do) you remember (?:\w+|what .+|if .+|things? .+)$")
 _REMEMBER = re.compile(
     r"^(?:(?:please|can you|could you|will you) )*(?:remember|keep in mind|don't forget|do not forget"
     r"|note(?: down)?|make a note"
@@ -28,6 +31,9 @@ _NO_FACT = re.compile(
     r"|told|call|want|need|think|guess|mean|know|don't|can't|didn't|said|asked|told|hear|heard|see|feel|hope"
     r"|wish|bet|would|will"
     r"|could|like (?:it|that|this|you)|love (?:it|that|this|you)|hate (?:it|that|this|you)|understand|wonder|say)\b"
+    r"|the (?:weather|sun|sky|problem|thing|point|truth|earth|question|answer|joke|story|page|sound"
+    r"|screen|microphone|mic)\b"
+    r"|i(?:'ve| have| need| must| got|'ve got)?(?: to)? (?:go|leave|run|hang up|stop)\b"
     r"|my (?:question|name|bad|turn|pleasure|god|goodness)\b)"
 )
 _FACT = re.compile(
@@ -58,7 +64,7 @@ _PRONOUNS = {
 _PRONOUN = re.compile(r"\b(?:i am|i was|i'm|i've|i'd|i'll|i|my|me|mine|myself|we're|we've|we|our|ours|us|am)\b", re.I)
 # What a question calls otherwise than the statement does.
 _ALSO = {
-    "job": "work be nurse teacher doctor engineer",
+    "job": "work nurse teacher doctor engineer",
     "profession": "work",
     "old": "year age",
     "age": "year old",
@@ -89,9 +95,8 @@ _SAME = {stem(word): frozenset(map(stem, words.split())) for word, words in _ALS
 _ABOUT_ME = re.compile(r"\b(?:i|my|me|mine|our|we|i'm)\b")
 # "What kind of music do I like": the kind need not have been said.
 _KIND_ASKED = re.compile(r"(?:what|which)(?: kind of| sort of| type of)? [\w ]+? (?:do|did|have|am|was) ((?:i|we) .+)")
-_ASKS_JOB = re.compile(
-    r"\bwhat (?:do|am) i (?:do|doing)?(?: for (?:a living|work))?$|\bmy (?:job|profession|occupation)\b"
-)
+_ASKS_JOB = re.compile(r"\bwhat do i do(?: for (?:a living|work))?$|\bmy (?:job|profession|occupation)\b")
+_IS_OF_AGE = re.compile(r"i(?:'m| am) [\w-]+(?: [\w-]+)?$")
 _IS_SOMEONE = re.compile(r"i(?:'m| am| work as) (?:an?|the) \w+")
 _ASKS_OF_ME = re.compile(
     r"(?:what|what's|where|where's|who|who's|when|when's|which|how old|do you know (?:my|where i|who i))\b"
@@ -105,7 +110,18 @@ _ALL = re.compile(
     r"|\bremember (?:anything|something|what i (?:told|said)) (?:about me|you|to you)\b"
     r"|\bremind me what i (?:told|said)"
 )
+_KINDS = frozenset(
+    map(
+        stem,
+        each(
+            "colour kind type size brand number time day date year month place city town street country floor age old"
+        ),
+    )
+)
+_SURE = 0.55
+"""The share of a question's words that a statement of the user must hold."""
 _MOST_FACTS = 4
+_FORGET = re.compile(r"\b(?:forget|delete|erase|remove|wipe)\b")
 _ABOUT_THE_AGENT = re.compile(r"\b(?:you|your|yours|yourself)\b")
 _NOT_MINE = re.compile(
     r"^(?:how (?:do|can|could|should|would|many|much)|can|could|may|should|do|does|would|will"
@@ -120,9 +136,11 @@ def statement(line: str) -> str | None:
     Plain; None without one.
     """
     text = core(plain(line))
-    if found := _REMEMBER.match(text):
+    if (found := _REMEMBER.match(text)) and not _ABLE_TO.match(plain(line)):
         return found[1]
-    if is_question(line, text) or _NO_FACT.match(text) or not _FACT.match(text) or len(text.split()) < 3:
+    if is_question(line, text) or _NO_FACT.match(text) or not _FACT.match(text):
+        return None
+    if len(text.split()) < 3 and find_number(text) is None:
         return None
     return text
 
@@ -144,7 +162,7 @@ def learn(situation: Situation) -> str | None:
 def ask_back(situation: Situation) -> str | None:
     """Answer a question about what the user has said before; None where it is none."""
     text = situation.core
-    if _ALL.search(text):
+    if _ALL.search(text) and not _FORGET.search(text):
         return _all(situation)
     if not situation.asks and not re.match(
         r"(?:tell me|remind me|say|guess|repeat) (?:of |about )?(?:my|where|what|when|who)\b", text
@@ -163,25 +181,34 @@ def ask_back(situation: Situation) -> str | None:
     hopeful = [line for line in situation.earlier if any(key in line.words.lower() for key in keys)]
     for said, original in _statements(hopeful):
         words = content(said) | ({"from"} if comes_from and " from " in said else frozenset())
-        words = words | ({"job"} if _IS_SOMEONE.match(said) else frozenset())
+        words = words | (
+            {"job"} if _IS_SOMEONE.match(said) else {"age", "old"} if _IS_OF_AGE.match(said) else frozenset()
+        )
         common = asked & words
         also = sum(
             bool(_SAME.get(word, frozenset()) & (words | set(map(stem, said.split())))) for word in asked - common
         )
-        found = (len(common) + 0.8 * also) / max(1, len(asked))
+        if not (common - {"favourite"} or also or asked == common):
+            continue
+        # What kind of thing is asked for, the statement need not name.
+        found = (len(common) + 0.8 * also) / max(1, len(asked - (_KINDS - common)))
         if found > 0 and found >= score:
             best, score = original, found
-    is_certain = score >= (0.5 if is_mine else 0.99)
+    is_certain = score >= (_SURE if is_mine else 0.99)
     if best is not None and is_certain and not (_ABOUT_THE_AGENT.search(text) and not is_mine):
-        return f"{_capital(_original(best))}."
+        return f"{capital(_original(best))}."
     return None
 
 
 def _keys(asked: frozenset[str]) -> tuple[str, ...]:
-    """Return beginnings of words, one of which a line with an answer holds."""
+    """Return beginnings of words that an answer may hold."""
     also = frozenset().union(*(_SAME.get(word, frozenset()) for word in asked))
     keys = frozenset().union(*(forms(word) for word in asked | also))
-    return tuple(keys | {" a", " the"} if "job" in asked else keys)
+    if "job" in asked:
+        keys |= {" a", " the"}
+    if asked & {"age", "old"}:
+        keys |= {"i'm ", "i’m ", "i am ", "im "}
+    return tuple(keys)
 
 
 def not_told(situation: Situation) -> str | None:
@@ -198,7 +225,7 @@ def _all(situation: Situation) -> str:
     """Tell the newest facts."""
     facts: list[str] = []
     for line in reversed(situation.earlier):
-        facts += [told for _, original in _statements([line]) if (told := _original(original)) not in facts]
+        facts += [fact for _, original in _statements([line]) if (fact := _original(original)) not in facts]
         if len(facts) >= _MOST_FACTS:
             break
     facts = facts[:_MOST_FACTS][::-1]
@@ -219,20 +246,15 @@ def _statements(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
 
 def _original(line: str) -> str:
     """Return a statement with its capitals, said to the user."""
-    words = line.strip().rstrip(".!?, ").replace("’", "'")
+    words = line.replace("’", "'").split()
     stated = statement(line)
-    if stated is None:
-        return words
-    # Its words end the line.
-    words = " ".join(words.split()[-len(stated.split()) :])
-    words = told(words)
-    return (
-        words if not words[:1].isupper() or words.split()[0].lower() not in _LOWERED else words[0].lower() + words[1:]
-    )
+    if stated is not None:
+        begins = stated.split()[:2]
+        starts = [at for at in range(len(words)) if plain(" ".join(words[at : at + 2])).split()[:2] == begins]
+        if starts:
+            words = words[starts[0] :]
+    said = told(" ".join(words).rstrip(".!?, "))
+    return said if said.split()[0].lower() not in _LOWERED else said[0].lower() + said[1:]
 
 
 _LOWERED = frozenset(each("your you you're you've you'd the his her their yours"))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -199,10 +199,16 @@ RULES: Rules = rules(
     (
         either(
             r"\b(?:remember|recall|know) (?:me|us)\b(?! \w)",
+            r"\bremember (?:me|us|this|that|it|anything)\b.*\b(?:tomorrow|next|later|again|another)\b",
             r"\b(?:remember|recall)\b.*\b(?:last (?:time|call|conversation)|yesterday|earlier calls?)\b",
             r"\b(?:have|did) we (?:met|meet|talk|talked|spoken|speak) before\b",
             r"\b(?:last time|last call|last week|yesterday)\b.*\b(?:we|i) (?:talked|spoke|said|told)\b",
         ),
         always("I remember only this call: each one begins anew."),
+    ),
+    (
+        r"^(?:(?:can|could|do|will|how much can) you )?(?:remember|learn|memori[sz]e)"
+        r"(?: things?| stuff| facts?| anything| something| names)?$",
+        always("Yes, in this call: tell me something about you, and ask me later."),
     ),
 )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from realtime.event.base import Item
 from realtime.model.local.keyless import clock
 from realtime.model.local.keyless.arithmetic import say_expression, say_number
+from realtime.model.local.keyless.words import capital
 
 
 def results_to_tell(history: Sequence[Item], asked: str) -> list[str]:
@@ -35,7 +36,7 @@ def _tell(tool: str, arguments: str, output: str, asked: str) -> str:
             return clock.date_answer(asked, said)
         case "calculate" if re.fullmatch(r"-?[\d,.]+", said):
             expression = re.search(r'"expression":\s*"([^"]*)"', arguments)
-            return f"{say_expression(expression[1])} is {said}." if expression else f"That makes {said}."
+            return capital(f"{say_expression(expression[1])} is {said}.") if expression else f"That makes {said}."
         case _:
             return said if said.endswith((".", "!", "?")) else f"{said}."
 

@@ -303,6 +303,7 @@ def transcript(situation: Situation) -> str:
 # -- the page, and building with it ------------------------------------------------------------------------------------
 
 WHERE = "I run on the computer that runs this server, and nowhere else."
+LOUDER = "My voice has one volume: your device can make it louder."
 INTERRUPT = "Just speak: I stop and listen. A short hum only makes me quieter. The page also has a button, Stop voice."
 ROOMS = (
     "In a room, several people talk with several agents: start the server with realtime serve --room demo. "

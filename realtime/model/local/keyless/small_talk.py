@@ -269,7 +269,7 @@ RULES: Rules = rules(
         lambda situation, _: situation.fresh(JOKES),
     ),
     (
-        r"\b(?:riddle|puzzle|quiz|brain ?teaser|trivia|guess(?:ing)? game|play a game|game)\b",
+        r"\b(?:riddles?|puzzles?|quiz|brain ?teaser|trivia|guess(?:ing)? game|play a game|game)\b",
         lambda situation, _: f"Here is a riddle. {situation.fresh(tuple(RIDDLES))}",
     ),
     (r"\b(?:poem|haiku|verse|poetry|rhyme|limerick)\b", always(POEM)),
@@ -291,10 +291,10 @@ RULES: Rules = rules(
             r"\bgood ?bye\b",
             r"\bbye\b",
             r"\bsee (?:you|ya)\b",
-            r"\bgood night\b",
+            r"\bgood ?night\b",
             r"\bfarewell\b",
             r"\b(?:talk|speak) to you (?:later|soon|tomorrow)\b",
-            r"\b(?:i|we) (?:have|need|got|'ve got|must) to go\b",
+            r"\b(?:i|we) (?:have|need|got|'ve got|have got) to (?:go|leave|run|hang up)\b",
             r"\bi must go\b",
             r"\bthat(?:'s| is| will be|'ll be) all\b",
             r"\bhave a (?:nice|good|great) (?:day|evening|night|one|weekend)\b",
@@ -429,6 +429,11 @@ RULES: Rules = rules(
         ),
         always("I'm glad to hear that. What can I do for you?", "Good to hear. What shall we do?"),
     ),
+    (r"^(?:can|could|may) i ask (?:you )?(?:something|a question|anything|you)\b", always("Of course. Go on.")),
+    (
+        r"\b(?:not what i (?:asked|meant|said)|didn't answer|did not answer|misunderstood|not my question)\b",
+        always("I'm sorry. Please ask it in other words.", "Sorry: I match words only. Please say it another way."),
+    ),
     (r"^(?:and|what about|how about) you(?:rself)?$", always("I'm very well, thank you.")),
     (
         r"^(?:yes|yeah|yep|right|correct|exactly|sure|ok|okay|yup|of course|absolutely)\b[\w' ]{0,20}$",
@@ -444,7 +449,7 @@ RULES: Rules = rules(
         always("I say what my rules say, and I have no way to check it."),
     ),
     (
-        r"^(?:hmm+|um+|uh+|er+m?|well|oh|ah|aha|i see|so|let me (?:think|see)|okay so|alright|all right"
+        r"^(?:i'm not sure|hmm+|um+|uh+|er+m?|well|oh|ah|aha|i see|so|let me (?:think|see)|okay so|alright|all right"
         r"|got it|understood|i understand|mhm|mm+)$",
         always("Take your time.", "I'm listening."),
     ),

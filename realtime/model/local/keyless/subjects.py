@@ -1,4 +1,4 @@
-"""The subject that most words of a question about the product belong to, where no rule foresaw it."""
+"""The subject of a question about the product, by the words in it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SUBJECTS: tuple[tuple[dict[str, int], Answer], ...] = (
     _subject(
         "remember2 everything1 say1 said1 saying1 store3 stored3 save2 saved2 keep2 kept2 log2 logs2 "
         "logged3 later1 history2 "
-        "data1 talked2 discussed2 find1 things1 after1 hang1 tomorrow1 database3 disk2 archive3 voice1 "
+        "data1 talked2 discussed2 find1 things1 after1 hang1 tomorrow1 disk2 archive3 voice1 "
         "conversation1 conversations1 "
         "retain3 forever1 written1 "
         "down1 memory1 file1 files1",

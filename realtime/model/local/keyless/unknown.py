@@ -43,6 +43,7 @@ _LIMITS = (
     (_HOME, "I can't switch anything in your home."),
     (_SEARCH, "I can't search the internet."),
 )
+_CAN_YOU = re.compile(r"(?:can|could|would|will) you\b")
 _OPINION = re.compile(r"^(?:i think|i believe|i feel|i guess|i bet|i'd say|in my opinion)\b")
 
 
@@ -59,7 +60,7 @@ def own_up(situation: Situation) -> str:
     can = _offer(situation)
     if len(text.split()) == 1 and not situation.asks:
         return situation.vary(("I caught one word, but no question. " + can, "Tell me a little more. " + can))
-    if situation.asks:
+    if situation.asks and not _CAN_YOU.match(text):
         if _LIVE.search(text):
             return situation.vary(
                 (
@@ -75,7 +76,7 @@ def own_up(situation: Situation) -> str:
                 f"I can't tell you that. {can}",
             )
         )
-    if _REQUEST.match(text) or _LISTEN.search(text):
+    if _REQUEST.match(text) or _CAN_YOU.match(text) or _LISTEN.search(text):
         limit = next((said for pattern, said in _LIMITS if pattern.search(text)), None)
         if limit is not None:
             return situation.vary((f"{limit} An agent of your own could, with a tool for it.", f"{limit} {can}"))

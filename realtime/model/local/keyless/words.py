@@ -24,6 +24,7 @@ _SPELLINGS = tuple(
         (r"a ?p ?i", "api"),
         (r"api ?keys?", "key"),
         (r"l l m|elel em", "llm"),
+        (r"l ?m studio", "lmstudio"),
         (r"o llama|oh llama|olama|alama|all llama|o lama|oh lama", "ollama"),
         (r"open ?a ?i|open eye", "openai"),
         (r"chat g ?[pb] ?t|chat gbt", "chatgpt"),
@@ -100,7 +101,6 @@ _IRREGULAR = {
     "birthday": "birth",
     "colours": "colour",
     "whose": "who",
-    "bought_": "buy",
     "ate": "eat",
     "got": "get",
     "gave": "give",
@@ -137,6 +137,15 @@ _IRREGULAR = {
     "moved": "move",
     "studies": "study",
 }
+_PAST = (
+    "grew grow drove drive wrote write spoke speak took take came come saw see won win lost lose broke "
+    "break chose choose flew "
+    "fly knew know began begin slept sleep paid pay made make felt feel found find thought think "
+    "taught teach caught catch ran "
+    "run sang sing drank drink swam swim sat sit stood stand sent send spent spend built build wore "
+    "wear hid hide fell fall"
+)
+_IRREGULAR |= dict(zip(each(_PAST)[::2], each(_PAST)[1::2], strict=True))
 _STOP = frozenset(
     each(
         "a an the most best of to in on at for with by from and or but so that this these those it its i you he she we "
@@ -243,7 +252,7 @@ _CLASSES = {
     "company companies outside go goes going end ends elsewhere servers",
     "record": "record records recorded recording recordings tape taped taping",
     "store": "store stored stores storing save saved saves saving keep keeps kept keeping log logs logged logging "
-    "retain* archive* database disk storage transcript* saved",
+    "retain* archive* disk storage transcript* saved",
     "delete": "delete* deleting erase* erasing remove removed removing wipe wiped destroy* rid purge clear forget",
     "call": "call calls conversation* chat chats session* voice audio speech words sound discussion data transcript* "
     "recording recordings history talk talked say said saying dialog* talking",
@@ -322,6 +331,11 @@ _QUESTION = re.compile(
 def is_question(said: str, core_text: str) -> bool:
     """Whether an utterance asks something; recognisers leave out question marks."""
     return said.rstrip().endswith("?") or _QUESTION.match(core_text) is not None
+
+
+def capital(text: str) -> str:
+    """Begin with a capital."""
+    return text[:1].upper() + text[1:]
 
 
 def either(*patterns: str) -> str:
