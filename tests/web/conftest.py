@@ -57,7 +57,7 @@ class StaticPage(SimpleHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.partition("?")[0] != "/api/info":
             return super().do_GET()
-        body = json.dumps({"model": MODEL, "notices": [], "version": "0"}).encode()
+        body = json.dumps({"model": MODEL, "agent_name": "Heart", "notices": [], "version": "0"}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -240,6 +240,7 @@ class ScriptedServer:
         self._items: dict[int, str] = {}
         self.url = ""
         self.refusal: str | None = None
+        self.refuses_sockets = False
         page.route_web_socket("**/ws/**", self._accept)
 
     def send(self, event_type: str, **fields: Any) -> None:
@@ -275,7 +276,15 @@ class ScriptedServer:
     def of(self, event_type: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event["type"] == event_type]
 
+    def raw(self, event: dict[str, Any]) -> None:
+        """Send what no golden frame is like."""
+        assert self._socket is not None
+        self._socket.send(json.dumps(event))
+
     def _accept(self, socket: WebSocketRoute) -> None:
+        if self.refuses_sockets:
+            socket.close(code=1006)
+            return
         self._socket = socket
         self.url = socket.url
         socket.on_message(self._receive)

@@ -163,3 +163,126 @@ def test_the_page_s_token_goes_with_the_socket_and_the_questions(page: Page, sta
     expect(page.get_by_role("status")).to_have_text("Listening")
     assert any(url.endswith("/api/info?token=se%2Bcret") for url in asked)
     assert scripted.url.endswith("?token=se%2Bcret")
+
+
+def test_a_microphone_that_vanishes_is_told_and_the_call_goes_on(
+    page: Page, static_page: str, scripted: Any, until: Until
+) -> None:
+    page.add_init_script(
+        "const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);"
+        "navigator.mediaDevices.getUserMedia = async (wanted) => (window.stream = await ask(wanted));"
+    )
+    page.goto(static_page)
+    page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().sent?.samples > 0")
+    page.evaluate("for (const track of stream.getTracks()) { track.stop(); track.dispatchEvent(new Event('ended')); }")
+    expect(page.get_by_role("alert")).to_contain_text("The microphone went away. Plug it in again")
+    expect(page.get_by_role("status")).to_have_text("Ready for your message")
+    page.get_by_role("button", name="Start talking").click()
+    expect(page.get_by_role("status")).to_have_text("Listening")
+    assert len(scripted.of("client_session_create")) == 1
+
+
+def test_sound_that_the_browser_holds_back_is_told_until_a_touch_lets_it_go(
+    page: Page, static_page: str, scripted: Any
+) -> None:
+    # As browsers do it to a page that was not touched yet.
+    page.add_init_script(
+        """
+        const state = Object.getOwnPropertyDescriptor(BaseAudioContext.prototype, 'state').get;
+        const resume = AudioContext.prototype.resume;
+        let blocked = true;
+        Object.defineProperty(BaseAudioContext.prototype, 'state', {
+          get() { return blocked && state.call(this) === 'running' ? 'suspended' : state.call(this); },
+        });
+        const contexts = [];
+        AudioContext.prototype.resume = function () {
+          contexts.push(this);
+          return blocked ? Promise.reject(new DOMException('', 'NotAllowedError')) : resume.call(this);
+        };
+        window.allow = () => {
+          blocked = false;
+          for (const context of contexts) context.dispatchEvent(new Event('statechange'));
+        };
+        """
+    )
+    page.goto(static_page)
+    page.get_by_role("button", name="Start talking").click()
+    notice = page.locator(".notice", has_text="The browser holds back the sound of this page.")
+    expect(notice).to_have_count(1)
+    page.evaluate("allow()")
+    expect(notice).to_have_count(0)
+
+
+def test_a_tab_that_slept_for_an_hour_says_that_its_call_is_over_and_calls_again(
+    page: Page, static_page: str, scripted: Any, until: Until
+) -> None:
+    page.clock.install()
+    page.goto(static_page)
+    page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().state === 'listening'")
+    scripted.refuses_sockets = True
+    scripted.close(1006, "")
+    expect(page.get_by_role("alert")).to_contain_text("The connection is lost.")
+    page.clock.fast_forward("01:00:00")
+    expect(page.get_by_role("alert")).to_contain_text("The connection did not come back in time, so the call is over.")
+    scripted.refuses_sockets = False
+    page.get_by_role("region", name="Call ended").get_by_role("button", name="Call again").click()
+    until(page, "realtime.snapshot().state === 'listening'")
+
+
+@pytest.mark.parametrize(
+    "info", [{"version": "2.0.0"}, {"version": "1.0.0", "protocols": ["realtime.v2"]}], ids=["updated", "other protocol"]
+)
+def test_a_server_of_another_version_is_told(
+    page: Page, static_page: str, scripted: Any, info: dict[str, Any]
+) -> None:
+    told: dict[str, Any] = {"model": None, "notices": [], "version": "1.0.0"}
+    page.route("**/api/info", lambda route: route.fulfill(json=told))
+    page.goto(static_page)
+    expect(page.locator("#model")).to_be_hidden()
+    told |= info
+    page.get_by_role("button", name="Start talking").click()
+    expect(page.get_by_role("alert")).to_contain_text("The server has been updated since this page was opened.")
+    # Events that this page does not know harm nothing.
+    expect(page.get_by_role("status")).to_have_text("Listening")
+    scripted.raw({"type": "server_of_tomorrow", "seq": 9})
+    expect(page.get_by_role("status")).to_have_text("Listening")
+
+
+def test_on_a_slow_line_the_page_is_there_within_seconds(page: Page, static_page: str, scripted: Any) -> None:
+    line = page.context.new_cdp_session(page)
+    line.send("Network.enable")
+    # 3G: 1.6 Mbit/s down, 0.75 up, 150 ms.
+    slow = {"offline": False, "latency": 150, "downloadThroughput": 200_000, "uploadThroughput": 93_750}
+    line.send("Network.emulateNetworkConditions", slow)
+    page.goto(static_page)
+    page.get_by_role("button", name="Start talking").click()
+    expect(page.get_by_role("status")).to_have_text("Listening", timeout=10_000)
+
+
+def test_a_call_of_200_turns_stays_quick(page: Page, static_page: str, scripted: Any, until: Until) -> None:
+    page.goto(static_page)
+    page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().state === 'listening'")
+    for turn in range(200):
+        scripted.send("agent_input_started", item_id=f"item_{2 * turn}")
+        scripted.send("agent_input_transcription_done", item_id=f"item_{2 * turn}", transcript=f"Question {turn}")
+        answer = f"The answer to question {turn}. " * 6
+        scripted.send("agent_response_text_done", item_id=f"item_{2 * turn + 1}", response_id="r", text=answer)
+    until(page, "realtime.snapshot().bubbles.length === 400")
+    expect(page.locator(".bubble")).to_have_count(400)
+    expect(page.locator(".bubble.user").last).to_be_in_viewport()
+    assert page.locator(".bubble").first.evaluate("one => getComputedStyle(one).contentVisibility") == "auto"
+    # One more word changes one element.
+    page.evaluate(
+        """
+        window.touched = 0;
+        const seen = (records) => { window.touched += records.length; };
+        const box = document.getElementById('captions');
+        new MutationObserver(seen).observe(box, {subtree: true, childList: true, characterData: true, attributes: true});
+        """
+    )
+    scripted.send("agent_response_text_delta", item_id="item_999", response_id="r2", delta="And")
+    expect(page.locator(".bubble")).to_have_count(401)
+    assert 0 < page.evaluate("window.touched") < 25

@@ -189,3 +189,37 @@ describe("a tool that asks", () => {
     expect(seen(use("pending"), event("agent_ended"))).toEqual(['tool live: {"amount": 5}']);
   });
 });
+
+describe("what a tool does", () => {
+  const tool_use = { type: "tool_call" as const, id: "t1", name: "find", input: '{"a": 1}', state: "pending" as const };
+  const used = event("agent_response_tool_use_done", { tool_use });
+  const work = (...events: ServerEvent[]) => events.reduce(foldCaptions, NO_CAPTIONS).bubbles.at(-1)?.tool;
+
+  test("is what it was given, its latest note, its growing result, and how it ended", () => {
+    expect(work(used)).toEqual({ input: '{"a": 1}', note: "", output: "", outcome: null });
+    const noted = ["one", "two"].map((delta) => event("agent_tool_progress", { tool_call_id: "t1", delta, kind: "note" }));
+    expect(work(used, ...noted)).toMatchObject({ note: "two", output: "" });
+    const grown = ["12 ", "degrees"].map((delta) => event("agent_tool_progress", { tool_call_id: "t1", delta, kind: "result" }));
+    expect(work(used, ...grown)).toMatchObject({ output: "12 degrees", outcome: null });
+    const tool_result = { type: "tool_result" as const, id: "t1", name: "find", output: "12", state: "error" as const };
+    expect(work(used, ...grown, event("agent_response_tool_result", { tool_result }))).toMatchObject({ output: "12", outcome: "error" });
+  });
+});
+
+test("the words after an interruption are kept beside those that were heard", () => {
+  const spoken = event("agent_response_audio_transcript_delta", { item_id: "a1", delta: "One two three four." });
+  const cut = (transcript: string) => event("agent_item_truncated", { item_id: "a1", transcript });
+  const lost = (...events: ServerEvent[]) => events.reduce(foldCaptions, NO_CAPTIONS).bubbles.at(-1)?.lost;
+  expect(lost(spoken, cut("One two"))).toBe("three four.");
+  expect(lost(spoken, cut("One two"), cut("One two three"))).toBe("four.");
+  expect(lost(spoken, cut("Other words"))).toBe("");
+});
+
+test("pictures without words between them are one bubble", () => {
+  const picture = (id: string) => {
+    const golden = event("agent_item_added").item;
+    return event("agent_item_added", { item: { ...golden, id, content: [{ type: "image", media_type: "image/jpeg" }] } });
+  };
+  const { bubbles } = [picture("p1"), picture("p2"), picture("p3")].reduce(foldCaptions, NO_CAPTIONS);
+  expect(bubbles.map(({ id, status, pictures }) => [id, status, pictures])).toEqual([["p1", "done", 3]]);
+});

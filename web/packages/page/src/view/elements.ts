@@ -56,11 +56,16 @@ export function drawnOncePerFrame(draw: () => void): () => void {
  */
 export function keepAtEnd(box: Element): () => void {
   let pinned = true;
+  let lastTop = 0;
   const toEnd = (): void => {
     if (pinned) box.scrollTop = box.scrollHeight;
   };
   box.addEventListener("scroll", () => {
-    pinned = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
+    const { scrollTop: top } = box;
+    if (box.scrollHeight - top - box.clientHeight < 40) pinned = true;
+    // What grows above or below is no reader who scrolls.
+    else if (top < lastTop) pinned = false;
+    lastTop = top;
   });
   new ResizeObserver(toEnd).observe(box);
   return toEnd;

@@ -1,0 +1,127 @@
+"""The page is open to everybody: axe in every state, forced colours, less motion, small screens, keys, languages."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.web.conftest import ROOT, ScriptedServer
+from tests.web.page_scenes import SCENES, begin, heard, settings
+
+pytestmark = pytest.mark.rotates(1 / 2)
+
+OpenPage = Callable[..., Page]
+Scripted = Callable[[Page], ScriptedServer]
+
+AXE = Path(os.environ.get("REALTIME_AXE", ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"))
+"""The checker: the development dependency `axe-core`, or another copy."""
+LANGUAGES = ("en", "de", "es", "zh")
+
+
+def faults(page: Page) -> list[str]:
+    """Check the page with axe. Return a line for each fault, with its first place."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = page.evaluate(
+        "axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations)"
+    )
+    return [f"{fault['id']}: {fault['help']} {json.dumps(fault['nodes'][0]['target'])}" for fault in found]
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: npm ci in web/")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("state", SCENES)
+def test_axe_finds_nothing_in_any_state(
+    open_page: OpenPage, static_page: str, scripted_for: Scripted, state: str, scheme: str
+) -> None:
+    page = open_page(permissions=["microphone", "camera"], color_scheme=scheme, reduced_motion="reduce")
+    SCENES[state](page, scripted_for(page), static_page)
+    assert faults(page) == []
+
+
+@pytest.mark.parametrize("state", SCENES)
+def test_nothing_is_wider_than_a_screen_of_320_px(
+    open_page: OpenPage, static_page: str, scripted_for: Scripted, state: str
+) -> None:
+    page = open_page(permissions=["microphone", "camera"], viewport={"width": 320, "height": 640})
+    SCENES[state](page, scripted_for(page), static_page)
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    for button in page.locator("main button:visible, dialog[open] button:visible").all():
+        box = button.bounding_box()
+        assert box is not None
+        assert box["width"] >= 24, button
+        assert box["height"] >= 24, button
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page_speaks_the_browser_s_language_and_stays_whole(
+    open_page: OpenPage, static_page: str, scripted_for: Scripted, language: str
+) -> None:
+    page = open_page(permissions=["microphone"], locale=language, viewport={"width": 320, "height": 720})
+    begin(page, scripted_for(page), static_page)
+    expect(page.locator("html")).to_have_attribute("lang", language)
+    expect(page.get_by_role("combobox").and_(page.locator("#language"))).to_have_value(language)
+    said = {"en": "Listening", "de": "Hört zu", "es": "Escuchando", "zh": "正在聆听"}[language]
+    expect(page.locator("#state")).to_have_text(said)
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
+def test_only_the_chosen_language_is_loaded_and_it_is_remembered(page: Page, static_page: str) -> None:
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url.rpartition("/")[2]))
+    page.goto(static_page)
+    expect(page.get_by_role("button", name="Start talking")).to_be_visible()
+    assert not {"de.js", "es.js", "zh.js"} & {*loaded}
+    page.get_by_label("Language").select_option("Deutsch")
+    expect(page.get_by_role("button", name="Gespräch beginnen")).to_be_visible()
+    assert {"de.js", "es.js", "zh.js"} & {*loaded} == {"de.js"}
+    page.reload()
+    expect(page.get_by_role("button", name="Gespräch beginnen")).to_be_visible()
+
+
+def test_words_from_the_right_stand_on_the_right_whatever_the_language(
+    page: Page, static_page: str, scripted: ScriptedServer
+) -> None:
+    begin(page, scripted, static_page)
+    heard(scripted, "item_1", "ماذا ترى من هناك؟")
+    heard(scripted, "item_2", "What can you see?")
+    words = page.locator(".bubble.user .words")
+    expect(words).to_have_count(2)
+    directions = words.evaluate_all("all => all.map((one) => getComputedStyle(one).direction)")
+    assert directions == ["rtl", "ltr"]
+
+
+def test_with_less_motion_nothing_moves_and_meters_show_the_voices(
+    open_page: OpenPage, static_page: str, scripted_for: Scripted, until: Callable[[Page, str], None]
+) -> None:
+    page = open_page(permissions=["microphone"], reduced_motion="reduce")
+    begin(page, scripted_for(page), static_page)
+    expect(page.locator("#voices")).to_be_hidden()
+    expect(page.locator(".meters")).to_be_visible()
+    until(page, "!/scaleX\\(0(.00)?\\)/.test(document.getElementById('meter-user').style.transform)")
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_in_forced_colours_the_states_can_be_told_apart(
+    open_page: OpenPage, static_page: str, scripted_for: Scripted
+) -> None:
+    page = open_page(permissions=["microphone"], forced_colors="active")
+    begin(page, scripted_for(page), static_page)
+    expect(page.locator(".meters")).to_be_visible()
+    expect(page.locator("#talk-label")).to_have_text("End call")
+    border = page.locator("#talk").evaluate("one => getComputedStyle(one).borderTopWidth")
+    assert border != "0px"
+
+
+def test_the_settings_are_a_dialog_that_returns_the_focus(
+    page: Page, static_page: str, scripted: ScriptedServer
+) -> None:
+    settings(page, scripted, static_page)
+    dialog = page.get_by_role("dialog", name="Settings")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(page.get_by_role("button", name="Settings")).to_be_focused()
