@@ -128,8 +128,9 @@ def report(
 
 def _is_played(path: Path) -> bool:
     """Whether it is a case or audio file, not a call's folder."""
+    from realtime.call.recording.sound import RECORDING_FILE
     from realtime.testing.cases.case import CASE_FILE
-    from realtime.testing.cases.stored import LOG_FILES, RECORDING_FILE
+    from realtime.testing.cases.stored import LOG_FILES
 
     if not path.is_dir():
         return path.exists()

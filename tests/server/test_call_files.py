@@ -150,6 +150,8 @@ async def test_a_deleted_a_damaged_and_no_recording_are_told_in_words(tmp_path: 
         assert await place.delete(f"/api/calls/{call_id}?{OWNER}") == 204
         assert (await place.get(path)).json()["code"] == "unknown_call"
         assert not folder.exists()
+        left = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
+        assert b"I heard you." not in left, "nor are the words in the store's files"
 
 
 # -- the report --------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ CHROMIUM_ARGUMENTS = [
 ]
 WAIT_MS = 60_000
 PCM_24 = {"type": "audio/pcm", "rate": 24_000, "encoding": "pcm16", "sample_rate": 24_000}
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'"
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; media-src 'self'"
 MODEL = {"provider": "local", "model": "local", "voice": "heart", "voices": ["heart", "low"], "languages": ["en"]}
 PROVIDER_VARIABLES = {
     name for service in SERVICES.values() for name in (*service.key_variables, service.base_url_variable)

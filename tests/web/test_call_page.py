@@ -229,6 +229,27 @@ def test_a_call_of_two_hundred_turns_is_read_from_its_beginning_and_fits(
     assert directions[4] == directions[5] == "rtl"
 
 
+@pytest.mark.parametrize(
+    ("language", "report", "title"),
+    [("de-AT", "Bericht", "Gespräche"), ("es-MX", "Informe", "Llamadas"), ("zh-CN", "报告", "通话")],
+)
+def test_it_speaks_the_reader_s_language_and_still_fits(
+    language: str, report: str, title: str, open_page: OpenPage, static_page: str
+) -> None:
+    page = open_page(locale=language, viewport={"width": 320, "height": 640})
+    tell(page, SPOKEN, INFO | {"case": "download", "errors": 2})
+    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    expect(page.get_by_role("link", name=report)).to_be_visible()
+    expect(page).to_have_title(f"{title} · realtime")
+    assert page.evaluate("document.documentElement.lang") == language[:2]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    calls = [INFO | {"call_id": f"call{n}", "first_words": "Hello", "turns": n, "errors": n} for n in range(9)]
+    page.route(re.compile(r"/api/calls\?"), lambda route: route.fulfill(json={"calls": calls, "next": "x"}))
+    page.goto(f"{static_page}transcript.html?user=ann")
+    expect(page.locator(".call")).to_have_count(9)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_what_belongs_to_somebody_else_is_not_even_known_to_be_there(
     house: Serving, calls: Callable[..., Caller]
 ) -> None:

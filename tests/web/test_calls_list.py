@@ -34,7 +34,7 @@ def test_the_calls_of_a_user_are_listed_newest_first_and_deleted_after_one_quest
     expect(page.get_by_role("status")).to_have_text("Calls of ann")
     expect(page.locator(".day:visible")).to_have_text("Today")
     expect(rows.locator(".name")).to_have_text(["Nothing was said yet", "How large is it?"])
-    expect(rows.nth(1).locator(".details")).to_have_text(re.compile(r"\d\d:\d\d.* · Calculator · \d+\ss · 1\sturn"))
+    expect(rows.nth(1).locator(".details")).to_have_text(re.compile(r"\d\d:\d\d.* · Calculator · \d+\ssec · 1\sturn"))
     expect(rows.locator(".tag:visible")).to_have_text("Live")
     expect(rows.first).to_have_attribute("data-live", "true")
     # All of it by keyboard.

@@ -423,8 +423,18 @@ def test_strangers_read_how_many_are_in_a_room_where_the_server_gives_no_names(p
     page.route("**/api/rooms", lambda route: route.fulfill(json=told))
     page.goto(f"{static_page}room.html")
     expect(page.locator(".open-room")).to_have_text(
-        [f"demo2 peopleWith {isolated('Ada')}Join", "teaNobody is in it yetJoin"]
+        [f"demo2\u00a0peopleWith {isolated('Ada')}Join", "teaNobody is in it yetJoin"]
     )
+
+
+@pytest.mark.parametrize(("language", "join"), [("de", "Beitreten"), ("es", "Entrar"), ("zh", "加入")])
+def test_the_lobby_speaks_the_reader_s_language(language: str, join: str, open_page: Open, static_page: str) -> None:
+    page = open_page(locale=language, viewport={"width": 320, "height": 640})
+    page.route("**/api/rooms", lambda route: route.fulfill(json={"rooms": [], "templates": ["demo"]}))
+    page.goto(f"{static_page}room.html")
+    expect(page.get_by_role("button", name=join, exact=True)).to_be_visible()
+    expect(page.locator(".open-room")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.parametrize("width", [320, 768, 1440])

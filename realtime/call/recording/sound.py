@@ -21,7 +21,8 @@ RATE_HZ = 24_000
 HEADER_BYTES = 44
 BLOCK_S = 10
 """The sound is mixed in blocks of this length: each rate has a whole number of samples in a second."""
-ABOUT = "recording.json"
+RECORDING_FILE = "recording.json"
+"""What describes a recording, in its folder."""
 TRACKS = ("input", "output")
 _BLOCK_BYTES = BLOCK_S * RATE_HZ * SAMPLE_BYTES
 
@@ -90,11 +91,11 @@ def recorded_parts(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """
     for part in (folder, *(folder / str(number) for number in range(2, 1_000))):
         try:
-            about = json.loads((part / ABOUT).read_text("utf-8"))
+            about = json.loads((part / RECORDING_FILE).read_text("utf-8"))
         except FileNotFoundError:
             return
         except ValueError as error:
-            raise OSError(f"{part / ABOUT} is not JSON") from error
+            raise OSError(f"{part / RECORDING_FILE} is not JSON") from error
         yield part, about
 
 

@@ -17,12 +17,13 @@ import numpy as np
 
 from realtime.audio.files import write_flac
 from realtime.audio.pcm import SAMPLE_BYTES, bytes_of, from_float32
+from realtime.call.recording.sound import RECORDING_FILE
 from realtime.event import server as s
 from realtime.state.store import Store
 from realtime.testing.cases.case import Case, Person, write_case
 from realtime.testing.cases.expected import Expected
 from realtime.testing.cases.stand_in import Answer, Hear, Nothing, Say, StandIn
-from realtime.testing.cases.stored import RECORDING_FILE, record_of
+from realtime.testing.cases.stored import record_of
 from realtime.testing.cases.tape import OPEN_MS, OUTPUT_FILE, WITHDRAWN_MS, Tape, for_a_case, settings_of
 from realtime.testing.cassettes.format import Scrubber
 from realtime.testing.cassettes.record import keys_of_environment

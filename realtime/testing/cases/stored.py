@@ -6,7 +6,6 @@ the client's audio, one for the audio it played.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from os import PathLike
@@ -15,6 +14,7 @@ from typing import Any, Literal
 
 from realtime.audio.files import read_pcm16
 from realtime.audio.mix import mix
+from realtime.call.recording.sound import RECORDING_FILE, recorded_parts
 from realtime.errors import StoreError
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ
@@ -28,7 +28,6 @@ from realtime.testing.record import CallRecord, Lane, Played
 
 LOG_FILES = ("log.jsonl", "events.jsonl")
 """The log's name: in a case's folder, and in a `file:` store's."""
-RECORDING_FILE = "recording.json"
 _PAGE = 5_000
 """Entries per read: a store may serve others meanwhile."""
 
@@ -135,21 +134,11 @@ def _record(
 
 
 def _parts(recordings: Path, call_id: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the folders of a call's recording with their metadata.
-
-    There is one, and one more for each time that the call resumed after losing its server. All use the clock of the
-    call.
-    """
-    first = _folder_of(recordings, call_id)
-    for folder in (first, *(first / str(part) for part in range(2, 1_000))):
-        file = folder / RECORDING_FILE
-        if not file.is_file():
-            return
-        try:
-            about = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise CaseError(file, "this is no recording", "Remove the folder to do without sound.") from error
-        yield folder, about
+    folder = _folder_of(recordings, call_id)
+    try:
+        yield from recorded_parts(folder)
+    except OSError as error:
+        raise CaseError(folder, "this is no recording", "Remove the folder to do without sound.") from error
 
 
 def _folder_of(recordings: Path, call_id: str) -> Path:

@@ -9,6 +9,7 @@ import { retryDelayMs } from "@realtime-voice/client";
 import { Transcript, foldStream } from "@realtime-voice/messages";
 import { asRecord, asText } from "./json.ts";
 import { besidePage } from "./server-info.ts";
+import { say } from "./texts.ts";
 import { type Notice, REFUSED } from "./words.ts";
 
 /** A call as its owner sees it. Times are ISO 8601 in UTC. */
@@ -91,21 +92,18 @@ const SILENCE_MS = 45_000;
 
 /** The notice for a failed request of a call or a list. */
 export function problemWords(error: unknown): Notice {
-  if (!(error instanceof HttpProblem)) {
-    return { what: "The server cannot be reached.", todo: "This page tries again by itself." };
-  }
-  if (error.code === "calls_not_listed") {
-    return { what: "This server is open to everybody, so it lists no calls.", todo: "Open a call by its own address." };
-  }
+  const again = say("problem.away.todo");
+  if (!(error instanceof HttpProblem)) return { what: say("problem.away.what"), todo: again };
+  if (error.code === "calls_not_listed") return { what: say("problem.unlisted.what"), todo: say("problem.unlisted.todo") };
   if (error.status === 401) return REFUSED;
-  if (error.status === 404) {
-    return {
-      what: "This user has no such call.",
-      todo: "It was deleted, it was never kept, or it is somebody else's: see whether the address is right.",
-    };
-  }
-  if (error.mayPass) return { what: "The server cannot read its calls at the moment.", todo: "This page tries again by itself." };
-  return { what: `The server did not accept this (${error.status}).`, todo: "See whether the page's address is right." };
+  if (error.status === 404) return { what: say("problem.unknown.what"), todo: say("problem.unknown.todo") };
+  if (error.mayPass) return { what: say("problem.store"), todo: again };
+  return { what: say("problem.other.what", { status: error.status }), todo: say("problem.other.todo") };
+}
+
+/** Why something was not done: in the server's words where it gave any. */
+export function reasonWords(error: unknown): string {
+  return error instanceof HttpProblem && error.told !== "" ? error.told : problemWords(error).what;
 }
 
 /** The HTTP endpoints of one user's calls. `page` is the page's own address. */

@@ -1,7 +1,8 @@
 /** The screen of one call: its words as they come, and when it is over its sound and its files. */
 
-import { type CallError, type CallInfo, CallReader, type CallShelf, HttpProblem, problemWords } from "./call-reader.ts";
+import { type CallError, type CallInfo, CallReader, type CallShelf, HttpProblem, problemWords, reasonWords } from "./call-reader.ts";
 import * as words from "./call-words.ts";
+import { say } from "./texts.ts";
 import type { MsgData } from "@realtime-voice/messages";
 import { CaseView } from "./view/case-view.ts";
 import { makeDeleteQuestion } from "./view/delete-question.ts";
@@ -53,14 +54,14 @@ export class CallScreen {
       },
     );
     this.#case = new CaseView(shelf, id);
-    this.#sound = new SoundView(() => notices.show("sound", words.NOT_PLAYED, "hint"));
+    this.#sound = new SoundView(() => notices.show("sound", words.notPlayed(), "hint"));
     const remove = makeDeleteQuestion(() => void this.#delete(onDeleted));
     byId("delete", HTMLElement).append(...remove.parts);
     this.#reader = new CallReader(shelf, id, {
       info: (told) => {
         this.#info = told;
-        if (told.gaps?.length) notices.show("gaps", words.GAPS, "hint");
-        remove.ask(words.deleteQuestion(told), "Delete this call");
+        if (told.gaps?.length) notices.show("gaps", { what: say("call.gaps"), todo: "" }, "hint");
+        remove.ask(words.deleteQuestion(told), say("delete.this"));
         this.#draw();
       },
       changed: (messageId) => {
@@ -97,7 +98,7 @@ export class CallScreen {
       // A server that stores no calls forgets a call at its end.
       const isOver = this.#info !== null && error instanceof HttpProblem && error.status === 404;
       this.#state = isOver ? "ended" : "failed";
-      if (isOver) this.#notices.show("line", words.STILL_SHOWN, "hint");
+      if (isOver) this.#notices.show("line", words.stillShown(), "hint");
       else this.#notices.show("line", problemWords(error));
       this.#hasFiles = isOver;
     }
@@ -114,10 +115,10 @@ export class CallScreen {
     // A screen reader follows a live call; nobody wants a whole call read out at once.
     this.#box.ariaLive = this.#state === "live" ? "polite" : "off";
     this.#empty.hidden = messages.length > 0 || this.#state === "failed";
-    setText(this.#empty, this.#state === "ended" ? words.NOTHING_SAID : words.NOTHING_YET);
+    setText(this.#empty, say(this.#state === "ended" ? "call.emptyOver" : "call.empty"));
     setText(this.#about, this.#aboutWords());
     this.#about.dataset["state"] = this.#state;
-    if (info?.live && info.recorded && !isOver) this.#notices.show("recorded", words.RECORDED_NOW, "hint");
+    if (info?.live && info.recorded && !isOver) this.#notices.show("recorded", words.recordedNow(), "hint");
     else this.#notices.remove("recorded");
     this.#showErrors();
     if (isOver && info && !this.#hasFiles) {
@@ -129,11 +130,11 @@ export class CallScreen {
   }
 
   #aboutWords(): string {
-    if (this.#state === "failed") return "This call cannot be shown.";
+    if (this.#state === "failed") return say("call.unshown");
     const info = this.#info;
-    if (!info) return "Asking the server…";
+    if (!info) return say("call.asking");
     const ended = words.endedWords(info);
-    const state = { connecting: "Reading…", live: "Live", waiting: "Waiting for the call…", ended }[this.#state];
+    const state = { connecting: say("call.reading"), live: say("calls.live"), waiting: say("call.waiting"), ended }[this.#state];
     return [words.startedWords(info), words.durationWords(info), words.isCutOff(info) ? ended : state].filter(Boolean).join(" · ");
   }
 
@@ -171,7 +172,7 @@ export class CallScreen {
         return root ? [[msg, root] as const] : [];
       }));
     } catch {
-      this.#notices.show("sound", words.NOT_PLAYED, "hint");
+      this.#notices.show("sound", words.notPlayed(), "hint");
     }
   }
 
@@ -181,8 +182,7 @@ export class CallScreen {
       onDeleted();
     } catch (error) {
       if (error instanceof HttpProblem && error.status === 404) return onDeleted();
-      const told = error instanceof HttpProblem && error.told !== "" ? error.told : problemWords(error).what;
-      this.#notices.show("delete", { what: words.NOT_DELETED, todo: told });
+      this.#notices.show("delete", { what: say("delete.failed"), todo: reasonWords(error) });
     }
   }
 }

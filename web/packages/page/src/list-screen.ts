@@ -1,7 +1,7 @@
 /** The screen with a user's calls: searched, opened, deleted. */
 
-import { ALL_CALLS, type CallFilter, type CallShelf, HttpProblem, problemWords } from "./call-reader.ts";
-import * as words from "./call-words.ts";
+import { ALL_CALLS, type CallFilter, type CallShelf, HttpProblem, problemWords, reasonWords } from "./call-reader.ts";
+import { say } from "./texts.ts";
 import { CallListView } from "./view/call-list-view.ts";
 import { byId, setTextOrHide } from "./view/elements.ts";
 import type { NoticesView } from "./view/notices-view.ts";
@@ -23,8 +23,7 @@ export async function showList(shelf: CallShelf, urlOf: (callId: string) => stri
       await shelf.delete(call_id);
     } catch (error) {
       if (!(error instanceof HttpProblem && error.status === 404)) {
-        const told = error instanceof HttpProblem && error.told !== "" ? error.told : problemWords(error).what;
-        notices.show("delete", { what: words.NOT_DELETED, todo: told });
+        notices.show("delete", { what: say("delete.failed"), todo: reasonWords(error) });
         return;
       }
     }
@@ -45,7 +44,7 @@ export async function showList(shelf: CallShelf, urlOf: (callId: string) => stri
       notices.remove("list");
       view.update(calls);
       search.hidden = !isFiltered() && calls.length < LONG && next === null && !search.contains(document.activeElement);
-      setTextOrHide(empty, calls.length > 0 ? "" : isFiltered() ? words.NO_MATCH : words.NO_CALLS);
+      setTextOrHide(empty, calls.length > 0 ? "" : say(isFiltered() ? "calls.noMatch" : "calls.none"));
     } catch (error) {
       notices.show("list", problemWords(error));
       return !(error instanceof HttpProblem) || error.mayPass;

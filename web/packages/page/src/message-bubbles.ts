@@ -1,6 +1,7 @@
-/** What a bubble shows of a message: one bubble per message, with all its rounds of tools. Pure. */
+/** What a bubble shows of a message: one per message, with all its rounds of tools. Pure, but for the texts' language. */
 
 import type { ContentBlock, DataBlock, HintBlock, MsgData, PermissionRule, TextBlock, ToolCallBlock } from "@realtime-voice/messages";
+import { say } from "./texts.ts";
 
 export interface TextPart {
   readonly kind: "text" | "thinking";
@@ -51,28 +52,29 @@ export interface BubbleView {
 }
 
 const SIDES = { user: "user", assistant: "agent", system: "system" } as const;
-const WHO = { user: "User", assistant: "Agent", system: "System" } as const;
+const WHO = { user: "message.user", assistant: "bubble.agent", system: "message.system" } as const;
 const CALL_WORDS = {
-  pending: "preparing",
-  asking: "asks for consent",
-  allowed: "allowed",
-  submitted: "waits for its result",
-  finished: "finished",
+  pending: "message.preparing",
+  asking: "message.asking",
+  allowed: "message.allowed",
+  submitted: "message.waits",
+  finished: "message.finished",
 } as const;
 const RESULT_WORDS = {
-  running: "running",
-  success: "done",
-  error: "failed",
-  interrupted: "interrupted",
-  denied: "refused",
+  running: "message.running",
+  success: "message.done",
+  error: "message.broken",
+  interrupted: "message.interrupted",
+  denied: "message.refused",
 } as const;
-const SHAPES = { audio: "Sound", image: "Picture", link: "Link", file: "File" } as const;
+const SHAPES = { audio: "message.sound", image: "message.picture", link: "message.link", file: "message.file" } as const;
+const RULES = { allow: "message.always", deny: "message.never", ask: "message.askFirst" } as const;
 const DEFAULT_RATE_HZ = 24_000;
 
 export function bubbleOf(msg: MsgData): BubbleView {
   return {
     side: SIDES[msg.role],
-    who: msg.name === "" || msg.name === "user" ? WHO[msg.role] : msg.name,
+    who: msg.name === "" || msg.name === "user" ? say(WHO[msg.role]) : msg.name,
     at: msg.created_at,
     isLive: msg.finished_at === null && msg.content.some(({ finished_at, created_at }) => created_at != null && finished_at == null),
     mark: markOf(msg),
@@ -81,9 +83,9 @@ export function bubbleOf(msg: MsgData): BubbleView {
 }
 
 function markOf({ finished_reason, error }: MsgData): string {
-  if (finished_reason === "interrupted") return "Interrupted here";
-  if (finished_reason === "exceed_max_iters") return "Stopped after too many rounds";
-  return finished_reason === "error" ? `Failed: ${error || "nobody said why"}` : "";
+  if (finished_reason === "interrupted") return say("bubble.interrupted");
+  if (finished_reason === "exceed_max_iters") return say("message.tooMany");
+  return finished_reason === "error" ? say("message.failed", { why: error || say("message.noReason") }) : "";
 }
 
 /** Blocks are only added at the end, so their index is a stable key. A result is shown with its call. */
@@ -116,7 +118,7 @@ function toolPart(key: string, call: ToolCallBlock, content: readonly ContentBlo
     key,
     name: call.name,
     input: call.input,
-    state: told ? RESULT_WORDS[told.state] : CALL_WORDS[call.state],
+    state: say(told ? RESULT_WORDS[told.state] : CALL_WORDS[call.state]),
     output: told ? innerParts(told.output, told.state === "running") : [],
     asking: call.state === "asking" ? call : null,
   };
@@ -135,28 +137,28 @@ function dataPart(block: DataBlock, key: string, isGrowing: boolean): DataPart {
   const type = block.source.media_type.split(";")[0]!.trim().toLowerCase();
   const family = type.split("/")[0];
   const shape = block.source.type === "url" ? "link" : family === "audio" || family === "image" ? family : "file";
-  return { kind: "data", key, shape, title: block.name || SHAPES[shape], type, isGrowing, block };
+  return { kind: "data", key, shape, title: block.name || say(SHAPES[shape]), type, isGrowing, block };
 }
 
 /** The label of a hint: `source` is plain text, or JSON with a label or a name. */
 export function labelOf(source: string | null): string {
-  if (source === null || source.trim() === "") return "Hint";
+  const plain = say("message.hint");
+  if (source === null || source.trim() === "") return plain;
   let value: unknown;
   try {
     value = JSON.parse(source);
   } catch {
     return source;
   }
-  if (typeof value === "string") return value || "Hint";
+  if (typeof value === "string") return value || plain;
   if (typeof value !== "object" || value === null) return source;
   const { label, name } = value as Record<string, unknown>;
-  return [label, name].find((words): words is string => typeof words === "string" && words.trim() !== "") ?? "Hint";
+  return [label, name].find((words): words is string => typeof words === "string" && words.trim() !== "") ?? plain;
 }
 
 /** The meaning of a suggested rule, e.g. "Always allow pay (amount < 10)". */
 export function ruleWords({ behavior, tool_name, rule_content }: PermissionRule): string {
-  const verb = { allow: "Always allow", deny: "Never allow", ask: "Always ask before" }[behavior];
-  return `${verb} ${tool_name}${rule_content ? ` (${rule_content})` : ""}`;
+  return say(RULES[behavior], { tool: `${tool_name}${rule_content ? ` (${rule_content})` : ""}` });
 }
 
 /** An address that may become a link; null for one that would run or open something on this machine. */

@@ -4,10 +4,14 @@ import { CallShelf } from "./call-reader.ts";
 import { CallScreen, type CallScreenState } from "./call-screen.ts";
 import { listTitle } from "./call-words.ts";
 import { showList } from "./list-screen.ts";
+import { speakReadersLanguage } from "./reader-language.ts";
 import { besidePage } from "./server-info.ts";
+import { say } from "./texts.ts";
 import { browserUserId } from "./user.ts";
 import { byId, setText } from "./view/elements.ts";
 import { NoticesView } from "./view/notices-view.ts";
+
+await speakReadersLanguage();
 
 const address = new URL(window.location.href);
 const user = address.searchParams.get("user") || browserUserId();
@@ -38,6 +42,7 @@ declare global {
   }
 }
 
+document.title = `${say("calls.title")} · realtime`;
 const screen = callId === null ? null : new CallScreen(shelf, callId, notices, () => location.assign(screenUrl(null)));
 
 window.transcript = {

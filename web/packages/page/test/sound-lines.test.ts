@@ -62,10 +62,10 @@ describe("the words of a list", () => {
   test("durations, places, errors and days read as people say them", () => {
     const plain = (text: string): string => text.replaceAll("\u00a0", " ");
     const lasting = (ended_at: string | null): string => plain(durationWords({ ...call, ended_at }));
-    expect(lasting("2026-01-01T00:00:09.000Z")).toBe("9 s");
-    expect(lasting("2026-01-01T00:01:05.000Z")).toBe("1 min 5 s");
+    expect(lasting("2026-01-01T00:00:09.000Z")).toBe("9 sec");
+    expect(lasting("2026-01-01T00:01:05.000Z")).toBe("1 min 5 sec");
     expect(lasting("2026-01-01T00:02:00.000Z")).toBe("2 min");
-    expect(lasting("2026-01-01T01:02:00.000Z")).toBe("1 h 2 min");
+    expect(lasting("2026-01-01T01:02:00.000Z")).toBe("1 hr 2 min");
     expect([lasting(null), lasting("2025-01-01T00:00:00.000Z"), lasting("soon")]).toEqual(["", "", ""]);
     expect([0, 65_400, 3_723_000].map(placeWords)).toEqual(["0:00", "1:05", "1:02:03"]);
     expect([null, 0, 1, 3].map((errors) => plain(errorWords(errors)))).toEqual(["", "", "1 error", "3 errors"]);

@@ -2,6 +2,7 @@
 
 import { KeyedList, type Row } from "../view/keyed-list.ts";
 import { make, setText } from "../view/elements.ts";
+import { say } from "../texts.ts";
 import type { Hues } from "./hues.ts";
 import { LevelHistory, STEP_MS, drawWaveform } from "./waveform.ts";
 
@@ -98,7 +99,7 @@ export class LanesView {
     who.append(name, kind);
     const canvas = make("canvas", "wave");
     canvas.setAttribute("aria-hidden", "true");
-    const floor = make("p", "floor", "Has the floor");
+    const floor = make("p", "floor", say("room.hasFloor"));
     const doing = make("p", "doing");
     // Screen readers read the conversation instead.
     const words = make("p", "latest");
@@ -118,8 +119,8 @@ export class LanesView {
           kind: lane.isAgent ? "agent" : "human",
         });
         setText(badge, initialOf(lane.name));
-        setText(name, lane.isMe ? `${lane.name} (you)` : lane.name);
-        setText(what, lane.isAgent ? "Agent" : "Human");
+        setText(name, lane.isMe ? say("room.you", { name: lane.name }) : lane.name);
+        setText(what, say(lane.isAgent ? "bubble.agent" : "room.human"));
         setText(voice, lane.voice === null ? "" : ` · ${lane.voice}`);
         floor.hidden = !lane.hasFloor;
         setText(doing, lane.doing);

@@ -2,8 +2,9 @@
 
 import { make, setText, setTextOrHide } from "../view/elements.ts";
 import { KeyedList, type Row } from "../view/keyed-list.ts";
+import { say } from "../texts.ts";
 import type { OpenRoom } from "./lobby.ts";
-import { agentsWords, insideWords, joinWords } from "./words.ts";
+import { agentsWords, insideWords } from "./words.ts";
 
 export class LobbyView {
   readonly #box: HTMLElement;
@@ -32,9 +33,9 @@ function makeRow(id: string, onJoin: (room: string) => void): Row<OpenRoom> {
   const who = make("p", "inside");
   const agents = make("p", "agents");
   about.append(name, who, agents);
-  const join = make("button", "", "Join");
+  const join = make("button", "", say("room.join"));
   join.type = "button";
-  join.setAttribute("aria-label", joinWords(id));
+  join.setAttribute("aria-label", say("room.joinNamed", { room: id }));
   join.addEventListener("click", () => onJoin(id));
   root.append(about, join);
   return {

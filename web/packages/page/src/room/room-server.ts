@@ -1,6 +1,7 @@
 /** Addresses of a room's endpoints, and its requests over HTTP. */
 
 import { asRecord, asTexts } from "../json.ts";
+import { say } from "../texts.ts";
 import { asSocket, besidePage } from "../server-info.ts";
 import { type OpenRoom, readLobby } from "./lobby.ts";
 
@@ -49,9 +50,9 @@ export async function addAgent(page: string, room: string, template: string): Pr
     });
     if (response.ok) return null;
     const { error } = asRecord(await response.json().catch(() => null));
-    return typeof error === "string" ? error : `The server answered with ${response.status}.`;
+    return typeof error === "string" ? error : say("problem.status", { status: response.status });
   } catch {
-    return "The server cannot be reached.";
+    return say("problem.away.what");
   }
 }
 

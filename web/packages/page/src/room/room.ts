@@ -4,8 +4,10 @@ import "./room.css";
 import { callIdOf } from "../captions.ts";
 import { CallController, type Closing, MicrophoneError, openVoices } from "@realtime-voice/client";
 import { CallStorage, type KeptCall } from "../kept-call.ts";
+import { speakReadersLanguage } from "../reader-language.ts";
 import { besidePage, fetchServerInfo } from "../server-info.ts";
 import { keep, readKept } from "../storage.ts";
+import { say } from "../texts.ts";
 import { byId, drawnOncePerFrame, setText } from "../view/elements.ts";
 import { NoticesView } from "../view/notices-view.ts";
 import { ECHO_STAYS, LINE_LOST, MICROPHONE_LOST, microphoneNotice } from "../words.ts";
@@ -94,7 +96,7 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
     if (state === "reconnecting") notices.show("line", LINE_LOST, "hint");
     else notices.remove("line");
     if (state !== "open" || opened.hasVoice) return;
-    notices.show("voice", window.isSecureContext ? words.NO_VOICE : microphoneNotice("insecure"));
+    notices.show("voice", window.isSecureContext ? words.noVoice() : microphoneNotice("insecure"));
   });
   // A refusal comes with its own words: the socket's end needs no notice then.
   let isRefused = false;
@@ -205,7 +207,7 @@ const draw = drawnOncePerFrame(() => {
   byId("conversation", HTMLElement).hidden = !seen;
   byId("typed", HTMLFormElement).hidden = !inside;
   document.body.dataset["inside"] = String(inside);
-  const title = room === "" ? "Rooms" : `Room ${room}`;
+  const title = room === "" ? say("page.rooms") : say("room.named", { room });
   setText(byId("title", HTMLElement), title);
   document.title = `${title} · realtime`;
   setText(byId("status", HTMLElement), words.statusWords(state, call?.attempt ?? 1, people));
@@ -216,7 +218,7 @@ const draw = drawnOncePerFrame(() => {
   byId("pages", HTMLElement).hidden = inside;
   const muted = call?.muted === true;
   mute.setAttribute("aria-pressed", String(muted));
-  setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
+  setText(mute, call?.hasMicrophone ? say(muted ? "room.unmute" : "room.mute") : say("room.microphoneOn"));
   interrupt.disabled = (call?.state.sounding ?? null) === null;
   offerAgents(people.all);
   // Lanes come first, so that colours follow their order.
@@ -245,7 +247,7 @@ function toLane(person: Person, turns: readonly Turn[]): Lane {
 function toSaid(turn: Turn): SaidTurn {
   const people = call?.state.people ?? NOBODY;
   const id = makerIdOf(turn);
-  const who = turn.author.name || personOf(people, id)?.name || "Somebody";
+  const who = turn.author.name || personOf(people, id)?.name || say("room.somebody");
   return { ...turn, who, isMine: people.mine.includes(id) };
 }
 
@@ -295,10 +297,10 @@ async function copyLink(): Promise<void> {
   const link = invitation(document.location.href, room);
   try {
     await navigator.clipboard.writeText(link);
-    setText(copy, "Copied");
-    setTimeout(() => setText(copy, "Copy link"), COPIED_MS);
+    setText(copy, say("room.copied"));
+    setTimeout(() => setText(copy, say("room.copy")), COPIED_MS);
   } catch {
-    notices.show("link", { ...words.LINK_IN_HAND, todo: link }, "hint");
+    notices.show("link", words.linkInHand(link), "hint");
   }
 }
 
@@ -307,7 +309,7 @@ async function addChosen(): Promise<void> {
   if (button) button.disabled = true;
   notices.remove("add");
   const problem = await addAgent(document.baseURI, room, template.value);
-  if (problem !== null) notices.show("add", { what: `${template.value} did not come in.`, todo: problem });
+  if (problem !== null) notices.show("add", { what: say("room.notAdded", { name: template.value }), todo: problem });
   if (button) button.disabled = false;
 }
 
@@ -325,6 +327,7 @@ function nameBefore(inRoom: string): string {
 }
 
 async function begin(): Promise<void> {
+  await speakReadersLanguage();
   const given = new URL(document.location.href).searchParams;
   room = given.get("room")?.trim() || "";
   const name = given.get("name")?.trim() || nameBefore(room);
@@ -367,5 +370,4 @@ Object.assign(window, { realtime: { snapshot } });
 for (const [id, page] of [["calls-here", "./transcript.html"], ["talk-here", "./"]] as const) {
   byId(id, HTMLAnchorElement).href = besidePage(document.baseURI, page).href;
 }
-void begin();
-void followLobby();
+void begin().then(followLobby);

@@ -5,6 +5,7 @@ import { showQuestion } from "../view/confirm-card.ts";
 import { keepAtEnd, make, makeAside, setText, setTextOrHide } from "../view/elements.ts";
 import { KeyedList, type Row } from "../view/keyed-list.ts";
 import type { Hues } from "./hues.ts";
+import { say } from "../texts.ts";
 import type { Turn } from "./talk.ts";
 
 const WAITING = "…";
@@ -49,7 +50,7 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
   words.dir = "auto";
   const heard = make("span", "heard");
   const unheard = make("s", "unheard");
-  unheard.title = "Nobody heard this";
+  unheard.title = say("room.unheard");
   words.append(heard, unheard);
   const mark = make("p", "mark");
   const wentOn = makeAside();
@@ -63,7 +64,7 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
       root.dataset["hue"] = hues.of(turn.who);
       root.classList.toggle("mine", turn.isMine);
       root.setAttribute("aria-busy", String(turn.status === "live"));
-      setText(who, side === "tool" ? `Tool ${turn.name} of ${turn.who}` : turn.isMine ? `${turn.who} (you)` : turn.who);
+      setText(who, side === "tool" ? say("room.toolOf", { name: turn.name, who: turn.who }) : turn.isMine ? say("room.you", { name: turn.who }) : turn.who);
       const text = turn.status === "asking" ? "" : turn.text || (turn.status === "live" ? WAITING : "");
       setText(heard, text);
       setText(unheard, turn.unheard);
@@ -79,5 +80,5 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
 
 function markOf(turn: Turn): string {
   if (turn.status === "cut" && turn.side === "agent") return stoppedWords(turn);
-  return turn.status === "failed" ? "These words could not be written down." : "";
+  return turn.status === "failed" ? say("bubble.failed") : "";
 }

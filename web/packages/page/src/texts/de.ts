@@ -1,8 +1,10 @@
 /** Die deutschen Texte der Seite. */
 
+import { CALLS_DE } from "./calls-de.ts";
 import type { Texts } from "./en.ts";
 
 export const DE: Texts = {
+  ...CALLS_DE,
   "page.description": "Ein Gespräch mit einem Sprachagenten",
   "page.calls": "Gespräche",
   "page.language": "Sprache",

@@ -1,6 +1,9 @@
 /** The English texts of the page. The other languages have the same keys and the same {names}. */
 
+import { CALLS_EN } from "./calls-en.ts";
+
 export const EN = {
+  ...CALLS_EN,
   "page.description": "Talk with a realtime voice agent",
   "page.calls": "Calls",
   "page.language": "Language",

@@ -1,8 +1,10 @@
 /** Los textos de la página en español. */
 
+import { CALLS_ES } from "./calls-es.ts";
 import type { Texts } from "./en.ts";
 
 export const ES: Texts = {
+  ...CALLS_ES,
   "page.description": "Hablar con un agente de voz",
   "page.calls": "Llamadas",
   "page.language": "Idioma",

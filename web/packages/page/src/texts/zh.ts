@@ -1,8 +1,10 @@
 /** 页面的中文文本。 */
 
+import { CALLS_ZH } from "./calls-zh.ts";
 import type { Texts } from "./en.ts";
 
 export const ZH: Texts = {
+  ...CALLS_ZH,
   "page.description": "与实时语音智能体对话",
   "page.calls": "通话记录",
   "page.language": "语言",

@@ -2,6 +2,7 @@
 
 import type { CallInfo } from "../call-reader.ts";
 import { dayWords, deleteQuestion, errorWords, firstWords, listedWords, oddWords } from "../call-words.ts";
+import { say } from "../texts.ts";
 import { makeDeleteQuestion } from "./delete-question.ts";
 import { make, setText, setTextOrHide } from "./elements.ts";
 import { KeyedList, type Row } from "./keyed-list.ts";
@@ -53,10 +54,10 @@ function makeRow(url: string, onDelete: (call: CallInfo) => void): Row<Listed> {
   const about = make("span", "facts");
   const details = make("span", "details");
   const tags = make("span", "tags");
-  const live = make("span", "tag live", "Live");
+  const live = make("span", "tag live", say("calls.live"));
   const odd = make("span", "tag odd");
   const errors = make("span", "tag errors");
-  const sound = make("span", "tag sound", "With sound");
+  const sound = make("span", "tag sound", say("calls.withSound"));
   tags.append(live, odd, errors, sound);
   about.append(details, tags);
   link.append(name, about);
@@ -76,7 +77,7 @@ function makeRow(url: string, onDelete: (call: CallInfo) => void): Row<Listed> {
       setTextOrHide(odd, oddWords(told));
       setTextOrHide(errors, errorWords(told.errors));
       sound.hidden = told.recorded !== true;
-      remove.ask(deleteQuestion(told), `Delete the call “${firstWords(told)}”`);
+      remove.ask(deleteQuestion(told), say("delete.named", { words: firstWords(told) }));
     },
   };
 }

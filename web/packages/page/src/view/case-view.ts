@@ -1,6 +1,8 @@
 /** Makes a test case of a call: a file to download, or a folder on the server's machine. */
 
-import { type CallInfo, type CallShelf, HttpProblem, problemWords } from "../call-reader.ts";
+import { type CallInfo, type CallShelf, reasonWords } from "../call-reader.ts";
+import { say } from "../texts.ts";
+import { download } from "./download.ts";
 import { byId, make } from "./elements.ts";
 
 export class CaseView {
@@ -10,6 +12,7 @@ export class CaseView {
   constructor(shelf: CallShelf, callId: string) {
     this.#box = byId("case", HTMLDetailsElement);
     const name = byId("case-name", HTMLInputElement);
+    name.title = say("case.nameHint");
     const result = byId("case-result", HTMLElement);
     this.#box.addEventListener("toggle", () => this.#box.open && name.focus());
     byId("case-form", HTMLFormElement).addEventListener("submit", async (event) => {
@@ -19,15 +22,15 @@ export class CaseView {
       try {
         if (this.#how === "save") {
           const { folder, command } = await shelf.saveCase(callId, called);
-          result.replaceChildren(...saved(folder, command, "Run it where the server was started:"));
+          result.replaceChildren(...saved(folder, command, say("case.run")));
         } else {
           download(await shelf.case(callId, called), `${called}.zip`);
-          result.replaceChildren(...saved(`${called}.zip, among your downloads`, `realtime report ${called}`, "Unpack it, and run it there:"));
+          const where = say("case.downloaded", { name: `${called}.zip` });
+          result.replaceChildren(...saved(where, `realtime report ${called}`, say("case.unpack")));
         }
         result.className = "done";
       } catch (error) {
-        const why = error instanceof HttpProblem && error.told !== "" ? error.told : problemWords(error).what;
-        result.replaceChildren(make("strong", "", "No test case was made."), ` ${why}`);
+        result.replaceChildren(make("strong", "", say("case.failed")), ` ${reasonWords(error)}`);
         result.className = "failed";
       }
     });
@@ -41,15 +44,5 @@ export class CaseView {
 }
 
 function saved(where: string, command: string, todo: string): readonly (Node | string)[] {
-  return [make("strong", "", "Saved:"), " ", make("span", "where", where), `. ${todo} `, make("code", "", command)];
-}
-
-function download(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser reads it after this click.
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  return [make("strong", "", say("case.saved")), " ", make("span", "where", where), `. ${todo} `, make("code", "", command)];
 }

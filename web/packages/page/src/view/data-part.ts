@@ -5,6 +5,7 @@
 
 import { dataBytes } from "@realtime-voice/messages";
 import { type DataPart, linkTo, rawRateHz, sizeWords } from "../message-bubbles.ts";
+import { say } from "../texts.ts";
 import { make, setText } from "./elements.ts";
 import type { Row } from "./keyed-list.ts";
 
@@ -22,7 +23,7 @@ export function makeDataPart(): Row<DataPart> {
     update(part) {
       if (isShown) return;
       setText(title, part.title);
-      setText(detail, part.isGrowing ? "arriving…" : part.type);
+      setText(detail, part.isGrowing ? say("message.arriving") : part.type);
       if (part.isGrowing) return;
       isShown = true;
       if (part.block.source.type === "url") {
@@ -40,7 +41,7 @@ export function makeDataPart(): Row<DataPart> {
 function link(title: string, address: string): HTMLElement {
   const target = linkTo(address);
   if (target === null) return make("span", "title", address);
-  const element = make("a", "title", title === "Link" ? address : title);
+  const element = make("a", "title", title === say("message.link") ? address : title);
   element.href = target;
   element.target = "_blank";
   element.rel = "noopener noreferrer";
@@ -65,15 +66,15 @@ async function paint(part: DataPart, bytes: Uint8Array): Promise<HTMLCanvasEleme
 }
 
 function player(part: DataPart, bytes: Uint8Array, detail: HTMLElement): HTMLElement {
-  const button = make("button", "play", "Play");
+  const button = make("button", "play", say("message.play"));
   button.type = "button";
-  button.setAttribute("aria-label", `Play ${part.title}`);
+  button.setAttribute("aria-label", say("message.playNamed", { name: part.title }));
   const rateHz = rawRateHz(part.block.source.media_type);
   if (rateHz !== null) setText(detail, `${(bytes.length / 2 / rateHz).toFixed(1)} s, ${sizeWords(bytes.length)}`);
   let stop: (() => void) | null = null;
   const show = (isPlaying: boolean): void => {
-    setText(button, isPlaying ? "Stop" : "Play");
-    button.setAttribute("aria-label", `${isPlaying ? "Stop" : "Play"} ${part.title}`);
+    setText(button, say(isPlaying ? "message.stop" : "message.play"));
+    button.setAttribute("aria-label", say(isPlaying ? "message.stopNamed" : "message.playNamed", { name: part.title }));
   };
   button.addEventListener("click", () => {
     const wasPlaying = stop !== null;
@@ -97,7 +98,7 @@ function player(part: DataPart, bytes: Uint8Array, detail: HTMLElement): HTMLEle
       },
       () => {
         finish();
-        setText(detail, `${part.type}, ${sizeWords(bytes.length)}: this browser cannot play it`);
+        setText(detail, say("message.unplayable", { type: part.type, size: sizeWords(bytes.length) }));
       },
     );
   });

@@ -1,5 +1,6 @@
 /** A button that deletes a call after one question. */
 
+import { say } from "../texts.ts";
 import { make, setText } from "./elements.ts";
 
 export interface DeleteQuestion {
@@ -11,11 +12,11 @@ export interface DeleteQuestion {
 
 /** `onYes` is called when the user has agreed. */
 export function makeDeleteQuestion(onYes: () => void): DeleteQuestion {
-  const remove = make("button", "delete", "Delete");
+  const remove = make("button", "delete", say("delete.delete"));
   const question = make("div", "question");
   const words = make("span", "");
-  const yes = make("button", "yes", "Delete");
-  const no = make("button", "no", "Keep");
+  const yes = make("button", "yes", say("delete.delete"));
+  const no = make("button", "no", say("delete.keep"));
   for (const button of [remove, yes, no]) button.type = "button";
   question.append(words, yes, no);
   question.setAttribute("role", "group");

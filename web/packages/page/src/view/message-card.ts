@@ -3,6 +3,7 @@
 import type { ConfirmResult, MsgData, PermissionRule, ToolCallBlock } from "@realtime-voice/messages";
 import { type HintPart, type Part, type TextPart, type ToolPart, bubbleOf, ruleWords } from "../message-bubbles.ts";
 import { clockWords } from "../call-words.ts";
+import { say } from "../texts.ts";
 import { makeConfirmCard } from "./confirm-card.ts";
 import { makeDataPart } from "./data-part.ts";
 import { make, setText } from "./elements.ts";
@@ -60,7 +61,7 @@ function makeThinking(): Row<TextPart> {
   const root = make("details", "thinking");
   const text = make("p", "words");
   text.dir = "auto";
-  root.append(make("summary", "", "Thinking"), text);
+  root.append(make("summary", "", say("message.thinking")), text);
   return { root, update: (part) => setText(text, part.text) };
 }
 
@@ -99,7 +100,7 @@ function makeTool(onConfirm: ConfirmHandler | null): Row<ToolPart> {
   return {
     root,
     update(part) {
-      root.setAttribute("aria-label", `Tool ${part.name}`);
+      root.setAttribute("aria-label", say("message.tool", { name: part.name }));
       setText(name, part.name);
       setText(state, part.state);
       setText(input, part.input);

@@ -7,6 +7,7 @@ import type { Line } from "../call-reader.ts";
 import { placeWords } from "../call-words.ts";
 import type { MsgData } from "@realtime-voice/messages";
 import { type Stretch, lineAt, portionAt, stretchOf, wordAt } from "../sound-lines.ts";
+import { say } from "../texts.ts";
 import { byId, make, setText } from "./elements.ts";
 
 /** The stylesheet marks a word of this highlight. */
@@ -138,12 +139,12 @@ export class SoundView {
     const whole = Number.isFinite(duration) ? duration : 0;
     const line = lineAt(this.#lines, this.#nowMs);
     this.#play.dataset["playing"] = String(isPlaying);
-    this.#play.setAttribute("aria-label", isPlaying ? "Pause" : "Play the call");
+    this.#play.setAttribute("aria-label", say(isPlaying ? "call.pause" : "call.play"));
     this.#seek.max = String(whole);
     this.#seek.value = String(currentTime);
     this.#seek.style.setProperty("--done", `${whole > 0 ? (100 * currentTime) / whole : 0}%`);
     const place = `${placeWords(this.#nowMs)} / ${placeWords(whole * 1000)}`;
-    this.#seek.setAttribute("aria-valuetext", line ? `${place}, ${line.who} speaks` : place);
+    this.#seek.setAttribute("aria-valuetext", line ? say("call.speaks", { place, who: line.who }) : place);
     setText(this.#place, place);
     this.#mark(isPlaying ? line : null, this.#nowMs);
     for (const heard of this.#bubbles) {
@@ -151,7 +152,7 @@ export class SoundView {
       heard.button.dataset["playing"] = String(sounds);
       const place = placeWords(heard.stretch.fromMs);
       setText(heard.button, place);
-      heard.button.setAttribute("aria-label", sounds ? `Pause, ${place}` : `Hear this, ${place}`);
+      heard.button.setAttribute("aria-label", say(sounds ? "call.pauseAt" : "call.hear", { place }));
     }
   }
 
