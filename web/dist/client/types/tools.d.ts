@@ -1,0 +1,23 @@
+/** Tools that run in the page: the agent calls them, and gets what they return. */
+import type { ClientEvent, ToolCallBlock, ToolDeclaration } from "./protocol.generated.js";
+/** A tool that runs in the page. */
+export interface Tool<Input = Record<string, unknown>> {
+    /** A name for the model, such as "show_on_map". */
+    readonly name: string;
+    /** What the tool does and when to use it, for the model. */
+    readonly description: string;
+    /** JSON Schema of the input; default: an object without properties. */
+    readonly parameters?: Record<string, unknown>;
+    /** Does it. A text goes to the model as it is, anything else as JSON; the model also gets what it throws. */
+    run(input: Input): unknown;
+}
+/** The tools of a client, by name. */
+export declare class Tools {
+    #private;
+    get declarations(): ToolDeclaration[];
+    /** Adds a tool. Throws where there is one of its name. */
+    add<Input>(tool: Tool<Input>): void;
+    has(name: string): boolean;
+    /** Runs a call of one of these tools. Never rejects. */
+    run({ id, name, input }: ToolCallBlock): Promise<ClientEvent>;
+}

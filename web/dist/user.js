@@ -1,1 +1,0 @@
-import{A as e,j as t}from"./notices-view.js";var n=`realtime.user`,r=12;function i(i,a){let o=t(i,n);if(o)return o;let s=`guest-${[...a(new Uint8Array(r))].map(e=>e.toString(16).padStart(2,`0`)).join(``)}`;return e(i,n,s),s}function a(){return i(()=>localStorage,e=>crypto.getRandomValues(e))}export{a as t};
