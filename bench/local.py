@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.process import ROOT, free_port, listening, running
+from bench.process import ROOT, UNGREETED, free_port, listening, running
 from bench.report import Check, Section, median, share
 from bench.wire import BINARY, ClientPeer
 from bench.work import CHUNK_MS, DOWN_HZ, UP_HZ
@@ -182,7 +182,7 @@ async def measure_local(*, quick: bool = False) -> Section:
     async with contextlib.AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         port = free_port()
-        argv = ["-m", "realtime", "serve", "--model", "local", "--port", str(port), "--strict-port"]
+        argv = ["-m", "realtime", "serve", UNGREETED, "--port", str(port), "--strict-port"]
         argv += ["--max-calls-per-address", "100", "--store", "none"]
         server = await stack.enter_async_context(running(argv, core=None, log=folder / "server"))
         await listening(server, port, 60)
