@@ -125,6 +125,13 @@ def test_what_is_no_fact_is_not_kept(text: str) -> None:
     assert "told me" in made.ask("what is my favourite film") or "don't know" in made.ask("what is my favourite film")
 
 
+def test_facts_are_told_in_the_second_person_with_the_capitals_of_the_user() -> None:
+    made = chat()
+    assert made.ask("My son lives in the US with me.") == "Okay, I'll remember that your son lives in the US with you."
+    assert made.ask("remember that our meeting is at 10 am") == "Noted: your meeting is at 10 am."
+    assert made.ask("where does my son live") == "Your son lives in the US with you."
+
+
 def test_of_two_speakers_each_is_told_their_own() -> None:
     made = chat()
     made.ask("[Ann]: My dog is called Rex.")

@@ -58,10 +58,9 @@ _PRONOUNS = {
     "our": "your",
     "us": "you",
     "ours": "yours",
-    "am": "are",
     "i was": "you were",
 }
-_PRONOUN = re.compile(r"\b(?:i am|i was|i'm|i've|i'd|i'll|i|my|me|mine|myself|we're|we've|we|our|ours|us|am)\b", re.I)
+_PRONOUN = re.compile(r"\b(?:i am|i was|i'm|i've|i'd|i'll|i|my|me|mine|myself|we're|we've|we|our|ours|us)\b", re.I)
 # What a question calls otherwise than the statement does.
 _ALSO = {
     "job": "work nurse teacher doctor engineer",
@@ -147,7 +146,7 @@ def statement(line: str) -> str | None:
 
 def told(text: str) -> str:
     """Say a statement of the user to them: "my dog is called rex" becomes "your dog is called rex"."""
-    said = _PRONOUN.sub(lambda match: _PRONOUNS[match[0].lower()], text)
+    said = _PRONOUN.sub(lambda match: match[0] if match[0] == "US" else _PRONOUNS[match[0].lower()], text)
     return re.sub(r"\byou was\b", "you were", said)
 
 
