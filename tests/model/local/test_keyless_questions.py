@@ -147,6 +147,25 @@ def test_two_requests_are_both_done_and_courtesies_beside_them_are_not_answered(
     assert chat().ask("what is two and two plus three") == "2 plus 3 is 5."
 
 
+@pytest.mark.parametrize(
+    ("turns", "answer"),
+    [
+        (("what is ten plus ten", "and double that", "now add five", "divided by nine"), "45 divided by 9 is 5."),
+        (("set a timer", "five minutes"), "Your timer is set for 5 minutes."),
+        (("tell me a riddle", "I give up"), "A clock."),
+        (("tell me a joke", "flip a coin", "what was the second thing I said"), "Second, you said: flip a coin."),
+        (("what time will it be in two hours",), "It will be 2:00 PM."),
+        (("how many days are left in the year",), "364 days of 2026 are left after today."),
+        (("I want to know what your name is",), "I'm Heart. And you?"),
+        (("forget it",), "Okay."),
+        (("start over",), "All right. What can I do for you?"),
+    ],
+)
+def test_a_turn_may_go_on_from_the_one_before(turns: tuple[str, ...], answer: str) -> None:
+    made = chat()
+    assert [made.ask(turn) for turn in turns][-1] == answer
+
+
 def test_a_timer_is_not_said_to_be_stopped() -> None:
     made = chat()
     made.ask("set a timer for ten seconds")

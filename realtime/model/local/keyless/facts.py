@@ -181,7 +181,11 @@ def ask_back(situation: Situation) -> str | None:
     for said, original in _statements(hopeful):
         words = content(said) | ({"from"} if comes_from and " from " in said else frozenset())
         words = words | (
-            {"job"} if _IS_SOMEONE.match(said) else {"age", "old"} if _IS_OF_AGE.match(said) else frozenset()
+            {"job"}
+            if _IS_SOMEONE.match(said)
+            else {"age", "old"}
+            if _IS_OF_AGE.match(said) and find_number(said)
+            else frozenset()
         )
         common = asked & words
         also = sum(
