@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.process import ROOT, free_port, listening, running
+from bench.process import ROOT, UNGREETED, free_port, listening, running
 from bench.report import Check, Section, median, share
 from bench.wire import BINARY, ClientPeer
 from bench.work import CHUNK_MS, DOWN_HZ, UP_HZ
@@ -205,7 +205,7 @@ async def measure_local(*, quick: bool = False) -> Section:
     """Everything; `quick` asks each question once and leaves the recordings out."""
     rounds = 1 if quick else ROUNDS
     questions = [read_pcm16(ROOT / "fixtures" / "audio" / name, UP_HZ) for name in FIXTURES]
-    async with _serving("--model", "local") as port:
+    async with _serving(UNGREETED) as port:
         alone = await _converse(port, 1, questions, rounds)
         many = await _converse(port, MANY, questions, rounds)
         recorded = await _speak_recordings(port) if not quick else {}

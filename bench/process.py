@@ -17,6 +17,8 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).resolve().parent.parent
+UNGREETED = "bench/ungreeted.py:make_agent"
+"""An agent for `realtime serve` that lets clients speak first."""
 
 SERVER_CORE, LOAD_CORE = 0, 1
 

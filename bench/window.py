@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from bench.delays import MIN_CALM_PERCENT
-from bench.process import LOAD_CORE, SERVER_CORE, Child, free_port, listening, running, stolen_s
+from bench.process import LOAD_CORE, SERVER_CORE, UNGREETED, Child, free_port, listening, running, stolen_s
 from realtime.state.log import last_seq_of
 from realtime.state.sqlite import SqliteStore
 
@@ -167,11 +167,12 @@ def server_command(subject: Subject, port: int, provider_port: int, folder: Path
     if subject.is_floor:
         url = f"ws://127.0.0.1:{provider_port}/v1/realtime?model=gpt-realtime"
         return ["-m", "bench.relay", "--port", str(port), "--provider", url], {}
-    command = ["-m", "realtime", "serve", "--host", "127.0.0.1", "--port", str(port), "--strict-port"]
-    command += ["--model", "openai:gpt-realtime", "--log-level", "warning"]
+    command = ["-m", "realtime", "serve", UNGREETED, "--host", "127.0.0.1", "--port", str(port), "--strict-port"]
+    command += ["--log-level", "warning"]
     command += ["--max-calls-per-address", "2000", "--max-calls", "2000", "--max-busy", "1"]
     command += ["--store", subject.store_in(folder)]
     env = {"OPENAI_BASE_URL": f"http://127.0.0.1:{provider_port}/v1", "OPENAI_API_KEY": "bench"}
+    env["BENCH_MODEL"] = "openai:gpt-realtime"
     return [*command, *subject.args], env
 
 

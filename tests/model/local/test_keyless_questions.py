@@ -125,6 +125,13 @@ def test_what_is_no_fact_is_not_kept(text: str) -> None:
     assert "told me" in made.ask("what is my favourite film") or "don't know" in made.ask("what is my favourite film")
 
 
+def test_facts_are_told_in_the_second_person_with_the_capitals_of_the_user() -> None:
+    made = chat()
+    assert made.ask("My son lives in the US with me.") == "Okay, I'll remember that your son lives in the US with you."
+    assert made.ask("remember that our meeting is at 10 am") == "Noted: your meeting is at 10 am."
+    assert made.ask("where does my son live") == "Your son lives in the US with you."
+
+
 def test_of_two_speakers_each_is_told_their_own() -> None:
     made = chat()
     made.ask("[Ann]: My dog is called Rex.")
@@ -138,6 +145,25 @@ def test_two_requests_are_both_done_and_courtesies_beside_them_are_not_answered(
     assert made.called == ["get_time", "calculate"]
     assert chat().ask("Hello! What is two plus two?") == "2 plus 2 is 4."
     assert chat().ask("what is two and two plus three") == "2 plus 3 is 5."
+
+
+@pytest.mark.parametrize(
+    ("turns", "answer"),
+    [
+        (("what is ten plus ten", "and double that", "now add five", "divided by nine"), "45 divided by 9 is 5."),
+        (("set a timer", "five minutes"), "Your timer is set for 5 minutes."),
+        (("tell me a riddle", "I give up"), "A clock."),
+        (("tell me a joke", "flip a coin", "what was the second thing I said"), "Second, you said: flip a coin."),
+        (("what time will it be in two hours",), "It will be 2:00 PM."),
+        (("how many days are left in the year",), "364 days of 2026 are left after today."),
+        (("I want to know what your name is",), "I'm Heart. And you?"),
+        (("forget it",), "Okay."),
+        (("start over",), "All right. What can I do for you?"),
+    ],
+)
+def test_a_turn_may_go_on_from_the_one_before(turns: tuple[str, ...], answer: str) -> None:
+    made = chat()
+    assert [made.ask(turn) for turn in turns][-1] == answer
 
 
 def test_a_timer_is_not_said_to_be_stopped() -> None:

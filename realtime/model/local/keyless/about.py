@@ -28,6 +28,16 @@ def asked(*patterns: str) -> re.Pattern[str]:
 
 
 INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
+    (asked(r"^(?:please )?forget (?:it|that|about it|about that)$"), told.said("Okay.")),
+    (asked(r"\b(?:programming|coding) languages?\b|\bwritten in\b"), told.said(told.CODE)),
+    (asked(r"\bmobile (?:app|version)\b|\bapp (?:store|for)\b"), told.said(told.OTHER_DEVICES)),
+    (
+        asked(
+            r"\b(?:microphone|mic)\b.*\b(?:always|stay|stays|on|all the time|turned on"
+            r"|off)\b(?!.*\b(?:record|recorded)\b)"
+        ),
+        told.said(told.MUTE),
+    ),
     # Who it is. The user's own name and things are asked elsewhere, before this.
     (
         asked(
@@ -156,7 +166,8 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
     (intent("delete call|you|me|store|record|private"), told.delete),
     (
         re.compile(
-            r"\b(?:transcript|call history|past calls|previous calls|earlier calls|old calls"
+            r"\b(?:transcript|call history|(?:past|previous|earlier|old|last|former) (?:calls?"
+            r"|conversations?|chats?|sessions?)"
             r"|conversation history|my calls)\b"
         ),
         told.transcript,
@@ -339,7 +350,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
             r"\bwhile you(?:'re| are)? (?:speak|talk)\w*\b",
             r"\bmake you (?:stop|be quiet|shut up)\b",
             r"\bhow (?:do|can) i (?:stop|silence|pause) (?:you|your voice)\b",
-            r"\bcut you off\b",
+            r"\bcut you\b",
             r"\b(?:shut|quiet|hush) you(?: up)?\b",
         ),
         told.said(told.INTERRUPT),

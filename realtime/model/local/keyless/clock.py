@@ -34,7 +34,8 @@ ASKS_TIME = re.compile(
     r"|will|do we|are you|do i))"
     r"|\btime is it\b|\btell me the time\b|\b(?:got|have|know|give me|check) the time\b"
     r"|^(?:the )?(?:current )?time$|\bhow late is it\b"
-    r"|\bwhat hour is it\b|\bthe time (?:in|now|right now|please|and)\b|\bis it (?:morning|afternoon"
+    r"|\bwhat time will it be in\b|\bwhat hour is it\b|\bthe time (?:in|now|right now|please|and)\b"
+    r"|\bis it (?:morning|afternoon"
     r"|evening|night|noon|midnight|late|early)\b|\bwhat time it is\b|^the time\b"
     r"|\bhow (?:long|many (?:hours|minutes)) (?:until|till|to|before|is it (?:until|till"
     r"|to)) (?:midnight|noon|midday|lunch|\d)"
@@ -51,6 +52,7 @@ ASKS_DATE = re.compile(
     rf"|since)\b.*\b(?:christmas|new year|halloween|valentine|weekend|{_DAYS}|{'|'.join(_MONTHS)})"
     r"|\b(?:day|date)\b.*\b(?:tomorrow|yesterday)\b|^(?:what's|what is|what was|when is"
     r"|when's) (?:tomorrow|yesterday|christmas|halloween|new year'?s?)\b|\bleap year\b"
+    r"|\bdays\b.*\b(?:left|remain|remaining)\b.*\byear\b"
     rf"|\bnext (?:{_DAYS})\b.*\bdate\b|\bdate\b.*\bnext (?:{_DAYS})\b"
     r"|^(?:the )?(?:date|day)$|\bhow many days (?:are )?(?:there )?(?:in|has|does) (?:this"
     rf"|the current) (?:month|year)\b|\bwhen is (?:the )?(?:next )?(?:{_DAYS}|christmas|halloween"
@@ -68,6 +70,10 @@ def time_answer(asked: str, now: str) -> str:
         moment = datetime.strptime(now.strip(), "%I:%M %p").replace(tzinfo=UTC)
     except ValueError:
         return f"It is {now}."
+    if found := re.search(r"\bin ([\w -]+?) (hour|minute)s?\b", asked):
+        count = find_number(found[1]) or (0.5 if "half" in found[1] else 1)
+        later = moment + timedelta(minutes=count * (60 if found[2] == "hour" else 1))
+        return f"It will be {later.strftime('%I:%M %p').lstrip('0')}."
     if place := _ELSEWHERE.search(asked):
         return f"I have only the clock of this server, not that of {place[1].title()}: it is {now} here."
     if found := re.search(r"\b(?:until|till|to|before) (midnight|noon|midday)\b", asked):
@@ -97,6 +103,9 @@ def date_answer(asked: str, today_said: str) -> str:
     if found := re.search(r"\b([\w-]+) (day|week)s? ago\b", asked):
         count = find_number(found[1]) or 1
         return f"That was {_said(today - timedelta(int(count) * (7 if found[2] == 'week' else 1)))}."
+    if re.search(r"\bdays\b.*\b(?:left|remain|remaining)\b.*\byear\b", asked):
+        left = (date(today.year, 12, 31) - today).days
+        return f"{left} days of {today.year} are left after today."
     if "leap year" in asked:
         leap = today.year % 4 == 0 and (today.year % 100 != 0 or today.year % 400 == 0)
         return f"{'Yes' if leap else 'No'}, {today.year} is {'a' if leap else 'no'} leap year."

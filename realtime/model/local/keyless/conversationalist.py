@@ -245,7 +245,7 @@ TOPICS: tuple[Topic, ...] = (
 
 _CLOCK_TOOLS = (("get_time", clock.ASKS_TIME), ("get_date", clock.ASKS_DATE))
 _HOW_LONG = "For how long?"
-_ALARM = re.compile(r"\btimers?\b|\balarm\b(?! clock)|\bremind me (?:to|in|at|about)\b|\bwake me\b")
+_ALARM = re.compile(r"\btimers?\b|\balarm\b(?! clock)|\breminders?\b|\bremind me (?:to|in|at|about)\b|\bwake me\b")
 _CANCEL = re.compile(r"\b(?:cancel|stop|delete|clear|end)(?: (?:my|the|that|this|all))* (?:timers?|alarms?)\b")
 _TIMER = re.compile(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\b|\bcountdown\b|\bremind me\b.*\bin\b")
 

@@ -58,10 +58,9 @@ _PRONOUNS = {
     "our": "your",
     "us": "you",
     "ours": "yours",
-    "am": "are",
     "i was": "you were",
 }
-_PRONOUN = re.compile(r"\b(?:i am|i was|i'm|i've|i'd|i'll|i|my|me|mine|myself|we're|we've|we|our|ours|us|am)\b", re.I)
+_PRONOUN = re.compile(r"\b(?:i am|i was|i'm|i've|i'd|i'll|i|my|me|mine|myself|we're|we've|we|our|ours|us)\b", re.I)
 # What a question calls otherwise than the statement does.
 _ALSO = {
     "job": "work nurse teacher doctor engineer",
@@ -147,7 +146,7 @@ def statement(line: str) -> str | None:
 
 def told(text: str) -> str:
     """Say a statement of the user to them: "my dog is called rex" becomes "your dog is called rex"."""
-    said = _PRONOUN.sub(lambda match: _PRONOUNS[match[0].lower()], text)
+    said = _PRONOUN.sub(lambda match: match[0] if match[0] == "US" else _PRONOUNS[match[0].lower()], text)
     return re.sub(r"\byou was\b", "you were", said)
 
 
@@ -182,7 +181,11 @@ def ask_back(situation: Situation) -> str | None:
     for said, original in _statements(hopeful):
         words = content(said) | ({"from"} if comes_from and " from " in said else frozenset())
         words = words | (
-            {"job"} if _IS_SOMEONE.match(said) else {"age", "old"} if _IS_OF_AGE.match(said) else frozenset()
+            {"job"}
+            if _IS_SOMEONE.match(said)
+            else {"age", "old"}
+            if _IS_OF_AGE.match(said) and find_number(said)
+            else frozenset()
         )
         common = asked & words
         also = sum(

@@ -47,6 +47,16 @@ def _first(situation: Situation, match: re.Match[str]) -> str:
     return "This is the first thing that you said to me."
 
 
+def _nth(situation: Situation, match: re.Match[str]) -> str:
+    place = ("second", "third", "fourth", "fifth").index(match[1]) + 1
+    lines = [line for line in situation.earlier if "question" not in match[0] or _is_asked(line)]
+    return (
+        _quoted(lines[place], f"{match[1].capitalize()}, you")
+        if place < len(lines)
+        else "You have not said so much yet."
+    )
+
+
 def _last(situation: Situation, match: re.Match[str]) -> str:
     wants_question = re.search(r"\bask|question", match[0]) is not None
     lines = [*situation.earlier]
@@ -129,6 +139,7 @@ RULES: Rules = rules(
         ),
         _first,
     ),
+    (r"\b(second|third|fourth|fifth) (?:thing|question|words?|sentence)\b.*\bi\b", _nth),
     (
         either(
             (

@@ -332,7 +332,12 @@ DOCS = (
 )
 MADE_BY = "I'm part of realtime, an open-source server for voice agents under the Apache 2.0 licence."
 ENDING = "Press End call on the page. To stop the server itself, press Ctrl and C in its terminal."
-MUTE = "The page has a Mute button for your microphone, and Stop voice for mine."
+MUTE = "The page listens while a call runs. It has a Mute button for your microphone, and Stop voice for mine."
+CODE = (
+    "The server and its agents are written in Python. A program that talks to them may be in any "
+    "language with WebSockets: "
+    "docs/protocol.md."
+)
 TYPING = "The page has a text box: type there, and I answer aloud."
 DELAY = "The page shows the delay of each turn."
 

@@ -377,7 +377,8 @@ RULES: Rules = rules(
             ),
             r"\b(?:well done|good job|good (?:girl|boy|bot|work)|nice work|bravo)\b",
             (
-                r"^(?:that(?:'s| is| was)|very|how|so|pretty|really) (?:\w+ )?(?:great|good|nice|awesome|amazing|cool"
+                r"^(?:that(?:'s| is| was)|very|how|so|pretty|really) (?:(?!not\b)\w+ )?(?:great|good"
+                r"|nice|awesome|amazing|cool"
                 r"|funny|impressive|wonderful|brilliant|interesting|fantastic|hilarious|clever|correct|right|perfect"
                 r"|lovely)\b"
             ),
@@ -397,7 +398,8 @@ RULES: Rules = rules(
             r"\byou suck\b",
             r"\bi hate you\b",
             r"\b(?:fuck|shit|damn|idiot|moron|asshole|bastard|bitch|screw you|stupid|shut your)\b",
-            r"^(?:this|that|it)(?:'s| is) (?:\w+ )?(?:rubbish|useless|stupid|bad|terrible|crap|nonsense|wrong)\b",
+            r"^(?:this|that|it)(?:'s| is| was) (?:\w+ )?(?:not (?:\w+ )?(?:funny|good|helpful|useful"
+            r"|great|nice)|rubbish|useless|stupid|bad|terrible|crap|nonsense|wrong)\b",
         ),
         lambda situation, _: situation.vary(
             (
@@ -429,6 +431,8 @@ RULES: Rules = rules(
         ),
         always("I'm glad to hear that. What can I do for you?", "Good to hear. What shall we do?"),
     ),
+    (r"\b(?:start|begin) (?:over|again|from the (?:start|beginning))\b", always("All right. What can I do for you?")),
+    (r"\b(?:what|how) do you look\b|\bwhat are you wearing\b", always("I have no body: I'm only a voice.")),
     (r"^(?:can|could|may) i ask (?:you )?(?:something|a question|anything|you)\b", always("Of course. Go on.")),
     (
         r"\b(?:not what i (?:asked|meant|said)|didn't answer|did not answer|misunderstood|not my question)\b",

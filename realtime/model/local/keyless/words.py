@@ -52,6 +52,11 @@ _LEADING = re.compile(
     rf"|(?:do|can|could) you (?:still |happen to |please )*(?:know|remember|recall) (?={_ASKING})"
     rf"|(?:please )?(?:tell|explain to|let) me (?:know )?(?={_ASKING}))+"
 )
+# "What your name is" asks as "what is your name" does.
+_INDIRECT = re.compile(
+    r"^(who|what time|what day|what|where|when|how old|how)"
+    r" (i|you|it|this|that|we|my [\w' ]+|your [\w' ]+|the [\w' ]+) (is|are|am|was)$"
+)
 _TRAILING = re.compile(r"(?:\s+(?:please|thanks|thank you|then|for me|if you can|mate|buddy|right now|now|today))+$")
 
 
@@ -187,7 +192,7 @@ def core(text: str, me: str = "") -> str:
         if (courtesy := _LEADING.match(text)) and courtesy.end() < len(text):
             text = text[courtesy.end() :]
         text = _TRAILING.sub("", text) or text
-    return text
+    return _INDIRECT.sub(r"\1 \3 \2", text)
 
 
 def stem(word: str) -> str:
