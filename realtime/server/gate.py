@@ -167,7 +167,7 @@ class Gate:
         origin, host = request.headers.get("origin"), request.headers.get("host", "")
         if origin is None:
             return self._wrong_host(host) if request.scope["type"] == "http" else None
-        if "*" in self._origins or origin.lower() in self._origins | self._embedders:
+        if "*" in self._origins or origin.lower() in self._origins or origin.lower() in self._embedders:
             return None
         try:
             page = urlsplit(origin)

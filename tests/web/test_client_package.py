@@ -452,6 +452,9 @@ def test_the_element_shows_what_goes_wrong_and_ends_its_call_when_it_is_removed(
     page.evaluate("voice.removeAttribute('token-url')")
     page.get_by_role("button", name="Talk").click()
     wait(page, "client.state === 'listening'")
+    page.evaluate("document.body.append(document.createElement('main')); document.querySelector('main').append(voice)")
+    page.evaluate("new Promise((go) => setTimeout(go, 300))")
+    assert page.evaluate("client.state") == "listening"
     page.evaluate("voice.remove()")
     wait(page, "client.state === 'ended'")
 

@@ -91,9 +91,9 @@ export class RealtimeVoice extends Base {
     this.#draw();
   }
 
-  /** See custom elements. A call does not outlive its button. */
+  /** See custom elements. A call does not outlive its button, which may move, however. */
   disconnectedCallback(): void {
-    this.#client?.stop();
+    queueMicrotask(() => this.isConnected || this.#client?.stop());
   }
 
   /** The client of the present or the next call: add tools to it, or listen to its events. */
