@@ -172,13 +172,16 @@ def test_serve_runs_an_agent_file_and_what_lies_beside_it(run: Run, tmp_path: Pa
     assert run("app.py:make_agent", "--port", "0").ready()["agent_name"] == "Friday"
 
 
-def test_a_broken_make_agent_is_an_error_event_and_its_traceback_stays_here(run: Run, tmp_path: Path) -> None:
+def test_a_broken_make_agent_is_an_error_event_for_its_developer_and_its_traceback_stays_here(
+    run: Run, tmp_path: Path
+) -> None:
     (tmp_path / "helpers.py").write_text("NAME = 'Friday'\n")
     (tmp_path / "app.py").write_text(AGENT_FILE)
     served = run("app.py:broken", "--port", "0")
     told = served.ready()
     assert told["code"] == "agent_failed"
-    assert "4711" not in json.dumps(told)
+    assert "RuntimeError: the secret is 4711" in told["message"]
+    assert "Traceback" not in json.dumps(told)
     served.end()
     assert served.process.stdout is not None
     assert "RuntimeError: the secret is 4711" in served.process.stdout.read()

@@ -95,6 +95,10 @@ def serve(
         list[str] | None,
         typer.Option(help="Another origin whose pages may call, and embed the page or the button. Repeatable."),
     ] = None,
+    brand: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.css", exists=True, dir_okay=False, help="Colours and fonts of the pages."),
+    ] = None,
     connect_origin: Annotated[
         list[str] | None, typer.Option(help="Another server that the page may connect to. Repeatable.")
     ] = None,
@@ -163,6 +167,7 @@ def serve(
         token=shown.value,
         allowed_origins=origins_of(allow_origin or [], "--allow-origin"),
         embed_origins=embedders_of(allow_embed or []),
+        brand=str(brand.resolve()) if brand is not None else None,
         connect_origins=origins_of(connect_origin or [], "--connect-origin"),
         max_busy=max_busy,
         hosts=LOOPBACK_HOSTS if runner.is_loopback(host) else None,

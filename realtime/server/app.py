@@ -180,6 +180,12 @@ def create_app(
             response.set_cookie(COOKIE, session, httponly=True, samesite="strict", secure=gate.is_secure(request))
         return response
 
+    if (brand := settings.brand) is not None:
+
+        @app.get("/brand.css")
+        async def brand_css() -> Response:
+            return FileResponse(brand, media_type="text/css", headers={"cache-control": "no-cache"})
+
     if folder is not None:
         if (folder / "client").is_dir():
             app.mount("/client", ClientFiles(directory=folder / "client"))

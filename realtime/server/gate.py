@@ -99,7 +99,7 @@ class Gate:
         return counted_address(request.client.host) if request.client is not None else "local"
 
     def is_developer(self, request: HTTPConnection) -> bool:
-        """Whether the request comes from this machine, by a name of this machine and through no proxy."""
+        """Whether a program on this machine asks, through no proxy."""
         if request.client is None or any(header in request.headers for header in PROXY_HEADERS):
             return False
         try:

@@ -47,6 +47,8 @@ class ServerSettings:
     """Origins of other pages that may open calls, such as `https://example.org`; `*` allows every page."""
     embed_origins: tuple[str, ...] = ()
     """Origins whose pages may use this server as their own: frame its page, open calls, read `/client/` and `/api`."""
+    brand: str | None = None
+    """A stylesheet for the pages: it sets their colours and fonts (docs/page.md). None: they are as they came."""
     connect_origins: tuple[str, ...] = ()
     """Other servers for the page's `connect-src` (content security policy)."""
     hosts: tuple[str, ...] | None = None

@@ -9,6 +9,7 @@ import pytest
 import realtime
 from realtime.server import app as app_module
 from realtime.server.app import ModelOffer, ServerInfo, create_app, page_folder
+from realtime.server.settings import ServerSettings
 from tests.server.harness import echo_agent, serving, serving_app
 
 DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
@@ -102,6 +103,15 @@ async def test_the_information_may_be_given() -> None:
         told = (await place.get("/api/info")).json()
         assert told["model"] == {"model": "local"}
         assert told["notices"] == ["Speech recognition is not installed."]
+
+
+async def test_the_pages_colours_may_be_given(tmp_path: Path) -> None:
+    colours = tmp_path / "acme.css"
+    colours.write_text(":root { --agent: #d4006a; }")
+    async with serving_app(create_app(echo_agent, ServerSettings(brand=str(colours)))) as place:
+        answer = await place.get("/brand.css")
+        assert (answer.status, answer.body) == (200, b":root { --agent: #d4006a; }")
+        assert answer.headers["content-type"].startswith("text/css")
 
 
 async def test_the_models_to_choose_from_may_be_given_and_are_none_without() -> None:

@@ -85,7 +85,8 @@ def speaking(page: Page, server: ScriptedServer, address: str) -> None:
     expect(page.locator("#stage")).to_have_attribute("data-state", "speaking")
     page.evaluate(
         """async () => {
-          while (!(Object.values(realtime.snapshot().playedMs).at(-1) > 3000)) await new Promise((go) => setTimeout(go, 20));
+          const heard = () => Object.values(realtime.snapshot().playedMs).at(-1) ?? 0;
+          while (heard() < 3000) await new Promise((go) => setTimeout(go, 20));
         }"""
     )
 
@@ -137,7 +138,9 @@ def ended(page: Page, server: ScriptedServer, address: str) -> None:
 
 def troubled(page: Page, server: ScriptedServer, address: str) -> None:
     """A refused microphone, and a call that broke off."""
-    page.add_init_script("navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotAllowedError'))")
+    page.add_init_script(
+        "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotAllowedError'))"
+    )
     page.goto(address)
     page.locator("#talk").click()
     expect(page.locator(".notice")).to_have_count(1)

@@ -120,10 +120,12 @@ def test_a_call_that_goes_on_has_no_button(page: Page, serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(("query", "consent"), [("", None), ("?recording", True)])
-def test_the_page_asks_for_a_recording_only_where_its_address_says_so(
+def test_the_page_asks_for_a_recording_only_where_its_address_says_so_and_its_user_agrees(
     page: Page, scripted: ScriptedServer, static_page: str, query: str, consent: bool | None
 ) -> None:
     page.goto(static_page + query)
+    if consent:
+        page.get_by_role("button", name="I agree").click()
     page.get_by_role("button", name="Start talking").click()
     expect(page.get_by_role("status")).to_have_text("Listening")
     (created,) = scripted.of("client_session_create")

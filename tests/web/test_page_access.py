@@ -94,6 +94,16 @@ def test_words_from_the_right_stand_on_the_right_whatever_the_language(
     assert directions == ["rtl", "ltr"]
 
 
+@pytest.mark.parametrize(("scheme", "colour"), [("light", "rgb(212, 0, 106)"), ("dark", "rgb(255, 122, 184)")])
+def test_a_brand_sets_the_colours(open_page: OpenPage, static_page: str, scheme: str, colour: str) -> None:
+    page = open_page(color_scheme=scheme)
+    css = ":root { --agent: light-dark(#d4006a, #ff7ab8); --radius: 2px; }"
+    page.route("**/brand.css", lambda route: route.fulfill(content_type="text/css", body=css))
+    page.goto(static_page)
+    expect(page.locator("#talk")).to_have_css("background-color", colour)
+    expect(page.locator("#conversation")).to_have_css("border-radius", "2px")
+
+
 def test_with_less_motion_nothing_moves_and_meters_show_the_voices(
     open_page: OpenPage, static_page: str, scripted_for: Scripted, until: Callable[[Page, str], None]
 ) -> None:

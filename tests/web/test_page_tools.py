@@ -63,7 +63,9 @@ def test_a_background_tool_is_listed_with_its_latest_report_and_can_be_stopped(
     page: Page, static_page: str, scripted: ScriptedServer
 ) -> None:
     stopped: list[str] = []
-    page.route("**/api/calls/*/tasks/*", lambda route: (stopped.append(route.request.method), route.fulfill(status=204)))
+    page.route(
+        "**/api/calls/*/tasks/*", lambda route: (stopped.append(route.request.method), route.fulfill(status=204))
+    )
     tools(page, scripted, static_page)
     listed = page.get_by_role("region", name="Running in the background")
     expect(listed.get_by_role("listitem")).to_contain_text("Book tablecalling the restaurant")

@@ -232,11 +232,11 @@ def test_a_tab_that_slept_for_an_hour_says_that_its_call_is_over_and_calls_again
 
 
 @pytest.mark.parametrize(
-    "info", [{"version": "2.0.0"}, {"version": "1.0.0", "protocols": ["realtime.v2"]}], ids=["updated", "other protocol"]
+    "info",
+    [{"version": "2.0.0"}, {"version": "1.0.0", "protocols": ["realtime.v2"]}],
+    ids=["updated", "other protocol"],
 )
-def test_a_server_of_another_version_is_told(
-    page: Page, static_page: str, scripted: Any, info: dict[str, Any]
-) -> None:
+def test_a_server_of_another_version_is_told(page: Page, static_page: str, scripted: Any, info: dict[str, Any]) -> None:
     told: dict[str, Any] = {"model": None, "notices": [], "version": "1.0.0"}
     page.route("**/api/info", lambda route: route.fulfill(json=told))
     page.goto(static_page)
@@ -279,8 +279,8 @@ def test_a_call_of_200_turns_stays_quick(page: Page, static_page: str, scripted:
         """
         window.touched = 0;
         const seen = (records) => { window.touched += records.length; };
-        const box = document.getElementById('captions');
-        new MutationObserver(seen).observe(box, {subtree: true, childList: true, characterData: true, attributes: true});
+        const all = {subtree: true, childList: true, characterData: true, attributes: true};
+        new MutationObserver(seen).observe(document.getElementById('captions'), all);
         """
     )
     scripted.send("agent_response_text_delta", item_id="item_999", response_id="r2", delta="And")
