@@ -99,7 +99,7 @@ class _Times:
         self.ended_ms: dict[str, int] = {}
         self._voice_from_ms = voice_from_ms
         self._own_voice: str | None = None
-        """Whose audio a recording holds: that of the first voice that is reported."""
+        """Whose audio a recording holds: in a room the first who joins, else the first voice that is reported."""
         self._origins: dict[str, float] = {}
         """When each speaker's audio began, by the fastest report of a voice."""
         self._voices: dict[str, tuple[str, int | None, int | None]] = {}
@@ -121,6 +121,8 @@ class _Times:
                 self._played[item_id] = from_ms, ts_ms
             case s.AgentItemTruncatedEvent(item_id=item_id):
                 self._cuts[item_id] = entry.audio_end_ms
+            case s.ServerRoomJoinedEvent() if self._own_voice is None:
+                self._own_voice = entry.participant_id
             case s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=position_ms):
                 who, start_ms, _ = self._voices.get(item_id, (entry.agent_id, None, None))
                 self._voices[item_id] = who, position_ms if start_ms is None else start_ms, None

@@ -48,6 +48,10 @@ def record(folder: Path, *, input_s: float, output_s: float, output_hz: int = 24
     (folder / "recording.json").write_text(json.dumps({"input_from_ms": 0, "items": []}))
 
 
+def all_bytes_in(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+
+
 # -- transcripts -------------------------------------------------------------------------------------------------------
 
 
@@ -150,8 +154,7 @@ async def test_a_deleted_a_damaged_and_no_recording_are_told_in_words(tmp_path: 
         assert await place.delete(f"/api/calls/{call_id}?{OWNER}") == 204
         assert (await place.get(path)).json()["code"] == "unknown_call"
         assert not folder.exists()
-        left = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
-        assert b"I heard you." not in left, "nor are the words in the store's files"
+        assert b"I heard you." not in all_bytes_in(tmp_path), "nor are the words in the store's files"
 
 
 # -- the report --------------------------------------------------------------------------------------------------------

@@ -57,6 +57,20 @@ def test_where_a_recording_says_when_the_voice_began_it_is_taken_at_its_word() -
     assert (question.from_ms, question.to_ms) == (1_120, 2_120)
 
 
+def test_in_a_room_a_recording_says_when_the_own_voice_began_and_not_that_of_others() -> None:
+    entries: list[Entry] = [s.ServerRoomJoinedEvent(participant_id="ann", name="Ann", kind="human", seq=1)]
+    for seq, who in ((10, "ben"), (20, "ann")):
+        item = Item(id=who, role="user", name=who, content=(ContentPart(type="audio", transcript="Hello."),))
+        place: dict[str, Any] = {"agent_id": who, "agent_name": who}
+        entries += [
+            s.AgentInputStartedEvent(item_id=who, audio_start_ms=100, seq=seq, ts_ms=100 * seq, **place),
+            s.AgentInputDoneEvent(item_id=who, audio_end_ms=600, seq=seq + 1, ts_ms=100 * seq + 700, **place),
+            s.AgentItemAddedEvent(item=item, previous_item_id="ben", seq=seq + 2, ts_ms=100 * seq + 700, **place),
+        ]
+    lines = {line.who: line.from_ms for line in lines_of(entries, voice_from_ms=1_850.0)}
+    assert lines == {"ben": 1_000 - 80, "ann": 1_950}
+
+
 def test_without_reports_of_playback_a_reply_is_placed_where_it_was_sent_as_long_as_it_was_heard() -> None:
     entries = [entry for entry in spoken_turn() if not isinstance(entry, s.ServerPlaybackEvent)]
     assert [(line.from_ms, line.to_ms) for line in lines_of(entries)][1] == (2_600, 4_000)
