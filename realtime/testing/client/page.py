@@ -76,6 +76,7 @@ class Page:
         self.closed_with: tuple[int, str] | None = None
         """The server's close code and reason; None while the socket is open."""
         self.on_change: Callable[[], None] = lambda: None
+        self._session = ClientSession(self, name, client=client, aligned=aligned)
         self._make_pair = partial(
             SocketPair,
             app,
@@ -84,11 +85,10 @@ class Page:
             query=query,
             direct=direct,
             tap=tap,
-            on_frame=lambda frame: self._session.receive(frame),
+            on_frame=self._session.receive,
             on_close=self._closed,
         )
         self._config = config or {}
-        self._session = ClientSession(self, name, client=client, aligned=aligned)
         chance = Random(f"{seed} {name}")
         self.uplink = Uplink(chance)
         """The connection to the server; its `network` may be set at any time."""
@@ -112,6 +112,11 @@ class Page:
         """The server's name of the call; empty before there is one."""
         return self._session.call_id
 
+    @property
+    def call_began_s(self) -> float:
+        """The loop's time at 0 ms of the call."""
+        return self._session.call_began_s
+
     # -- its life --------------------------------------------------------------------------------------------------
 
     @property
@@ -126,7 +131,7 @@ class Page:
 
     def ms(self, at_s: float | None = None) -> float:
         """Convert the loop's time (default: now) to ms of the call."""
-        return round(((self._loop.time() if at_s is None else at_s) - self._session.call_began_s) * 1000, 3)
+        return round(((self._loop.time() if at_s is None else at_s) - self.call_began_s) * 1000, 3)
 
     async def join(self) -> None:
         """Start a call and switch the microphone on. Returns once the agent is ready.

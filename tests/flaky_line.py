@@ -1,4 +1,4 @@
-"""A TCP line between the page and its server that can be cut in the ways in which lines are lost."""
+"""A TCP line between a client and its server that can be cut in the ways in which lines are lost."""
 
 import asyncio
 import socket
