@@ -123,7 +123,7 @@ class StoreError(RealtimeError):
 
 
 class CallError(RealtimeError):
-    """A call that `realtime.client` makes could not be made, was lost, or was refused.
+    """A call of `realtime.client` was not made, or was lost.
 
     `code` is that of the server, else `unreachable`, `lost`, `elsewhere` or `ended`.
     """

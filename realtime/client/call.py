@@ -52,11 +52,11 @@ PIECE_BYTES = 6_400
 BLOCK_MS = 20
 """The length of the blocks of `Call.audio`."""
 MOST_BEHIND_S = 1.0
-"""A reader of `Call.audio` that is later than this goes on at the present."""
+"""A reader of `Call.audio` that is later than this skips ahead."""
 
 NORMAL, REFUSED, FAULT, ELSEWHERE = 1000, 1008, 1011, 4000
 NO_PONG = "keepalive ping timeout"
-"""The reason with which a server closes a socket on which it hears nothing: the call waits."""
+"""A server's reason for closing a silent socket: the call waits."""
 
 
 @asynccontextmanager
@@ -170,7 +170,7 @@ class Call:
         return messages([*replies, *projection.settle()])
 
     def captions(self) -> list[Caption]:
-        """Return the words of each turn, in step with what has been heard by now."""
+        """Return the words of each turn, in step with the voice."""
         return self._captions.all(self._loop.time())
 
     # -- what is said ----------------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ class Call:
             self._session.close()
 
     async def _keep_line(self, line: Line) -> None:
-        """Exchange frames, and resume the call on a new socket, until it is over."""
+        """Exchange frames and resume the call until it is over."""
         while True:
             opened_s = self._loop.time()
             code, reason = await line.run(self._session.receive)
@@ -393,7 +393,7 @@ class Call:
         return None
 
     async def _keep_reporting(self) -> None:
-        """Report what was heard also while no speech is sent, which carries the reports."""
+        """Report what was heard while no speech carries the reports."""
         while True:
             await asyncio.sleep(REPORT_S)
             self._session.report()
@@ -415,7 +415,7 @@ class Call:
             raise self._failure or CallError(f"the call is over ({self.end_reason or 'ended here'})", code="ended")
 
     async def _unless_over(self, doing: Any) -> None:
-        """Wait for something that cannot end any more once the call is over. Raises CallError then."""
+        """Wait for this, but no longer than the call. Raises CallError where the call ends first."""
         task = asyncio.ensure_future(doing)
         try:
             while not task.done():
@@ -539,7 +539,7 @@ def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _written(config: SessionConfig, toolkit: Toolkit) -> dict[str, Any]:
-    """Return the config as the first frame has it, with the tools of this program."""
+    """Return the config for the first frame, with the program's tools."""
     written = _without_none(msgspec.to_builtins(config))
     if len(toolkit):
         written["tools"] = [*written.get("tools", ()), *msgspec.to_builtins(toolkit.declarations())]

@@ -44,7 +44,7 @@ class Captions:
         self._turns: dict[str, _Turn] = {}
 
     def all(self, now: float) -> list[Caption]:
-        """Return the captions in order, as they are at the loop's time `now`."""
+        """Return the captions at the loop's time `now`, in order."""
         return [self._caption(item_id, turn, now) for item_id, turn in self._turns.items() if turn.text or turn.guess]
 
     def rewind(self, seq: int) -> None:

@@ -10,7 +10,7 @@ class Exchange:
 
     def __init__(self) -> None:
         self.items: dict[str, str] = {}
-        """The items of the answers since the last turn, with the words of written ones."""
+        """The answers' items since the last turn, with written words."""
         self.error: s.AgentErrorEvent | None = None
         """The latest error since the last turn."""
         self._owes = False

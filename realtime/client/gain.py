@@ -1,4 +1,4 @@
-"""The loudness at which an agent's voice is played, while the server asks for less. Pure."""
+"""The gain that the server asks for an agent's voice. Pure."""
 
 from __future__ import annotations
 

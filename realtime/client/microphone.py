@@ -22,7 +22,7 @@ class _Utterance:
 
 
 class RecordedMicrophone:
-    """Calls `send` with 40 ms of pcm16 at 16 kHz every 40 ms; without `room`, only while something is said."""
+    """Calls `send` with pcm16 at 16 kHz, every 40 ms; without `room`, only while something is said."""
 
     def __init__(self, send: Callable[[bytes], None], *, room: bool) -> None:
         self._send = send

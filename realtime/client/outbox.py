@@ -1,4 +1,4 @@
-"""What a client sent, kept for sending it again after a lost socket. Pure."""
+"""What a client sent, kept in case its socket is lost. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Outbox:
         self._events.append((position, text))
 
     def acknowledge(self, received: int) -> None:
-        """Forget the events long before sample `received`, up to which the server has everything.
+        """Forget old events: the server has everything up to sample `received`.
 
         Those of the last 10 s stay: a killed server has not stored everything that it received.
         """

@@ -84,7 +84,7 @@ class ClientSession:
         self.token: str | None = None
         """The right to resume the call."""
         self.refusal: Refusal | None = None
-        """Why the server refused the latest request to make or resume the call."""
+        """Why the server refused to make or resume the call."""
         self.ear = Ear(
             aligned=aligned,
             reports=client != "agentscope1",
@@ -118,7 +118,7 @@ class ClientSession:
         self._begin({"type": "client_session_create", "config": config}, "open")
 
     def resume(self) -> None:
-        """Ask for the call that has lost its socket, on a new one."""
+        """Ask to resume the call, on a new socket."""
         self._parts.clear()
         self._outbox.indexes.clear()
         self._cursors.clear()
@@ -145,7 +145,7 @@ class ClientSession:
         self.lose()
 
     async def settle(self, timeout_s: float) -> None:
-        """Wait until the latest request is done or refused, or the call over. Raises TimeoutError."""
+        """Wait until the latest request is done, refused or void. Raises TimeoutError."""
         self._settled = self._loop.create_future()
         try:
             async with asyncio.timeout(timeout_s):
@@ -260,7 +260,7 @@ class ClientSession:
         self._say_event(self._outbox.labelled(event))
 
     def speak(self, pcm: bytes) -> None:
-        """Send the next samples of the client's speech, with a report of what was heard where it is due."""
+        """Send the client's next speech, with a report of playback where due."""
         offset = self._position
         self._position += len(pcm) // SAMPLE_BYTES
         item_id, played_ms = self.ear.report() if self.line == "open" else (None, 0)
@@ -273,7 +273,7 @@ class ClientSession:
             self._say_again(None)
 
     def report(self) -> None:
-        """Report what was heard, where it is due and no speech carries it."""
+        """Report playback, where due and not carried by speech."""
         item_id, played_ms = self.ear.report() if self.line == "open" else (None, 0)
         if item_id is not None:
             self._acknowledge(item_id, played_ms, False)

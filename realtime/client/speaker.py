@@ -1,4 +1,4 @@
-"""Plays agents' audio in order and in real time, and knows what was heard. Pure: time and positions are arguments."""
+"""Plays agents' audio in real time. Pure: time and positions are arguments."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ from realtime.model.script import CallTools, Speak, Step, Write
 from realtime.model.scripted import MANUAL_PROFILE, PROFILE, ScriptedModel
 from realtime.server.settings import ServerSettings
 from realtime.tool import Toolkit
+from tests.flaky_line import FlakyLine
 from tests.server.harness import Place, echo_agent, serving, settled
 from tests.testing.served import ANSWER, Hearer, answer, voice
-from tests.flaky_line import FlakyLine
 
 PATIENCE_S = 30.0
 
@@ -40,9 +40,9 @@ async def calling(
     model: ScriptedModel, *, toolkit: Toolkit | None = None, settings: ServerSettings | None = None, **more: Any
 ) -> AsyncIterator[tuple[Call, Session]]:
     """A call with this model, and the server's side of it."""
-    async with serving(lambda: RealtimeAgent("Friday", "", model, toolkit=toolkit), settings) as place:
-        async with connect(place.url, **more) as call:
-            yield call, session_of(place)
+    agent = RealtimeAgent("Friday", "", model, toolkit=toolkit)
+    async with serving(lambda: agent, settings) as place, connect(place.url, **more) as call:
+        yield call, session_of(place)
 
 
 def session_of(place: Place) -> Session:
@@ -342,7 +342,7 @@ async def test_an_agent_that_cannot_be_made_is_an_error_of_the_call() -> None:
 
 
 async def test_an_error_of_the_model_is_raised_where_its_answer_is_awaited() -> None:
-    async with calling(ScriptedModel([], profile=PROFILE)) as (call, session):
+    async with calling(ScriptedModel([], profile=PROFILE)) as (call, _):
         call.send_event({"type": "client_item_retrieve", "item_id": "none"})
         with pytest.raises(CallError, match="none") as failure:
             await asyncio.wait_for(_error(call), 5)
