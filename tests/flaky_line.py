@@ -35,6 +35,10 @@ class FlakyLine:
         """Down: every connection is reset, and none can be made."""
         self._do(self._set_down(down))
 
+    def lead_to(self, port: int) -> None:
+        """Forward connections that are made from now on to another port."""
+        self._target = port
+
     def close(self) -> None:
         """Stop forwarding."""
         self._do(self._close())

@@ -4,7 +4,8 @@ no word."""
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,12 @@ def line() -> Iterator[list[FlakyLine]]:
 
 def through(lines: list[FlakyLine], place: Place) -> FlakyLine:
     """A line to this server that can be cut."""
-    lines.append(FlakyLine(int(place.url.rpartition(":")[2])))
+    lines.append(FlakyLine(port_of(place)))
     return lines[-1]
+
+
+def port_of(place: Place) -> int:
+    return int(place.url.rpartition(":")[2])
 
 
 # -- a call ------------------------------------------------------------------------------------------------------------
@@ -259,6 +264,26 @@ async def test_what_is_typed_while_the_network_is_away_is_said_once_it_is_back(l
             flaky.set_down(False)
             assert await call.answered() == "I heard you."
             assert said(call)[0] == ("user", "Are you still there?")
+
+
+async def test_a_server_that_restarts_costs_no_call(line: list[FlakyLine], tmp_path: Path) -> None:
+    settings = ServerSettings(drain_s=0, store=f"sqlite:{tmp_path / 'calls.sqlite'}")
+    async with AsyncExitStack() as the_call:
+        async with serving(echo_agent, settings) as place:
+            flaky = through(line, place)
+            call = await the_call.enter_async_context(connect(flaky.address))
+            call.send_text("Remember me.")
+            assert await call.answered() == "I heard you."
+        await settled(lambda: call.state == "reconnecting")
+        call.send_text("Are you back?")
+        async with serving(echo_agent, settings) as place:
+            flaky.lead_to(port_of(place))
+            assert await call.answered() == "I heard you."
+            assert session_of(place).call_id == call.call_id
+            users = [text for role, text in said(call) if role == "user"]
+            assert users == ["Remember me.", "Are you back?"]
+            assert session_of(place).conversation.items()[0].text == "Remember me."
+            await the_call.aclose()
 
 
 async def test_a_network_that_stays_away_loses_the_call(line: list[FlakyLine]) -> None:
