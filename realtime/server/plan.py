@@ -16,6 +16,7 @@ from realtime.demo.room import VOICES, demo_agent, demo_room
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.local.chat import language_model_from_environment
+from realtime.model.local.choices import choice_of
 from realtime.model.local.keyless.conversationalist import SET_A_KEY, Conversationalist
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.local.weights import WHISPER_FOLDER
@@ -70,7 +71,8 @@ def app_of(
     if plan.target is not None:
         make_agent = load_make_agent(plan.target)
         return create_app(make_agent, plan.settings, cases=cases, rooms=_rooms(plan, None))
-    models = Models(plan.settings.routes, plan.model, opener=_open_model)
+    is_private = plan.settings.hosts is not None and not plan.settings.trust_forwarded
+    models = Models(plan.settings.routes, plan.model, opener=_open_model, offers_servers=is_private)
     _say_what_goes_out(models, plan, say)
     house = House(models, say)
     return create_app(
@@ -134,9 +136,11 @@ def _say_what_goes_out(models: Models, plan: Plan, say: Callable[[str], None]) -
 
 def _open_model(name: str) -> RealtimeModel:
     """Open a model of the built-in agent; the embedded one needs no key and no chat endpoint."""
-    if name != "local":
+    provider, _, choice = name.partition(":")
+    if provider != "local":
         return open_model(name)
-    language_model = language_model_from_environment() or Conversationalist(SET_A_KEY)
+    rules = Conversationalist(SET_A_KEY)
+    language_model = choice_of(choice).open(rules) if choice else language_model_from_environment() or rules
     return LocalRealtimeModel(language_model=language_model, whisper_dir=os.environ.get(WHISPER_FOLDER) or None)
 
 

@@ -1,0 +1,186 @@
+"""A small language model in this process: SmolLM2 135M Instruct, on llama.cpp. It is often wrong.
+
+Both come from packages of which nothing else is used (`requirements/small-model.txt`): the weights are read by path and
+trusted by checksum. It answers what the rules of the keyless model cannot, and knows no more than the last words of
+the user: with a longer history it repeats itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from realtime.errors import ProviderError
+from realtime.model.local.keyless.conversationalist import Conversationalist, can_answer, words_of_user
+from realtime.model.local.language_model import Prompt, Reply, ReplyText
+from realtime.model.local.weights import SpeechPartMissing, small_model_file
+
+NAME = "SmolLM2 135M (small model, may be wrong)"
+MAX_SENTENCES = 1
+"""The second one was false more often than the first."""
+MAX_TOKENS = 48
+"""The longest sentence."""
+MAX_ASKED_CHARS = 600
+CONTEXT_TOKENS = 512
+PHRASE_WORDS = 4
+"""So many words in a row that come again end the answer."""
+NO_WORDS = "I do not know what to say to that."
+
+_SENTENCE = re.compile(r"(.+?[.!?])(?=\s)", re.S)
+_MARKUP = re.compile(r"[*_`#]+|<\|[^|]*\|>|^\s*(?:[-•]|\d+\.)\s+", re.M)
+
+
+class Writer(Protocol):
+    """Continues a text; `LlamaCpp` is one. Blocks its thread."""
+
+    def write(self, text: str, is_done: Callable[[str], bool]) -> str:
+        """Return what follows `text`, at most `MAX_TOKENS`: up to where `is_done` of it holds."""
+        ...
+
+
+class SmallLanguageModel:
+    """Rules first; where none fits, a sentence of the small model, written by one call off the loop.
+
+    `write_with` is called in the thread that writes, at the first answer (1 s, 150 MB). Raises ProviderError where the
+    model cannot be loaded.
+    """
+
+    name = NAME
+    takes_images = False
+
+    def __init__(self, rules: Conversationalist, write_with: Callable[[], Writer] | None = None) -> None:
+        self._rules = rules
+        self._write_with = write_with or shared_llama
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="realtime-small-model")
+
+    async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
+        """See `LanguageModel`. Closing it early lets the sentence that is being written end unheard."""
+        if can_answer(prompt):
+            async for reply in self._rules.respond(prompt):
+                yield reply
+            return
+        loop = asyncio.get_running_loop()
+        asked, said = asked_of(words_of_user(prompt)), ""
+        for _ in range(MAX_SENTENCES):
+            try:
+                sentence = await loop.run_in_executor(self._executor, self._sentence, asked, said)
+            except SpeechPartMissing as error:
+                raise ProviderError(error.message, code="model_missing") from error
+            if not sentence:
+                break
+            yield ReplyText(f" {sentence}" if said else sentence)
+            said = f"{said} {sentence}".strip()
+        if not said:
+            yield ReplyText(NO_WORDS)
+
+    def close(self) -> None:
+        """End the thread: only for tests and the end of the process."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def _sentence(self, asked: str, said: str) -> str:
+        written = self._write_with().write(f"{asked}{said} " if said else asked, lambda text: bool(_ends(text)))
+        return next_sentence(written, said)
+
+
+def asked_of(words: str) -> str:
+    """Return the text that the model continues with its answer."""
+    plain = re.sub(r"<\|[^|]*\|>", " ", words)[:MAX_ASKED_CHARS].strip()
+    return f"<|im_start|>user\n{plain}<|im_end|>\n<|im_start|>assistant\n"
+
+
+def next_sentence(written: str, said: str) -> str:
+    """Return the sentence of what was written that is worth saying after `said`; empty: none.
+
+    A sentence that was not finished is none, unless it is the first; one that repeats a phrase ends before that.
+    """
+    ends = _ends(written)
+    if ends is None and said and not written.rstrip().endswith((".", "!", "?")):
+        return ""
+    text = " ".join(_MARKUP.sub(" ", written if ends is None else ends).split())
+    before = _phrases(said.lower().split())
+    words = text.split()
+    for at in range(len(words)):
+        phrase = tuple(word.lower().strip(".,!?;:") for word in words[at : at + PHRASE_WORDS])
+        if len(phrase) == PHRASE_WORDS and phrase in before:
+            # The phrase has been said: what leads to it says nothing new.
+            return _closed(words[:at]) if not said else ""
+        before |= {tuple(phrase)} if len(phrase) == PHRASE_WORDS else set()
+    return text if text.endswith((".", "!", "?")) else _closed(words)
+
+
+def _ends(written: str) -> str | None:
+    found = _SENTENCE.match(written)
+    return found[1] if found is not None else None
+
+
+def _phrases(words: list[str]) -> set[tuple[str, ...]]:
+    plain = [word.strip(".,!?;:") for word in words]
+    return {tuple(plain[at : at + PHRASE_WORDS]) for at in range(len(plain) - PHRASE_WORDS + 1)}
+
+
+def _closed(words: list[str]) -> str:
+    """Return the words as a sentence; one of two words or fewer is none."""
+    text = " ".join(words).rstrip(" ,;:-")
+    return f"{text}." if len(words) > 2 else ""
+
+
+class LlamaCpp:
+    """llama.cpp with these weights, on one thread: more wait for each other where the cores are busy.
+
+    Its HTTP server, which cannot be left out, listens on a socket in a private folder that is removed at once: no port
+    is open and nothing can connect.
+    """
+
+    def __init__(self, weights: Path) -> None:
+        try:
+            import xllamacpp
+        except ImportError:
+            raise SpeechPartMissing("the package xllamacpp is not installed") from None
+        parameters = xllamacpp.CommonParams()
+        parameters.model.path = str(weights)
+        parameters.n_ctx, parameters.n_parallel, parameters.n_threads_http = CONTEXT_TOKENS, 1, 1
+        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
+        parameters.warmup, parameters.ui, parameters.verbosity = False, False, -1
+        folder = tempfile.mkdtemp(prefix="realtime-")
+        try:
+            parameters.hostnames = [os.path.join(folder, "unused.sock")]
+            self._server: Any = xllamacpp.Server(parameters)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def write(self, text: str, is_done: Callable[[str], bool]) -> str:
+        """See `Writer`."""
+        written: list[str] = []
+
+        def take(chunk: Any) -> bool:
+            pieces = chunk if isinstance(chunk, list) else [chunk]
+            written.extend(choice.get("text") or "" for piece in pieces for choice in piece.get("choices", ()))
+            return is_done("".join(written))
+
+        self._server.handle_completions(
+            {"prompt": text, "max_tokens": MAX_TOKENS, "temperature": 0, "stream": True, "cache_prompt": True}, take
+        )
+        return "".join(written)
+
+
+_loading = threading.Lock()
+
+
+def shared_llama() -> LlamaCpp:
+    """Return this process's model, loaded at the first call. Raises SpeechPartMissing."""
+    with _loading:
+        return _llama()
+
+
+@cache
+def _llama() -> LlamaCpp:
+    return LlamaCpp(small_model_file())
