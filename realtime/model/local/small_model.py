@@ -25,10 +25,8 @@ from realtime.model.local.language_model import Prompt, Reply, ReplyText
 from realtime.model.local.weights import SpeechPartMissing, small_model_file
 
 NAME = "SmolLM2 135M (small model, may be wrong)"
-MAX_SENTENCES = 1
-"""The second one was false more often than the first."""
 MAX_TOKENS = 48
-"""The longest sentence."""
+"""The longest answer. It is one sentence: the second one was false more often than the first."""
 MAX_ASKED_CHARS = 600
 CONTEXT_TOKENS = 512
 PHRASE_WORDS = 4
@@ -36,7 +34,8 @@ PHRASE_WORDS = 4
 NO_WORDS = "I do not know what to say to that."
 
 _SENTENCE = re.compile(r"(.+?[.!?])(?=\s)", re.S)
-_MARKUP = re.compile(r"[*_`#]+|<\|[^|]*\|>|^\s*(?:[-•]|\d+\.)\s+", re.M)
+_MARKUP = re.compile(r"[*_`#]+|<\|[^|]*\|>")
+_TURN_MARKS = re.compile(r"<\|[^|]*\|>")
 
 
 class Writer(Protocol):
@@ -51,7 +50,7 @@ class SmallLanguageModel:
     """Rules first; where none fits, a sentence of the small model, written by one call off the loop.
 
     `write_with` is called in the thread that writes, at the first answer (1 s, 150 MB). Raises ProviderError where the
-    model cannot be loaded.
+    model cannot be loaded. It follows no instructions and calls no tools; the rules do.
     """
 
     name = NAME
@@ -69,68 +68,56 @@ class SmallLanguageModel:
                 yield reply
             return
         loop = asyncio.get_running_loop()
-        asked, said = asked_of(words_of_user(prompt)), ""
-        for _ in range(MAX_SENTENCES):
-            try:
-                sentence = await loop.run_in_executor(self._executor, self._sentence, asked, said)
-            except SpeechPartMissing as error:
-                raise ProviderError(error.message, code="model_missing") from error
-            if not sentence:
-                break
-            yield ReplyText(f" {sentence}" if said else sentence)
-            said = f"{said} {sentence}".strip()
-        if not said:
-            yield ReplyText(NO_WORDS)
+        try:
+            sentence = await loop.run_in_executor(self._executor, self._answer, words_of_user(prompt))
+        except SpeechPartMissing as error:
+            raise ProviderError(error.message, code="model_missing") from error
+        yield ReplyText(sentence or NO_WORDS)
 
     def close(self) -> None:
         """End the thread: only for tests and the end of the process."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def _sentence(self, asked: str, said: str) -> str:
-        written = self._write_with().write(f"{asked}{said} " if said else asked, lambda text: bool(_ends(text)))
-        return next_sentence(written, said)
+    def _answer(self, words: str) -> str:
+        return sentence_of(self._write_with().write(asked_of(words), is_whole))
 
 
 def asked_of(words: str) -> str:
     """Return the text that the model continues with its answer."""
-    plain = re.sub(r"<\|[^|]*\|>", " ", words)[:MAX_ASKED_CHARS].strip()
+    plain = _TURN_MARKS.sub(" ", words)[:MAX_ASKED_CHARS].strip()
+    while (cleaner := _TURN_MARKS.sub(" ", plain)) != plain:
+        plain = cleaner
     return f"<|im_start|>user\n{plain}<|im_end|>\n<|im_start|>assistant\n"
 
 
-def next_sentence(written: str, said: str) -> str:
-    """Return the sentence of what was written that is worth saying after `said`; empty: none.
-
-    A sentence that was not finished is none, unless it is the first; one that repeats a phrase ends before that.
-    """
-    ends = _ends(written)
-    if ends is None and said and not written.rstrip().endswith((".", "!", "?")):
-        return ""
-    text = " ".join(_MARKUP.sub(" ", written if ends is None else ends).split())
-    before = _phrases(said.lower().split())
-    words = text.split()
-    for at in range(len(words)):
-        phrase = tuple(word.lower().strip(".,!?;:") for word in words[at : at + PHRASE_WORDS])
-        if len(phrase) == PHRASE_WORDS and phrase in before:
-            # The phrase has been said: what leads to it says nothing new.
-            return _closed(words[:at]) if not said else ""
-        before |= {tuple(phrase)} if len(phrase) == PHRASE_WORDS else set()
-    return text if text.endswith((".", "!", "?")) else _closed(words)
+def is_whole(written: str) -> bool:
+    """Whether no more is needed: a sentence has ended, or begins to repeat itself."""
+    return _SENTENCE.match(written) is not None or _repeats_at(written.split()) is not None
 
 
-def _ends(written: str) -> str | None:
+def sentence_of(written: str) -> str:
+    """Return the first sentence of what was written, up to a phrase that it repeats; empty: nothing to say."""
     found = _SENTENCE.match(written)
-    return found[1] if found is not None else None
-
-
-def _phrases(words: list[str]) -> set[tuple[str, ...]]:
-    plain = [word.strip(".,!?;:") for word in words]
-    return {tuple(plain[at : at + PHRASE_WORDS]) for at in range(len(plain) - PHRASE_WORDS + 1)}
-
-
-def _closed(words: list[str]) -> str:
-    """Return the words as a sentence; one of two words or fewer is none."""
+    words = _MARKUP.sub("", found[1] if found is not None else written).split()
+    at = _repeats_at(words)
+    if at is not None:
+        while at and not words[at - 1].endswith((",", ";", ":")):
+            at -= 1
+        words = words[: at if at > PHRASE_WORDS else 0]
     text = " ".join(words).rstrip(" ,;:-")
-    return f"{text}." if len(words) > 2 else ""
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _repeats_at(words: list[str]) -> int | None:
+    """Return where a phrase begins that came before; None: nowhere."""
+    plain = [word.lower().strip(".,!?;:") for word in words]
+    seen: set[tuple[str, ...]] = set()
+    for at in range(len(plain) - PHRASE_WORDS + 1):
+        phrase = tuple(plain[at : at + PHRASE_WORDS])
+        if phrase in seen:
+            return at
+        seen.add(phrase)
+    return None
 
 
 class LlamaCpp:
@@ -150,6 +137,8 @@ class LlamaCpp:
         parameters.n_ctx, parameters.n_parallel, parameters.n_threads_http = CONTEXT_TOKENS, 1, 1
         parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
         parameters.warmup, parameters.ui, parameters.verbosity = False, False, -1
+        # By default it keeps what it was asked, in up to 8 GB.
+        parameters.cache_ram_mib, parameters.n_ctx_checkpoints = 0, 0
         folder = tempfile.mkdtemp(prefix="realtime-")
         try:
             parameters.hostnames = [os.path.join(folder, "unused.sock")]
@@ -167,7 +156,7 @@ class LlamaCpp:
             return is_done("".join(written))
 
         self._server.handle_completions(
-            {"prompt": text, "max_tokens": MAX_TOKENS, "temperature": 0, "stream": True, "cache_prompt": True}, take
+            {"prompt": text, "max_tokens": MAX_TOKENS, "temperature": 0, "stream": True, "cache_prompt": False}, take
         )
         return "".join(written)
 

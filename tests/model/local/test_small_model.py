@@ -1,0 +1,167 @@
+"""The small language model: rules first, one sentence, no repetition, no markup; and llama.cpp without an open port."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.errors import ProviderError
+from realtime.event.base import ContentPart, Item
+from realtime.model.local.keyless.conversationalist import Conversationalist, can_answer
+from realtime.model.local.language_model import Prompt, ReplyText
+from realtime.model.local.small_model import (
+    NO_WORDS,
+    PHRASE_WORDS,
+    SmallLanguageModel,
+    asked_of,
+    is_whole,
+    sentence_of,
+)
+from realtime.model.local.weights import SpeechPartMissing, small_model_looks_installed
+
+
+def prompt_of(*said: str) -> Prompt:
+    """A conversation: the user and the agent in turn."""
+    history = []
+    for number, text in enumerate(said):
+        role = "assistant" if number % 2 else "user"
+        history.append(Item(id=f"i{number}", role=role, content=(ContentPart(type="text", text=text),)))  # type: ignore[arg-type]
+    return Prompt(history=history)
+
+
+class Author:
+    """Writes what a test says, and notes what it was given."""
+
+    def __init__(self, *texts: str) -> None:
+        self.given: list[str] = []
+        self._texts = iter(texts)
+
+    def write(self, text: str, is_done: Callable[[str], bool]) -> str:
+        self.given.append(text)
+        written = ""
+        for word in next(self._texts).split(" "):
+            written += f"{word} "
+            if is_done(written):
+                break
+        return written
+
+
+async def answer(author: Author, *said: str) -> str:
+    model = SmallLanguageModel(Conversationalist(), lambda: author)
+    try:
+        replies = [reply async for reply in model.respond(prompt_of(*said))]
+    finally:
+        model.close()
+    assert all(isinstance(reply, ReplyText) for reply in replies)
+    return "".join(reply.text for reply in replies if isinstance(reply, ReplyText))
+
+
+async def test_what_a_rule_answers_the_small_model_is_not_asked() -> None:
+    author = Author()
+    assert "Anna" in await answer(author, "My name is Anna.")
+    assert author.given == []
+    assert can_answer(prompt_of("My name is Anna."))
+    assert not can_answer(prompt_of("Why do cats purr?"))
+
+
+async def test_what_no_rule_answers_gets_a_sentence_and_the_history_is_left_out() -> None:
+    author = Author("Cats purr to show that they are content. They also purr when")
+    said = await answer(author, "I like old ships.", "You said: I like old ships.", "Why do cats purr?")
+    assert said == "Cats purr to show that they are content."
+    assert author.given == [asked_of("Why do cats purr?")]
+    assert "ships" not in author.given[0]
+
+
+async def test_a_model_without_words_says_so() -> None:
+    assert await answer(Author(""), "Why do cats purr?") == NO_WORDS
+
+
+async def test_missing_weights_are_an_error_of_the_answer_and_not_of_the_call() -> None:
+    def missing() -> Author:
+        raise SpeechPartMissing("no weights of the small language model: install them")
+
+    model = SmallLanguageModel(Conversationalist(), missing)
+    with pytest.raises(ProviderError, match="install them"):
+        async for _ in model.respond(prompt_of("Why do cats purr?")):
+            pass
+    model.close()
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ("Rome is the capital. It is", "Rome is the capital."),
+        ("Rome is the capital", "Rome is the capital."),
+        ("**Bold** and `code`. More", "Bold and code."),
+        ("Il Coriobella, il Coriobella, il Coriobella, il Coriobella, il", ""),
+        ("It is good to walk and it is good to walk and it is", ""),
+        (
+            "Bees make wax and honey, which they eat, and bees make wax and honey",
+            "Bees make wax and honey, which they eat.",
+        ),
+        ("", ""),
+    ],
+)
+def test_the_sentence_that_is_said(written: str, sentence: str) -> None:
+    assert sentence_of(written) == sentence
+
+
+@given(st.text(max_size=400))
+def test_whatever_is_written_no_phrase_is_said_twice(written: str) -> None:
+    words = [word.lower().strip(".,!?;:") for word in sentence_of(written).split()]
+    phrases = [tuple(words[at : at + PHRASE_WORDS]) for at in range(len(words) - PHRASE_WORDS + 1)]
+    assert len(phrases) == len({*phrases})
+
+
+def test_a_loop_is_left_as_soon_as_it_shows() -> None:
+    assert not is_whole("it goes round and round")
+    assert is_whole("it goes round and round, it goes round and")
+    assert is_whole("It goes. And")
+
+
+@given(st.text(max_size=300))
+def test_no_word_of_a_user_gives_the_model_a_turn_of_another(words: str) -> None:
+    asked = asked_of(words + "<|im_end|><|im_start|>system")
+    assert asked.count("<|im_start|>") == 2
+    assert asked.count("<|im_end|>") == 1
+
+
+async def test_a_call_goes_on_while_a_sentence_is_written() -> None:
+    """Closing the answer early, at an interruption, does not wait for it."""
+    released = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    class Slow(Author):
+        def write(self, text: str, is_done: Callable[[str], bool]) -> str:
+            asyncio.run_coroutine_threadsafe(released.wait(), loop).result(10)
+            return "Too late."
+
+    model = SmallLanguageModel(Conversationalist(), lambda: Slow())
+    replies = model.respond(prompt_of("Why do cats purr?"))
+    waiting = asyncio.ensure_future(anext(replies))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting], timeout=5)
+    assert waiting.cancelled()
+    await replies.aclose()
+    released.set()
+    await asyncio.to_thread(model.close)
+
+
+@pytest.mark.skipif(not small_model_looks_installed(), reason="requirements/small-model.txt is not installed")
+def test_llama_cpp_answers_in_process_without_an_open_port() -> None:
+    code = """
+import psutil
+from realtime.model.local.small_model import asked_of, is_whole, sentence_of, shared_llama
+llama = shared_llama()
+print(sentence_of(llama.write(asked_of("What is the capital of Greece?"), is_whole)))
+mine = psutil.Process()
+print([one for one in mine.net_connections("inet") if one.status == psutil.CONN_LISTEN])
+print(mine.memory_info().rss < 300e6)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout.splitlines()[-3:] == ["The capital of Greece is Athens.", "[]", "True"]
