@@ -48,7 +48,7 @@ def test_a_running_server_is_on_offer_behind_the_others(monkeypatch: pytest.Monk
     offered = Models(environment={}).offered(running())
     assert names(offered) == ["local", "openai", "gemini", "dashscope", NAME, "local:ollama/qwen3"]
     told = next(one for one in offered if one["name"] == NAME)
-    assert told["title"] == "Embedded model with llama3.2 on Ollama"
+    assert told["title"] == "Embedded model with Ollama"
     assert (told["heard_by"], told["read_by"]) == ("this computer", "Ollama on this computer")
     assert (told["ready"], told["may_cost"]) == (True, False)
 
@@ -59,8 +59,7 @@ def test_the_small_model_is_on_offer_where_it_is_installed_and_says_what_it_is(
     monkeypatch.setattr(models, "small_model_looks_installed", lambda: True)
     told = Models(environment={}).offered()[-1]
     assert (told["name"], told["read_by"]) == ("local:small", None)
-    assert "may be wrong" in told["title"]
-    assert "may be wrong" in told["model"]
+    assert f"{told['title']} {told['model']}" == "Small embedded model SmolLM2 135M (small model, may be wrong)"
     assert Models(environment={}).default == "local", "it is never the default"
 
 

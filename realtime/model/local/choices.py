@@ -100,10 +100,8 @@ class Choice:
 
     @property
     def title(self) -> str:
-        """For people who choose."""
-        if self.server is None:
-            return "Embedded model with a small model (may be wrong)"
-        return f"Embedded model with {self.model} on {self.server.title}"
+        """For people who choose; the model's own name follows it."""
+        return f"Embedded model with {self.server.title}" if self.server is not None else "Small embedded model"
 
     @property
     def read_by(self) -> str | None:
