@@ -22,6 +22,7 @@ from realtime.client.microphone import RecordedMicrophone
 from realtime.client.outbox import Frame
 from realtime.client.session import ClientSession, Event
 from realtime.client.speaker import Speaker
+from realtime.client.voices import LiveVoices
 from realtime.errors import CallError, UsageError
 from realtime.event import ClientEvent, ServerEvent, SessionConfig
 from realtime.event import server as s
@@ -72,11 +73,11 @@ async def connect(
 ) -> AsyncIterator[Call]:
     """Call an agent; the block is the call.
 
-    `url` is what `realtime serve` prints, or the address of a WebSocket of the native protocol. `config` has the
-    settings of the call; its audio formats are ignored: a call takes pcm16 at 16 kHz and gives it at 24 kHz, mono.
-    `tools` are functions that run here (`realtime.tool.Toolkit` says which are fit). `user` is this client's label,
-    `token` what the server asks for, if the url does not have it. `output_latency_s` is the time from a block of
-    `Call.audio` to the ear.
+    `url` is what `realtime serve` prints, that of a room (`.../rooms/demo`), or the address of a WebSocket of the
+    native protocol. `config` has the settings of the call; its audio formats are ignored: a call takes pcm16 at 16 kHz
+    and gives it at 24 kHz, mono. `tools` are functions that run here (`realtime.tool.Toolkit` says which are fit).
+    `user` is this client's label (in a room its name), `token` what the server asks for, if the url does not have it.
+    `output_latency_s` is the time from a block of `Call.audio` to the ear.
 
     A lost network does not end the call: it is resumed as soon as the server can be reached, everything that was said
     meanwhile is said, and everything that was missed comes. Leaving the block ends the call; so does cancelling, within
@@ -98,8 +99,9 @@ async def connect(
 
 
 class Call:
-    """A running call; made by `connect`. Methods that send return at once, and never lose what they are given.
+    """A running call; made by `connect`. Methods that send return at once.
 
+    While the network is away they keep what they are given: the last 10 s of speech, the last 64 events.
     `async for event in call` gives the server's events from the beginning, to one reader; it ends with the call, and
     raises CallError where the call was lost for good.
     """
@@ -119,6 +121,8 @@ class Call:
         self.agent_name = ""
         self.end_reason: str | None = None
         """The server's word for why the call ended; None while it goes on."""
+        self.dropped_events = 0
+        """Events that the program did not read in time."""
         self._address = address
         self._toolkit = toolkit
         self._runtime = runtime
@@ -128,10 +132,12 @@ class Call:
         self._captions = Captions(self._session.ear)
         self._exchange = Exchange()
         self._gain = Gain()
+        self._voices = LiveVoices(output_latency_s)
         self._carry = PcmCarry()
         self._microphone = RecordedMicrophone(self._session.speak, room=config.detection.authority != "client")
         self._uses_microphone = False
         self._line: Line | None = None
+        self._dropped_frames = 0
         self._state: State = "connecting"
         self._failure: CallError | None = None
         self._log: list[ServerEvent] = []
@@ -152,6 +158,11 @@ class Call:
     def call_id(self) -> str:
         """The server's name of the call."""
         return self._session.call_id
+
+    @property
+    def dropped_frames(self) -> int:
+        """Pieces of speech that came too late for a slow network."""
+        return self._dropped_frames + (self._line.dropped_frames if self._line is not None else 0)
 
     @property
     def state(self) -> State:
@@ -251,7 +262,9 @@ class Call:
             await asyncio.sleep(at_s + block_s - self._loop.time())
             if self._loop.time() - at_s > MOST_BEHIND_S:
                 at_s = self._loop.time() - block_s
-            yield self._gain.apply(speaker.audible(at_s + speaker.latency_s, BLOCK_MS), BLOCK_MS)
+            from_s = at_s + speaker.latency_s
+            block = self._gain.apply(speaker.audible(from_s, BLOCK_MS), BLOCK_MS)
+            yield self._voices.mix_into(block, from_s, BLOCK_MS)
             at_s += block_s
 
     async def answered(self) -> str:
@@ -347,6 +360,7 @@ class Call:
             opened_s = self._loop.time()
             code, reason = await line.run(self._session.receive)
             self._line = None
+            self._dropped_frames += line.dropped_frames
             failure = self._why_final(code, reason)
             if failure is not None or self._session.ended or self._session.token is None:
                 return self._over(failure)
@@ -467,6 +481,8 @@ class Call:
                 return
             case s.ServerSessionEndedEvent():
                 self.end_reason = known.reason
+            case s.ServerRoomLeftEvent():
+                self._voices.leave(known.participant_id)
             case s.ServerAudioGainEvent():
                 self._gain.set(known.gain_db, known.ramp_ms)
             case s.ServerAudioFlushEvent():
@@ -482,12 +498,17 @@ class Call:
             self._log.append(known)
         self._captions.take(known)
         self._exchange.take(known)
+        self.dropped_events += len(self._events) == MAX_EVENTS
         self._events.append(known)
         if isinstance(known, s.ServerSessionEndedEvent):
             self._over(None)
 
     def heard(self, speech: Speech, offset: int, n_samples: int) -> None:
         """New sound waits to be played."""
+
+    def live_voice(self, speech: Speech, offset: int, pcm: bytes) -> None:
+        """Another human of the room is heard beside the agents."""
+        self._voices.play(speech.item_id, offset, pcm, self._loop.time())
 
     def flushed(self, item_id: str | None) -> None:
         """The speaker has dropped it."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from realtime.audio.pcm import SAMPLE_BYTES
-from realtime.audio.voice import is_voice
 from realtime.client.speaker import OUTPUT_HZ, Speaker
 from realtime.state.truncation import Spoken as Words
 
@@ -67,12 +66,7 @@ class Ear:
         return speech
 
     def hear(self, speech: Speech, offset: int, pcm: bytes) -> tuple[int, int] | None:
-        """Play more audio, unless of a flushed item; return the offset and number of new samples.
-
-        None: they are not new, or the live voice of another human in a room, which comes beside the agents.
-        """
-        if is_voice(speech.item_id):
-            return None
+        """Play more audio, unless of a flushed item; return the offset and number of new samples, None without any."""
         known = speech.received - offset
         if known > 0:
             pcm, offset = pcm[known * SAMPLE_BYTES :], speech.received

@@ -15,6 +15,7 @@ import msgspec
 import pybase64
 
 from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.audio.voice import is_voice
 from realtime.client.ear import Ear, Speech
 from realtime.client.outbox import INPUT_HZ, Client, Frame, Outbox, acknowledgement
 from realtime.client.speaker import OUTPUT_HZ, Speaker
@@ -48,6 +49,9 @@ class Sockets(Protocol):
 
     def heard(self, speech: Speech, offset: int, n_samples: int) -> None:
         """New audio of an item came: its samples from `offset` on."""
+
+    def live_voice(self, speech: Speech, offset: int, pcm: bytes) -> None:
+        """The live voice of another human in a room came, to be played beside the agents."""
 
     def flushed(self, item_id: str | None) -> None:
         """The speech of an item, or of all, is silenced."""
@@ -249,6 +253,9 @@ class ClientSession:
             self._sockets.flushed(item_id)
 
     def _hear(self, speech: Speech, offset: int, pcm: bytes) -> None:
+        if is_voice(speech.item_id):
+            self._sockets.live_voice(speech, offset, pcm)
+            return
         new = self.ear.hear(speech, offset, pcm)
         if new is not None:
             self._sockets.heard(speech, *new)

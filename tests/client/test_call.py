@@ -25,15 +25,16 @@ from realtime.server.settings import ServerSettings
 from realtime.tool import Toolkit
 from tests.flaky_line import FlakyLine
 from tests.server.harness import Place, echo_agent, serving, settled
+from tests.server.hosted import hosting, rooms_of
 from tests.testing.served import ANSWER, Hearer, answer, voice
 
 PATIENCE_S = 30.0
 
 
-@pytest.fixture(autouse=True)
-async def _in_time() -> AsyncIterator[None]:
+async def heard(call: Call) -> str:
+    """What `answered` returns, in time."""
     async with asyncio.timeout(PATIENCE_S):
-        yield
+        return await call.answered()
 
 
 @asynccontextmanager
@@ -83,7 +84,7 @@ async def test_a_typed_turn_is_answered_and_the_answer_is_heard() -> None:
         assert (call.state, call.agent_name, call.model["provider"]) == ("open", "Friday", "scripted")
         assert call.call_id == session.call_id
         call.send_text("Hello.")
-        assert await call.answered() == "Good morning."
+        assert await heard(call) == "Good morning."
         assert said(call) == [("user", "Hello."), ("assistant", "Good morning.")]
         item_id = call.captions()[-1].item_id
         await settled(lambda: session.audience.played_ms(item_id) == 500)
@@ -96,7 +97,7 @@ async def test_what_is_spoken_arrives_to_the_sample_and_silence_follows() -> Non
     async with calling(ScriptedModel(hearer, profile=PROFILE)) as (call, _):
         pcm = voice(330)
         await call.speak(pcm)
-        assert await call.answered() == ANSWER
+        assert await heard(call) == ANSWER
         assert bytes(hearer.heard).find(pcm) % 2 == 0
         with pytest.raises(UsageError, match="one microphone"):
             call.send_audio(pcm)
@@ -111,7 +112,7 @@ async def test_sound_of_a_microphone_of_ones_own_may_have_any_length() -> None:
         call.send_audio(bytes(16_000))
         await settled(lambda: len(hearer.heard) >= len(pcm) + 16_000)
         assert bytes(hearer.heard[: len(pcm)]) == pcm
-        assert await call.answered() == ANSWER
+        assert await heard(call) == ANSWER
         assert session.conversation.items()[-1].text == ANSWER
 
 
@@ -142,7 +143,7 @@ async def test_events_come_typed_from_the_beginning_and_end_with_the_call() -> N
         async for event in call:
             kinds.append(event.type)
             if isinstance(event, s.AgentResponseDoneEvent):
-                assert await call.answered() == "Yes."
+                assert await heard(call) == "Yes."
                 await session.end("idle")
     assert kinds[0] == "server_session_created"
     assert kinds[-1] == "server_session_ended"
@@ -164,7 +165,7 @@ async def test_a_tool_of_the_client_runs_here() -> None:
     model = ScriptedModel(lambda message: next(turns) if isinstance(message, ResponseCreate) else [])
     async with calling(model, tools=[room_temperature]) as (call, session):
         call.send_text("How warm is the kitchen?")
-        assert await call.answered() == "It is warm."
+        assert await heard(call) == "It is warm."
         results = [item.tool_result for item in session.conversation.items() if item.tool_result is not None]
     assert [result.output_text() for result in results] == ["21 degrees in the kitchen"]
 
@@ -182,7 +183,7 @@ async def test_a_tool_of_the_server_that_asks_is_allowed_here() -> None:
             if isinstance(event, s.AgentResponseToolUseDoneEvent):
                 call.answer_tool(event.tool_use, allow=True)
                 break
-        assert await call.answered() == "It is open."
+        assert await heard(call) == "It is open."
 
 
 async def test_a_picture_reaches_the_model() -> None:
@@ -196,7 +197,7 @@ async def test_a_picture_reaches_the_model() -> None:
     async with calling(ScriptedModel(react)) as (call, _):
         call.send_image(b"\x89PNG cat", "image/png")
         call.send_text("What is this?")
-        assert await call.answered() == "A cat."
+        assert await heard(call) == "A cat."
     assert seen == [b"\x89PNG cat"]
 
 
@@ -206,7 +207,7 @@ async def test_with_a_button_a_turn_ends_where_it_is_released() -> None:
     async with calling(model, config=config) as (call, session):
         await call.speak(voice(200))
         call.commit()
-        assert await call.answered() == "Understood."
+        assert await heard(call) == "Understood."
         assert [item.role for item in session.conversation.items()] == ["user", "assistant"]
 
 
@@ -217,12 +218,33 @@ async def test_an_interrupted_answer_is_cut_where_it_was_heard() -> None:
         await call.speak(voice(200))
         await settled(lambda: any(one.role == "assistant" and len(one.heard) > 12 for one in call.captions()))
         await call.speak(voice(300))
-        assert await call.answered() == "Yes?"
+        assert await heard(call) == "Yes?"
         cut = next(one for one in call.captions() if one.cut)
         (kept,) = [item.text for item in session.conversation.items() if item.id == cut.item_id]
     assert isinstance(cut, Caption)
     assert kept == cut.heard != cut.text
     assert cut.text.startswith(cut.heard)
+
+
+async def test_in_a_room_people_hear_each_other_and_the_agents() -> None:
+    async with (
+        hosting(rooms_of()) as place,
+        connect(f"{place.url}/rooms/tea", user="Ann") as ann,
+        connect(f"{place.url}/rooms/tea?name=Ben") as ben,
+    ):
+        speaking = asyncio.create_task(ann.speak(voice(1_500)))
+        async for block in ben.audio:
+            if np.abs(np.frombuffer(block, "<i2").astype(int)).max() > 1_000:
+                break
+        await speaking
+        ann.send_text("Bob, are you there?")
+        await settled(lambda: ("assistant", "Bob", "Bob here.") in turns(ben))
+        assert ("user", "Ann", "Bob, are you there?") in turns(ben)
+
+
+def turns(call: Call) -> list[tuple[str, str, str]]:
+    """(role, name, words heard) of each turn."""
+    return [(one.role, one.name, one.heard) for one in call.captions()]
 
 
 # -- a lost network ----------------------------------------------------------------------------------------------------
@@ -245,12 +267,12 @@ async def test_a_network_that_is_cut_while_both_talk_costs_no_word(line: list[Fl
             flaky.cut(hole_ms=50, down_ms=200, server_learns=server_learns)
             await settled(lambda: call.state == "reconnecting")
             states.append(call.state)
-            assert await call.answered() == ANSWER
+            assert await heard(call) == ANSWER
             states.append(call.state)
             assert pcm in bytes(hearer.heard), "the model heard every sample once and in order"
             assert said(call) == [("user", "what time is it"), ("assistant", ANSWER)]
-            (heard,) = [one.heard for one in call.captions() if one.role == "assistant"]
-            assert heard == session_of(place).conversation.items()[-1].text == ANSWER
+            (told,) = [one.heard for one in call.captions() if one.role == "assistant"]
+            assert told == session_of(place).conversation.items()[-1].text == ANSWER
     assert states == ["reconnecting", "open"]
 
 
@@ -262,7 +284,7 @@ async def test_what_is_typed_while_the_network_is_away_is_said_once_it_is_back(l
             await settled(lambda: call.state == "reconnecting")
             call.send_text("Are you still there?")
             flaky.set_down(False)
-            assert await call.answered() == "I heard you."
+            assert await heard(call) == "I heard you."
             assert said(call)[0] == ("user", "Are you still there?")
 
 
@@ -273,12 +295,12 @@ async def test_a_server_that_restarts_costs_no_call(line: list[FlakyLine], tmp_p
             flaky = through(line, place)
             call = await the_call.enter_async_context(connect(flaky.address))
             call.send_text("Remember me.")
-            assert await call.answered() == "I heard you."
+            assert await heard(call) == "I heard you."
         await settled(lambda: call.state == "reconnecting")
         call.send_text("Are you back?")
         async with serving(echo_agent, settings) as place:
             flaky.lead_to(port_of(place))
-            assert await call.answered() == "I heard you."
+            assert await heard(call) == "I heard you."
             assert session_of(place).call_id == call.call_id
             users = [text for role, text in said(call) if role == "user"]
             assert users == ["Remember me.", "Are you back?"]
@@ -330,7 +352,7 @@ async def test_cancelling_what_is_being_spoken_stops_it() -> None:
         await settled(lambda: len(hearer.heard) > 6_400)
         speaking.cancel()
         await asyncio.wait([speaking])
-        assert await call.answered() == ANSWER
+        assert await heard(call) == ANSWER
         loud = np.abs(np.frombuffer(bytes(hearer.heard), "<i2")) > 500
         assert np.flatnonzero(loud)[-1] < 16_000
 
@@ -377,7 +399,7 @@ async def test_an_error_of_the_model_is_raised_where_its_answer_is_awaited() -> 
 async def _error(call: Call) -> None:
     async for event in call:
         if isinstance(event, s.AgentErrorEvent):
-            await call.answered()
+            await heard(call)
 
 
 @pytest.mark.parametrize("url", ["", "ftp://there", "http://", "http://host:port"])

@@ -147,6 +147,8 @@ def test_a_gain_is_reached_over_its_ramp_and_left_as_softly() -> None:
         ("https://voice.example/?token=a%20b", None, "wss://voice.example/ws/ann/session1?token=a+b"),
         ("https://voice.example/?token=old", "new", "wss://voice.example/ws/ann/session1?token=new"),
         ("ws://[::1]:8000/ws/bob/s2", None, "ws://[::1]:8000/ws/bob/s2"),
+        ("http://host/rooms/tea", None, "ws://host/rooms/tea/ws?name=ann"),
+        ("http://host/rooms/tea/?name=Bob", None, "ws://host/rooms/tea/ws?name=Bob"),
     ],
 )
 def test_the_address_of_a_page_is_that_of_its_calls(url: str, token: str | None, address: str) -> None:

@@ -230,6 +230,9 @@ class Page:
         heard = {"type": "agent_response_audio_delta", **place, "offset_samples": offset, "n_samples": n_samples}
         self.received.append(Received(self.ms(), heard))
 
+    def live_voice(self, speech: Speech, offset: int, pcm: bytes) -> None:
+        """Humans of a room are heard by their own pages alone."""
+
     def flushed(self, item_id: str | None) -> None:
         self.flushes.append((self.ms(), item_id or ""))
 
