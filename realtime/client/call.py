@@ -102,6 +102,7 @@ class Call:
     """A running call; made by `connect`. Methods that send return at once.
 
     While the network is away they keep what they are given: the last 10 s of speech, the last 64 events.
+
     `async for event in call` gives the server's events from the beginning, to one reader; it ends with the call, and
     raises CallError where the call was lost for good.
     """

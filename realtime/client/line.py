@@ -90,7 +90,7 @@ class Line:
             writing.cancel()
             await asyncio.wait([writing])
             # After a close this does nothing; else nothing more of this socket is wanted.
-            self._socket.transport.abort()
+            self.abandon()
         return self._socket.close_code or LOST, self._socket.close_reason or ""
 
     async def close(self, code: int) -> None:
@@ -102,6 +102,8 @@ class Line:
                 await self._socket.close(code)
         except (ConnectionClosed, TimeoutError):
             pass
+        finally:
+            self.abandon()
 
     def abandon(self) -> None:
         """Drop the socket at once, without a word to the server."""

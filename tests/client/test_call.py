@@ -15,6 +15,9 @@ from realtime.agent import RealtimeAgent
 from realtime.call.limits import Limits
 from realtime.call.session import Session
 from realtime.client import Call, CallError, Caption, connect
+from realtime.client import call as client_call
+from realtime.client.address import socket_address
+from realtime.client.line import MAX_WAITING_FRAMES, Line
 from realtime.errors import UsageError
 from realtime.event import ServerEvents as s
 from realtime.event import SessionConfig, TurnDetection
@@ -148,6 +151,34 @@ async def test_events_come_typed_from_the_beginning_and_end_with_the_call() -> N
     assert kinds[0] == "server_session_created"
     assert kinds[-1] == "server_session_ended"
     assert call.end_reason == "idle"
+
+
+async def test_a_program_that_reads_no_events_keeps_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_call, "MAX_EVENTS", 4)
+    async with calling(ScriptedModel(lambda message: _says(message, "Yes.", 0.1))) as (call, session):
+        call.send_text("Hello?")
+        assert await heard(call) == "Yes."
+        await session.end("idle")
+        await settled(lambda: call.state == "over")
+        assert [event.type async for event in call][-1] == "server_session_ended"
+        assert call.dropped_events > 0
+        assert [text for _, text in said(call)] == ["Hello?", "Yes."], "the conversation is whole"
+
+
+async def test_speech_that_a_slow_network_cannot_take_is_dropped_oldest_first_and_events_are_not() -> None:
+    async with serving(echo_agent) as place:
+        line = await Line.open(socket_address(place.url, "ann", None))
+        for number in range(MAX_WAITING_FRAMES + 20):
+            line.put(str(number), number % 2 == 0)
+        for number in range(MAX_WAITING_FRAMES):
+            line.put(f"late {number}", True)
+        waiting = [frame for frame, _ in line._waiting]
+        assert line.dropped_frames == (MAX_WAITING_FRAMES + 20) // 2
+        assert waiting[: (MAX_WAITING_FRAMES + 20) // 2] == [
+            str(number) for number in range(1, MAX_WAITING_FRAMES + 20, 2)
+        ]
+        assert len(waiting) == (MAX_WAITING_FRAMES + 20) // 2 + MAX_WAITING_FRAMES
+        await line.close(1000)
 
 
 async def test_a_tool_of_the_client_runs_here() -> None:

@@ -62,24 +62,29 @@ class SmallLanguageModel:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="realtime-small-model")
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-        """See `LanguageModel`. Closing it early lets the sentence that is being written end unheard."""
+        """See `LanguageModel`. Closing it early ends the writing at the next word."""
         if can_answer(prompt):
             async for reply in self._rules.respond(prompt):
                 yield reply
             return
-        loop = asyncio.get_running_loop()
+        loop, unwanted = asyncio.get_running_loop(), threading.Event()
         try:
-            sentence = await loop.run_in_executor(self._executor, self._answer, words_of_user(prompt))
+            sentence = await loop.run_in_executor(self._executor, self._answer, words_of_user(prompt), unwanted)
         except SpeechPartMissing as error:
             raise ProviderError(error.message, code="model_missing") from error
+        finally:
+            unwanted.set()
         yield ReplyText(sentence or NO_WORDS)
 
     def close(self) -> None:
         """End the thread: only for tests and the end of the process."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def _answer(self, words: str) -> str:
-        return sentence_of(self._write_with().write(asked_of(words), is_whole))
+    def _answer(self, words: str, unwanted: threading.Event) -> str:
+        if unwanted.is_set():
+            return ""
+        written = self._write_with().write(asked_of(words), lambda text: unwanted.is_set() or is_whole(text))
+        return sentence_of(written)
 
 
 def asked_of(words: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,25 +134,26 @@ def test_no_word_of_a_user_gives_the_model_a_turn_of_another(words: str) -> None
     assert asked.count("<|im_end|>") == 1
 
 
-async def test_a_call_goes_on_while_a_sentence_is_written() -> None:
-    """Closing the answer early, at an interruption, does not wait for it."""
-    released = asyncio.Event()
-    loop = asyncio.get_running_loop()
+async def test_an_interruption_ends_the_writing_and_does_not_wait_for_it() -> None:
+    began, stopped, pause = threading.Event(), threading.Event(), threading.Event()
 
-    class Slow(Author):
+    class Endless(Author):
         def write(self, text: str, is_done: Callable[[str], bool]) -> str:
-            asyncio.run_coroutine_threadsafe(released.wait(), loop).result(10)
-            return "Too late."
+            began.set()
+            while not is_done("Purr"):
+                pause.wait(0.001)
+            stopped.set()
+            return "Purr"
 
-    model = SmallLanguageModel(Conversationalist(), lambda: Slow())
+    model = SmallLanguageModel(Conversationalist(), Endless)
     replies = model.respond(prompt_of("Why do cats purr?"))
     waiting = asyncio.ensure_future(anext(replies))
-    await asyncio.sleep(0)
+    assert await asyncio.to_thread(began.wait, 10)
     waiting.cancel()
     await asyncio.wait([waiting], timeout=5)
     assert waiting.cancelled()
+    assert await asyncio.to_thread(stopped.wait, 10)
     await replies.aclose()
-    released.set()
     await asyncio.to_thread(model.close)
 
 
