@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from realtime.errors import ProviderError
-from realtime.model.local.keyless.conversationalist import Conversationalist, can_answer, words_of_user
+from realtime.message.speakers import speaker_and_words
+from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.language_model import Prompt, Reply, ReplyText
 from realtime.model.local.weights import SpeechPartMissing, small_model_file
 
@@ -63,7 +64,7 @@ class SmallLanguageModel:
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """See `LanguageModel`. Closing it early ends the writing at the next word."""
-        if can_answer(prompt):
+        if self._rules.can_answer(prompt):
             async for reply in self._rules.respond(prompt):
                 yield reply
             return
@@ -85,6 +86,12 @@ class SmallLanguageModel:
             return ""
         written = self._write_with().write(asked_of(words), lambda text: unwanted.is_set() or is_whole(text))
         return sentence_of(written)
+
+
+def words_of_user(prompt: Prompt) -> str:
+    """Return what the user said last, without the name that a room puts before it."""
+    said = [item.text for item in prompt.history if item.type == "message" and item.role == "user"]
+    return speaker_and_words(said[-1])[1] if said else ""
 
 
 def asked_of(words: str) -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from realtime.errors import ProviderError
 from realtime.event.base import ContentPart, Item
 from realtime.model.local.chat import language_model_from_environment
-from realtime.model.local.keyless.conversationalist import Conversationalist, can_answer
+from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.language_model import Prompt, ReplyText
 from realtime.model.local.small_model import (
     NO_WORDS,
@@ -68,8 +68,8 @@ async def test_what_a_rule_answers_the_small_model_is_not_asked() -> None:
     author = Author()
     assert "Anna" in await answer(author, "My name is Anna.")
     assert author.given == []
-    assert can_answer(prompt_of("My name is Anna."))
-    assert not can_answer(prompt_of("Why do cats purr?"))
+    assert Conversationalist().can_answer(prompt_of("My name is Anna."))
+    assert not Conversationalist().can_answer(prompt_of("Why do cats purr?"))
 
 
 async def test_what_no_rule_answers_gets_a_sentence_and_the_history_is_left_out() -> None:

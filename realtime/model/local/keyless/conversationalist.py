@@ -76,6 +76,13 @@ class Conversationalist:
         for reply in respond_to(prompt, self._better):
             yield reply
 
+    def can_answer(self, prompt: Prompt) -> bool:
+        """Whether a rule fits: without one, the response is an echo."""
+        situation = _situation(prompt, self._better)
+        if situation is None or not situation.plain:
+            return True
+        return respond_to(prompt, self._better) != [ReplyText(_echo(situation))]
+
 
 def respond_to(prompt: Prompt, better: str = ASK_THE_OPERATOR) -> list[Reply]:
     """Return the whole response to a prompt."""
@@ -392,15 +399,3 @@ def _echo(situation: Situation) -> str:
         return f"You asked: {heard}{end} {_AFTER_QUESTION[situation.turn % len(_AFTER_QUESTION)]}"
     start = situation.named("I heard") if situation.turn == 1 else "You said"
     return f"{start}: {heard}{end} {_AFTER_ECHO[situation.turn % len(_AFTER_ECHO)]}"
-
-
-def can_answer(prompt: Prompt) -> bool:
-    """Whether a rule fits: without one, the response would be an echo."""
-    situation = _situation(prompt, "")
-    return situation is None or not situation.plain or respond_to(prompt, "") != [ReplyText(_echo(situation))]
-
-
-def words_of_user(prompt: Prompt) -> str:
-    """Return what the user said last."""
-    lines = _lines_of(prompt.history)
-    return lines[-1][1] if lines else ""
