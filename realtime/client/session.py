@@ -51,7 +51,7 @@ class Sockets(Protocol):
         """New audio of an item came: its samples from `offset` on."""
 
     def live_voice(self, speech: Speech, offset: int, pcm: bytes) -> None:
-        """The live voice of another human in a room came, to be played beside the agents."""
+        """The live voice of another human in a room came; it is played at once."""
 
     def flushed(self, item_id: str | None) -> None:
         """The speech of an item, or of all, is silenced."""

@@ -1,4 +1,4 @@
-"""The live voices of other humans in a room, each played as it comes. Pure: time is an argument."""
+"""Other humans' live voices in a room, played as they come. Pure: time is an argument."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LiveVoices:
         speaker.play(item_id, offset, pcm, now if ends_s > now else now + JITTER_S)
 
     def mix_into(self, block: bytes, from_s: float, length_ms: int) -> bytes:
-        """Return the block with what is heard of the voices from then on."""
+        """Return the block with what is heard of the voices then."""
         heard = [speaker.audible(from_s, length_ms) for speaker in self._speakers.values()]
         sounding = [np.frombuffer(pcm, "<i2").astype(np.int32) for pcm in heard if any(pcm)]
         if not sounding:

@@ -89,7 +89,7 @@ class SmallLanguageModel:
 
 
 def words_of_user(prompt: Prompt) -> str:
-    """Return what the user said last, without the name that a room puts before it."""
+    """Return what the user said last, without a speaker's name before it."""
     said = [item.text for item in prompt.history if item.type == "message" and item.role == "user"]
     return speaker_and_words(said[-1])[1] if said else ""
 
