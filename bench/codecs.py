@@ -19,13 +19,13 @@ from google.genai import types as google_types
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
 from bench.report import Check, Section
-from realtime.dialects import frames
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.base import ClientDialect
 from realtime.dialects.gemini.dialect import GeminiDialect
 from realtime.dialects.native import NativeDialect
 from realtime.dialects.openai_family.dashscope import DashScopeDialect
 from realtime.dialects.openai_family.openai import OpenAIDialect
+from realtime.event import frames
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.client import ClientAudioAppendEvent

@@ -24,7 +24,7 @@ from bench.report import Check, Section, median, share
 from bench.wire import BINARY, ClientPeer
 from bench.work import CHUNK_MS, DOWN_HZ, UP_HZ
 from realtime.audio.files import read_pcm16
-from realtime.dialects.frames import AGENT_AUDIO, CLIENT_AUDIO, pack, pack_played, unpack
+from realtime.event.frames import AGENT_AUDIO, CLIENT_AUDIO, pack, pack_played, unpack
 from realtime.model.local.voice import DEFAULT_VOICE, Voice, load_voices
 
 FIXTURES = (

@@ -22,7 +22,7 @@ from realtime.agent import RealtimeAgent
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.call.session import Session
 from realtime.dialects import choose
-from realtime.dialects import frames as binary
+from realtime.event import frames as binary
 from realtime.model.base import AudioAppend, ModelInput, ResponseCreate
 from realtime.model.script import React, Speak, SpeechEnd, SpeechStart, Step
 from realtime.model.scripted import PROFILE, ScriptedModel

@@ -31,9 +31,9 @@ from realtime.audio.files import read_pcm16
 from realtime.audio.mix import FRAME_MS, MEETS_MS, Mixer
 from realtime.call.listener import queue_listener
 from realtime.call.session import Session
-from realtime.dialects import frames
 from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
+from realtime.event import frames
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig

@@ -14,6 +14,7 @@ from realtime.errors import UsageError
 
 COMMANDS = {
     "serve": "serve:serve",
+    "talk": "talk:talk",
     "doctor": "doctor:doctor",
     "calls": "calls:calls",
     "replay": "kit:replay",

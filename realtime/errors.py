@@ -9,6 +9,7 @@ RealtimeError
     ToolError       a tool cannot run now
     Overflow        a bounded buffer is full
     StoreError      the store of calls is full, read-only, slow or broken
+    CallError       a call of this program to a server was refused, lost or ended
 
 Every error carries `code` (snake_case, stable, for programs) and a sentence for people that says what happened and
 what to do. `ClientError` and `ProviderError` reach the client as one error event.
@@ -119,6 +120,13 @@ class StoreError(RealtimeError):
         super().__init__(message, code=code, retryable=retryable)
         self.call_ids = call_ids
         self.lost = lost
+
+
+class CallError(RealtimeError):
+    """A call of `realtime.client` was not made, or was lost.
+
+    `code` is that of the server, else `unreachable`, `lost`, `elsewhere` or `ended`.
+    """
 
 
 def public_error(error: Exception, *, to_developer: bool = False) -> RealtimeError:

@@ -21,6 +21,7 @@ LAYERS: list[set[str]] = [
     {"websocket", "message"},
     {"event"},
     {"audio", "state", "tool", "token", "formatter", "memory"},
+    {"client"},
     {"turn"},
     {"model"},
     {"call"},

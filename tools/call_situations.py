@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from realtime.client.outbox import Client
 from realtime.testing.cases.case import Case, Person, Returned
 from realtime.testing.cases.expected import Expected, ToolUse
 from realtime.testing.cases.stand_in import Answer, Call, HangUp, Hear, Say, StandIn, WriteText
-from realtime.testing.client.outbox import Client
 from realtime.testing.client.steps import (
     BargeIn,
     Drop,

@@ -21,6 +21,7 @@ FILE = ROOT / "build" / "api.md"
 MODULES = (
     "realtime",
     "realtime.agent",
+    "realtime.client",
     "realtime.event.client",
     "realtime.event.server",
     "realtime.event.model",

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.base import ClientDialect
-from realtime.dialects.native import SUBPROTOCOL, NativeDialect
+from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError
+from realtime.event.frames import SUBPROTOCOL
 
 __all__ = ["SUBPROTOCOL", "ClientDialect", "choose"]
 

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from realtime.audio.playback import KEPT_ITEMS, AcknowledgedPlayback
 from realtime.audio.unplayed import Chunk
 from realtime.call.listener import Listener, Sink
-from realtime.dialects import frames
 from realtime.dialects.base import AudioDeltaWriter, Frame, decode_json, encode_json
 from realtime.dialects.reply_frames import ReplyFrames
 from realtime.errors import ClientError
+from realtime.event import frames
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ, AudioFormat
 from realtime.event.client import ClientAudioAppendEvent, ClientEvent
 from realtime.event.config import SessionConfig
+from realtime.event.frames import SUBPROTOCOL
 from realtime.runtime import Runtime
 
-SUBPROTOCOL = "realtime.v1"
 ITEMS_AT_ONCE = KEPT_ITEMS
 """Parts whose binary audio may be interleaved; an older one is introduced again."""
 LANES = 64

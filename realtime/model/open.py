@@ -13,8 +13,9 @@ def open_model(name: str) -> RealtimeModel:
     """Return the model of this name: a provider, or a provider and one of its models after a colon.
 
     Names: those in `SERVICES`, such as `openai` and `openai:gpt-realtime-2.1` (key in OPENAI_API_KEY), `local`
-    (embedded, no key), `scripted` (answers every turn with the same sentence and a tone, for demonstrations). Raises
-    UsageError for anything else, naming these.
+    (embedded, no key), `local:ollama/llama3.2` and its like (embedded, with a language model on this computer, see
+    `realtime.model.local.choices`), `scripted` (answers every turn with the same sentence and a tone, for
+    demonstrations). Raises UsageError for anything else, naming these.
     """
     provider, _, model_name = name.partition(":")
     if (service := SERVICES.get(provider)) is not None:
@@ -27,10 +28,13 @@ def open_model(name: str) -> RealtimeModel:
 
 
 def _local(model_name: str) -> RealtimeModel:
-    _refuse_model_name("local", model_name)
     from realtime.model.local.model import LocalRealtimeModel
 
-    return LocalRealtimeModel()
+    if not model_name:
+        return LocalRealtimeModel()
+    from realtime.model.local.choices import choice_of
+
+    return LocalRealtimeModel(language_model=choice_of(model_name).open())
 
 
 def _scripted(model_name: str) -> RealtimeModel:

@@ -14,7 +14,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
-from realtime.dialects.native import SUBPROTOCOL
+from realtime.event.frames import SUBPROTOCOL
 from realtime.server.calls_api import Cases
 from realtime.server.connections import Connections, highest_descriptor
 from realtime.server.embedding import ClientFiles, Embedding

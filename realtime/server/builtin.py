@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from realtime.agent import RealtimeAgent
 from realtime.agent.run import AgentRun
@@ -19,6 +20,7 @@ from realtime.event.client import ClientResponseCreateEvent
 from realtime.event.config import SessionConfig
 from realtime.message import HintBlock
 from realtime.model.base import RealtimeModel
+from realtime.model.local.choices import Found, find_servers
 from realtime.model.local.keyless.product import Product, StoreKind
 from realtime.model.local.keyless.skills import make_skills, say_duration
 from realtime.model.local.model import LocalRealtimeModel
@@ -31,6 +33,10 @@ from realtime.tool import Toolkit
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+LOOK_AGAIN_S = 10.0
+"""How long the language models found on this computer stay on offer."""
 NAME = "Heart"
 INSTRUCTIONS = (
     "Your name is Heart. You are a friendly voice assistant. You speak, so answer in one to three short sentences, "
@@ -169,9 +175,17 @@ class House:
     about what is loading and what is missing.
     """
 
-    def __init__(self, models: Models, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        models: Models,
+        say: Callable[[str], None],
+        find_servers: Callable[[], Sequence[Found]] = find_servers,
+    ) -> None:
         self._models = models
         self._say = say
+        self._find_servers = find_servers
+        self._running: Sequence[Found] = ()
+        self._look_again_s = 0.0
         self._loading: asyncio.Task[None] | None = None
         self._missing: tuple[str, ...] = ()
 
@@ -192,9 +206,23 @@ class House:
         return ServerInfo(model=described, notices=self._missing, agent_name=NAME)
 
     async def offer(self) -> ModelOffer:
-        """Describe the models on offer, once their abilities are known."""
+        """Describe the models on offer, once their abilities are known.
+
+        Looks for language models of other programs on this computer, if calls may choose them: at most every
+        `LOOK_AGAIN_S`, since each page asks when it opens.
+        """
         await self._loaded()
-        return ModelOffer(default=self._models.default, models=self._models.offered())
+        if not self._models.offers_servers:
+            return ModelOffer(default=self._models.default, models=self._models.offered())
+        if time.monotonic() >= self._look_again_s:
+            self._look_again_s = time.monotonic() + LOOK_AGAIN_S
+            self._running = await self._off_the_loop(self._find_servers)
+        return ModelOffer(
+            default=self._models.default, models=await self._off_the_loop(self._models.offered, self._running)
+        )
+
+    async def _off_the_loop(self, work: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(None, work, *arguments)
 
     @asynccontextmanager
     async def lifespan(self, _: object) -> AsyncIterator[None]:

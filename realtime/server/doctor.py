@@ -9,7 +9,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from realtime.errors import ProviderError, UsageError
@@ -20,6 +20,7 @@ from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
 from realtime.model.local.chat import MODEL as CHAT_MODEL
 from realtime.model.local.chat import PROVIDER as CHAT_PROVIDER
 from realtime.model.local.chat import choice_in
+from realtime.model.local.choices import HOST, SERVERS, Found, find_servers
 from realtime.model.local.weights import WHISPER_FOLDER, speech_status
 from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service
@@ -50,7 +51,7 @@ def examine(environment: Mapping[str, str] = os.environ) -> list[Finding]:
     for part in speech_status(environment.get(WHISPER_FOLDER)):
         found.append(Finding(part.name, part.available, part.missing or "ready", part.gives, part.install))
     found += [_service(service, environment) for service in SERVICES.values()]
-    return [*found, _chat_endpoint(environment), _uvloop(), _browser(shutil.which)]
+    return [*found, _chat_endpoint(environment), _local_servers(find_servers()), _uvloop(), _browser(shutil.which)]
 
 
 async def try_keys(environment: Mapping[str, str] = os.environ) -> list[Finding]:
@@ -122,6 +123,20 @@ def _chat_endpoint(environment: Mapping[str, str]) -> Finding:
         "a language model for the embedded model; only words go there",
         f"export {CHAT_BASE_URL}=... {CHAT_MODEL}=..., such as http://127.0.0.1:11434/v1 and a model of Ollama, or "
         f"{CHAT_PROVIDER}={'|'.join(FAMILIES)} {CHAT_MODEL}=... and the provider's key",
+    )
+
+
+def _local_servers(found: Sequence[Found]) -> Finding:
+    listed = "; ".join(f"{one.server.title}: {', '.join(one.models)}" for one in found)
+    named = found[0].names[0] if found else ""
+    ways = ", ".join(f"{server.title} ({server.start})" for server in SERVERS.values())
+    return Finding(
+        "local language model",
+        bool(found),
+        listed or f"nothing answers on {HOST} at {', '.join(str(server.port) for server in SERVERS.values())}",
+        "words by a language model on this computer: choose it in the page's menu"
+        + (f", or serve --model {named}" if named else ""),
+        f"start one: {ways}",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
@@ -14,6 +14,8 @@ from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
 from realtime.model.local.chat import choice_in
+from realtime.model.local.choices import SMALL, Choice, Found, choice_of
+from realtime.model.local.weights import small_model_looks_installed
 from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service, default_model
 from realtime.server.runner import is_loopback
@@ -34,7 +36,9 @@ class Models:
     `routes` maps what clients call a model to the server's name: the first pattern that matches decides (`*`, `?` and
     `[...]` as in file names, case-sensitive). `default` (None: the target of `*`, else the only provider that has a
     key, else `local`) serves calls that name no model and names that no pattern matches. Raises UsageError for an
-    unknown model and for a route after `*`, which no name would ever reach.
+    unknown model and for a route after `*`, which no name would ever reach. `offers_servers`: calls may choose language
+    models of other programs on this computer (`realtime.model.local.choices`), which only a server without callers from
+    elsewhere should allow.
     """
 
     def __init__(
@@ -44,9 +48,11 @@ class Models:
         *,
         environment: Mapping[str, str] = os.environ,
         opener: Callable[[str], RealtimeModel] = open_model,
+        offers_servers: bool = False,
     ) -> None:
         self.routes = dict(routes or {})
         self.default = default or self.routes.get("*") or default_model(environment)
+        self.offers_servers = offers_servers
         self._environment = environment
         self._open = lru_cache(MAX_OPEN)(opener)
         if "*" in self.routes and (behind := [*self.routes][[*self.routes].index("*") + 1 :]):
@@ -75,6 +81,8 @@ class Models:
         if (service := self._without_key(name)) is not None:
             variable = service.key_variables[0]
             raise ProviderError(f"the server has no key for {service.title}: set {variable}", code="missing_api_key")
+        if not (self.offers_servers or name in self.served) and _on_a_server(name):
+            raise ClientError(f"this server offers no model {name!r}", code="unknown_model")
         try:
             return self.open(name)
         except UsageError as error:
@@ -103,25 +111,38 @@ class Models:
         service = SERVICES.get(_provider(name))
         missing = self.missing(name)
         chat = choice_in(self._environment) if name == "local" else None
+        choice = _choice(name)
+        read_by = chat.read_by if chat is not None else choice.read_by if choice is not None else None
+        title = service.title if service is not None else TITLES.get(name, name)
         return {
             "name": name,
-            "title": service.title if service is not None else TITLES.get(name, name),
+            "title": choice.title if choice is not None else title,
             **told,
             "ready": missing is None,
             "missing": missing,
             "heard_by": self._heard_by(service),
-            "read_by": chat.read_by if chat is not None else None,
+            "read_by": read_by,
             "may_cost": service is not None or (chat is not None and not is_loopback(_host(chat.address))),
         }
 
-    def offered(self) -> list[dict[str, Any]]:
+    def offered(self, running: Iterable[Found] = ()) -> list[dict[str, Any]]:
         """Return what a page lets people choose from, the default first.
 
-        It contains all served models, the embedded model, and every provider with its best model; no model twice.
+        It contains all served models, the embedded model, every provider with its best model, the language models of
+        the servers that are `running` on this computer, and the small one if it is installed; no model twice. Opens
+        them, which may load an SDK (1 s).
         """
         found: dict[tuple[str, str], dict[str, Any]] = {}
-        for name in self._names:
-            told = self.describe(name)
+        optional = [name for one in running for name in one.names]
+        optional += [f"local:{SMALL}"] if small_model_looks_installed() else []
+        for name in (*self._names, *optional):
+            try:
+                told = self.describe(name)
+            except UsageError:
+                # The package for chat endpoints is missing: what needs it is not on offer.
+                if name in optional:
+                    continue
+                raise
             found.setdefault((told["provider"], told["model"]), told)
         return [*found.values()]
 
@@ -153,6 +174,20 @@ def page_providers(environment: Mapping[str, str] = os.environ, *, stand_in: str
     """
     ready = {name: name for name in PAGE_PROVIDERS if SERVICES[name].has_key(environment)}
     return ready or {STAND_IN: stand_in}
+
+
+def _choice(name: str) -> Choice | None:
+    """Return the language model in an embedded model's name. Raises UsageError."""
+    provider, _, choice = name.partition(":")
+    return choice_of(choice) if provider == "local" and choice else None
+
+
+def _on_a_server(name: str) -> bool:
+    try:
+        choice = _choice(name)
+    except UsageError:
+        return False
+    return choice is not None and choice.server is not None
 
 
 def _provider(name: str) -> str:

@@ -16,6 +16,7 @@ from realtime.demo.room import VOICES, demo_agent, demo_room
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.local.chat import language_model_from_environment
+from realtime.model.local.choices import choice_of
 from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.keyless.product import Product
 from realtime.model.local.model import LocalRealtimeModel
@@ -71,7 +72,9 @@ def app_of(
     if plan.target is not None:
         make_agent = load_make_agent(plan.target)
         return create_app(make_agent, plan.settings, cases=cases, rooms=_rooms(plan, None))
-    models = Models(plan.settings.routes, plan.model, opener=partial(_open_model, product=product_of(plan.settings)))
+    is_private = plan.settings.hosts is not None and not plan.settings.trust_forwarded
+    opener = partial(_open_model, product=product_of(plan.settings))
+    models = Models(plan.settings.routes, plan.model, opener=opener, offers_servers=is_private)
     _say_what_goes_out(models, plan, say)
     house = House(models, say)
     return create_app(
@@ -136,11 +139,13 @@ def _say_what_goes_out(models: Models, plan: Plan, say: Callable[[str], None]) -
 def _open_model(name: str, *, product: Product) -> RealtimeModel:
     """Open a model of the built-in agent; the embedded one needs no key and no chat endpoint.
 
-    Without one, it tells what `product` says of the server.
+    Its rules tell what `product` says of the server.
     """
-    if name != "local":
+    provider, _, choice = name.partition(":")
+    if provider != "local":
         return open_model(name)
-    language_model = language_model_from_environment() or Conversationalist(product)
+    rules = Conversationalist(product)
+    language_model = choice_of(choice).open(rules) if choice else language_model_from_environment() or rules
     return LocalRealtimeModel(language_model=language_model, whisper_dir=os.environ.get(WHISPER_FOLDER) or None)
 
 

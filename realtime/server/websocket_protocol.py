@@ -252,6 +252,9 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def shutdown(self) -> None:
         """See the base, which cannot close a socket that is already closing."""
+        if self.transport.is_closing():
+            # The client has gone in this very moment: there is nothing to write to.
+            return
         if self.conn.state is _OPEN or not self.handshake_initiated:
             super().shutdown()
         else:

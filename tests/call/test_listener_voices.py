@@ -15,8 +15,8 @@ from realtime.audio.playback import AcknowledgedPlayback, EstimatedPlayback
 from realtime.audio.unplayed import Chunk
 from realtime.call.listener import EventDialect, Listener
 from realtime.call.pacer import MIXED_AHEAD_MS, STRETCH_ENDS_MS
-from realtime.dialects import frames
 from realtime.dialects.native import LANES, NativeDialect
+from realtime.event import frames
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig

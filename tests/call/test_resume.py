@@ -8,7 +8,7 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.call.limits import Limits
 from realtime.call.resume_token import ResumeToken
-from realtime.dialects import frames
+from realtime.event import frames
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings

@@ -15,15 +15,15 @@ import pybase64
 from realtime.agent import RealtimeAgent
 from realtime.agent.run import AgentRun
 from realtime.call.session import Session
-from realtime.dialects import frames
+from realtime.client import outbox
+from realtime.client.ear import ACK_EVERY_S
+from realtime.client.speaker import OUTPUT_LATENCY_S
+from realtime.event import frames
 from realtime.model.base import RealtimeModel
 from realtime.runtime import Runtime
 from realtime.server.app import create_app
 from realtime.server.settings import ServerSettings
-from realtime.testing.client import outbox
 from realtime.testing.client import page as kit
-from realtime.testing.client.devices import OUTPUT_LATENCY_S
-from realtime.testing.client.ear import ACK_EVERY_S
 from realtime.testing.client.pair import Direction, Frame
 from realtime.testing.client.steps import INPUT_HZ
 from realtime.tool import Toolkit

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from realtime.audio.playback import KEPT_ITEMS, AcknowledgedPlayback
-from realtime.dialects import SUBPROTOCOL, choose, frames
+from realtime.dialects import SUBPROTOCOL, choose
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.base import AudioDeltaWriter, encode_json
 from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError
-from realtime.event import ClientEvents, ServerEvents
+from realtime.event import ClientEvents, ServerEvents, frames
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat

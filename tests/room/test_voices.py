@@ -16,7 +16,6 @@ from realtime.audio.resample import Resampler
 from realtime.audio.voice import is_voice
 from realtime.call.listener import Listener
 from realtime.call.session import Session
-from realtime.dialects import frames
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.base import ClientDialect
 from realtime.dialects.gemini.dialect import GeminiDialect
@@ -24,6 +23,7 @@ from realtime.dialects.native import NativeDialect
 from realtime.dialects.openai_family.dashscope import DashScopeDialect
 from realtime.dialects.openai_family.openai import OpenAIDialect
 from realtime.event import client as c
+from realtime.event import frames
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig

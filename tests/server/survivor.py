@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from realtime.dialects import frames
+from realtime.event import frames
 from realtime.model.base import AudioAppend, ModelInput, ResponseCreate
 from realtime.model.script import Speak, SpeechEnd, SpeechStart, Step
 from realtime.model.scripted import PROFILE, ScriptedModel

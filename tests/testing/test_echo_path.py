@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from realtime.testing.client.devices import FRAME_MS, FRAME_SAMPLES, OUTPUT_HZ, OUTPUT_LATENCY_S, Microphone, Speaker
+from realtime.client.speaker import OUTPUT_HZ, OUTPUT_LATENCY_S, Speaker
+from realtime.testing.client.devices import FRAME_MS, FRAME_SAMPLES, Microphone
 from realtime.testing.client.echo_path import EchoPath
 from realtime.testing.client.steps import INPUT_HZ, Loudspeaker
 

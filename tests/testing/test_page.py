@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.call.limits import Limits
+from realtime.client.outbox import Client
+from realtime.client.speaker import OUTPUT_LATENCY_S, Speaker
 from realtime.server.settings import ServerSettings
-from realtime.testing.client.devices import OUTPUT_LATENCY_S, Microphone, Speaker
-from realtime.testing.client.outbox import Client
+from realtime.testing.client.devices import Microphone
 from realtime.testing.client.page import Page
 from realtime.testing.client.steps import Network
 from realtime.testing.clock import run

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from realtime.client.outbox import Client
 from realtime.model.script import CallTools
-from realtime.testing.client.outbox import Client
 from realtime.testing.client.page import Page
 from realtime.testing.client.steps import (
     BargeIn,

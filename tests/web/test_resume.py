@@ -14,9 +14,9 @@ from playwright.sync_api import Page, expect
 
 from realtime.state.log import AudioRun
 from realtime.state.sqlite import SqliteStore
+from tests.flaky_line import FlakyLine
 from tests.volumes import SEED, volume
 from tests.web.conftest import Serving
-from tests.web.flaky_line import FlakyLine
 from tests.web.scripted_app import ANSWER, ANSWER_SAMPLES, UTTERANCES, answer_pcm
 
 Until = Callable[[Page, str], None]

@@ -18,7 +18,7 @@ from realtime.room import ChatRoom, Observer
 from realtime.room.floor import addressed, broadcast
 from tests.agent.thinking import react
 from tests.agent.thinking import say as say_in_chat
-from tests.web.flaky_line import FlakyLine
+from tests.flaky_line import FlakyLine
 from tests.web.rooms import (
     ADA_S,
     ADA_WORDS,

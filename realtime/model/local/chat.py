@@ -270,9 +270,9 @@ class ChatLanguageModel(_ByChatModel):
     OpenAI's SDK, mostly ending in `/v1`; `model` is one of its models; `api_key` may be None. `takes_images`: the model
     understands them. `timeout_s` limits its silence, also before the first word, when a local server loads the model.
     `limits` bounds the history in a request, `compression_config` sums it up (see `FormattedLanguageModel`).
-    `extra_body` is added to each request, for options of one server
-    (`{"reasoning_effort": "none"}`). `key_from` names what gives the key, in errors. There are no retries: a caller on
-    the line needs to hear of a failure soon.
+    `extra_body` is added to each request, for options of one server (`{"reasoning_effort": "none"}`). `key_from` and
+    `address_from` name what gives key and address, in errors. There are no retries: a caller on the line needs to hear
+    of a failure soon.
 
     Loads the `openai` package (1 s). Raises UsageError if it is missing, or for an invalid address or model.
     """
@@ -289,6 +289,7 @@ class ChatLanguageModel(_ByChatModel):
         compression_config: CompressionConfig | None = None,
         extra_body: Json | None = None,
         key_from: str = API_KEY,
+        address_from: str = BASE_URL,
     ) -> None:
         self._address, self._host = _checked(base_url)
         if not model:
@@ -324,7 +325,7 @@ class ChatLanguageModel(_ByChatModel):
             model,
             api_key or "",
             key_from=key_from,
-            address_from=BASE_URL,
+            address_from=address_from,
             model_from=MODEL,
             address_ends_in="/v1",
         )

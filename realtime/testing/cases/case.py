@@ -17,11 +17,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from realtime.client.outbox import Client
 from realtime.event.config import SessionConfig
 from realtime.state.files import replace_file
 from realtime.testing.cases.expected import Expected
 from realtime.testing.cases.stand_in import StandIn
-from realtime.testing.client.outbox import Client
 from realtime.testing.client.steps import BargeIn, Ms, Speak, Step, WaitUntilHeard
 from realtime.testing.errors import CaseError
 

@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from random import Random
 from typing import Any, Literal
 
+from realtime.client.outbox import Frame as Frame
 from realtime.server.sink import EXTENSION
 from realtime.testing.client.steps import Network
 
-Frame = str | bytes
 Message = MutableMapping[str, Any]
 Application = Callable[[Any, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
 """An ASGI application, such as `realtime.server.app.create_app` makes."""

@@ -10,11 +10,10 @@ from typing import Annotated, Any
 
 import msgspec
 
+from realtime.client.outbox import INPUT_HZ as INPUT_HZ
+
 Ms = Annotated[int, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-
-INPUT_HZ = 16_000
-"""The rate at which a scripted user speaks into a call."""
 
 
 class _Step(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="do"):

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from realtime.testing.client.page import Event, Page
+from realtime.client.session import Event
+from realtime.testing.client.page import Page
 from realtime.testing.client.sound import load
 from realtime.testing.client.steps import (
     BargeIn,

@@ -54,6 +54,15 @@ class Conversationalist:
         for reply in respond_to(prompt, self._product):
             yield reply
 
+    def can_answer(self, prompt: Prompt) -> bool:
+        """Whether a rule fits every request, or nothing was asked."""
+        situation = situation_of(prompt, self._product)
+        if situation is None or not situation.plain or _SAY.match(prompt.instructions):
+            return True
+        if results_to_tell(prompt.history, situation.plain):
+            return True
+        return all(one.is_known or one.is_aside for one in _answers(situation))
+
 
 @dataclass(frozen=True, slots=True)
 class _Answer:

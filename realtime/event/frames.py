@@ -1,4 +1,4 @@
-"""Binary audio frames: a fixed header of 16 bytes, little endian, then pcm16 mono.
+"""Binary audio frames of `realtime.v1`: a fixed header of 16 bytes, little endian, then pcm16 mono.
 
 | bytes | field | meaning |
 |---|---|---|
@@ -13,6 +13,9 @@
 from __future__ import annotations
 
 import struct
+
+SUBPROTOCOL = "realtime.v1"
+"""The WebSocket subprotocol of clients that speak the native protocol."""
 
 CLIENT_AUDIO = 1
 AGENT_AUDIO = 2

@@ -1,4 +1,4 @@
-"""The hearing side of a simulated page: items of the agents, their playback, and reports of it."""
+"""The hearing side of a client: items of the agents, their playback, and reports of it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from realtime.audio.pcm import SAMPLE_BYTES
-from realtime.audio.voice import is_voice
+from realtime.client.speaker import OUTPUT_HZ, Speaker
 from realtime.state.truncation import Spoken as Words
-from realtime.testing.client.devices import OUTPUT_HZ, OUTPUT_LATENCY_S, Speaker
 
 ACK_EVERY_S = 0.1
 
 
 @dataclass(slots=True)
 class Speech:
-    """An agent's item at the page. Positions are samples; `acked_ms` is the last reported position."""
+    """An agent's item at the client. Positions are samples; `acked_ms` is the last reported position."""
 
     item_id: str
     response_id: str = ""
@@ -67,12 +66,7 @@ class Ear:
         return speech
 
     def hear(self, speech: Speech, offset: int, pcm: bytes) -> tuple[int, int] | None:
-        """Play more audio, unless of a flushed item; return the offset and number of new samples.
-
-        None: they are not new, or the live voice of another human in a room, which comes beside the agents.
-        """
-        if is_voice(speech.item_id):
-            return None
+        """Play more audio, unless of a flushed item; return the offset and number of new samples, None without any."""
         known = speech.received - offset
         if known > 0:
             pcm, offset = pcm[known * SAMPLE_BYTES :], speech.received
@@ -100,7 +94,7 @@ class Ear:
         for one in hit:
             if one.received and self.reports:
                 # Audio on its way to the ear will still be heard: the acknowledgement of a flush includes it.
-                heard_ms = self.position_ms(one.item_id, now + OUTPUT_LATENCY_S)
+                heard_ms = self.position_ms(one.item_id, now + self.speaker.latency_s)
                 self._loop.call_soon(self._report, one, heard_ms, True)
         self._set_end_timer()
         return bool(hit)
@@ -108,7 +102,7 @@ class Ear:
     def is_rendered(self, speech: Speech) -> bool:
         """Whether all its audio has left the page; the ear may not have it yet."""
         ends_at = self.speaker.ends_at([speech.item_id])
-        return ends_at is not None and ends_at - OUTPUT_LATENCY_S <= self._loop.time()
+        return ends_at is not None and ends_at - self.speaker.latency_s <= self._loop.time()
 
     def complete(self, speech: Speech) -> None:
         """Note that no more audio of the item will come."""

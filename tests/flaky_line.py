@@ -1,4 +1,4 @@
-"""A TCP line between the page and its server that can be cut in the ways in which lines are lost."""
+"""A TCP line between a client and its server that can be cut in the ways in which lines are lost."""
 
 import asyncio
 import socket
@@ -34,6 +34,10 @@ class FlakyLine:
     def set_down(self, down: bool) -> None:
         """Down: every connection is reset, and none can be made."""
         self._do(self._set_down(down))
+
+    def lead_to(self, port: int) -> None:
+        """Forward connections that are made from now on to another port."""
+        self._target = port
 
     def close(self) -> None:
         """Stop forwarding."""

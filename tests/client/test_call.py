@@ -1,0 +1,444 @@
+"""Calls of the Python client over real sockets: what is said arrives, what is answered is heard, a lost network costs
+no word."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.call.limits import Limits
+from realtime.call.session import Session
+from realtime.client import Call, CallError, Caption, connect
+from realtime.client import call as client_call
+from realtime.client.address import socket_address
+from realtime.client.line import MAX_WAITING_FRAMES, Line
+from realtime.errors import UsageError
+from realtime.event import ServerEvents as s
+from realtime.event import SessionConfig, TurnDetection
+from realtime.model.base import ItemCreate, ModelInput, ResponseCreate
+from realtime.model.script import CallTools, Speak, Step, Write
+from realtime.model.scripted import MANUAL_PROFILE, PROFILE, ScriptedModel
+from realtime.server.settings import ServerSettings
+from realtime.tool import Toolkit
+from tests.flaky_line import FlakyLine
+from tests.server.harness import Place, echo_agent, serving, settled
+from tests.server.hosted import hosting, rooms_of
+from tests.testing.served import ANSWER, Hearer, answer, voice
+
+PATIENCE_S = 30.0
+
+
+async def heard(call: Call) -> str:
+    """What `answered` returns, in time."""
+    async with asyncio.timeout(PATIENCE_S):
+        return await call.answered()
+
+
+@asynccontextmanager
+async def calling(
+    model: ScriptedModel, *, toolkit: Toolkit | None = None, settings: ServerSettings | None = None, **more: Any
+) -> AsyncIterator[tuple[Call, Session]]:
+    """A call with this model, and the server's side of it."""
+    agent = RealtimeAgent("Friday", "", model, toolkit=toolkit)
+    async with serving(lambda: agent, settings) as place, connect(place.url, **more) as call:
+        yield call, session_of(place)
+
+
+def session_of(place: Place) -> Session:
+    (session,) = place.calls.sessions.values()
+    return session
+
+
+def said(call: Call) -> list[tuple[str, str]]:
+    """Who said what, by the client's own messages."""
+    return [(message.role, message.get_text_content() or "") for message in call.messages()]
+
+
+@pytest.fixture
+def line() -> Iterator[list[FlakyLine]]:
+    """The lines that a test has made; closed at its end."""
+    made: list[FlakyLine] = []
+    yield made
+    for one in made:
+        one.close()
+
+
+def through(lines: list[FlakyLine], place: Place) -> FlakyLine:
+    """A line to this server that can be cut."""
+    lines.append(FlakyLine(port_of(place)))
+    return lines[-1]
+
+
+def port_of(place: Place) -> int:
+    return int(place.url.rpartition(":")[2])
+
+
+# -- a call ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_typed_turn_is_answered_and_the_answer_is_heard() -> None:
+    async with calling(ScriptedModel(lambda message: _says(message, "Good morning."))) as (call, session):
+        assert (call.state, call.agent_name, call.model["provider"]) == ("open", "Friday", "scripted")
+        assert call.call_id == session.call_id
+        call.send_text("Hello.")
+        assert await heard(call) == "Good morning."
+        assert said(call) == [("user", "Hello."), ("assistant", "Good morning.")]
+        item_id = call.captions()[-1].item_id
+        await settled(lambda: session.audience.played_ms(item_id) == 500)
+    assert call.state == "over"
+    assert call.end_reason == "client_ended" or call.end_reason
+
+
+async def test_what_is_spoken_arrives_to_the_sample_and_silence_follows() -> None:
+    hearer = Hearer((answer(0.5, pace=20.0),))
+    async with calling(ScriptedModel(hearer, profile=PROFILE)) as (call, _):
+        pcm = voice(330)
+        await call.speak(pcm)
+        assert await heard(call) == ANSWER
+        assert bytes(hearer.heard).find(pcm) % 2 == 0
+        with pytest.raises(UsageError, match="one microphone"):
+            call.send_audio(pcm)
+
+
+async def test_sound_of_a_microphone_of_ones_own_may_have_any_length() -> None:
+    hearer = Hearer((answer(0.2, pace=20.0),))
+    async with calling(ScriptedModel(hearer, profile=PROFILE)) as (call, session):
+        pcm = voice(700)
+        for at in range(0, len(pcm), 9_999):
+            call.send_audio(pcm[at : at + 9_999])
+        call.send_audio(bytes(16_000))
+        await settled(lambda: len(hearer.heard) >= len(pcm) + 16_000)
+        assert bytes(hearer.heard[: len(pcm)]) == pcm
+        assert await heard(call) == ANSWER
+        assert session.conversation.items()[-1].text == ANSWER
+
+
+async def test_what_is_heard_comes_in_real_time_and_silence_between() -> None:
+    async with calling(ScriptedModel(lambda message: _says(message, "A tone.", 0.3))) as (call, _):
+        blocks: list[bytes] = []
+        began_s = asyncio.get_running_loop().time()
+        async for block in call.audio:
+            blocks.append(block)
+            if len(blocks) == 10:
+                call.send_text("Sing.")
+            if len(blocks) == 50:
+                break
+        lasted_s = asyncio.get_running_loop().time() - began_s
+    assert {len(block) for block in blocks} == {960}
+    assert lasted_s == pytest.approx(1.0, abs=0.2)
+    loud = [bool(np.frombuffer(block, "<i2").any()) for block in blocks]
+    runs = [(sounds, len([*group])) for sounds, group in itertools.groupby(loud)]
+    assert [sounds for sounds, _ in runs] == [False, True, False]
+    assert runs[1][1] in (15, 16)
+
+
+async def test_events_come_typed_from_the_beginning_and_end_with_the_call() -> None:
+    model = ScriptedModel(lambda message: [Write("Yes.")] if isinstance(message, ResponseCreate) else [])
+    kinds: list[str] = []
+    async with calling(model, config=SessionConfig(output_modalities=("text",))) as (call, session):
+        call.send_text("Are you there?")
+        async for event in call:
+            kinds.append(event.type)
+            if isinstance(event, s.AgentResponseDoneEvent):
+                assert await heard(call) == "Yes."
+                await session.end("idle")
+    assert kinds[0] == "server_session_created"
+    assert kinds[-1] == "server_session_ended"
+    assert call.end_reason == "idle"
+
+
+async def test_a_program_that_reads_no_events_keeps_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_call, "MAX_EVENTS", 4)
+    async with calling(ScriptedModel(lambda message: _says(message, "Yes.", 0.1))) as (call, session):
+        call.send_text("Hello?")
+        assert await heard(call) == "Yes."
+        await session.end("idle")
+        await settled(lambda: call.state == "over")
+        assert [event.type async for event in call][-1] == "server_session_ended"
+        assert call.dropped_events > 0
+        assert [text for _, text in said(call)] == ["Hello?", "Yes."], "the conversation is whole"
+
+
+async def test_speech_that_a_slow_network_cannot_take_is_dropped_oldest_first_and_events_are_not() -> None:
+    async with serving(echo_agent) as place:
+        line = await Line.open(socket_address(place.url, "ann", None))
+        for number in range(MAX_WAITING_FRAMES + 20):
+            line.put(str(number), number % 2 == 0)
+        for number in range(MAX_WAITING_FRAMES):
+            line.put(f"late {number}", True)
+        waiting = [frame for frame, _ in line._waiting]
+        assert line.dropped_frames == (MAX_WAITING_FRAMES + 20) // 2
+        assert waiting[: (MAX_WAITING_FRAMES + 20) // 2] == [
+            str(number) for number in range(1, MAX_WAITING_FRAMES + 20, 2)
+        ]
+        assert len(waiting) == (MAX_WAITING_FRAMES + 20) // 2 + MAX_WAITING_FRAMES
+        await line.close(1000)
+
+
+async def test_a_tool_of_the_client_runs_here() -> None:
+    def room_temperature(room: str) -> str:
+        """Measure how warm a room is.
+
+        Args:
+            room: Which room.
+        """
+        return f"21 degrees in the {room}"
+
+    turns: Iterator[list[Step]] = iter(
+        [[CallTools((("room_temperature", {"room": "kitchen"}),))], [Speak("It is warm.", 0.1)]]
+    )
+    model = ScriptedModel(lambda message: next(turns) if isinstance(message, ResponseCreate) else [])
+    async with calling(model, tools=[room_temperature]) as (call, session):
+        call.send_text("How warm is the kitchen?")
+        assert await heard(call) == "It is warm."
+        results = [item.tool_result for item in session.conversation.items() if item.tool_result is not None]
+    assert [result.output_text() for result in results] == ["21 degrees in the kitchen"]
+
+
+async def test_a_tool_of_the_server_that_asks_is_allowed_here() -> None:
+    def open_gate() -> str:
+        """Open the gate."""
+        return "open"
+
+    turns: Iterator[list[Step]] = iter([[CallTools((("open_gate", {}),))], [Speak("It is open.", 0.1)]])
+    model = ScriptedModel(lambda message: next(turns) if isinstance(message, ResponseCreate) else [])
+    async with calling(model, toolkit=Toolkit(confirm=[open_gate])) as (call, _):
+        call.send_text("Open the gate.")
+        async for event in call:
+            if isinstance(event, s.AgentResponseToolUseDoneEvent):
+                call.answer_tool(event.tool_use, allow=True)
+                break
+        assert await heard(call) == "It is open."
+
+
+async def test_a_picture_reaches_the_model() -> None:
+    seen: list[bytes] = []
+
+    def react(message: ModelInput) -> list[Step]:
+        if isinstance(message, ItemCreate):
+            seen.extend(part.image for part in message.item.content if part.image is not None)
+        return _says(message, "A cat.", 0.1)
+
+    async with calling(ScriptedModel(react)) as (call, _):
+        call.send_image(b"\x89PNG cat", "image/png")
+        call.send_text("What is this?")
+        assert await heard(call) == "A cat."
+    assert seen == [b"\x89PNG cat"]
+
+
+async def test_with_a_button_a_turn_ends_where_it_is_released() -> None:
+    config = SessionConfig(turn_detection="none")
+    model = ScriptedModel(lambda message: _says(message, "Understood.", 0.1), profile=MANUAL_PROFILE)
+    async with calling(model, config=config) as (call, session):
+        await call.speak(voice(200))
+        call.commit()
+        assert await heard(call) == "Understood."
+        assert [item.role for item in session.conversation.items()] == ["user", "assistant"]
+
+
+async def test_an_interrupted_answer_is_cut_where_it_was_heard() -> None:
+    config = SessionConfig(turn_detection=TurnDetection(interruption="immediate"))
+    hearer = Hearer((answer(8.0, "One two three four five six seven eight nine ten."),), (answer(0.1, "Yes?"),))
+    async with calling(ScriptedModel(hearer, profile=PROFILE), config=config) as (call, session):
+        await call.speak(voice(200))
+        await settled(lambda: any(one.role == "assistant" and len(one.heard) > 12 for one in call.captions()))
+        await call.speak(voice(300))
+        assert await heard(call) == "Yes?"
+        cut = next(one for one in call.captions() if one.cut)
+        (kept,) = [item.text for item in session.conversation.items() if item.id == cut.item_id]
+    assert isinstance(cut, Caption)
+    assert kept == cut.heard != cut.text
+    assert cut.text.startswith(cut.heard)
+
+
+async def test_in_a_room_people_hear_each_other_and_the_agents() -> None:
+    async with (
+        hosting(rooms_of()) as place,
+        connect(f"{place.url}/rooms/tea", user="Ann") as ann,
+        connect(f"{place.url}/rooms/tea?name=Ben") as ben,
+    ):
+        speaking = asyncio.create_task(ann.speak(voice(1_500)))
+        async for block in ben.audio:
+            if np.abs(np.frombuffer(block, "<i2").astype(int)).max() > 1_000:
+                break
+        await speaking
+        ann.send_text("Bob, are you there?")
+        await settled(lambda: ("assistant", "Bob", "Bob here.") in turns(ben))
+        assert ("user", "Ann", "Bob, are you there?") in turns(ben)
+
+
+def turns(call: Call) -> list[tuple[str, str, str]]:
+    """(role, name, words heard) of each turn."""
+    return [(one.role, one.name, one.heard) for one in call.captions()]
+
+
+# -- a lost network ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("server_learns", [True, False])
+async def test_a_network_that_is_cut_while_both_talk_costs_no_word(line: list[FlakyLine], server_learns: bool) -> None:
+    hearer = Hearer((answer(1.5, pace=2.0),))
+    agent = RealtimeAgent("Friday", "", ScriptedModel(hearer, profile=PROFILE))
+    async with serving(lambda: agent) as place:
+        flaky = through(line, place)
+        states: list[str] = []
+        async with connect(flaky.address) as call:
+            pcm = voice(1_000)
+            speaking = asyncio.create_task(call.speak(pcm))
+            await settled(lambda: len(hearer.heard) > len(pcm) // 3)
+            flaky.cut(hole_ms=100, down_ms=300, server_learns=server_learns)
+            await speaking
+            await settled(lambda: any(one.role == "assistant" and one.heard for one in call.captions()))
+            flaky.cut(hole_ms=50, down_ms=200, server_learns=server_learns)
+            await settled(lambda: call.state == "reconnecting")
+            states.append(call.state)
+            assert await heard(call) == ANSWER
+            states.append(call.state)
+            assert pcm in bytes(hearer.heard), "the model heard every sample once and in order"
+            assert said(call) == [("user", "what time is it"), ("assistant", ANSWER)]
+            (told,) = [one.heard for one in call.captions() if one.role == "assistant"]
+            assert told == session_of(place).conversation.items()[-1].text == ANSWER
+    assert states == ["reconnecting", "open"]
+
+
+async def test_what_is_typed_while_the_network_is_away_is_said_once_it_is_back(line: list[FlakyLine]) -> None:
+    async with serving(echo_agent) as place:
+        flaky = through(line, place)
+        async with connect(flaky.address) as call:
+            flaky.set_down(True)
+            await settled(lambda: call.state == "reconnecting")
+            call.send_text("Are you still there?")
+            flaky.set_down(False)
+            assert await heard(call) == "I heard you."
+            assert said(call)[0] == ("user", "Are you still there?")
+
+
+async def test_a_server_that_restarts_costs_no_call(line: list[FlakyLine], tmp_path: Path) -> None:
+    settings = ServerSettings(drain_s=0, store=f"sqlite:{tmp_path / 'calls.sqlite'}")
+    async with AsyncExitStack() as the_call:
+        async with serving(echo_agent, settings) as place:
+            flaky = through(line, place)
+            call = await the_call.enter_async_context(connect(flaky.address))
+            call.send_text("Remember me.")
+            assert await heard(call) == "I heard you."
+        await settled(lambda: call.state == "reconnecting")
+        call.send_text("Are you back?")
+        async with serving(echo_agent, settings) as place:
+            flaky.lead_to(port_of(place))
+            assert await heard(call) == "I heard you."
+            assert session_of(place).call_id == call.call_id
+            users = [text for role, text in said(call) if role == "user"]
+            assert users == ["Remember me.", "Are you back?"]
+            assert session_of(place).conversation.items()[0].text == "Remember me."
+            await the_call.aclose()
+
+
+async def test_a_network_that_stays_away_loses_the_call(line: list[FlakyLine]) -> None:
+    settings = ServerSettings(drain_s=0, limits=Limits(grace_s=0.2))
+    async with serving(echo_agent, settings) as place:
+        flaky = through(line, place)
+        async with connect(flaky.address) as call:
+            flaky.set_down(True)
+            with pytest.raises(CallError, match="away for longer") as lost:
+                async for _ in call:
+                    pass
+            assert lost.value.code == "lost"
+            with pytest.raises(CallError, match="away for longer"):
+                call.send_text("Hello?")
+
+
+# -- its end -----------------------------------------------------------------------------------------------------------
+
+
+async def test_leaving_the_block_ends_the_call_also_by_an_error_or_a_cancellation() -> None:
+    async with serving(echo_agent) as place:
+        with pytest.raises(KeyError):
+            async with connect(place.url) as call:
+                raise KeyError
+        assert (call.state, [*place.calls.sessions]) == ("over", [])
+
+        async def wait_in_a_call() -> None:
+            async with connect(place.url):
+                await asyncio.Event().wait()
+
+        waiting = asyncio.create_task(wait_in_a_call())
+        await settled(lambda: bool(place.calls.sessions))
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert [*place.calls.sessions] == []
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not [task.get_name() for task in others if task.get_name().startswith("client")]
+
+
+async def test_cancelling_what_is_being_spoken_stops_it() -> None:
+    hearer = Hearer((answer(0.1),))
+    async with calling(ScriptedModel(hearer, profile=PROFILE)) as (call, _):
+        speaking = asyncio.create_task(call.speak(voice(5_000)))
+        await settled(lambda: len(hearer.heard) > 6_400)
+        speaking.cancel()
+        await asyncio.wait([speaking])
+        assert await heard(call) == ANSWER
+        loud = np.abs(np.frombuffer(bytes(hearer.heard), "<i2")) > 500
+        assert np.flatnonzero(loud)[-1] < 16_000
+
+
+# -- calls that are not made -------------------------------------------------------------------------------------------
+
+
+async def test_where_no_server_is_the_error_says_what_to_do() -> None:
+    with pytest.raises(CallError, match="realtime serve") as failure:
+        async with connect("http://127.0.0.1:9"):
+            pass
+    assert (failure.value.code, failure.value.retryable) == ("unreachable", True)
+
+
+async def test_a_wrong_token_is_refused_in_the_words_of_the_server() -> None:
+    settings = ServerSettings(drain_s=0, token="the-right-token-of-all")
+    async with serving(echo_agent, settings) as place:
+        with pytest.raises(CallError, match="token"):
+            async with connect(place.url, token="wrong"):
+                pass
+        async with connect(f"{place.url}/?token=the-right-token-of-all") as call:
+            assert call.state == "open"
+
+
+async def test_an_agent_that_cannot_be_made_is_an_error_of_the_call() -> None:
+    def make_agent() -> RealtimeAgent:
+        raise RuntimeError("no such voice")
+
+    async with serving(make_agent) as place:
+        with pytest.raises(CallError) as failure:
+            async with connect(place.url):
+                pass
+    assert failure.value.code == "agent_failed"
+
+
+async def test_an_error_of_the_model_is_raised_where_its_answer_is_awaited() -> None:
+    async with calling(ScriptedModel([], profile=PROFILE)) as (call, _):
+        call.send_event({"type": "client_item_retrieve", "item_id": "none"})
+        with pytest.raises(CallError, match="none") as failure:
+            await asyncio.wait_for(_error(call), 5)
+    assert failure.value.code == "unknown_item"
+
+
+async def _error(call: Call) -> None:
+    async for event in call:
+        if isinstance(event, s.AgentErrorEvent):
+            await heard(call)
+
+
+@pytest.mark.parametrize("url", ["", "ftp://there", "http://", "http://host:port"])
+async def test_what_is_no_address_is_a_mistake_of_the_program(url: str) -> None:
+    with pytest.raises(UsageError, match="no address"):
+        async with connect(url):
+            pass
+
+
+def _says(message: ModelInput, words: str, seconds: float = 0.5) -> list[Step]:
+    return [Speak(words, seconds)] if isinstance(message, ResponseCreate) else []

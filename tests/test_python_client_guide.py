@@ -1,0 +1,82 @@
+"""The code of docs/python-client.md runs as it is printed, and so does its example, against an agent on loopback."""
+
+import ast
+import inspect
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.audio.files import read_pcm16, write_wav
+from realtime.model.base import ModelInput, ResponseCreate, ToolResult
+from realtime.model.script import CallTools, Speak, Step
+from realtime.model.scripted import PROFILE, ScriptedModel
+from tests.server.harness import Place, serving
+from tests.test_examples import EXAMPLES, load
+from tests.testing.served import Hearer, answer, voice
+
+GUIDE = (Path(__file__).resolve().parent.parent / "docs" / "python-client.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", GUIDE, re.M | re.S)
+PRINTED_ADDRESS = "http://127.0.0.1:8000"
+
+
+class House(Hearer):
+    """Hears loud sound as a question, and looks at the thermometer where it is asked for the warmth."""
+
+    def __call__(self, message: ModelInput) -> Any:
+        if isinstance(message, ResponseCreate):
+            return self._reply()
+        if not isinstance(message, ToolResult) and "warm" in str(message):
+            self.wants_tool = True
+        return super().__call__(message)
+
+    wants_tool = False
+
+    def _reply(self) -> list[Step]:
+        if self.wants_tool:
+            self.wants_tool = False
+            return [CallTools((("room_temperature", {"room": "kitchen"}),))]
+        return [Speak("It is a good day.", 0.2)]
+
+
+@pytest.fixture
+async def place() -> AsyncIterator[Place]:
+    def make_agent() -> RealtimeAgent:
+        return RealtimeAgent("Friday", "", ScriptedModel(House((answer(0.5, pace=20.0),)), profile=PROFILE))
+
+    async with serving(make_agent) as place:
+        yield place
+
+
+async def test_every_block_of_the_guide_runs(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_wav("question.wav", voice(300), 16_000)
+    names: dict[str, Any] = {"__name__": "guide"}
+    for number, block in enumerate(BLOCKS):
+        source = block.replace(PRINTED_ADDRESS, place.url)
+        code = compile(source, f"docs/python-client.md, block {number}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        made = eval(code, names)
+        if inspect.isawaitable(made):
+            await made
+    assert len(BLOCKS) == 5
+    assert any(read_pcm16("answer.wav", 24_000)), "the answer was heard"
+    printed = capsys.readouterr().out
+    assert printed.count("It is a good day.") == 4
+    assert "completed" in printed
+
+
+async def test_the_example_asks_aloud(place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_wav(tmp_path / "question.wav", voice(300), 16_000)
+    await load("ask_aloud").main(place.url, str(tmp_path / "question.wav"))
+    printed = capsys.readouterr().out
+    assert "user: what time is it\n" in printed
+    assert printed.endswith("answer: It is seven in the morning, and the sun shines.\n")
+
+
+def test_the_example_is_short() -> None:
+    assert len((EXAMPLES / "ask_aloud.py").read_text(encoding="utf-8").splitlines()) <= 40
