@@ -122,6 +122,17 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
         ),
         told.said(told.WHERE),
     ),
+    (
+        asked(
+            r"\bmy voice\b(?<!hear my voice)(?<!without my voice)",
+            (
+                r"\b(?:use|train|training|collect|analy[sz]e|do|done)\b"
+                r".*\b(?:my|our|the|this|that) (?:voice|audio|data|words)\b"
+            ),
+            r"\bfor training\b",
+        ),
+        told.who_hears,
+    ),
     # What it can do.
     (
         asked(
@@ -351,6 +362,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
             r"\bmake you (?:stop|be quiet|shut up)\b",
             r"\bhow (?:do|can) i (?:stop|silence|pause) (?:you|your voice)\b",
             r"\bcut you\b",
+            r"\b(?:start|begin) (?:talking|speaking|to talk|to speak)\b.*\b(?:before|while|when)\b.*\byou\b",
             r"\b(?:shut|quiet|hush) you(?: up)?\b",
         ),
         told.said(told.INTERRUPT),

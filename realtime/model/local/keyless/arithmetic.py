@@ -27,6 +27,7 @@ _PHRASES = (
     (r"per ?cent (?:tip |tax |of )*(?:on|of)|% (?:tip |tax |of )*(?:on|of)", " % * "),
     (r"per ?cent", " % "),
     (r"half of", " 0.5 * "),
+    (r"a dozen", " 12 "),
     (r"(?:a|one) third of", " ( 1 / 3 ) * "),
     (r"(?:a|one) quarter of", " 0.25 * "),
     (r"(?:three|3) quarters of", " 0.75 * "),

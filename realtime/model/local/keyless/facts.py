@@ -118,7 +118,7 @@ _KINDS = frozenset(
     )
 )
 _SURE = 0.55
-"""The share of a question's words that a statement of the user must hold."""
+"""The share of a question's words that an answer must hold."""
 _MOST_FACTS = 4
 _FORGET = re.compile(r"\b(?:forget|delete|erase|remove|wipe)\b")
 _ABOUT_THE_AGENT = re.compile(r"\b(?:you|your|yours|yourself)\b")

@@ -1,4 +1,4 @@
-"""The subject of a question about the product, by the words in it."""
+"""The subject of a question about the product, by its words."""
 
 from __future__ import annotations
 

@@ -35,7 +35,11 @@ _REQUEST = re.compile(
     r"|i would like|i'd like|can you|could you|would you|will you)\b"
 )
 _WRITE = re.compile(r"\b(?:write|compose|draft|essay|code|program)\b")
+_HAND_OVER = re.compile(
+    r"\b(?:hand|pass|transfer|connect|put|forward)\b.*\b(?:human|person|someone|somebody|operator|staff|support)\b"
+)
 _LIMITS = (
+    (_HAND_OVER, "I can't pass you on to a person."),
     (_WRITE, "I can't write texts or code."),
     (_LISTEN, "I can't play music or films."),
     (_SEND, "I can't send messages or call anyone."),

@@ -155,7 +155,8 @@ _STOP = frozenset(
     each(
         "a an the most best of to in on at for with by from and or but so that this these those it its i you he she we "
         "they me him her us them my your our their mine yours is are am was were be been being do does did "
-        "done have has had can could will would shall should may might must what what's which who whom when "
+        "done have has had can could will would shall should may might must what what's which who's "
+        "where's when's how's there's who whom when "
         "where why how there here if then than as not no yes please tell know remember say said about just "
         "really very much many any some all again now today right okay ok i'm i've i'd i'll you're don't "
         "didn't doesn't it's that's let's one ones thing things ask asked told mention mentioned called call "
