@@ -13,7 +13,10 @@ export default defineConfig({
   resolve: {
     tsconfigPaths: true,
     // In development the pages load each worklet from its source, under its name in the build.
-    alias: [{ find: /^\/worklets\/(\w+)\.js$/, replacement: "../client/src/worklets/$1.ts" }],
+    alias: [
+      { find: /^\/ring-worker\.js$/, replacement: "src/ring-worker.ts" },
+      { find: /^\/worklets\/(\w+)\.js$/, replacement: "../client/src/worklets/$1.ts" },
+    ],
   },
   build: {
     target: "es2022",
@@ -27,6 +30,7 @@ export default defineConfig({
         page: "index.html",
         transcript: "transcript.html",
         room: "room.html",
+        "ring-worker": "src/ring-worker.ts",
         "worklets/capture": "../client/src/worklets/capture.ts",
         "worklets/playback": "../client/src/worklets/playback.ts",
         "worklets/voices": "../client/src/worklets/voices.ts",

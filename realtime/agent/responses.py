@@ -25,6 +25,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
 from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.model import base
+from realtime.state.latency import RESUMES
 from realtime.turn.machine import Signal
 from realtime.turn.responses import After, Ledger, Response
 
@@ -39,8 +40,6 @@ LINK_LOST = "link_lost"
 """Why a response failed that was lost with its link (`realtime.model.wire`)."""
 CUT_OFF = "cut_off"
 """Why the rest of a cut reply ends before the reply does: its model was stopped."""
-RESUMES = "resumes"
-"""Key in the metadata of a resumed response: the item that was cut."""
 GO_ON = (
     "Your last answer was broken off. The user has heard it as far as it stands here. "
     "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
@@ -95,8 +94,6 @@ class Responses:
         self._result_ids: dict[str, str] = {}
         """Client ids for the items of results, by call."""
         self._cut: _OpenCut | None = None
-        self._turn_ended_at: float | None = None
-        self._created_at: float | None = None
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
@@ -117,10 +114,6 @@ class Responses:
         if self._ledger.cancel(response_id):
             self._send(base.ResponseCancel(response_id))
 
-    def turn_ended(self, now: float) -> None:
-        """The user's turn is over: the latency of the first audio counts from here."""
-        self._turn_ended_at = now
-
     def resume(
         self, parts: Sequence[SpokenPart], *, is_whole: bool, overrides: ResponseOverrides | None
     ) -> Iterator[Signal]:
@@ -129,7 +122,6 @@ class Responses:
         Yields what happens to the turn meanwhile. The response's metadata name the item that it continues. Unless it
         `is_whole`, the model is asked for what it had not generated.
         """
-        self._turn_ended_at = None
         response = self._ledger.resume(self._runtime.new_id("response"), {RESUMES: parts[0].item_id})
         opened = self._open[response.id] = OpenResponse(response)
         self._context.forward(m.ModelResponseCreatedEvent(response_id=response.id, metadata=response.metadata))
@@ -194,17 +186,17 @@ class Responses:
     def created(self, event: m.ModelResponseCreatedEvent) -> Signal | None:
         """A response begins."""
         self.settle_cut()
-        now = self._runtime.now()
         response = self._ledger.begin(
-            event.response_id, now, out_of_band=event.conversation == "none", metadata=event.metadata
+            event.response_id,
+            self._runtime.now(),
+            out_of_band=event.conversation == "none",
+            metadata=event.metadata,
         )
         self._open[response.id] = OpenResponse(response)
         is_unwanted = response.cancelled
         if response.out_of_band:
             self._context.forward(event)
             return None
-        if not is_unwanted:
-            self._created_at = now
         self._context.forward(msgspec.structs.replace(event, metadata=response.metadata))
         if is_unwanted:
             self._send(base.ResponseCancel(response.id))
@@ -377,24 +369,7 @@ class Responses:
         if open_response.response.out_of_band:
             return None
         self._items.speak(event.item_id)
-        ended_at, self._turn_ended_at = self._turn_ended_at, None
-        if ended_at is not None:
-            self._tell_latency(event.response_id, ended_at)
         return Signal.RESPONSE_AUDIO
-
-    def _tell_latency(self, response_id: str, ended_at: float) -> None:
-        now = self._runtime.now()
-        created_at = max(ended_at, self._created_at or ended_at)
-        self._emit(
-            s.ServerLatencyEvent(
-                response_id=response_id,
-                turn_end_to_audio_ms=round((now - ended_at) * 1000),
-                stages_ms={
-                    "to_response": round((created_at - ended_at) * 1000),
-                    "to_audio": round((now - created_at) * 1000),
-                },
-            )
-        )
 
     def _open_part(self, open_response: OpenResponse, item_id: str, output_index: int, content_index: int) -> Part:
         is_new = item_id not in self._conversation and item_id not in open_response.item_ids

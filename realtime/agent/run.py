@@ -488,6 +488,11 @@ class AgentRun:
         return self._controller.input.received_samples if self._controller is not None else 0
 
     @property
+    def received_ms(self) -> int:
+        """Client audio that has arrived, in ms."""
+        return self._controller.input.position_ms if self._controller is not None else 0
+
+    @property
     def hasty_turns(self) -> int:
         """Number of hasty turn ends that were undone in this call."""
         return self._controller.turn.hasty_turns if self._controller is not None else self._hasty_turns

@@ -311,8 +311,6 @@ class TurnTaking:
             self.reply_items.clear()
         if Action.COMMIT in actions:
             self._commit_turn(label)
-        if signal is Signal.SPEECH_STOPPED or Action.CREATE in actions:
-            self.responses.turn_ended(self._runtime.now())
         if Action.CREATE in actions and (self._auto_response or signal in (Signal.REQUEST, Signal.TEXT)):
             self.items.has_news = False
             self.before_response()

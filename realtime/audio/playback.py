@@ -31,6 +31,7 @@ MAX_CHUNK_MS = 100
 class _Item:
     item_id: str
     epoch: int
+    sent_at: float
     sent: int = 0
     played: int = 0
 
@@ -68,7 +69,7 @@ class PlaybackClock:
             self._advance(now)
         item = self._items.get(item_id)
         if item is None:
-            item = self._items[item_id] = _Item(item_id, self._epoch)
+            item = self._items[item_id] = _Item(item_id, self._epoch, now)
             if len(self._items) > KEPT_ITEMS:
                 self._forget_oldest()
         elif item.epoch != self._epoch:
@@ -131,6 +132,14 @@ class PlaybackClock:
             self._advance(now)
         item = self._items.get(item_id)
         return item.played if item is not None and item.epoch == self._epoch else None
+
+    def sent_at(self, item_id: str) -> float | None:
+        """Return when the first audio of an item was sent.
+
+        In seconds of `now`; None for an unknown item.
+        """
+        item = self._items.get(item_id)
+        return None if item is None else item.sent_at
 
     def begun(self) -> set[str]:
         """Return the items of which audio was sent."""

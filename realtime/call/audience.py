@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from realtime.audio.far_end import FarEnd
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.voice import Voice
+from realtime.call.intake import rate_of
 from realtime.call.listener import Listener
+from realtime.call.participant import CurrentParticipant
 from realtime.call.played import Played
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.state.log import Log
 
 RECEIVED_EVERY_MS = 1_000
@@ -21,13 +22,13 @@ RECEIVED_EVERY_MS = 1_000
 class Audience:
     """All clients of one call. It is the `Ears` that the participant is given.
 
-    `received_samples` gives how much audio of the clients has come; where it `tells`, it logs playback.
+    `current` is who takes part, and knows how much audio of the clients has come. Where it `tells`, playback is logged.
     """
 
-    def __init__(self, log: Log, now: Callable[[], float], received_samples: Callable[[], int], *, tells: bool) -> None:
+    def __init__(self, log: Log, now: Callable[[], float], current: CurrentParticipant, *, tells: bool) -> None:
         self._log = log
         self._now = now
-        self._received_samples = received_samples
+        self._current = current
         self.listeners: list[Listener] = []
         self.ear: Listener | None = None
         """The client that sent something last: on an interruption, what it has played counts."""
@@ -39,7 +40,7 @@ class Audience:
         self._silent_at = 0.0
         """When it would have played all."""
         listeners = self.listeners  # Without `self`, which would refer to itself.
-        self.played = Played(log, now, lambda: listeners, received_samples, tells=tells)
+        self.played = Played(log, now, lambda: listeners, current, tells=tells)
 
     def __iter__(self) -> Iterator[Listener]:
         return iter([*self.listeners])
@@ -131,7 +132,7 @@ class Audience:
         rate_hz = rate_of(event)
         if rate_hz is None:
             return
-        received = self._received_samples()
+        received = self._current.participant.received_samples
         every = RECEIVED_EVERY_MS * rate_hz // 1000
         if received - listener.told_received >= every:
             listener.told_received = received
@@ -139,11 +140,3 @@ class Audience:
             listener.deliver(s.ServerAudioReceivedEvent(offset=received, ts_ms=self._log.now_ms()))
         # Less was taken than came where audio was sent twice or refused.
         listener.bytes_until_told = (listener.told_received + every - received) * SAMPLE_BYTES
-
-
-def rate_of(event: c.ClientAudioAppendEvent) -> int | None:
-    """The rate of its audio in Hz; None for one that is not served, of which the participant has taken nothing."""
-    try:
-        return event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
-    except ValueError:
-        return None

@@ -10,6 +10,7 @@ import msgspec
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.state.conversation import Conversation
 
 RECENT_EVENTS = 256
@@ -104,3 +105,11 @@ class Intake:
         if self._complaint_bytes > MAX_COMPLAINT_BYTES:
             return None
         return msgspec.structs.replace(complaint, message=message, client_event_id=event_id)
+
+
+def rate_of(event: c.ClientAudioAppendEvent) -> int | None:
+    """The rate of its audio in Hz; None for one that is not served, of which the participant has taken nothing."""
+    try:
+        return event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+    except ValueError:
+        return None

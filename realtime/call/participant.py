@@ -140,6 +140,10 @@ class Participant(Protocol):
         """Samples of the client's audio that have arrived, at the client's rate."""
 
     @property
+    def received_ms(self) -> int:
+        """The same in ms."""
+
+    @property
     def wants_audio_stopped(self) -> bool:
         """Whether the call reports a client's mid-turn stop with `audio_stopped`."""
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from realtime.call.activity import Activity
-from realtime.call.audience import Audience, rate_of
-from realtime.call.intake import UNCOUNTED, Intake
+from realtime.call.audience import Audience
+from realtime.call.intake import UNCOUNTED, Intake, rate_of
 from realtime.call.limits import Limits
 from realtime.call.listener import Listener, queue_listener
 from realtime.call.participant import CurrentParticipant, Host, OwnCall, Participant
@@ -106,7 +106,7 @@ class Session:
         self._said_goodbye = False
         self._stop_recording: Callable[[], None] = _follows_nothing
         current = self._current = CurrentParticipant(participant)
-        self.audience = Audience(self.log, runtime.now, lambda: current.participant.received_samples, tells=not private)
+        self.audience = Audience(self.log, runtime.now, current, tells=not private)
         self.listeners = self.audience.listeners
         """The views of the call, in order of coming."""
         self._activity = Activity(current, self.audience, self._timers, runtime.now, self.limits.idle_s)
@@ -325,7 +325,7 @@ class Session:
                 self.audience.ear = listener
                 if event.played_item_id is not None and event.played_ms is not None and listener is not None:
                     # Before the agent hears it: an interruption found in this audio is cut where the user is now.
-                    self.audience.played.ack(listener, event.played_item_id, event.played_ms)
+                    self.audience.played.ack(listener, event.played_item_id, event.played_ms, inside=event)
                 taken = self.participant.receive(event)
                 if self._recorder is not None and (rate_hz := rate_of(event)) is not None:
                     self._recorder.hear(event.audio, event.offset, rate_hz)

@@ -71,9 +71,14 @@ class ResponseAudioDone(ResponsePart, frozen=True, kw_only=True):
 
 
 class ResponseAudioTranscriptDelta(ResponsePart, frozen=True, kw_only=True):
-    """The next piece of the spoken words."""
+    """The next piece of the spoken words.
+
+    At the first words of a response, `ready_ms` says how long before this its `first_token` and its `first_sentence`
+    were there, where they waited for their sound.
+    """
 
     delta: str
+    ready_ms: dict[str, int] | None = None
 
 
 class ResponseAudioTranscriptDone(ResponsePart, frozen=True, kw_only=True):

@@ -139,11 +139,17 @@ class ServerGoodbyeEvent(Event, frozen=True, kw_only=True):
 
 
 class ServerLatencyEvent(Event, frozen=True, kw_only=True):
-    """Delay from turn end to first sound, in ms by stage."""
+    """What the user waited after turn `item_id`: from the end of the voice to the first sound that was played.
+
+    `stages_ms` are its parts in order. `estimated`: the client reported no playback, or had stopped sending audio.
+    """
 
     response_id: str
     turn_end_to_audio_ms: int
     stages_ms: dict[str, int] = msgspec.field(default_factory=dict)
+    latency_ms: int | None = None
+    item_id: str | None = None
+    estimated: bool = False
     seq: int = 0
     ts_ms: int = 0
 
@@ -152,12 +158,13 @@ class ServerPlaybackEvent(Event, frozen=True, kw_only=True):
     """A client's playback position in an item: at its first sound, every second, at a flush and at its end.
 
     `played_ms` of the item had been played when the client's own audio stream was at sample `input_offset` (at the
-    client's rate, since the call began; 0 where it sends none). `estimated`: the client did not report it.
+    client's rate, since the call began; 0 where it sends none), at `input_ms`. `estimated`: it did not report it.
     """
 
     item_id: str
     played_ms: int
     input_offset: int = 0
+    input_ms: int | None = None
     estimated: bool = False
     seq: int = 0
     ts_ms: int = 0

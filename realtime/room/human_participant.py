@@ -137,6 +137,11 @@ class Microphone:
         """Samples of this human's audio that have arrived, at the client's rate."""
         return self._input.received_samples
 
+    @property
+    def received_ms(self) -> int:
+        """The same in ms."""
+        return self._input.position_ms
+
     def detect(self, detection: TurnDetection) -> None:
         """Detect the ends of turns in this way.
 
@@ -460,6 +465,11 @@ class HumanParticipant:
     def received_samples(self) -> int:
         """Samples of this client's audio that have arrived, at its own rate."""
         return self.microphone.received_samples
+
+    @property
+    def received_ms(self) -> int:
+        """The same in ms."""
+        return self.microphone.received_ms
 
     @property
     def wants_audio_stopped(self) -> bool:

@@ -161,11 +161,11 @@ def create_app(
         known = await info() if info is not None else ServerInfo(model=calls.model, agent_name=calls.agent_name)
         told = {
             "model": known.model,
+            "agent_name": known.agent_name,
             "suggestions": (known.model or {}).get("suggestions", []),
             "notices": known.notices,
             "version": __version__,
             "protocols": [SUBPROTOCOL],
-            "agent_name": known.agent_name,
         }
         return JSONResponse(told)
 

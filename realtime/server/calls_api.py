@@ -30,6 +30,7 @@ from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.settings import ServerSettings
 from realtime.state.gist import Gist
+from realtime.state.latency import latencies, percentile
 from realtime.state.log import AudioRun, Entry, last_seq_of
 from realtime.state.replies import ReplyProjection, messages
 from realtime.state.store import CallInfo, PageCursor
@@ -66,6 +67,8 @@ CURSOR = r"^[0-9TZ:.-]{0,40}~[A-Za-z0-9_-]{1,128}$"
 CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """Valid names of a test case: it becomes a folder of that name."""
 _HIDDEN = ("token_hash", "token_expires_at", "config", "event_ids")
+_WAIT = ("item_id", "response_id", "latency_ms", "estimated", "stages_ms", "ts_ms")
+"""The fields that describe a wait."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -93,10 +96,10 @@ def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Case
     """Return a router for reading, listing and deleting calls.
 
     It serves `GET /api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE), `GET .../messages`,
-    `GET .../transcript?form=text|srt|json`, `GET .../sound` (WAV, where it was recorded), `GET .../tasks` (its
-    background tools) and `DELETE .../tasks/{task_id}`; with `cases` also `GET .../report` (HTML), `GET .../case` (zip)
-    and, where they are saved, `POST .../case?name=`. Without a store only live calls are known, with as much of their
-    log as they hold.
+    `GET .../transcript?form=text|srt|json`, `GET .../sound` (WAV, where it was recorded), `GET .../latency` (what the
+    user waited), `GET .../tasks` (its background tools) and `DELETE .../tasks/{task_id}`; with `cases` also
+    `GET .../report` (HTML), `GET .../case` (zip) and, where they are saved, `POST .../case?name=`. Without a store only
+    live calls are known, with as much of their log as they hold.
     """
     router = APIRouter(prefix="/api/calls")
     # A case of one hour takes hundreds of MB while it is made: one at a time.
@@ -144,6 +147,16 @@ def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Case
     @guarded
     async def one_call(request: Request, call_id: str, user: str) -> Response:
         return JSONResponse(shelf.told(await shelf.find(call_id, user)))
+
+    @router.get("/{call_id}/latency")
+    @guarded
+    async def latency_of_call(request: Request, call_id: str, user: str) -> Response:
+        await shelf.find(call_id, user)
+        told = [msgspec.to_builtins(one) for one in latencies(await shelf.entries(call_id))]
+        waits = [{name: one[name] for name in _WAIT} for one in told]
+        values_ms = [one["latency_ms"] for one in waits]
+        p50_ms, p95_ms = percentile(values_ms, 50), percentile(values_ms, 95)
+        return JSONResponse({"call_id": call_id, "turns": waits, "p50_ms": p50_ms, "p95_ms": p95_ms})
 
     @router.get("/{call_id}/messages")
     @guarded

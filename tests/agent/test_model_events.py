@@ -6,6 +6,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from realtime.audio.playback import AcknowledgedPlayback
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
@@ -362,21 +363,31 @@ async def test_the_history_for_a_reconnect_is_the_conversation_as_it_was_heard()
         assert len(history[0][1]) < len(WORDS)
 
 
-async def test_the_time_from_the_end_of_a_turn_to_the_first_sound_is_told() -> None:
-    async with call() as made:
+async def test_what_the_user_waited_is_told_once_the_first_sound_was_played() -> None:
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        for _ in range(50):
+            made.hear(20)
+            await asyncio.sleep(0.02)
         made.link.hear_start("u1")
-        await asyncio.sleep(1)
         made.link.hear_end("u1", 900, "Hello.")
-        await asyncio.sleep(0.2)
-        response_id = made.link.begin()
-        await asyncio.sleep(0.3)
-        made.link.speak(response_id, 500, "Hi.")
-        made.link.finish(response_id, "Hi.")
+        response_id = ""
+        for frame in range(40):
+            made.hear(20)
+            await asyncio.sleep(0.02)
+            if frame == 9:
+                response_id = made.link.begin()
+            if frame == 24:
+                item_id = made.link.speak(response_id, 500, "Hi.")
+        assert made.of(s.ServerLatencyEvent) == []
+        # 40 ms of it had been played when this frame was sent.
+        made.hear(20, played_item_id=item_id, played_ms=40)
 
         (latency,) = made.of(s.ServerLatencyEvent)
-        assert latency.response_id == response_id
-        assert latency.turn_end_to_audio_ms == 500
-        assert latency.stages_ms == {"to_response": 200, "to_audio": 300}
+        assert (latency.item_id, latency.response_id) == ("u1", response_id)
+        assert latency.latency_ms == 1_820 - 40 - 900
+        stages = ("turn_end", "transcript", "response", "first_audio", "sent", "played")
+        assert [*latency.stages_ms.items()] == [*zip(stages, (120, 0, 200, 300, 0, 260), strict=True)]
+        assert (latency.turn_end_to_audio_ms, latency.estimated) == (500, False)
 
 
 @pytest.mark.parametrize("code", ["invalid_value", "rate_limit_exceeded", "bad_response_create"])

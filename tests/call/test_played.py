@@ -8,6 +8,7 @@ import pytest
 
 from realtime.audio.playback import WallClockPlayback
 from realtime.call.listener import Listener
+from realtime.call.participant import CurrentParticipant
 from realtime.call.played import Played
 from realtime.event import server as s
 from realtime.event.base import Item
@@ -30,7 +31,8 @@ async def test_speech_that_comes_as_fast_as_it_is_played_is_looked_at_a_few_time
         looks += 1
         return [listener]
 
-    played = Played(log, loop.time, listeners, lambda: 0, tells=True)
+    current = cast(CurrentParticipant, SimpleNamespace(participant=SimpleNamespace(received_samples=0, received_ms=0)))
+    played = Played(log, loop.time, listeners, current, tells=True)
     played.follow(s.AgentItemAddedEvent(item=Item(id="a", role="assistant", status="in_progress", content=())))
     where: dict[str, Any] = {"response_id": "r", "item_id": "a"}
     for _ in range(3_000 // CHUNK_MS):

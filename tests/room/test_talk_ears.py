@@ -117,3 +117,28 @@ async def test_a_client_that_never_says_what_it_played_holds_up_no_turn_longer_t
         assert len(took_ms) == 20
         assert max(took_ms) < 3_700
         assert home.of(s.ServerAudioFlushEvent) == []
+
+
+async def test_each_human_is_told_what_they_waited_themselves() -> None:
+    async with two(TalkModel("This is what I think."), floor=addressed) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        anna.say("Alice, what do you think?")
+        await home.quiet()
+        (told,) = anna.of(s.ServerLatencyEvent)
+        assert told.item_id in {item.item_id for item in home.of(s.AgentInputDoneEvent)}
+        assert told.estimated, "such a client does not report playback"
+        assert sum(told.stages_ms.values()) == told.latency_ms
+        assert ben.of(s.ServerLatencyEvent) == []
+        ben.write("Bob, and you?")
+        await home.quiet()
+        assert (len(anna.of(s.ServerLatencyEvent)), len(ben.of(s.ServerLatencyEvent))) == (1, 1)
+
+
+async def test_who_is_spoken_over_by_another_human_is_owed_no_answer() -> None:
+    async with two(TalkModel("This is what I think."), floor=addressed) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        anna.begin("Alice, what do you think?")
+        anna.end(100)
+        ben.say("Bob, what do you think?")
+        await home.quiet()
+        assert [len(human.of(s.ServerLatencyEvent)) for human in (anna, ben)] == [0, 1]

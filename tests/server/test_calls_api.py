@@ -73,6 +73,26 @@ async def test_an_ended_call_is_told_as_the_events_that_its_client_saw(tmp_path:
         assert events[0][2]["resume_token"] is None, "a token is for its client alone"
 
 
+async def test_what_the_user_waited_is_listed_turn_by_turn(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place, place.client() as client:
+        call_id = (await client.make_call())["call_id"]
+        for _ in range(2):
+            await client.send(TEXT)
+            item_id = (await client.until("agent_response_audio_delta"))["item_id"]
+            await client.until("agent_response_done")
+            await client.send({"type": "client_playback_ack", "item_id": item_id, "played_ms": 10})
+            await client.until("server_latency")
+        told = (await place.get(f"/api/calls/{call_id}/latency?user=user1")).json()
+        other = await place.get(f"/api/calls/{call_id}/latency?user=user2")
+    assert other.status == 404
+    waited_ms = [one["latency_ms"] for one in told["turns"]]
+    assert (len(waited_ms), told["p50_ms"], told["p95_ms"]) == (2, min(waited_ms), max(waited_ms))
+    for one in told["turns"]:
+        assert sum(one["stages_ms"].values()) == one["latency_ms"]
+        assert [*one["stages_ms"]][-1] == "played"
+        assert not one["estimated"]
+
+
 async def test_a_reader_goes_on_after_the_last_event_that_it_saw(tmp_path: Path) -> None:
     """REC-27, AMB-27: a reader that was cut off names the last id, and misses nothing."""
     async with keeping(tmp_path) as place:

@@ -264,9 +264,15 @@ class TestTimes:
 
     def test_a_stage_that_the_server_measured(self) -> None:
         call = support_call()
-        told = s.ServerLatencyEvent(response_id="r2", turn_end_to_audio_ms=400, stages_ms={"to_audio": 123})
+        stages_ms = {"turn_end": 510, "first_sentence": 200, "first_audio": 40, "sent": 3, "played": 170}
+        told = s.ServerLatencyEvent(
+            response_id="r2", item_id="u2", turn_end_to_audio_ms=240, stages_ms=stages_ms, latency_ms=923
+        )
         call.put(3_900, told)
-        assert call.run().response_latency.stage("to_audio").values_ms == [123]
+        latency = call.run().response_latency
+        assert latency.values_ms == [950, 923]
+        assert latency.stage("first_sentence").values_ms == [710]
+        assert latency.stage("sent").values_ms == [753]
 
     def test_without_an_answer_there_is_no_latency(self) -> None:
         call = Hand()

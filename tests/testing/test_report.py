@@ -17,10 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.event import server as s
+from realtime.state.latency import percentile
 from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord, Lane, Mark, Spoken, WireFrame
 from realtime.testing.report import RunOutcome, write_report
-from realtime.testing.report.diff import compare, digest, percentile, words_changed
+from realtime.testing.report.diff import compare, digest, words_changed
 from realtime.testing.report.frames import MAX_ROWS, MAX_TEXT_CHARS, rows
 from realtime.testing.report.sound import MAX_BUCKETS, MIX_HZ, bucket_ms, mixed_flac, peaks
 from realtime.testing.report.story import Story, tell
@@ -85,10 +86,10 @@ def test_the_way_from_the_end_of_the_voice_to_the_ear_is_told_step_by_step() -> 
 
     steps = story.turns[1].steps
     assert [step.name for step in steps] == [
-        *("voice end", "turn end", "transcript", "response", "tool call", "tool result", "first audio", "first heard"),
+        *("voice end", "turn end", "transcript", "response", "tool call", "tool result", "first audio", "played"),
     ]
     assert steps[-1].at_ms - steps[0].at_ms == story.turns[1].latency_ms
-    assert [step.name for step in story.turns[3].steps] == ["typed", "response", "first audio", "first heard"]
+    assert [step.name for step in story.turns[3].steps] == ["typed", "response", "first audio", "played"]
 
 
 def test_an_answer_that_begins_while_the_user_speaks_again_answers_the_turn_before() -> None:

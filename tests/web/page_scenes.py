@@ -131,7 +131,7 @@ def ended(page: Page, server: ScriptedServer, address: str) -> None:
     server.speak("item_2", "It is half past two.", seconds=0.2)
     server.finish("item_2", "It is half past two.")
     server.send("server_latency", response_id="resp_1", turn_end_to_audio_ms=412, ts_ms=134_000)
-    expect(page.locator(".latency")).to_be_visible()
+    expect(page.locator(".bubble .wait")).to_be_visible()
     server.send("server_session_ended", reason="client_end", ts_ms=134_000)
     expect(page.locator("#ended-report")).to_be_visible()
 

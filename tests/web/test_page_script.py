@@ -51,8 +51,8 @@ def test_nothing_is_read_aloud_into_the_talk_but_its_words_and_its_end(talking: 
     expect(state).to_have_attribute("aria-live", "off")
     scripted.send("agent_response_created", response_id="r")
     scripted.send("agent_response_audio_transcript_delta", response_id="r", item_id="i", delta="Well")
-    scripted.send("server_latency", response_id="r", turn_end_to_audio_ms=40, stages_ms={})
-    expect(talking.locator(".latency")).to_have_attribute("aria-live", "off")
+    scripted.send("server_latency", response_id="r", latency_ms=40, stages_ms={})
+    expect(talking.locator(".wait")).to_have_attribute("aria-live", "off")
     expect(talking.get_by_role("log", name="Captions")).to_have_attribute("aria-live", "polite")
     talking.get_by_role("button", name="End call").click()
     expect(state).to_have_text("Call ended")
@@ -152,11 +152,11 @@ def test_an_answer_is_played_to_its_end_and_acknowledged_as_it_is_heard(
     scripted.speak("item_2", "It is noon.", seconds=0.5)
     expect(state).to_have_text("Speaking")
     scripted.finish("item_2", "It is noon.")
-    latency = {"response_id": "resp_1", "turn_end_to_audio_ms": 250, "stages_ms": {"think": 50, "speak": 200}}
+    latency = {"response_id": "resp_1", "latency_ms": 250, "stages_ms": {"turn_end": 50, "played": 200}}
     scripted.send("server_latency", **latency)
     expect(state).to_have_text("Listening")
     expect(talking.locator(".bubble .words")).to_have_text(["What time is it?", "It is noon."])
-    expect(talking.locator(".latency .total")).to_have_text("250 ms to the first sound · think 50 · speak 200")
+    expect(talking.locator(".wait .total")).to_have_text("250 ms until the answer was heard")
     played = snapshot(talking)["playback"]
     assert played["rendered"] == played["audible"] == 12_000
     assert {item_id for item_id, _ in scripted.heard} == {"item_2"}

@@ -77,6 +77,23 @@ def test_marks_stand_between_the_turns(open_report: OpenReport) -> None:
     expect(page.locator(".readout")).to_have_text(re.compile("^0:10"))
 
 
+def test_each_answer_shows_what_it_was_waited_for_and_the_call_shows_all_of_them(open_report: OpenReport) -> None:
+    page = open_report(interrupted_call())
+
+    line = page.get_by_role("region", name="How long the answers were waited for")
+    expect(line.locator("figcaption")).to_have_text(
+        "3 answers, half of them within 1000 ms, the longest wait 1510 ms, in turn 1."
+    )
+    totals = page.locator(".wait .total")
+    assert totals.all_text_contents() == [f"{ms} ms until the answer was heard" for ms in (1510, 1000, 360)]
+    page.locator(".wait summary").first.click()
+    steps = page.locator(".wait").first.locator("tbody th:visible")
+    assert [text.removesuffix(" i") for text in steps.all_text_contents()] == [
+        *("End of speech noticed", "Words written down", "Answer begun", "Tool asked", "Tool answered"),
+        *("First sound made", "Heard"),
+    ]
+
+
 def test_another_run_is_chosen_in_the_table(open_report: OpenReport) -> None:
     page = open_report(RunOutcome(interrupted_call()), RunOutcome(short_call()))
 

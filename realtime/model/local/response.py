@@ -96,6 +96,8 @@ class Response:
         self._outputs = 0
         self._spoken_bytes = 0
         self._first_audio_s: float | None = None
+        self._first_text_s: float | None = None
+        """When the language model's first text was there."""
         self._usage: ReplyUsage | None = None
 
     def announce(self) -> None:
@@ -177,6 +179,8 @@ class Response:
                     case ReplyText() if self._voice is None:
                         self._write(reply)
                     case ReplyText(text=text):
+                        if self._first_text_s is None:
+                            self._first_text_s = self._runtime.now()
                         await self._speak(passages.push(text))
                     case _:
                         assert_never(reply)
@@ -239,14 +243,20 @@ class Response:
         """Emit each passage as soon as it is synthesised: its words, then its audio."""
         for passage in passages if self._voice is not None else ():
             assert self._voice is not None
+            written_s = self._runtime.now()
             pcm = await self._speculation.synthesize(self._voice, passage.aloud)
             item_id = self._open("audio")
             words = f"{self._space_before(passage)}{passage.text}"
+            ready_ms = None if self._text else self._ready_ms(written_s)
             self._text += words
             self._keep_spoken(item_id, words, len(pcm) / _BYTES_PER_MS)
             self._on_event(
                 m.ModelResponseAudioTranscriptDeltaEvent(
-                    response_id=self.id, item_id=item_id, output_index=self._outputs, delta=words
+                    response_id=self.id,
+                    item_id=item_id,
+                    output_index=self._outputs,
+                    delta=words,
+                    ready_ms=ready_ms,
                 )
             )
             for delta in _pieces(pcm):
@@ -262,6 +272,17 @@ class Response:
                     )
                 )
             await self._keep_pace(len(pcm))
+
+    def _ready_ms(self, first_sentence_s: float) -> dict[str, int] | None:
+        """Return how long the first words have waited for their sound.
+
+        None for words that no language model wrote.
+        """
+        if self._first_text_s is None:
+            return None
+        now_s = self._runtime.now()
+        moments = {"first_token": self._first_text_s, "first_sentence": first_sentence_s}
+        return {name: round((now_s - at_s) * 1000) for name, at_s in moments.items()}
 
     def _keep_spoken(self, item_id: str, words: str, audio_ms: float) -> None:
         """Add the passage to its item, if the conversation has it."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from realtime.event import server as s
+from realtime.state.latency import latencies
 from realtime.state.truncation import Spoken as Words
 from realtime.testing.check.failing import Fluent, counted
 from realtime.testing.check.subject import Subject
@@ -309,7 +310,8 @@ class BargeInCheck(Fluent):
 class Latency(Fluent):
     """Delay from each user turn to its response, in ms; one value per answered turn.
 
-    Counted from the end of the user's voice, or from the arrival of a typed turn. Where playback is unknown, the first
+    Counted from the end of the user's voice, or from the arrival of a typed turn, to the first sound that was played:
+    what the call has logged as `server_latency`. Where it has not, the record is measured; without playback the first
     sound that left the server stands for the first that was heard.
 
     A turn without a response has no value, but it is slower than all the time that the user waited: until a participant
@@ -321,7 +323,7 @@ class Latency(Fluent):
     def __init__(self, run: Subject, stage: str = "heard") -> None:
         self._run = run
         self._stage = stage
-        self._told = run.record.events(s.ServerLatencyEvent)
+        self._told = {event.item_id: event for event in latencies(run.record.entries)}
         self.samples: list[tuple[UserTurn, float]] = self._measured()
         self.unanswered: list[tuple[UserTurn, float]] = self._waited()
         """Turns without a response, each with the ms that the user waited."""
@@ -331,13 +333,22 @@ class Latency(Fluent):
         """The values in order of the turns."""
         return [ms for _, ms in self.samples]
 
+    def told(self, turn: UserTurn) -> s.ServerLatencyEvent | None:
+        """Return what the call has logged about this turn."""
+        return self._told.get(turn.item_id)
+
+    def is_estimated(self, turn: UserTurn) -> bool:
+        """Whether the client did not report the playback that ends this wait."""
+        told = self.told(turn)
+        return told.estimated if told is not None else not self._run.record.played
+
     def stage(self, name: str) -> Latency:
         """Return the latency to an earlier stage.
 
         Stages are `turn_end`, `transcript`, `response`, `first_token`, `first_audio`, `heard`, each from the end of the
-        user's voice; or a stage of `server_latency` as the server measured it.
+        user's voice; or another one of `server_latency`.
         """
-        known = [*STAGES, *sorted({stage for event in self._told for stage in event.stages_ms})]
+        known = [*STAGES, *sorted({stage for event in self._told.values() for stage in event.stages_ms} - {*STAGES})]
         if name not in known:
             raise ValueError(f"there is no stage {name!r}: use one of {', '.join(known)}")
         return Latency(self._run, name)
@@ -429,10 +440,11 @@ class Latency(Fluent):
 
     def _of(self, turn: UserTurn) -> float | None:
         answers = [one for one in self._run.responses if _is_answer(one, turn)]
+        told = self.told(turn)
+        if self._stage == "heard" and told is not None and told.latency_ms is not None:
+            return float(told.latency_ms)
         if self._stage not in STAGES:
-            ids = {one.id for one in answers}
-            told = (event.stages_ms.get(self._stage) for event in self._told if event.response_id in ids)
-            return next((float(ms) for ms in told if ms is not None), None)
+            return None if told is None else _reached_ms(told, self._stage)
         if self._stage == "turn_end":
             at_ms = turn.ended_ms
         elif self._stage == "transcript":
@@ -448,6 +460,12 @@ class Latency(Fluent):
             "first_audio": answer.first_audio_ms,
         }
         return moments.get(self._stage, self._run.first_sound_ms(answer))
+
+
+def _reached_ms(told: s.ServerLatencyEvent, stage: str) -> float | None:
+    """Return when a stage was done, from the end of the voice."""
+    names = [*told.stages_ms]
+    return float(sum(told.stages_ms[name] for name in names[: names.index(stage) + 1])) if stage in names else None
 
 
 def _is_answer(response: Response, turn: UserTurn) -> bool:

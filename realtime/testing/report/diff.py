@@ -6,12 +6,13 @@ Pure. The digest is `report.json`: suited for diffs and version control.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
 
 import msgspec
 
+from realtime.state.latency import percentile
 from realtime.testing.errors import CaseError
 from realtime.testing.report.story import Story, Turn
 
@@ -90,14 +91,6 @@ def digest(name: str, failure: str | None, duration_ms: float, story: Story) -> 
         percentile(story.latencies_ms, 95),
         [_turn_digest(story, turn) for turn in story.turns],
     )
-
-
-def percentile(values: Sequence[float], percent: int) -> int | None:
-    """Return the rounded nearest-rank percentile; None without values."""
-    if not values:
-        return None
-    rank = -(-len(values) * percent // 100)
-    return round(sorted(values)[max(rank, 1) - 1])
 
 
 def read_digest(path: Path) -> Digest:

@@ -6,6 +6,7 @@ Pure. `realtime.testing.check.reading` decides who said what and when, so the re
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 import msgspec
 
@@ -70,6 +71,8 @@ class Turn(msgspec.Struct):
     """Whether it cut a response short."""
     latency_ms: float | None = None
     """As measured by `Run.response_latency`."""
+    estimated: bool = False
+    """Whether the client did not report the playback that it hangs on."""
 
 
 class Moment(msgspec.Struct):
@@ -114,15 +117,16 @@ def tell(record: CallRecord) -> Story:
     run = Run(record)
     reading = run.reading
     story = Story(reading)
-    latencies = run.response_latency
-    story.latencies_ms = latencies.values_ms
+    measured = run.response_latency
+    story.latencies_ms = measured.values_ms
     opening = Turn("", 0)
     turns = {0: opening} | {turn.number: _human_turn(story, turn) for turn in reading.turns}
-    for turn, ms in latencies.samples:
+    for turn, ms in measured.samples:
         turns[turn.number].latency_ms = ms
+        turns[turn.number].estimated = measured.is_estimated(turn)
     _add_answers(story, turns)
     for user_turn in reading.turns:
-        turns[user_turn.number].steps = _steps(reading, user_turn)
+        turns[user_turn.number].steps = _steps(reading, user_turn, measured.told(user_turn))
     if opening.answers or opening.tools:
         first = [story.captions[place].from_ms for place in opening.answers]
         opening.at_ms = min([*first, *(story.tools[place].from_ms for place in opening.tools)])
@@ -191,8 +195,13 @@ def _answer(reading: Reading, speech: Speech) -> Caption:
     return Caption(speech.who, kind, from_ms, to_ms, heard, unheard, speech.withdrawn)
 
 
-def _steps(reading: Reading, turn: UserTurn) -> list[Step]:
+def _steps(reading: Reading, turn: UserTurn, told: s.ServerLatencyEvent | None) -> list[Step]:
     """Return each stage's first moment over all response parts: voice end to playback."""
+    first = Step("typed" if turn.typed else "voice end", turn.to_ms)
+    if told is not None:
+        reached_ms = accumulate(told.stages_ms.values(), initial=turn.to_ms)
+        next(reached_ms)
+        return [first, *(Step(name.replace("_", " "), ms) for name, ms in zip(told.stages_ms, reached_ms, strict=True))]
     answers = [one for one in reading.responses if one.turn == turn.number and one.created_seq > turn.ended_seq]
     answers = [one for one in answers if not one.out_of_band]
     ids = {one.id for one in answers}
@@ -209,13 +218,13 @@ def _steps(reading: Reading, turn: UserTurn) -> list[Step]:
         "response": [one.created_ms for one in answers],
         "tool call": [one.asked_ms for one in tools if one.asked_ms <= first_ms],
         "tool result": [max(answered)] if answered and max(answered) <= first_ms else [],
-        "first text": tokens,
+        "first token": tokens,
         "first audio": sent,
-        "first heard": heard,
+        "played": heard,
     }
     steps = [Step(name, min(times)) for name, times in moments.items() if times and min(times) >= turn.to_ms]
     steps.sort(key=lambda step: step.at_ms)
-    return [Step("typed" if turn.typed else "voice end", turn.to_ms), *steps]
+    return [first, *steps]
 
 
 def _floor(record: CallRecord) -> list[Span]:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from realtime.agent.responses import RESUMES
 from realtime.event import server as s
+from realtime.state.latency import RESUMES, begins_ms
 from realtime.testing.check.reading import BY_VOICE, Reading
 from realtime.testing.check.turns import Speech
 from realtime.testing.record import CallRecord
@@ -162,7 +162,7 @@ def _detected_turns(reading: Reading) -> tuple[Label, ...]:
 def _replies(record: CallRecord, reading: Reading) -> tuple[Reply, ...]:
     played: dict[str, list[tuple[float, float]]] = {}
     for entry in record.events(s.ServerPlaybackEvent):
-        played.setdefault(entry.item_id, []).append((entry.ts_ms, entry.played_ms))
+        played.setdefault(entry.item_id, []).append((begins_ms(entry), entry.played_ms))
     resumed = _resumed(record)
 
     def speech_of(item_id: str) -> Speech:
@@ -211,7 +211,7 @@ def _rests(record: CallRecord, reading: Reading) -> Iterator[bool]:
 
 
 def _stretches(positions: list[tuple[float, float]], speech: Speech) -> Iterator[tuple[float, float]]:
-    """Yield when an item was played, from reports of its position.
+    """Yield when an item was played, from reports: when it would have begun by each, and its position.
 
     A report is late, never early: the earliest start that reports agree on is the best. Where they move by more than
     `HOLD_MS`, playback had stopped; the log does not say when between the two, so the gap begins at the first.
@@ -222,9 +222,8 @@ def _stretches(positions: list[tuple[float, float]], speech: Speech) -> Iterator
         # The answer to a flush comes early: it counts what the device still plays.
         positions = positions[:-1] or positions
     earliest_ms = speech.first_audio_ms or 0.0
-    offset_ms, known_ms, start_ms = 0.0, 0.0, positions[0][0] - positions[0][1]
-    for ts_ms, position_ms in positions:
-        told_ms = ts_ms - position_ms
+    offset_ms, known_ms, start_ms = 0.0, 0.0, positions[0][0]
+    for told_ms, position_ms in positions:
         if told_ms > start_ms + HOLD_MS and offset_ms < known_ms < end_ms:
             yield max(earliest_ms, start_ms + offset_ms), start_ms + known_ms
             offset_ms, start_ms = known_ms, told_ms

@@ -187,6 +187,15 @@ async def test_a_spoken_turn_is_answered_aloud(call: Call[Parrot]) -> None:
     assert call.language_model.prompts[0].instructions == "Be kind."
 
 
+async def test_the_first_words_say_how_long_they_waited_for_their_sound(call: Call[Parrot]) -> None:
+    await call.say(silence(400), speech(1000), silence(1000))
+    await call.until(m.ModelResponseDoneEvent)
+    first, second = (event.ready_ms for event in call.all(m.ModelResponseAudioTranscriptDeltaEvent))
+    assert first is not None
+    assert first["first_token"] >= first["first_sentence"] >= 0
+    assert second is None
+
+
 async def test_recognition_is_over_when_the_turn_is_and_speech_follows_at_once(call: Call[Parrot]) -> None:
     await call.say(silence(400), speech(1000), silence(1000))
     audio = await call.until(m.ModelResponseAudioDeltaEvent)

@@ -60,8 +60,6 @@ export interface SessionSettings extends CallSettings {
 export type Address = string | (() => Promise<string>);
 export declare class CallSocket extends Emitter<ClientEvents> {
     #private;
-    /** A position that the next frame of speech reports. */
-    played: Played | null;
     /** The latest position: a restarted server truncates the response there. */
     lastPlayed: Played | null;
     /** Opens a socket and then a session. Does not throw where the server is away: see `closed`. */
@@ -72,6 +70,9 @@ export declare class CallSocket extends Emitter<ClientEvents> {
     get state(): ClientState;
     /** What the call can be resumed with now; null: nothing. */
     get resumeToken(): ResumeToken | null;
+    /** A position that the next frame of speech reports. */
+    get played(): Played | null;
+    set played(played: Played | null);
     /** Samples of the client's audio stream so far, frames dropped by a slow socket, and samples that the server has. */
     get audioSent(): {
         samples: number;

@@ -27,7 +27,7 @@ export declare class RealtimeVoice extends Base {
     constructor();
     /** See custom elements. */
     connectedCallback(): void;
-    /** See custom elements. A call does not outlive its button. */
+    /** See custom elements. A call does not outlive its button, which may move, however. */
     disconnectedCallback(): void;
     /** The client of the present or the next call: add tools to it, or listen to its events. */
     get client(): RealtimeClient;

@@ -575,12 +575,19 @@ export interface ServerGoodbyeEvent {
     seq?: number;
     ts_ms: number;
 }
-/** Delay from turn end to first sound, in ms by stage. */
+/**
+ * What the user waited after turn `item_id`: from the end of the voice to the first sound that was played.
+ *
+ * `stages_ms` are its parts in order. `estimated`: the client reported no playback, or had stopped sending audio.
+ */
 export interface ServerLatencyEvent {
     type: "server_latency";
     response_id: string;
     turn_end_to_audio_ms: number;
     stages_ms: Record<string, number>;
+    latency_ms: number | null;
+    item_id: string | null;
+    estimated: boolean;
     seq?: number;
     ts_ms: number;
 }
@@ -588,13 +595,14 @@ export interface ServerLatencyEvent {
  * A client's playback position in an item: at its first sound, every second, at a flush and at its end.
  *
  * `played_ms` of the item had been played when the client's own audio stream was at sample `input_offset` (at the
- * client's rate, since the call began; 0 where it sends none). `estimated`: the client did not report it.
+ * client's rate, since the call began; 0 where it sends none), at `input_ms`. `estimated`: it did not report it.
  */
 export interface ServerPlaybackEvent {
     type: "server_playback";
     item_id: string;
     played_ms: number;
     input_offset: number;
+    input_ms: number | null;
     estimated: boolean;
     seq?: number;
     ts_ms: number;
@@ -761,7 +769,12 @@ export interface AgentResponseAudioDoneEvent {
     seq?: number;
     ts_ms: number;
 }
-/** The next piece of the spoken words. */
+/**
+ * The next piece of the spoken words.
+ *
+ * At the first words of a response, `ready_ms` says how long before this its `first_token` and its `first_sentence`
+ * were there, where they waited for their sound.
+ */
 export interface AgentResponseAudioTranscriptDeltaEvent {
     type: "agent_response_audio_transcript_delta";
     response_id: string;
@@ -769,6 +782,7 @@ export interface AgentResponseAudioTranscriptDeltaEvent {
     output_index: number;
     content_index: number;
     delta: string;
+    ready_ms: Record<string, number> | null;
     agent_id: string;
     agent_name: string;
     seq?: number;

@@ -27,6 +27,8 @@ const FRESH_MS = 1_500;
 const EXTRA_MS = 2_000;
 /** A line that held for less counts as a failed try. */
 const STEADY_MS = 1_000;
+/** Frames of speech follow each other faster; a stop of the page plays nothing. */
+const CARRIED_WITHIN_MS = 20;
 /** For a call read from a store, the offset from which to repeat speech comes within this time or not at all. */
 const PLACE_MS = 250;
 
@@ -105,8 +107,8 @@ interface Opening {
 }
 
 export class CallSocket extends Emitter<ClientEvents> {
-  /** A position that the next frame of speech reports. */
-  played: Played | null = null;
+  #played: Played | null = null;
+  #playedSinceMs = 0;
   /** The latest position: a restarted server truncates the response there. */
   lastPlayed: Played | null;
   readonly #url: Address;
@@ -183,6 +185,24 @@ export class CallSocket extends Emitter<ClientEvents> {
     return this.#resumeToken;
   }
 
+  /** A position that the next frame of speech reports. */
+  get played(): Played | null {
+    return this.#played;
+  }
+
+  set played(played: Played | null) {
+    this.#played = played;
+    this.#playedSinceMs = performance.now();
+  }
+
+  /** The position when its frame leaves: it plays on meanwhile. */
+  #playedNow(): Played | null {
+    if (!this.#played) return null;
+    const { itemId, playedMs } = this.#played;
+    const sinceMs = Math.floor(performance.now() - this.#playedSinceMs);
+    return { itemId, playedMs: playedMs + Math.min(sinceMs, CARRIED_WITHIN_MS) };
+  }
+
   /** Samples of the client's audio stream so far, frames dropped by a slow socket, and samples that the server has. */
   get audioSent(): { samples: number; droppedFrames: number; receivedOffset: number } {
     return {
@@ -204,7 +224,7 @@ export class CallSocket extends Emitter<ClientEvents> {
   /** Sends the next samples of the client's audio stream. Takes over `pcm`. */
   sendAudio(pcm: Int16Array<ArrayBuffer>): void {
     if (this.#state !== "open" && this.#state !== "reconnecting") return;
-    const speech = this.#replayBuffer.speech(pcm, this.played);
+    const speech = this.#replayBuffer.speech(pcm, this.#playedNow());
     this.played = null;
     this.#sendIfOpen(speech);
     this.#checkSilence();

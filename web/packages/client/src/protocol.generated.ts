@@ -629,12 +629,19 @@ export interface ServerGoodbyeEvent {
   ts_ms: number;
 }
 
-/** Delay from turn end to first sound, in ms by stage. */
+/**
+ * What the user waited after turn `item_id`: from the end of the voice to the first sound that was played.
+ *
+ * `stages_ms` are its parts in order. `estimated`: the client reported no playback, or had stopped sending audio.
+ */
 export interface ServerLatencyEvent {
   type: "server_latency";
   response_id: string;
   turn_end_to_audio_ms: number;
   stages_ms: Record<string, number>;
+  latency_ms: number | null;
+  item_id: string | null;
+  estimated: boolean;
   seq?: number;
   ts_ms: number;
 }
@@ -643,13 +650,14 @@ export interface ServerLatencyEvent {
  * A client's playback position in an item: at its first sound, every second, at a flush and at its end.
  *
  * `played_ms` of the item had been played when the client's own audio stream was at sample `input_offset` (at the
- * client's rate, since the call began; 0 where it sends none). `estimated`: the client did not report it.
+ * client's rate, since the call began; 0 where it sends none), at `input_ms`. `estimated`: it did not report it.
  */
 export interface ServerPlaybackEvent {
   type: "server_playback";
   item_id: string;
   played_ms: number;
   input_offset: number;
+  input_ms: number | null;
   estimated: boolean;
   seq?: number;
   ts_ms: number;
@@ -830,7 +838,12 @@ export interface AgentResponseAudioDoneEvent {
   ts_ms: number;
 }
 
-/** The next piece of the spoken words. */
+/**
+ * The next piece of the spoken words.
+ *
+ * At the first words of a response, `ready_ms` says how long before this its `first_token` and its `first_sentence`
+ * were there, where they waited for their sound.
+ */
 export interface AgentResponseAudioTranscriptDeltaEvent {
   type: "agent_response_audio_transcript_delta";
   response_id: string;
@@ -838,6 +851,7 @@ export interface AgentResponseAudioTranscriptDeltaEvent {
   output_index: number;
   content_index: number;
   delta: string;
+  ready_ms: Record<string, number> | null;
   agent_id: string;
   agent_name: string;
   seq?: number;
@@ -1361,8 +1375,8 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["server_audio_item", agentEvent({ item_index: isInteger, response_id: isString, item_id: isString, format: isAudioFormat, output_index: isInteger, content_index: isInteger, offset_samples: isInteger })],
   ["server_audio_received", event({ offset: isInteger })],
   ["server_goodbye", event({ reason: isString, resume_token: either(isString, isNull), retry_after_ms: either(isInteger, isNull) })],
-  ["server_latency", event({ response_id: isString, turn_end_to_audio_ms: isInteger, stages_ms: recordOf(isInteger) })],
-  ["server_playback", event({ item_id: isString, played_ms: isInteger, input_offset: isInteger, estimated: isBoolean })],
+  ["server_latency", event({ response_id: isString, turn_end_to_audio_ms: isInteger, stages_ms: recordOf(isInteger), latency_ms: either(isInteger, isNull), item_id: either(isString, isNull), estimated: isBoolean })],
+  ["server_playback", event({ item_id: isString, played_ms: isInteger, input_offset: isInteger, input_ms: either(isInteger, isNull), estimated: isBoolean })],
   ["server_custom", event({ name: isString, value: recordOf(isAnything) })],
   ["server_room_joined", event({ participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean })],
   ["server_room_changed", event({ participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean })],
@@ -1376,7 +1390,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["agent_response_done", agentEvent({ response_id: isString, input_tokens: isInteger, output_tokens: isInteger, metadata: either(recordOf(isAnything), isNull), status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), usage_detail: either(isUsageDetail, isNull), grounding: either(recordOf(isAnything), isNull) })],
   ["agent_response_audio_delta", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, format: isAudioFormat })],
   ["agent_response_audio_done", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger })],
-  ["agent_response_audio_transcript_delta", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString })],
+  ["agent_response_audio_transcript_delta", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, ready_ms: either(recordOf(isInteger), isNull) })],
   ["agent_response_audio_transcript_done", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, transcript: isString, language: either(isString, isNull) })],
   ["agent_response_text_delta", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString })],
   ["agent_response_text_done", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, text: isString })],

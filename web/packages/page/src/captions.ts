@@ -1,6 +1,7 @@
 /** The conversation as bubbles in order, folded from the events. Pure. */
 
 import type { LocalSignal, ServerEvent, ServerEventOf } from "@realtime-voice/client";
+import type { Wait } from "./latency/waterfall.ts";
 import { say } from "./texts.ts";
 
 export interface Bubble {
@@ -39,15 +40,10 @@ export interface ToolWork {
   readonly outcome: "success" | "error" | "interrupted" | "denied" | "running" | null;
 }
 
-export interface Latency {
-  readonly totalMs: number;
-  readonly stages: readonly (readonly [name: string, ms: number])[];
-}
-
 export interface Captions {
   readonly bubbles: readonly Bubble[];
   /** By response id. */
-  readonly latencies: Readonly<Record<string, Latency>>;
+  readonly latencies: Readonly<Record<string, Wait>>;
 }
 
 export const NO_CAPTIONS: Captions = { bubbles: [], latencies: {} };
@@ -66,7 +62,10 @@ export function visibleBubbles(captions: Captions): readonly Bubble[] {
 
 export function foldCaptions(captions: Captions, event: ServerEvent | LocalSignal): Captions {
   if (event.type === "server_latency") {
-    const latency = { totalMs: event.turn_end_to_audio_ms, stages: Object.entries(event.stages_ms) };
+    const { latency_ms: totalMs, estimated } = event;
+    // A server of an earlier version measured something else.
+    if (totalMs === null) return captions;
+    const latency = { totalMs, stages: Object.entries(event.stages_ms), estimated };
     return { ...captions, latencies: { ...captions.latencies, [event.response_id]: latency } };
   }
   const bubbles = foldBubbles(captions.bubbles, event);

@@ -28,6 +28,7 @@ import { PicturesView } from "./view/pictures-view.ts";
 import { type Holds, SettingsView, closeOnBackdrop } from "./view/settings-view.ts";
 import { StartView } from "./view/start-view.ts";
 import { VoiceView } from "./view/voice-view.ts";
+import { WaitsView } from "./view/waits-view.ts";
 import * as words from "./words.ts";
 
 const MAX_LOGGED_EVENTS = 1000;
@@ -54,6 +55,7 @@ const captions = new CaptionsView(captionsBox, byId("empty", HTMLElement), (aski
 );
 const heardView = new HeardView(captionsBox);
 const inspector = new InspectorView(log);
+const waits = new WaitsView(byId("waits", HTMLDetailsElement));
 const notices = new NoticesView(byId("notices", HTMLElement));
 const voices = new VoiceView(byId("voices", HTMLCanvasElement), {
   user: byId("meter-user", HTMLElement),
@@ -298,7 +300,7 @@ async function speak(language: Language): Promise<void> {
   document.documentElement.lang = presentLanguage();
   byId("language", HTMLSelectElement).value = presentLanguage();
   writeTexts(document);
-  for (const view of [models, start, ended, inspector, settings, pictures]) view.writeTexts();
+  for (const view of [models, start, ended, inspector, settings, pictures, waits]) view.writeTexts();
   if (shownModel) showModel(shownModel.info, shownModel.agentName);
   else if (server) showUnknownModel();
   draw();
@@ -355,6 +357,7 @@ const draw = drawnOncePerFrame(() => {
   const shownNow = call?.state.captions ?? NO_CAPTIONS;
   captions.render(shownNow);
   heardView.render(shownNow.bubbles, ({ id, text: said }) => heard.heard(id, said));
+  waits.render(shownNow.latencies);
   start.hidden = state === "ended" || shownNow.bubbles.some(({ side }) => side === "user");
   inspector.render();
 });

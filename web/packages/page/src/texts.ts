@@ -1,5 +1,6 @@
 /** The page's texts in the language of its reader. English is in the page; another language is loaded when it is chosen. */
 
+import { speakOfWaits } from "./latency/texts.ts";
 import { type MakeStorage, keep, readKept } from "./storage.ts";
 import { EN, type Key, type Texts } from "./texts/en.ts";
 
@@ -55,6 +56,7 @@ export function rememberLanguage(storage: MakeStorage, chosen: Language): void {
 export async function useLanguage(wanted: Language): Promise<boolean> {
   try {
     texts = await LOADERS[wanted]();
+    speakOfWaits(texts);
     language = wanted;
     return true;
   } catch {

@@ -153,8 +153,14 @@ test("a line tells who has the call after a transfer", () => {
 });
 
 test("latency is kept by response, in the order of its stages", () => {
-  const latency = event("server_latency", { response_id: "r1", turn_end_to_audio_ms: 410, stages_ms: { recognise: 10, speak: 400 } });
-  expect(fold(latency).latencies).toEqual({ r1: { totalMs: 410, stages: [["recognise", 10], ["speak", 400]] } });
+  const latency = { response_id: "r1", latency_ms: 710, stages_ms: { turn_end: 310, played: 400 }, estimated: true };
+  expect(fold(event("server_latency", latency)).latencies).toEqual({
+    r1: { totalMs: 710, stages: [["turn_end", 310], ["played", 400]], estimated: true },
+  });
+});
+
+test("what a server of an earlier version measured is no wait", () => {
+  expect(fold(event("server_latency", { response_id: "r1", latency_ms: null })).latencies).toEqual({});
 });
 
 test("events that say nothing leave the captions as they are", () => {

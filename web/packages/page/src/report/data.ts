@@ -30,6 +30,7 @@ export type Turn = Readonly<{
   steps: readonly Step[];
   interrupts: boolean;
   latency_ms: number | null;
+  estimated: boolean;
 }>;
 
 /** `peaks` is base64: a byte per step, the root of its loudest amplitude. */

@@ -3,13 +3,14 @@
 import "./report.css";
 import "./timeline.css";
 import "./turns.css";
+import "../latency/latency.css";
 import { byId, make } from "../view/elements.ts";
 import { changeText, changesCard, isChanged } from "./changes.ts";
 import type { Report, Run } from "./data.ts";
 import { FramesView } from "./frames-view.ts";
 import { card, clock, counted, inMs } from "./parts.ts";
 import { Timeline } from "./timeline.ts";
-import { toolDetails, turnsCard } from "./turns.ts";
+import { toolDetails, turnsCard, waitsCard } from "./turns.ts";
 
 const report = JSON.parse(byId("data", HTMLScriptElement).text) as Report;
 let timeline: Timeline | null = null;
@@ -93,7 +94,10 @@ function showRun(number: number): void {
     inside.push(make("pre", "failure", make("strong", "", finding), around.join("")));
   }
   if (run.change !== null) inside.push(changesCard(run.change));
-  inside.push(lanes.element, turnsCard(run, details, show));
+  inside.push(lanes.element);
+  const waits = waitsCard(run);
+  if (waits) inside.push(waits);
+  inside.push(turnsCard(run, details, show));
   if (run.listening !== null) inside.push(card("Listening", make("pre", "listening", run.listening)));
   inside.push(frames.element);
   byId("run", HTMLElement).replaceChildren(...inside);

@@ -1,19 +1,10 @@
 /** The turns of a run: what was said, tools, and from the end of the voice to the ear what took how long. */
 
 import { make } from "../view/elements.ts";
+import { waitLine } from "../latency/wait-line.ts";
+import { waterfall } from "../latency/waterfall.ts";
 import type { Caption, Run, Tool, Turn } from "./data.ts";
 import { button, card, clock, inMs, pretty, words } from "./parts.ts";
-
-const STEP_NAMES = new Map([
-  ["turn end", "until the turn was over"],
-  ["transcript", "until its words were there"],
-  ["response", "until a response began"],
-  ["tool call", "until a tool was called"],
-  ["tool result", "until its result was there"],
-  ["first text", "until the first written word"],
-  ["first audio", "until the first sound was sent"],
-  ["first heard", "until it was heard"],
-]);
 
 type Show = (ms: number) => void;
 
@@ -43,12 +34,22 @@ export function turnsCard(run: Run, details: readonly HTMLDetailsElement[], show
     const number = place + firstNumber;
     const jump = jumpTo(turn.at_ms, `turn ${number}`, show);
     const when = make("div", "when", jump, make("span", "soft", turn.said === null ? "" : String(number)));
-    rows.push({ at: turn.at_ms, row: make("li", "", when, talk(run, turn, details), waterfall(turn, longestMs)) });
+    rows.push({ at: turn.at_ms, row: make("li", "", when, talk(run, turn, details), waitOf(turn, longestMs)) });
   });
   rows.sort((one, other) => one.at - other.at);
   const list = make("ol", "turns", ...rows.map(({ row }) => row));
   const others = details.filter((_, tool) => !run.turns.some((turn) => turn.tools.includes(tool)));
   return card("Turns", rows.length ? list : make("p", "soft", "Nobody said anything."), ...others);
+}
+
+/** The card of what was waited for the answers; null without any. */
+export function waitsCard(run: Run): HTMLElement | null {
+  const firstNumber = run.turns[0]?.said === null ? 0 : 1;
+  const waits = run.turns.flatMap(({ latency_ms: ms, estimated }, place) =>
+    ms === null ? [] : [{ turn: place + firstNumber, ms, estimated }],
+  );
+  if (!waits.length) return null;
+  return card("How long the answers were waited for", make("div", "waits", waitLine(waits)));
 }
 
 function talk(run: Run, turn: Turn, details: readonly HTMLDetailsElement[]): HTMLElement {
@@ -87,26 +88,12 @@ function lengthMs({ steps }: Turn): number {
 }
 
 /** From the end of the voice to the ear, all turns on one scale. */
-function waterfall(turn: Turn, longestMs: number): HTMLElement {
-  const made = make("div", "waterfall");
-  const first = turn.steps[0];
-  if (!first || turn.steps.length < 2) return made;
-  const bar = make("div", "steps");
-  const list = make("ul");
-  let since = first.at_ms;
-  for (const step of turn.steps.slice(1)) {
-    const ms = step.at_ms - since;
-    const className = step.name.replace(" ", "-");
-    const part = make("i", className);
-    part.style.width = `${(100 * ms) / longestMs}%`;
-    part.title = `${inMs(ms)} ${STEP_NAMES.get(step.name) ?? step.name}`;
-    bar.append(part);
-    list.append(make("li", "", make("i", className), `${step.name} `, make("b", "", `+${Math.round(ms)}`)));
-    since = step.at_ms;
-  }
-  if (turn.latency_ms !== null) {
-    made.append(make("p", "total", make("b", "", inMs(turn.latency_ms)), make("span", "soft", ` after ${first.name}`)));
-  }
-  made.append(bar, list);
+function waitOf(turn: Turn, longestMs: number): HTMLElement {
+  const made = make("div", "waited");
+  const stages = turn.steps.slice(1).map(({ name, at_ms }, place) => {
+    const since = turn.steps[place]?.at_ms ?? at_ms;
+    return [name.replaceAll(" ", "_"), at_ms - since] as const;
+  });
+  if (stages.length) made.append(waterfall({ totalMs: turn.latency_ms, stages, estimated: turn.estimated }, longestMs));
   return made;
 }

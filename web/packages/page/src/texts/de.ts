@@ -1,10 +1,12 @@
 /** Die deutschen Texte der Seite. */
 
 import { CALLS_DE } from "./calls-de.ts";
+import { WAITS_DE } from "./waits-de.ts";
 import type { Texts } from "./en.ts";
 
 export const DE: Texts = {
   ...CALLS_DE,
+  ...WAITS_DE,
   "page.description": "Ein Gespräch mit einem Sprachagenten",
   "page.calls": "Gespräche",
   "page.language": "Sprache",
@@ -75,7 +77,6 @@ export const DE: Texts = {
   "bubble.changed": "Jetzt spricht {name}",
   "bubble.picture": "Ein Bild",
   "bubble.pictures": "{count} Bilder",
-  "bubble.latency": "{total} ms bis zum ersten Ton",
 
   "tool.running": "Arbeitet daran …",
   "tool.background": "Läuft im Hintergrund; das Gespräch geht weiter",

@@ -1,9 +1,11 @@
 /** The English texts of the page. The other languages have the same keys and the same {names}. */
 
 import { CALLS_EN } from "./calls-en.ts";
+import { WAITS_EN } from "./waits-en.ts";
 
 export const EN = {
   ...CALLS_EN,
+  ...WAITS_EN,
   "page.description": "Talk with a realtime voice agent",
   "page.calls": "Calls",
   "page.language": "Language",
@@ -74,7 +76,6 @@ export const EN = {
   "bubble.changed": "Now speaking with {name}",
   "bubble.picture": "A picture",
   "bubble.pictures": "{count} pictures",
-  "bubble.latency": "{total} ms to the first sound",
 
   "tool.running": "Working on it…",
   "tool.background": "Works in the background; the conversation goes on",

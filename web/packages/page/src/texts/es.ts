@@ -1,10 +1,12 @@
 /** Los textos de la página en español. */
 
 import { CALLS_ES } from "./calls-es.ts";
+import { WAITS_ES } from "./waits-es.ts";
 import type { Texts } from "./en.ts";
 
 export const ES: Texts = {
   ...CALLS_ES,
+  ...WAITS_ES,
   "page.description": "Hablar con un agente de voz",
   "page.calls": "Llamadas",
   "page.language": "Idioma",
@@ -75,7 +77,6 @@ export const ES: Texts = {
   "bubble.changed": "Ahora habla {name}",
   "bubble.picture": "Una imagen",
   "bubble.pictures": "{count} imágenes",
-  "bubble.latency": "{total} ms hasta el primer sonido",
 
   "tool.running": "Trabajando…",
   "tool.background": "Trabaja en segundo plano; la conversación sigue",

@@ -1,10 +1,12 @@
 /** 页面的中文文本。 */
 
 import { CALLS_ZH } from "./calls-zh.ts";
+import { WAITS_ZH } from "./waits-zh.ts";
 import type { Texts } from "./en.ts";
 
 export const ZH: Texts = {
   ...CALLS_ZH,
+  ...WAITS_ZH,
   "page.description": "与实时语音智能体对话",
   "page.calls": "通话记录",
   "page.language": "语言",
@@ -75,7 +77,6 @@ export const ZH: Texts = {
   "bubble.changed": "现在与你通话的是 {name}",
   "bubble.picture": "一张图片",
   "bubble.pictures": "{count} 张图片",
-  "bubble.latency": "{total} 毫秒后发出第一个声音",
 
   "tool.running": "正在处理…",
   "tool.background": "在后台运行，对话继续",

@@ -1,20 +1,18 @@
 /** Draws the captions as bubbles; keeps an element for each bubble and touches only the changed ones. */
 
-import { type Bubble, type Captions, type Latency, visibleBubbles } from "../captions.ts";
+import { type Bubble, type Captions, visibleBubbles } from "../captions.ts";
 import { stoppedWords, wentOnWords } from "../interruption-words.ts";
+import { type Wait, waterfall } from "../latency/waterfall.ts";
 import { presentLanguage, say } from "../texts.ts";
 import { keepAtEnd, make, makeAside, setText, setTextOrHide } from "./elements.ts";
 import { KeyedList, type Row } from "./keyed-list.ts";
 import { type AnswerHandler, makeToolCard } from "./tool-card.ts";
 
 const WAITING = "…";
-const FIXED_SPACE = "\u00a0";
-/** A line may break behind the dot only. */
-const SEPARATOR = `${FIXED_SPACE}· `;
 
 interface Caption {
   readonly bubble: Bubble;
-  readonly latency: Latency | undefined;
+  readonly latency: Wait | undefined;
 }
 
 export class CaptionsView {
@@ -72,7 +70,8 @@ function makeRow({ bubble: { side } }: Caption): Row<Caption> {
   const wentOn = makeAside();
   for (const part of [who, words, lost]) part.dir = "auto";
   root.append(who, words, lost, wentOn, mark);
-  let hasLatency = false;
+  let wait: HTMLElement | null = null;
+  let waitLanguage = "";
   return {
     root,
     update({ bubble, latency }) {
@@ -86,9 +85,12 @@ function makeRow({ bubble: { side } }: Caption): Row<Caption> {
       setTextOrHide(lost, bubble.lost ?? "");
       setTextOrHide(wentOn, wentOnWords(bubble));
       setTextOrHide(mark, markOf(bubble));
-      if (latency && !hasLatency && side === "agent") {
-        hasLatency = true;
-        root.append(latencyBar(latency));
+      if (latency && side === "agent" && waitLanguage !== presentLanguage()) {
+        waitLanguage = presentLanguage();
+        const shown = waterfall(latency);
+        wait?.replaceWith(shown);
+        if (!wait) root.append(shown);
+        wait = shown;
       }
     },
   };
@@ -102,22 +104,4 @@ function wordsOf({ status, text, pictures = 0 }: Bubble): string {
 function markOf(bubble: Bubble): string {
   if (bubble.status === "cut") return stoppedWords(bubble);
   return bubble.status === "failed" ? say("bubble.failed") : "";
-}
-
-/** The stages between the end of the turn and the first sound, side by side, as wide as they are long. */
-function latencyBar({ totalMs, stages }: Latency): HTMLElement {
-  const root = make("div", "latency");
-  root.ariaLive = "off";
-  const bar = make("div", "bar");
-  bar.setAttribute("aria-hidden", "true");
-  for (const [name, ms] of stages) {
-    const stage = make("span", "stage");
-    stage.style.flexGrow = String(Math.max(ms, 1));
-    stage.title = `${name} ${ms} ms`;
-    bar.append(stage);
-  }
-  const parts = stages.map(([name, ms]) => `${name.replaceAll("_", " ")}${FIXED_SPACE}${ms}`).join(SEPARATOR);
-  const total = say("bubble.latency", { total: totalMs });
-  root.append(bar, make("p", "total", `${total}${parts === "" ? "" : `${SEPARATOR}${parts}`}`));
-  return root;
 }

@@ -1,141 +1,81 @@
 /**
- * The voices as a ring of rays around the round button: the newest loudness at the bottom, older ones further up.
+ * Shows the loudness of microphone and reply, as they really were, around the round button; silence costs nothing.
  *
- * It draws what microphone and reply really were, at most 30 times a second, and only while there is something to
- * see: silence stops it. While it draws it makes no objects. Whoever wants less motion or forced colours sees the two
- * plain meters of the page instead, which this also moves.
+ * The rays are drawn by a worker (where the browser has none for a canvas, here). Whoever wants less motion or forced
+ * colours sees two plain meters instead.
  */
 
 import { meterLevel } from "@realtime-voice/client";
+import { Ring, RingMotion, type Side, type ToRing } from "../ring.ts";
 
-const RAYS = 48;
-/** Rays on each side of the ring. */
-const HISTORY = RAYS / 2 + 1;
-const STEP_MS = 33;
-/** How fast a ray falls back when nothing new is heard, per step. */
-const FALL = 0.82;
-const QUIET = 0.012;
-const INNER = 0.66;
-
-type Side = "user" | "agent";
+/** How often the rays and the meters get a new level at most, in ms. */
+const RAYS_MS = 50;
+const METERS_MS = 100;
+const WORKER = "./ring-worker.js";
 
 export class VoiceView {
   readonly #canvas: HTMLCanvasElement;
-  readonly #pen: CanvasRenderingContext2D | null;
   readonly #meters: Record<Side, HTMLElement>;
   readonly #calm = matchMedia("(prefers-reduced-motion: reduce), (forced-colors: active)");
-  readonly #levels = new Float32Array(HISTORY);
-  readonly #isAgent = new Uint8Array(HISTORY);
-  readonly #cos = Float32Array.from({ length: RAYS }, (_, ray) => Math.cos((ray / RAYS) * 2 * Math.PI));
-  readonly #sin = Float32Array.from({ length: RAYS }, (_, ray) => Math.sin((ray / RAYS) * 2 * Math.PI));
-  readonly #draw = (nowMs: number): void => this.#frame(nowMs);
-  readonly #now: Record<Side, number> = { user: 0, agent: 0 };
-  #colours: Record<Side, string> | null = null;
-  #size = 0;
-  #lastMs = 0;
-  #isDrawing = false;
+  readonly #post: (message: ToRing) => void;
+  /** The last level of each side, and the loudest one since it was shown. */
+  readonly #last: Record<Side, number> = { user: 0, agent: 0 };
+  readonly #loudest: Record<Side, number> = { user: 0, agent: 0 };
+  #toldMs = 0;
+  #isSilent = true;
 
   constructor(canvas: HTMLCanvasElement, meters: Record<Side, HTMLElement>) {
     this.#canvas = canvas;
-    this.#pen = canvas.getContext("2d");
     this.#meters = meters;
-    const changed = (): void => {
-      this.#colours = null;
-    };
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
-    this.#calm.addEventListener("change", () => {
-      changed();
-      this.#pen?.clearRect(0, 0, this.#size, this.#size);
-    });
-    new ResizeObserver(() => {
-      this.#size = 0;
-    }).observe(canvas);
+    this.#post = drawing(canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#dress());
+    this.#calm.addEventListener("change", () => this.#post({ type: "clear" }));
+    new ResizeObserver(() => this.#dress()).observe(canvas);
   }
 
   /** Loudness (RMS, 0..1) of a side. */
   hear(side: Side, rms: number): void {
-    const level = meterLevel(rms);
-    this.#now[side] = level;
+    const levels = this.#loudest;
+    const last = this.#last;
+    last[side] = meterLevel(rms);
+    levels[side] = Math.max(levels[side], last[side]);
+    const isSilent = last.user === 0 && last.agent === 0;
+    if (isSilent && this.#isSilent) return;
+    const nowMs = performance.now();
+    if (!isSilent && nowMs - this.#toldMs < (this.#calm.matches ? METERS_MS : RAYS_MS)) return;
+    this.#toldMs = nowMs;
+    this.#isSilent = isSilent;
+    if (isSilent) levels.user = levels.agent = 0;
     if (this.#calm.matches) {
-      this.#meters[side].style.transform = `scaleX(${level.toFixed(2)})`;
-      return;
-    }
-    if (this.#isDrawing || level < QUIET || document.hidden) return;
-    this.#isDrawing = true;
-    requestAnimationFrame(this.#draw);
+      for (const one of ["user", "agent"] as const) this.#meters[one].style.transform = `scaleX(${levels[one].toFixed(2)})`;
+    } else if (!document.hidden) this.#post({ type: "hear", ...levels });
+    levels.user = last.user;
+    levels.agent = last.agent;
   }
 
-  #frame(nowMs: number): void {
-    if (this.#calm.matches || document.hidden) {
-      this.#isDrawing = false;
-      return;
-    }
-    if (nowMs - this.#lastMs < STEP_MS - 4) {
-      requestAnimationFrame(this.#draw);
-      return;
-    }
-    this.#lastMs = nowMs;
-    const { user, agent } = this.#now;
-    const levels = this.#levels;
-    levels.copyWithin(1, 0, HISTORY - 1);
-    this.#isAgent.copyWithin(1, 0, HISTORY - 1);
-    levels[0] = Math.max(user, agent);
-    this.#isAgent[0] = agent >= user ? 1 : 0;
-    // A report may be late: what was loud falls, rather than stays.
-    this.#now.user = user * FALL;
-    this.#now.agent = agent * FALL;
-    this.#paint();
-    let loudest = 0;
-    for (let i = 0; i < HISTORY; i++) loudest = Math.max(loudest, levels[i] as number);
-    if (loudest < QUIET) {
-      levels.fill(0);
-      this.#isDrawing = false;
-      this.#pen?.clearRect(0, 0, this.#size, this.#size);
-      return;
-    }
-    requestAnimationFrame(this.#draw);
-  }
-
-  #paint(): void {
-    const pen = this.#pen;
-    if (!pen) return;
-    const size = this.#fit();
-    const colours = (this.#colours ??= this.#readColours());
-    const middle = size / 2;
-    const inner = middle * INNER;
-    const room = middle - inner - size * 0.02;
-    pen.clearRect(0, 0, size, size);
-    pen.lineCap = "round";
-    pen.lineWidth = Math.max(2, size * 0.016);
-    for (let side = 0; side < 2; side++) {
-      pen.strokeStyle = side === 1 ? colours.agent : colours.user;
-      pen.beginPath();
-      for (let ray = 0; ray < RAYS; ray++) {
-        // Ray 0 is on the right; the newest is at the bottom, and both sides go up.
-        const fromBottom = Math.abs(((ray - RAYS / 4 + RAYS + RAYS / 2) % RAYS) - RAYS / 2);
-        if (this.#isAgent[fromBottom] !== side) continue;
-        const level = this.#levels[fromBottom] as number;
-        if (level < QUIET) continue;
-        const outer = inner + Math.max(1, room * level);
-        const cos = this.#cos[ray] as number;
-        const sin = this.#sin[ray] as number;
-        pen.moveTo(middle + inner * cos, middle + inner * sin);
-        pen.lineTo(middle + outer * cos, middle + outer * sin);
-      }
-      pen.stroke();
-    }
-  }
-
-  /** The size of the canvas in its own pixels. */
-  #fit(): number {
-    if (this.#size > 0) return this.#size;
-    this.#size = Math.max(1, Math.round(this.#canvas.clientWidth * Math.min(2, devicePixelRatio)));
-    this.#canvas.width = this.#canvas.height = this.#size;
-    return this.#size;
-  }
-
-  #readColours(): Record<Side, string> {
+  #dress(): void {
+    const size = Math.round(this.#canvas.clientWidth * Math.min(2, devicePixelRatio));
+    if (size === 0) return;
     const style = getComputedStyle(this.#canvas);
-    return { user: style.getPropertyValue("--user").trim(), agent: style.getPropertyValue("--agent").trim() };
+    const colours = { user: style.getPropertyValue("--user").trim(), agent: style.getPropertyValue("--agent").trim() };
+    this.#post({ type: "dress", size, colours });
+  }
+}
+
+/** What draws on the canvas: a worker, or this thread. */
+function drawing(canvas: HTMLCanvasElement): (message: ToRing) => void {
+  try {
+    const worker = new Worker(new URL(WORKER, document.baseURI), { type: "module" });
+    const offscreen = canvas.transferControlToOffscreen();
+    worker.postMessage({ type: "canvas", canvas: offscreen } satisfies ToRing, [offscreen]);
+    return (message) => worker.postMessage(message);
+  } catch {
+    const ring = new Ring(canvas);
+    const motion = new RingMotion(ring);
+    return (message) => {
+      if (message.type === "dress") ring.dress(message.size, message.colours);
+      else if (message.type === "hear") motion.hear(message.user, message.agent);
+      else if (message.type === "clear") ring.clear();
+    };
   }
 }

@@ -1,0 +1,185 @@
+"""How long the user waited: both ends in the client's own audio, and where the time went."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.event import server as s
+from realtime.event.base import ContentPart, Item
+from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.state.latency import STALLED_MS, begins_ms, latencies, latency_of
+from realtime.state.log import AudioRun, Entry
+
+ANSWER: dict[str, Any] = {"response_id": "r1", "item_id": "a1"}
+CALL = ToolCallBlock(id="t1", name="lookup", input="{}")
+
+
+def run(ts_ms: int, item_id: str = "a1") -> AudioRun:
+    return AudioRun(0, 0, ts_ms, ts_ms, item_id, 0, 4_800)
+
+
+def turn(*between: Entry, playback: s.ServerPlaybackEvent | None = None) -> list[Entry]:
+    """A voice from 400 to 1,400 ms of the client's audio, whose first sample came at 100 ms of the call.
+
+    The turn ends at 2,000 ms; the answer sounds from 2,700 ms on.
+    """
+    return [
+        s.AgentInputStartedEvent(item_id="u1", audio_start_ms=400, ts_ms=600),
+        s.AgentInputDoneEvent(item_id="u1", audio_end_ms=1_400, ts_ms=2_000),
+        s.AgentInputTranscriptionDoneEvent(item_id="u1", transcript="Hello.", ts_ms=2_040),
+        s.AgentResponseCreatedEvent(response_id="r1", ts_ms=2_050),
+        *between,
+        run(2_600),
+        s.AgentResponseAudioTranscriptDoneEvent(transcript="Hi.", ts_ms=2_610, **ANSWER),
+        playback or s.ServerPlaybackEvent(item_id="a1", played_ms=60, input_ms=2_660, ts_ms=2_760),
+    ]
+
+
+def measured(entries: list[Entry], **options: Any) -> s.ServerLatencyEvent:
+    found = latency_of(entries, "u1", **options)
+    assert found is not None
+    return found
+
+
+def test_it_counts_from_the_end_of_the_voice_to_the_first_sample_that_was_played() -> None:
+    found = measured(turn(), sent_ms=2_605)
+    assert (found.response_id, found.item_id, found.estimated) == ("r1", "u1", False)
+    assert found.latency_ms == 2_660 - 60 - 1_400
+    stages = ("turn_end", "transcript", "response", "first_audio", "sent", "played")
+    assert [*found.stages_ms.items()] == [*zip(stages, (500, 40, 10, 550, 5, 95), strict=True)]
+    assert found.turn_end_to_audio_ms == 600
+
+
+def test_words_that_come_before_their_sound_are_stages() -> None:
+    words = [
+        s.AgentResponseAudioTranscriptDeltaEvent(delta="It is", ts_ms=2_200, **ANSWER),
+        s.AgentResponseAudioTranscriptDeltaEvent(delta=" 3.5 now. And", ts_ms=2_300, **ANSWER),
+        s.AgentResponseAudioTranscriptDeltaEvent(delta=" then. ", ts_ms=2_400, **ANSWER),
+    ]
+    stages_ms = measured(turn(*words)).stages_ms
+    assert (stages_ms["first_token"], stages_ms["first_sentence"]) == (150, 100)
+    assert [*stages_ms] == [
+        *("turn_end", "transcript", "response", "first_token", "first_sentence", "first_audio", "played")
+    ]
+
+
+def test_words_that_come_with_their_sound_tell_nothing_about_when_they_were_there() -> None:
+    caption = s.AgentResponseAudioTranscriptDeltaEvent(delta="Hi.", ts_ms=2_600, **ANSWER)
+    assert {"first_token", "first_sentence"}.isdisjoint(measured(turn(caption)).stages_ms)
+
+
+def test_a_tool_before_the_answer_is_part_of_the_wait() -> None:
+    entries = turn(
+        s.AgentResponseToolUseDoneEvent(tool_use=CALL, response_id="r1", item_id="i1", ts_ms=2_150),
+        s.AgentResponseToolResultEvent(
+            tool_result=ToolResultBlock(id="t1", name="lookup", output="42"), response_id="r1", ts_ms=2_450
+        ),
+        s.AgentResponseCreatedEvent(response_id="r2", ts_ms=2_460),
+        s.AgentResponseAudioTranscriptDoneEvent(transcript="42.", ts_ms=2_550, response_id="r2", item_id="a2"),
+        run(2_550, "a2"),
+        s.ServerPlaybackEvent(item_id="a2", played_ms=50, input_ms=2_600, ts_ms=2_700),
+    )[:-3]
+    found = measured(entries)
+    assert found.response_id == "r2"
+    assert (found.stages_ms["tool_call"], found.stages_ms["tool_result"]) == (100, 300)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"conversation": "none"}, "said outside the conversation"),
+        ({"metadata": {"resumes": "a0"}}, "goes on with a cut reply"),
+    ],
+)
+def test_speech_that_answers_no_turn_ends_no_wait(change: dict[str, Any], what: str) -> None:
+    entries = turn()
+    entries[3] = s.AgentResponseCreatedEvent(response_id="r1", ts_ms=2_050, **change)
+    assert latency_of(entries, "u1") is None, what
+
+
+def test_a_reply_that_began_before_the_turn_is_no_answer() -> None:
+    entries = turn()
+    del entries[3]
+    assert latency_of(entries, "u1") is None
+
+
+def test_a_turn_that_is_not_over_has_no_wait() -> None:
+    assert latency_of([entry for entry in turn() if not isinstance(entry, s.AgentInputDoneEvent)], "u1") is None
+
+
+def test_a_turn_that_went_on_after_a_hasty_end_counts_from_its_last_end() -> None:
+    hasty = [
+        s.AgentInputStartedEvent(item_id="u1", audio_start_ms=100, ts_ms=300),
+        s.AgentInputDoneEvent(item_id="u1", audio_end_ms=200, ts_ms=400),
+        s.AgentResponseCreatedEvent(response_id="r0", ts_ms=410),
+    ]
+    assert measured([*hasty, *turn()]).latency_ms == measured(turn()).latency_ms
+
+
+def test_a_typed_turn_counts_from_its_arrival() -> None:
+    typed = Item(id="u1", role="user", content=(ContentPart(type="text", text="Hello"),))
+    entries = [s.AgentItemAddedEvent(item=typed, ts_ms=2_000), *turn()[3:]]
+    found = measured(entries)
+    assert (found.latency_ms, found.estimated) == (700, False)
+    assert "turn_end" not in found.stages_ms
+
+
+def test_a_client_whose_audio_stopped_is_measured_by_the_servers_clock_and_that_is_said() -> None:
+    push_to_talk = s.ServerPlaybackEvent(item_id="a1", played_ms=60, input_ms=1_400, ts_ms=2_760)
+    found = measured(turn(playback=push_to_talk))
+    assert (found.latency_ms, found.estimated) == (2_700 - 2_000, True)
+
+
+def test_the_end_of_a_held_button_counts_where_no_voice_was_looked_for() -> None:
+    entries = turn()
+    entries[:2] = [s.AgentInputCommittedEvent(item_id="u1", audio_end_ms=1_900, ts_ms=2_000)]
+    assert measured(entries).latency_ms == 2_660 - 60 - 1_900
+
+
+def test_playback_that_the_client_did_not_report_is_an_estimate() -> None:
+    guessed = s.ServerPlaybackEvent(item_id="a1", played_ms=60, input_ms=2_660, estimated=True, ts_ms=2_760)
+    assert measured(turn(playback=guessed)).estimated
+
+
+@given(
+    uplink_ms=st.integers(0, 2_000),
+    late_ms=st.integers(0, STALLED_MS),
+    played_ms=st.integers(1, 5_000),
+    waited_ms=st.integers(0, 20_000),
+)
+def test_neither_the_way_to_the_server_nor_a_late_report_changes_the_number(
+    uplink_ms: int, late_ms: int, played_ms: int, waited_ms: int
+) -> None:
+    reported_ms = 1_400 + waited_ms + played_ms
+    arrives_ms = reported_ms + uplink_ms + late_ms
+    entries: list[Entry] = [
+        s.AgentInputStartedEvent(item_id="u1", audio_start_ms=400, ts_ms=500 + uplink_ms),
+        s.AgentInputDoneEvent(item_id="u1", audio_end_ms=1_400, ts_ms=1_400 + uplink_ms),
+        s.AgentResponseCreatedEvent(response_id="r1", ts_ms=1_400 + uplink_ms),
+        run(1_400 + uplink_ms),
+        s.AgentResponseAudioTranscriptDoneEvent(transcript="Hi.", ts_ms=1_400 + uplink_ms, **ANSWER),
+        s.ServerPlaybackEvent(item_id="a1", played_ms=played_ms, input_ms=reported_ms, ts_ms=arrives_ms),
+    ]
+    found = measured(entries, sent_ms=1_400 + uplink_ms)
+    assert (found.latency_ms, found.estimated) == (waited_ms, False)
+    assert sum(found.stages_ms.values()) == waited_ms
+    assert min(found.stages_ms.values()) >= 0
+
+
+def test_logs_of_earlier_versions_tell_no_wait() -> None:
+    old = s.ServerLatencyEvent(response_id="r1", turn_end_to_audio_ms=45, stages_ms={"to_audio": 45})
+    now = measured(turn())
+    assert latencies([old, now]) == [now]
+
+
+def test_an_item_began_so_long_before_its_report_as_was_played() -> None:
+    assert begins_ms(s.ServerPlaybackEvent(item_id="a1", played_ms=60, ts_ms=2_760)) == 2_700
+
+
+def test_words_that_say_how_long_they_waited_for_their_sound_are_stages() -> None:
+    ready_ms = {"first_token": 400, "first_sentence": 250}
+    caption = s.AgentResponseAudioTranscriptDeltaEvent(delta="Hi.", ready_ms=ready_ms, ts_ms=2_600, **ANSWER)
+    stages_ms = measured(turn(caption)).stages_ms
+    assert (stages_ms["first_token"], stages_ms["first_sentence"], stages_ms["first_audio"]) == (150, 150, 250)

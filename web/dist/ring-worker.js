@@ -1,0 +1,1 @@
+import{n as e,t}from"./ring.js";var n=null,r=null;self.onmessage=({data:i})=>{switch(i.type){case`canvas`:n=new t(i.canvas),r=new e(n);return;case`dress`:return n?.dress(i.size,i.colours);case`hear`:return r?.hear(i.user,i.agent);case`clear`:return n?.clear()}};
