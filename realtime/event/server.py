@@ -157,8 +157,7 @@ class ServerLatencyEvent(Event, frozen=True, kw_only=True):
 class ServerPlaybackEvent(Event, frozen=True, kw_only=True):
     """A client's playback position in an item: at its first sound, every second, at a flush and at its end.
 
-    `played_ms` of the item had been played when the client's own audio stream was at sample `input_offset` (at the
-    client's rate, since the call began; 0 where it sends none), at `input_ms`. `estimated`: it did not report it.
+    Its own audio was at sample `input_offset` then, at `input_ms`; 0 without any. `estimated`: it did not report this.
     """
 
     item_id: str

@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
+from realtime.agent import RealtimeAgent
 from realtime.errors import UsageError
 from realtime.event.base import ContentPart, Item
 from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate, ToolResult
@@ -17,7 +18,7 @@ from realtime.server.builtin import GREETING, SUGGESTIONS, House, HouseAgent, pr
 from realtime.server.models import Models
 from realtime.server.plan import Plan, _open_model, app_of
 from realtime.server.settings import ServerSettings
-from tests.server.harness import FakeSocket, create, serving_app
+from tests.server.harness import FakeSocket, create, serving, serving_app
 
 ASK = {"type": "client_text_append", "text": "set a timer for ninety seconds"}
 SET = [
@@ -130,6 +131,18 @@ async def test_a_call_tells_what_to_try() -> None:
         client.say(create())
         ready = await client.until("agent_ready")
         assert ready["model"]["suggestions"] == [*SUGGESTIONS]
+
+
+async def test_a_page_learns_what_to_try_with_an_agent_of_ones_own_in_its_first_call() -> None:
+    def make() -> RealtimeAgent:
+        return RealtimeAgent("Robin", "", ScriptedModel([]), suggestions=["When are you open?"])
+
+    async with serving(make) as place, place.client() as client:
+        assert (await place.get("/api/info")).json()["suggestions"] == []
+        await client.make_call()
+        assert (await place.get("/api/info")).json()["suggestions"] == ["When are you open?"]
+    with pytest.raises(TypeError, match="suggestions is a list of sentences"):
+        RealtimeAgent("Robin", "", ScriptedModel([]), suggestions="When are you open?")
 
 
 async def test_the_keyless_model_knows_the_settings_of_its_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,11 @@ def test_it_greets_as_who_it_is() -> None:
     assert robin("You help callers with orders. Be brief.").greet() == (
         "Hello! I'm Robin. I help callers with orders. How can I help you?"
     )
-    assert robin("You are a helpful assistant.").greet() == "Hello! I'm Robin. What can I do for you?"
+    for plain in ("You are a helpful assistant.", "You are a helpful, witty, and friendly AI. Act like a human."):
+        assert robin(plain).greet() == "Hello! I'm Robin. What can I do for you?"
+    assert robin("You are the clerk of a hotel, and you are kind. You are open all night.").greet() == (
+        "Hello! I'm Robin, the clerk of a hotel. How can I help you?"
+    )
     assert robin(f"{BOOKSHOP}\n\nGreet the caller and ask how you can help.").greet().startswith("Hello! This is Robin")
     assert robin('Be brief.\n\nSay: "Welcome to Mill Books."').greet() == "Welcome to Mill Books."
 

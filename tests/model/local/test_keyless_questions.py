@@ -143,6 +143,7 @@ def test_two_requests_are_both_done_and_courtesies_beside_them_are_not_answered(
     made = chat()
     assert made.ask("what time is it and what is seven times eight") == "It is 12:00 PM. 7 times 8 is 56."
     assert made.called == ["get_time", "calculate"]
+    assert made.ask("set a timer for ten seconds and who is elon musk").endswith("Your timer is set for 10 seconds.")
     assert chat().ask("Hello! What is two plus two?") == "2 plus 2 is 4."
     assert chat().ask("what is two and two plus three") == "2 plus 3 is 5."
 

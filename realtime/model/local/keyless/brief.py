@@ -67,10 +67,13 @@ _ROLE = re.compile(
     r"|play|tell|welcome)\b",
     re.I,
 )
+_SHORTEST_TITLE = 3
+"""Words before a comma that are a title: "the clerk of a shop", not "a helpful"."""
 _NO_ROLE = re.compile(
     r"^(?:a|an|the)(?: (?:very|friendly|helpful|kind|polite|voice|small|useful|cheerful|concise|brief|nice|good|warm|ai"
-    r"|virtual|personal|digital|realtime|real-time|professional))* (?:assistant|agent|bot|chatbot"
-    r"|helper|model|companion)$",
+    r"|virtual|personal|digital|realtime|real-time|professional|witty|smart|clever|expert"
+    r"|conversational|knowledgeable|honest|patient))*"
+    r" (?:assistant|agent|bot|chatbot|helper|model|companion|ai)$",
     re.I,
 )
 _PHONE = re.compile(
@@ -172,14 +175,18 @@ def brief_of(instructions: str) -> Brief:
         if _FORBIDS.search(sentence):
             forbidden |= content(plain(sentence)) - _COMMON
     role = title = place = ""
+    is_plain = False
     for at, sentence in enumerate(sentences):
         if at not in hidden and not role and _ROLE.match(sentence) and not re.search(r",? so\b|;", sentence):
             role = _as_role(sentence.rstrip(".!"))
             if found := re.match(r"you(?: are|'re) (.+)", sentence.rstrip(".!"), re.I):
-                title = re.split(r",|\bwho\b|\bthat\b|\band\b", found[1])[0].strip()
+                title = re.split(r",?\s(?:who|that|which|and you|and your)\b", found[1])[0].strip()
+                is_plain = _NO_ROLE.match(re.sub(r",?\s+and\s+|,\s*", " ", title)) is not None
+                first = title.split(",")[0]
+                title = first if len(first.split()) >= _SHORTEST_TITLE else title
             if found := _PHONE.match(sentence.rstrip(".!")):
                 place = re.split(r",|\bwho\b|\bthat\b", found[1])[0].strip()
-            if _NO_ROLE.match(title):
+            if is_plain:
                 role = title = ""
     facts = tuple(_facts(sentences, hidden, frozenset(forbidden)))
     return Brief(role, title, place, facts, frozenset(forbidden))

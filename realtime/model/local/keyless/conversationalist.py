@@ -118,7 +118,8 @@ def _answers(situation: Situation) -> list[_Answer]:
         return [_answer(situation)]
     answers = [_answer(situation.part(part, place)) for place, part in enumerate(parts)]
     unknown = [one for one in answers if not one.is_known]
-    if any(not one.is_aside for one in unknown) and (text := about(situation) or guess(situation)) is not None:
+    is_open = any(not one.is_aside for one in unknown) and not any(one.calls for one in answers)
+    if is_open and (text := about(situation) or guess(situation)) is not None:
         # "We have a shop. Can we add you there?": only the whole says what it is about.
         return [_Answer(text)]
     if len(unknown) == len(answers):
