@@ -6,6 +6,7 @@ from realtime.agent import RealtimeAgent
 from realtime.model.base import AudioAppend, ItemCreate, ModelInput, ResponseCreate, ToolResult
 from realtime.model.scripted import (
     CallTools,
+    Expect,
     ExpectAudio,
     ScriptedModel,
     Speak,
@@ -32,9 +33,24 @@ SCRIPT = (
     Speak("I stopped.", 0.5),
 )
 
+GREETED = (
+    Expect(ResponseCreate),
+    Speak("Hello, I am Heart.", 0.5),
+    ExpectAudio(at_ms=4000),
+    SpeechStart(at_ms=3400),
+    ExpectAudio(at_ms=4600),
+    SpeechEnd(at_ms=4500, transcript="Tell me a story."),
+    Speak(STORY, STORY_S, wait=False),
+)
+"""A provider whose agent greets first."""
+
 
 def make_agent() -> RealtimeAgent:
     return RealtimeAgent("Narrator", "Tell stories.", ScriptedModel(SCRIPT, strict=False))
+
+
+def make_greeter() -> RealtimeAgent:
+    return RealtimeAgent("Narrator", "Tell stories.", ScriptedModel(GREETED, strict=False))
 
 
 def make_calculator() -> RealtimeAgent:
