@@ -56,13 +56,14 @@ class Conversationalist:
             yield reply
 
     def can_answer(self, prompt: Prompt) -> bool:
-        """Whether a rule fits every request, or nothing was asked."""
+        """Whether a rule fits all that was said, or calls a tool for some of it."""
         situation = situation_of(prompt, self._product)
         if situation is None or not situation.plain or _SAY.match(prompt.instructions):
             return True
         if results_to_tell(prompt.history, situation.plain):
             return True
-        return all(one.is_known or one.is_aside for one in _answers(situation))
+        answers = _answers(situation)
+        return any(one.calls for one in answers) or all(one.is_known for one in answers)
 
 
 @dataclass(frozen=True, slots=True)
