@@ -46,6 +46,8 @@ FIRST_DELAY_S, LONGEST_DELAY_S = 0.25, 4.0
 STEADY_S = 1.0
 """A socket that held for less counts as a failed try."""
 REPORT_S = 0.1
+GREETING_S = 10.0
+"""Seconds that a greeting is waited for."""
 MAX_EVENTS = 10_000
 """Events that wait for a program which does not read them; the oldest go."""
 PIECE_BYTES = 6_400
@@ -189,7 +191,6 @@ class Call:
 
     def send_text(self, text: str) -> None:
         """Type a turn. The agent answers it."""
-        self._exchange.asked()
         self.send_event({"type": "client_text_append", "text": text})
 
     def send_image(self, image: bytes, media_type: str = "image/jpeg") -> None:
@@ -205,6 +206,8 @@ class Call:
         """
         if self._uses_microphone:
             raise UsageError("a call has one microphone: use either send_audio or speak", code="two_microphones")
+        if not self._exchange.has_turn:
+            self._exchange.asked()
         whole = self._carry.push(pcm)
         for at in range(0, len(whole), PIECE_BYTES):
             self._speak(whole[at : at + PIECE_BYTES])
@@ -223,7 +226,6 @@ class Call:
 
     def commit(self) -> None:
         """End the user's turn, as a button does that is released (push-to-talk)."""
-        self._exchange.asked()
         self.send_event({"type": "client_audio_commit"})
 
     def interrupt(self) -> None:
@@ -232,7 +234,6 @@ class Call:
 
     def respond(self, request: ClientResponseCreateEvent | None = None) -> None:
         """Ask for an answer now, with settings for this one."""
-        self._exchange.asked(with_turn=False)
         self.send_event(request or ClientResponseCreateEvent())
 
     def answer_tool(self, call: ToolCallBlock, allow: bool, reason: str = "") -> None:
@@ -243,7 +244,9 @@ class Call:
     def send_event(self, event: ClientEvent | Event) -> None:
         """Send an event of the protocol, as an object or a dict. Raises CallError where the call is over."""
         self._check()
-        self._session.send(event if isinstance(event, dict) else _without_none(event.model_dump()))
+        written = event if isinstance(event, dict) else _without_none(event.model_dump())
+        self._exchange.sent(written)
+        self._session.send(written)
 
     # -- what is heard ---------------------------------------------------------------------------------------------
 
@@ -269,11 +272,36 @@ class Call:
             at_s += block_s
 
     async def answered(self) -> str:
-        """Wait until what was said last is answered and the answer heard; return the heard words.
+        """Wait until the last turn is answered and the answer heard; return the heard words of this answer.
 
-        Returns an empty text where nothing is answered, and raises CallError where the call ends before, or the answer
-        fails.
+        A greeting, or an answer that the turn cut, is not among them. Returns an empty text where nothing is answered.
+        Raises UsageError where nothing was said yet, and CallError where the call ends before, or the answer fails.
         """
+        if not self._exchange.has_turn and self._exchange.error is None:
+            raise UsageError(
+                "nothing was said yet that could be answered: type or speak first; `greeted` waits for a greeting",
+                code="no_turn",
+            )
+        await self._all_is_heard()
+        return self._heard_words(self._exchange.items)
+
+    async def greeted(self, within_s: float = GREETING_S) -> str:
+        """Wait until the agent's greeting is heard; return the heard words.
+
+        Returns an empty text where none begins within this time. Raises CallError where the call ends before.
+        """
+        give_up_s = self._loop.time() + within_s
+        while not self._exchange.greets:
+            self._check()
+            left_s = give_up_s - self._loop.time()
+            if left_s <= 0:
+                return ""
+            await _either(self._news, left_s)
+        await self._all_is_heard()
+        return self._heard_words(self._exchange.greeting)
+
+    async def _all_is_heard(self) -> None:
+        """Wait until nothing more is to come, and what came is heard. Raises CallError."""
         ear = self._session.ear
         while True:
             news = self._news
@@ -283,7 +311,7 @@ class Call:
                     raise CallError(error.message, code=error.code, retryable=error.retryable)
                 silent_at, now = ear.silent_at, self._loop.time()
                 if silent_at is not None and silent_at <= now and self._state != "reconnecting":
-                    return self._heard_words()
+                    return
                 self._check()
                 if silent_at is not None:
                     await _either(news, max(silent_at - now, 0.005))
@@ -291,11 +319,9 @@ class Call:
             self._check()
             await news.wait()
 
-    def _heard_words(self) -> str:
+    def _heard_words(self, items: dict[str, str]) -> str:
         said = {one.item_id: one.heard for one in self.captions()}
-        return " ".join(
-            filter(None, (said.get(item_id, text).strip() for item_id, text in self._exchange.items.items()))
-        )
+        return " ".join(filter(None, (said.get(item_id, text).strip() for item_id, text in items.items())))
 
     async def __aiter__(self) -> AsyncIterator[ServerEvent]:
         if self._is_read:

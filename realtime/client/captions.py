@@ -96,7 +96,7 @@ class Captions:
 
     def _caption(self, item_id: str, turn: _Turn, now: float) -> Caption:
         text = turn.text + turn.guess
-        heard, done = text, turn.is_complete
+        heard, done, is_stopped = text, turn.is_complete, turn.cut_to is not None
         if turn.cut_to is not None:
             # What was heard is the beginning of the words, except where the server has corrected them.
             text = text if text.startswith(turn.cut_to) else turn.cut_to
@@ -104,8 +104,9 @@ class Captions:
         elif turn.is_spoken:
             speech = self._ear.speech[item_id]
             heard = speech.words.played_text(self._ear.position_ms(item_id, now))
+            is_stopped = speech.flushed
             done = speech.flushed or (speech.complete and self._ear.is_rendered(speech))
             if speech.complete and done and not speech.flushed:
                 heard = text
-        is_cut = turn.cut_to is not None and len(heard) < len(text)
+        is_cut = is_stopped and len(heard) < len(text)
         return Caption(item_id, turn.role, turn.name, text, heard, is_cut, done)

@@ -46,6 +46,8 @@ def talk(
         # Before a model is loaded for nothing.
         require_sound_device()
     speech = _read(file) if file is not None else None
+    if save is not None:
+        _require_writable(save)
     console = Console(highlight=False, soft_wrap=True)
     config = SessionConfig(
         instructions=instructions,
@@ -88,8 +90,9 @@ class _Conversation:
             address, config=self._config, user="terminal", token=token, output_latency_s=latency_s
         ) as call:
             self._call = call
-            told = " ".join(filter(None, (call.model.get("provider"), call.model.get("model"))))
-            self._console.print(f"[dim]You are talking with {call.agent_name or 'the agent'} ({told}).[/dim]")
+            told = " ".join(dict.fromkeys(filter(None, (call.model.get("provider"), call.model.get("model")))))
+            model = f", model: {told}" if told else ""
+            self._console.print(f"[dim]You are talking with {call.agent_name or 'the agent'}{model}.[/dim]")
             if device is not None:
                 self._console.print(
                     "[dim]Headphones are best. Over loudspeakers the server removes the agent's voice from your "
@@ -157,7 +160,7 @@ class _Conversation:
             try:
                 write_wav(save, sound, OUTPUT_HZ)
             except OSError as error:
-                raise UsageError(f"--save cannot write {save}: {error.strerror}", code="no_file") from error
+                raise _cannot_save(save, error) from error
 
 
 async def _read_on(call: Call) -> None:
@@ -172,6 +175,21 @@ def _read(file: Path) -> bytes:
         raise UsageError(f"--file cannot read {file}: {error.strerror}", code="no_file") from error
     except ValueError as error:
         raise UsageError(f"--file takes a recording: {error}", code="no_audio") from error
+
+
+def _require_writable(file: Path) -> None:
+    """Try now what is written after the call."""
+    is_new = not file.exists()
+    try:
+        file.open("ab").close()
+        if is_new:
+            file.unlink()
+    except OSError as error:
+        raise _cannot_save(file, error) from error
+
+
+def _cannot_save(file: Path, error: OSError) -> UsageError:
+    return UsageError(f"--save cannot write {file}: {error.strerror}", code="no_file")
 
 
 @contextmanager

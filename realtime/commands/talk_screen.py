@@ -39,7 +39,10 @@ class Meter:
 
 
 class TalkScreen:
-    """Prints finished turns; on a terminal, shows running ones below."""
+    """Prints finished turns; on a terminal, shows running ones below.
+
+    Without styles, as in a pipe, words say what was not heard.
+    """
 
     def __init__(self, console: Console) -> None:
         self.you, self.agent = Meter(), Meter()
@@ -81,18 +84,31 @@ class TalkScreen:
 
     def _print(self, caption: Caption) -> None:
         self._printed[caption.item_id] = None
-        self._console.print(line_of(caption))
+        self._console.print(line_of(caption) if self._console.color_system is not None else plain_line_of(caption))
+
+
+def plain_line_of(caption: Caption) -> Text:
+    """Return a caption at the end of its turn, in words: "agent: One two (not heard: three.)"."""
+    rest = _rest(caption).strip()
+    said = " ".join(filter(None, (caption.heard.rstrip(), f"(not heard: {rest})" if rest else "")))
+    return Text(f"{_who(caption)}: {said}")
 
 
 def line_of(caption: Caption) -> Text:
     """Return a caption as a line: dim where it is not heard yet, struck where it never will be."""
-    mine = caption.role == "user"
-    who = "you" if mine else caption.name or "agent"
-    return Text.assemble((f"{who}: ", "bold cyan" if mine else "bold magenta"), *_parts(caption))
+    style = "bold cyan" if caption.role == "user" else "bold magenta"
+    return Text.assemble((f"{_who(caption)}: ", style), *_parts(caption))
+
+
+def _who(caption: Caption) -> str:
+    return "you" if caption.role == "user" else caption.name or "agent"
+
+
+def _rest(caption: Caption) -> str:
+    return caption.text[len(caption.heard) :]
 
 
 def _parts(caption: Caption) -> Iterator[tuple[str, str]]:
     yield caption.heard, ""
-    rest = caption.text[len(caption.heard) :]
-    if rest:
+    if rest := _rest(caption):
         yield rest, "strike dim" if caption.cut else "dim"

@@ -257,6 +257,82 @@ async def test_an_interrupted_answer_is_cut_where_it_was_heard() -> None:
     assert cut.text.startswith(cut.heard)
 
 
+class Host:
+    """Greets for long, and answers each turn with its number; it hears loud sound as a turn."""
+
+    def __init__(self) -> None:
+        self._hearer = Hearer()
+        self._n_turns = 0
+
+    def __call__(self, message: ModelInput) -> list[Step]:
+        if isinstance(message, ResponseCreate):
+            greets = message.overrides is not None and "Greet" in (message.overrides.instructions or "")
+            return [answer(6.0, GREETING)] if greets else self._answers()
+        steps = [*self._hearer(message)]
+        return [*steps[:1], *self._answers()] if len(steps) > 1 else steps
+
+    def _answers(self) -> list[Step]:
+        self._n_turns += 1
+        return [answer(0.2, f"Answer {self._n_turns}.")]
+
+
+GREETING = "Welcome to the house of one hundred doors, in which nobody was ever lost."
+
+
+@asynccontextmanager
+async def greeted_call() -> AsyncIterator[Call]:
+    """A call with an agent that greets, and which any sound interrupts."""
+    config = SessionConfig(turn_detection=TurnDetection(interruption="immediate"))
+    agent = RealtimeAgent("Friday", "", ScriptedModel(Host(), profile=PROFILE), greeting="Greet the caller.")
+    async with serving(lambda: agent) as place, connect(place.url, config=config) as call:
+        yield call
+
+
+@pytest.mark.parametrize("spoken", [True, False])
+async def test_an_answer_is_told_without_the_greeting_that_the_turn_cut(spoken: bool) -> None:
+    async with greeted_call() as call:
+        await settled(lambda: any(len(one.heard) > 12 for one in call.captions()))
+        if spoken:
+            await call.speak(voice(300))
+        else:
+            call.send_text("Which door?")
+        assert await heard(call) == "Answer 1."
+        greeting = call.captions()[0]
+        assert greeting.text.startswith(await call.greeted())
+        assert (greeting.role, greeting.cut) == ("assistant", True)
+
+
+async def test_an_answer_is_that_to_the_last_of_several_turns() -> None:
+    async with greeted_call() as call:
+        await call.speak(voice(300))
+        assert await heard(call) == "Answer 1."
+        call.send_text("And the next?")
+        assert await heard(call) == "Answer 2."
+        await call.speak(voice(300) + bytes(2 * 16_000 * 2) + voice(300))
+        assert await heard(call) == "Answer 4."
+
+
+async def test_a_greeting_is_awaited_to_its_last_word() -> None:
+    async with greeted_call() as call:
+        assert await call.greeted() == GREETING
+        call.send_text("Good day.")
+        assert await heard(call) == "Answer 1."
+
+
+async def test_an_agent_that_does_not_greet_is_waited_for_no_longer_than_asked() -> None:
+    async with calling(ScriptedModel([], profile=PROFILE)) as (call, _):
+        began_s = asyncio.get_running_loop().time()
+        assert await call.greeted(0.05) == ""
+        assert asyncio.get_running_loop().time() - began_s >= 0.05
+
+
+async def test_to_wait_for_an_answer_before_anything_was_said_is_a_mistake_of_the_program() -> None:
+    async with greeted_call() as call:
+        with pytest.raises(UsageError, match="greeted") as failure:
+            await call.answered()
+    assert failure.value.code == "no_turn"
+
+
 async def test_in_a_room_people_hear_each_other_and_the_agents() -> None:
     async with (
         hosting(rooms_of()) as place,

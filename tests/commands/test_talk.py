@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -22,6 +23,7 @@ from realtime.client import Caption, sound_device
 from realtime.client.sound_device import AHEAD_BYTES, BLOCK_BYTES, Loudspeaker, open_sound_device, require_sound_device
 from realtime.commands.talk_screen import Meter, TalkScreen, line_of
 from realtime.errors import UsageError
+from realtime.model.base import ResponseCreate
 from realtime.model.scripted import PROFILE, ScriptedModel
 from tests.server.harness import serving, settled
 from tests.testing.served import ANSWER, Hearer, answer, voice
@@ -96,12 +98,40 @@ async def test_a_recording_is_spoken_into_a_call_and_the_answer_written(tmp_path
         saved = tmp_path / "answer.wav"
         code, out, err = await talk(place.url, "--file", str(tmp_path / "question.wav"), "--save", str(saved))
     assert (code, err) == (0, "")
-    assert "You are talking with Friday (scripted scripted)." in out
+    assert "You are talking with Friday, model: scripted.\n" in out
     assert f"you: what time is it\nFriday: {ANSWER}\nThe call is over.\n" in out
     assert pcm in bytes(hearer.heard)
     sound, rate_hz = soundfile.read(saved)
     assert rate_hz == 24_000
     assert len(sound) / rate_hz == pytest.approx(1.0, abs=0.05)
+
+
+async def test_in_a_pipe_what_the_speaker_cut_is_marked(tmp_path: Path) -> None:
+    def greet(message: Any) -> Any:
+        greets = isinstance(message, ResponseCreate) and message.overrides is not None
+        return [answer(9.0, "One two three four five six seven eight nine.")] if greets else hearer(message)
+
+    hearer = Hearer((answer(0.5, pace=20.0),))
+    write_wav(tmp_path / "question.wav", bytes(2 * 16_000 * 2) + voice(1_500), 16_000)
+    agent = RealtimeAgent("Friday", "", ScriptedModel(greet, profile=PROFILE), greeting="Greet.")
+    async with serving(lambda: agent) as place:
+        code, out, err = await talk(place.url, "--file", str(tmp_path / "question.wav"))
+    assert (code, err) == (0, "")
+    greeting, _, answered, _ = out.splitlines()[1:]
+    assert re.fullmatch(r"Friday: One.* \(not heard: .*nine\.\)", greeting)
+    assert answered == f"Friday: {ANSWER}"
+
+
+async def test_where_the_answer_cannot_be_written_no_call_is_made(tmp_path: Path) -> None:
+    write_wav(tmp_path / "question.wav", voice(100), 16_000)
+    async with serving(lambda: RealtimeAgent("Friday", "", ScriptedModel(Hearer(), profile=PROFILE))) as place:
+        for wrong in (tmp_path / "nowhere" / "answer.wav", tmp_path):
+            code, out, err = await talk(place.url, "--file", str(tmp_path / "question.wav"), "--save", str(wrong))
+            assert (code, out, err.count("\n")) == (1, "", 1)
+            assert f"--save cannot write {wrong}" in err
+        unreachable = ("127.0.0.1:9", "--file", str(tmp_path / "question.wav"), "--save", str(tmp_path / "answer.wav"))
+        assert (await talk(*unreachable))[0] == 1
+    assert not (tmp_path / "nowhere").exists()
 
 
 async def test_without_an_address_it_serves_a_model_of_its_own() -> None:
@@ -227,7 +257,15 @@ def test_a_finished_turn_is_printed_once_and_a_running_one_at_the_end() -> None:
         screen.show([mine, caption("One two.", "One two.", done=True)], "open")
         screen.show([mine, caption("One two.", "One two.", done=True)], "open")
         screen.finish([mine, Caption("a2", "assistant", "Friday", "Three.", "")])
-    assert out.getvalue() == "you: Count.\nFriday: One two.\nFriday: Three.\n"
+    assert out.getvalue() == "you: Count.\nFriday: One two.\nFriday: (not heard: Three.)\n"
+
+
+def test_without_colours_words_say_what_was_not_heard() -> None:
+    out = io.StringIO()
+    with TalkScreen(Console(file=out, width=80)) as screen:
+        screen.show([caption("One two three.", "One two", cut=True, done=True)], "open")
+        screen.finish([Caption("a2", "assistant", "Friday", "Four five.", "Four ")])
+    assert out.getvalue() == "Friday: One two (not heard: three.)\nFriday: Four (not heard: five.)\n"
 
 
 def test_levels_rise_at_once_and_fall_slowly_and_a_lost_network_is_said() -> None:

@@ -160,6 +160,74 @@ def test_somebody_elses_tool_is_called_by_the_words_of_its_name() -> None:
     assert called(talk("What's the weather?", tools=(WEATHER,))) == []
 
 
+def tool(name: str, **types: str) -> ToolDeclaration:
+    """A tool of a client, all of whose arguments are required."""
+    properties = {argument: {"type": kind} for argument, kind in types.items()}
+    return ToolDeclaration(name=name, parameters={"properties": properties, "required": [*types]})
+
+
+COLOUR, LIGHT, LIST, GATE = (
+    tool("change_colour", colour="string"),
+    tool("turn_on_light", room="string"),
+    tool("add_to_list", item="string"),
+    tool("open_gate"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "offered", "arguments"),
+    [
+        ("Change the colour of the page to red.", COLOUR, {"colour": "red"}),
+        ("Please set the page colour to light blue", COLOUR, {"colour": "light blue"}),
+        ("can you make the color dark green please", COLOUR, {"colour": "dark green"}),
+        ("Could you change the page color to Green now?", COLOUR, {"colour": "Green"}),
+        ("I'd like the colour to be yellow", COLOUR, {"colour": "yellow"}),
+        ("Change the color to purple.", tool("setColor", color="string"), {"color": "purple"}),
+        ("switch on the light in the kitchen", LIGHT, {"room": "kitchen"}),
+        ("Turn on the light in the living room.", LIGHT, {"room": "living room"}),
+        ("add milk and bread to my list", LIST, {"item": "milk and bread"}),
+        ("What's the weather in the city of Paris?", WEATHER, {"city": "Paris"}),
+        ("open the gate please", GATE, {}),
+    ],
+)
+def test_a_clients_tool_is_called_with_the_words_that_are_meant(
+    text: str, offered: ToolDeclaration, arguments: dict[str, Any]
+) -> None:
+    for tools in ((offered,), (*TOOLS, offered)):
+        assert called(talk(text, tools=tools)) == [(offered.name, arguments)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What colour is the page?",
+        "what is my favourite colour",
+        "my favourite colour is green",
+        "What is a gate?",
+        "What's the colour of the sky?",
+        "Do you know how to change the colour?",
+        "I changed the colour to red",
+    ],
+)
+def test_what_only_speaks_of_a_tools_subject_calls_nothing(text: str) -> None:
+    assert called(talk(text, tools=(COLOUR, LIGHT, LIST, GATE))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "offered", "lacks"),
+    [
+        ("turn on the lights", LIGHT, "room"),
+        ("Change the colour", COLOUR, "colour"),
+        ("what's the weather like", WEATHER, "city"),
+    ],
+)
+def test_a_tool_that_is_there_wins_over_a_refusal_and_what_it_lacks_is_asked_for(
+    text: str, offered: ToolDeclaration, lacks: str
+) -> None:
+    assert said(talk(text, tools=(offered,))) == f"I need the {lacks} for that: say it in the same sentence."
+    assert "I need" not in said(talk(text, tools=()))
+
+
 def test_arguments_are_heard_by_their_type() -> None:
     schema = {
         "properties": {"level": {"type": "integer"}, "room": {"enum": ["kitchen", "hall"]}},

@@ -35,6 +35,44 @@ def test_a_new_user_gets_a_useful_answer(turns: tuple[str, ...], useful: str) ->
     assert re.search(useful, answers[-1], re.DOTALL), answers
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "can you tell me how this thing works",
+        "how does all of this work",
+        "explain how you function",
+        "do you know how it works",
+    ],
+)
+def test_how_it_works_is_told_however_it_is_asked(question: str) -> None:
+    assert "recogniser turns your speech into words" in chat().ask(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "can more than one person talk at the same time here",
+        "could someone else join us",
+        "are several speakers allowed",
+        "can two people speak with you",
+    ],
+)
+def test_whoever_asks_for_more_people_hears_of_rooms(question: str) -> None:
+    assert "--room demo" in chat().ask(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["how fast are you", "how quick is your answer", "are you slow", "how long do you take to answer"]
+)
+def test_how_fast_it_is_the_page_shows_and_no_number_is_invented(question: str) -> None:
+    assert chat().ask(question) == "The page shows for each answer how long it took."
+
+
+def test_other_things_that_work_are_fast_or_are_several_are_no_questions_about_it() -> None:
+    for question in ("how fast can a cheetah run", "explain how a car engine works", "two people walk into a bar"):
+        assert not re.search("recogniser|page|--room", chat().ask(question)), question
+
+
 @pytest.mark.parametrize("turns", [turns for turns, _ in (*QUESTIONS, *UNSEEN, *MORE, *LATEST)], ids=str)
 def test_answers_are_short_enough_to_be_spoken(turns: tuple[str, ...]) -> None:
     made = chat()

@@ -1,6 +1,7 @@
 """The small language model: rules first, one sentence, no repetition, no markup; and llama.cpp without an open port."""
 
 import asyncio
+import dataclasses
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from realtime.errors import ProviderError
 from realtime.event.base import ContentPart, Item
+from realtime.event.config import ToolDeclaration
 from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.language_model import Prompt, ReplyText
@@ -78,6 +80,18 @@ async def test_what_no_rule_answers_gets_a_sentence_and_the_history_is_left_out(
     assert said == "Cats purr to show that they are content."
     assert author.given == [asked_of("Why do cats purr?")]
     assert "ships" not in author.given[0]
+
+
+async def test_what_users_tell_and_no_rule_knows_the_small_model_answers() -> None:
+    author = Author("I'm glad to hear that. It is")
+    assert await answer(author, "I just got a new job.") == "I'm glad to hear that."
+    assert author.given == [asked_of("I just got a new job.")]
+
+
+def test_a_tool_that_was_asked_for_beside_what_no_rule_knows_is_called() -> None:
+    clock = ToolDeclaration(name="get_time")
+    asked = dataclasses.replace(prompt_of("What time is it and why do cats purr?"), tools=(clock,))
+    assert Conversationalist().can_answer(asked)
 
 
 async def test_a_model_without_words_says_so() -> None:

@@ -72,6 +72,11 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
     (
         asked(
             r"\bhow (?:do|does) (?:you|this|it|that)(?: \w+)? (?:actually |really )?work\b",
+            (
+                r"^(?:(?:explain|show|describe)(?: me| to me)? )?how (?:you|it|that|(?:all |all of )?this|everything)"
+                r"(?: \w+)?(?: actually| really| all)? (?:works?|functions?|operates?)\b"
+            ),
+            r"\bhow (?:do|does) (?:you|it|that|all (?:of )?this|this|everything)(?: \w+)? (?:function|operate|work)\b",
             r"\bhow are you (?:built|made|able)\b",
             r"\bhow do you (?:understand|hear|think|know|talk|speak|do (?:that|this|it))\b",
         ),
@@ -397,8 +402,10 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
     (
         asked(
             r"\b(?:latency|delay|lag|response time)\b",
-            r"\bhow (?:fast|quick|quickly) (?:are|do|can) you\b",
-            r"\bwhy (?:are you|is it|is this) (?:so )?slow\b",
+            r"\bhow (?:fast|quick|quickly|slow|soon) (?:are|is|do|does|can|will|was) (?:you|this|it|that|your)\b",
+            r"\bhow (?:long|much time) (?:do|does|did|will|can) (?:you|it|this|that|an answer|your answers?) (?:\w+ )?"
+            r"(?:take|need)\b(?=.*\b(?:answer|reply|respond|response|react|speak|think)|$)",
+            r"\b(?:are you|is it|is this) (?:so |too |this |that |always )*(?:slow|fast|quick)\b",
         ),
         told.said(told.DELAY),
     ),
@@ -406,9 +413,10 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
     (
         asked(
             r"\brooms?\b(?!.*\b(?:temperature|living|bed|bath|lamp|light|lights)\b)",
-            r"\b(?:several|multiple|more than one|two|three|many|other) (?:people|persons|users|humans"
-            r"|friends|callers|of us)\b.*"
-            r"\b(?:talk|call|join|speak|use|take part|at once|same time|together)\b",
+            r"\b(?:several|multiple|more than (?:one|two|a)|two|three|four|five|many|other|another|all|both|some"
+            r"|a few) (?:people|persons?|users?|humans?|friends?|callers?|speakers?|guests?|participants?|of us)\b.*"
+            r"\b(?:talk|call|join|speak|use|take part|participate|allowed|at once|same time|simultaneously|together)\b",
+            r"\b(?:someone|somebody|anyone|anybody|everyone|everybody)(?: else)?\b.*\b(?:join|take part|participate)\b",
             (
                 r"\b(?:friends?|colleagues?|family|wife|others|team|group)\b.*\b(?:join|talk|call|too|also|together"
                 r"|with us|in)\b"

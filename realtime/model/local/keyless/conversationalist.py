@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
+from realtime.event.config import ToolDeclaration
 from realtime.model.local.keyless import clock
 from realtime.model.local.keyless.about import about
 from realtime.model.local.keyless.almanac import look_up
@@ -26,7 +27,7 @@ from realtime.model.local.keyless.results import results_to_tell
 from realtime.model.local.keyless.situation import Situation, situation_of
 from realtime.model.local.keyless.small_talk import follow_up, greeted, greeting, introduce, talk
 from realtime.model.local.keyless.subjects import guess
-from realtime.model.local.keyless.toolbox import tool_call_for
+from realtime.model.local.keyless.toolbox import missing_argument, tool_call_for
 from realtime.model.local.keyless.unknown import is_request, own_up
 from realtime.model.local.keyless.wordplay import play
 from realtime.model.local.keyless.words import capital
@@ -55,13 +56,14 @@ class Conversationalist:
             yield reply
 
     def can_answer(self, prompt: Prompt) -> bool:
-        """Whether a rule fits every request, or nothing was asked."""
+        """Whether a rule fits all that was said, or calls a tool for some of it."""
         situation = situation_of(prompt, self._product)
         if situation is None or not situation.plain or _SAY.match(prompt.instructions):
             return True
         if results_to_tell(prompt.history, situation.plain):
             return True
-        return all(one.is_known or one.is_aside for one in _answers(situation))
+        answers = _answers(situation)
+        return any(one.calls for one in answers) or all(one.is_known for one in answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +209,14 @@ def _own_words(situation: Situation) -> str | None:
     return situation.brief.about(situation.core, situation.me) if situation.asks else None
 
 
+def _what_a_tool_lacks(situation: Situation) -> str | None:
+    """Ask for what a tool needs beside its name."""
+    if not is_request(situation):
+        return None
+    missing = missing_argument(situation.plain, situation.said, _others(situation))
+    return f"I need the {missing} for that: say it in the same sentence." if missing is not None else None
+
+
 def _timer_talk(situation: Situation) -> str | None:
     """Say what a timer lacks, or that there is none."""
     if not _ALARM.search(situation.core):
@@ -238,6 +248,7 @@ TOPICS: tuple[Topic, ...] = (
     ask_back,
     learn,
     _own_words,
+    _what_a_tool_lacks,
     greeting,
     _timer_talk,
     about,
@@ -269,11 +280,13 @@ def _calls(situation: Situation) -> list[ReplyToolCall]:
         calls.append(_call("calculate", expression=expression))
     else:
         calls += [_call(name) for name, asked in _CLOCK_TOOLS if situation.has(name) and asked.search(situation.core)]
-    if not calls:
-        others = [tool for tool in situation.tools if tool.name not in _KNOWN_TOOLS]
-        if found := tool_call_for(situation.plain, situation.said, others):
-            calls.append(_call(found.name, **found.arguments))
+    if not calls and (found := tool_call_for(situation.plain, situation.said, _others(situation))):
+        calls.append(_call(found.name, **found.arguments))
     return calls
+
+
+def _others(situation: Situation) -> list[ToolDeclaration]:
+    return [tool for tool in situation.tools if tool.name not in _KNOWN_TOOLS]
 
 
 def _call(name: str, **arguments: object) -> ReplyToolCall:

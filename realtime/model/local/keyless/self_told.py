@@ -339,7 +339,7 @@ CODE = (
     "docs/protocol.md."
 )
 TYPING = "The page has a text box: type there, and I answer aloud."
-DELAY = "The page shows the delay of each turn."
+DELAY = "The page shows for each answer how long it took."
 
 
 def version(situation: Situation) -> str:

@@ -9,10 +9,28 @@ from typing import Any
 
 from realtime.event.config import ToolDeclaration
 from realtime.model.local.keyless.arithmetic import find_number
+from realtime.model.local.keyless.words import core, plain
 
 # Users rarely say the verb that begins the name of a tool: they ask for "the weather", not for "get weather".
 _VERB = re.compile(r"get|set|fetch|find|look|lookup|search|check|show|tell|make|create|do|run|call|list|read")
-_AFTER_PREPOSITION = re.compile(r"\b(?:in|for|of|about|to|at|on|called|named)\s+(?:the\s+)?([^,.!?;]+)", re.IGNORECASE)
+_LOOKS = re.compile(r"get|fetch|find|look|lookup|search|check|show|tell|list|read")
+_ALIKE = (
+    frozenset({"change", "set", "make", "turn", "switch", "update", "adjust", "put", "modify", "be"}),
+    frozenset({"add", "put", "append", "insert"}),
+    frozenset({"remove", "delete", "clear", "erase"}),
+    frozenset({"start", "begin", "launch"}),
+    frozenset({"stop", "end", "cancel"}),
+)
+"""Verbs of which users say one where the name of a tool has another."""
+_ASKS = re.compile(r"(?:who|what|which|when|where|why|how|is|are|was|were|do|does|did|have|has)(?:'s)?\b")
+_PREPOSITION = re.compile(r"\b(?:in|for|of|about|to|at|on|called|named)\s+", re.IGNORECASE)
+_TO = re.compile(r"\bto\s+", re.IGNORECASE)
+_PHRASE = re.compile(r"[^,.!?;]+")
+_BEFORE = re.compile(r"(?:(?:the|an?|my|our|be)\s+)+", re.IGNORECASE)
+_BEHIND = re.compile(
+    r"(?:\s+|^)(?:please|thanks|thank you|(?:right )?now|again|today|for me|here|there)$", re.IGNORECASE
+)
+_SMALL = frozenset({"to", "on", "in", "of", "for", "by", "and", "the", "a"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,38 +41,66 @@ class ToolMatch:
     arguments: dict[str, Any]
 
 
-def tool_call_for(plain: str, said: str, tools: Sequence[ToolDeclaration]) -> ToolMatch | None:
+def tool_call_for(text: str, said: str, tools: Sequence[ToolDeclaration]) -> ToolMatch | None:
     """Find the first named tool whose required arguments can be filled.
 
-    `plain` is the utterance in lower case without punctuation, `said` the original. A string argument takes the words
-    after "in", "for", "about" and the like, a number argument the first number.
+    `text` is the utterance in lower case without punctuation, `said` the original. A number argument takes the first
+    number, a string argument the words after "in", "for", "about" and the like; the only one of a tool, those after the
+    last "to". Where a command has none, what stands before the preposition or behind the tool's name is taken.
     """
-    words = plain.split()
     for tool in tools:
-        if _is_named(tool.name, words) and (arguments := _arguments(tool.parameters, said)) is not None:
+        if _is_named(tool.name, text) and (arguments := _arguments(tool, said)) is not None:
             return ToolMatch(tool.name, arguments)
     return None
 
 
-def _is_named(name: str, words: Sequence[str]) -> bool:
-    parts = [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name)]
+def missing_argument(text: str, said: str, tools: Sequence[ToolDeclaration]) -> str | None:
+    """Name the first argument, in words, that a named tool lacks; None: no tool is asked for in vain."""
+    for tool in tools:
+        if not _is_named(tool.name, text) or (_ASKS.match(core(text)) and not _LOOKS.match(tool.name)):
+            continue
+        for name in tool.parameters.get("required", []):
+            if _can_be_said(tool, name) and _value(tool, name, said) is None:
+                return " ".join(_words(name))
+    return None
+
+
+def _can_be_said(tool: ToolDeclaration, name: str) -> bool:
+    schema = tool.parameters.get("properties", {}).get(name, {})
+    return "enum" in schema or schema.get("type") in ("string", "integer", "number")
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name, spelt as users' words are: "setColor" is "set", "colour"."""
+    return plain(" ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name))).split()
+
+
+def _is_named(name: str, text: str) -> bool:
+    parts, words = _words(name), text.split()
     telling = [part for part in parts if not _VERB.fullmatch(part)] or parts
-    return bool(telling) and all(any(word == part or word == f"{part}s" for word in words) for part in telling)
+    alike = {} if _ASKS.match(core(text)) else {part: _alike(part) for part in telling}
+    return bool(telling) and all(
+        any(word in (part, f"{part}s", f"{part}'s") or word in alike.get(part, ()) for word in words)
+        for part in telling
+    )
 
 
-def _arguments(schema: dict[str, Any], said: str) -> dict[str, Any] | None:
-    """Return values for the required properties; None if one cannot be filled."""
-    properties = schema.get("properties", {})
-    arguments: dict[str, Any] = {}
-    for name in schema.get("required", []):
-        value = _value(properties.get(name, {}), said)
-        if value is None:
-            return None
-        arguments[name] = value
-    return arguments
+def _alike(verb: str) -> frozenset[str]:
+    return frozenset().union(*(verbs for verbs in _ALIKE if verb in verbs))
 
 
-def _value(schema: dict[str, Any], said: str) -> str | float | None:
+def _arguments(tool: ToolDeclaration, said: str) -> dict[str, Any] | None:
+    """Return values for the required properties, or for the only one; None if a required one cannot be filled."""
+    names, required = [*tool.parameters.get("properties", {})], tool.parameters.get("required", [])
+    found = {name: _value(tool, name, said) for name in (names if len(names) == 1 else required)}
+    if any(found[name] is None for name in required):
+        return None
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _value(tool: ToolDeclaration, name: str, said: str) -> str | float | None:
+    properties = tool.parameters.get("properties", {})
+    schema = properties.get(name, {})
     for choice in schema.get("enum", []):
         if isinstance(choice, str) and re.search(rf"\b{re.escape(choice)}\b", said, re.IGNORECASE):
             return choice
@@ -67,7 +113,52 @@ def _value(schema: dict[str, Any], said: str) -> str | float | None:
         case "number":
             return find_number(said)
         case "string":
-            heard = _AFTER_PREPOSITION.findall(said)
-            return heard[-1].strip() if heard else None
+            texts = [one for one in properties.values() if one.get("type") == "string" and "enum" not in one]
+            return _text(tool.name, name, said, is_only=len(texts) == 1)
         case _:
             return None
+
+
+def _text(tool: str, name: str, said: str, *, is_only: bool) -> str | None:
+    """Find the words of a text: none that name the tool, and rather none that name the argument."""
+    words = _words(tool)
+    own = _forms(words[1:] or words)
+    after = [_phrase(said[found.end() :]) for found in _PREPOSITION.finditer(said)]
+    if is_only:
+        after = [_phrase(said[found.end() :]) for found in _TO.finditer(said)][-1:] + after
+    after += _of_command(tool, own, said)
+    fit = [phrase for phrase in after if phrase and not own & {*plain(phrase).split()}]
+    argument = _forms(_words(name))
+    return next((phrase for phrase in fit if not argument & {*plain(phrase).split()}), fit[0] if fit else None)
+
+
+def _forms(words: Sequence[str]) -> set[str]:
+    return {form for word in words if word not in _SMALL for form in (word, f"{word}s", f"{word}'s")}
+
+
+def _of_command(tool: str, own: set[str], said: str) -> list[str]:
+    """Return what a command has between its verb and a preposition, and what it has behind the tool's words."""
+    request = core(plain(said))
+    verb = request.partition(" ")[0]
+    if not (_VERB.fullmatch(verb) or any(verb == part or verb in _alike(part) for part in _words(tool))):
+        return []
+    words = said.split()
+    plain_words = [plain(word) for word in words]
+    if verb not in plain_words:
+        return []
+    rest = " ".join(words[plain_words.index(verb) + 1 :])
+    last = max((at for at, word in enumerate(plain_words) if word in own), default=len(words))
+    behind = _phrase(" ".join(words[last + 1 :]))
+    found = re.search(r"\s(?:to|on|onto|in|into|from|off)\s", rest)
+    return [*([_phrase(rest[: found.start()])] if found is not None else []), behind]
+
+
+def _phrase(text: str) -> str:
+    """Return the words up to a punctuation mark, without an article before and courtesies behind them."""
+    found = _PHRASE.match(text)
+    words = found[0].strip() if found is not None else ""
+    if before := _BEFORE.match(words):
+        words = words[before.end() :]
+    while behind := _BEHIND.search(words):
+        words = words[: behind.start()]
+    return words
