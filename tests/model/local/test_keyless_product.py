@@ -57,7 +57,7 @@ def test_each_variable_is_read_by_the_code() -> None:
 
 def test_each_option_is_one_of_the_command() -> None:
     named = set(re.findall(r"--([a-z][a-z-]+)", TOLD))
-    assert named == {"room", "allow-origin", "host", "tls", "token"}
+    assert named == {"room", "allow-embed", "host", "tls", "token"}
     assert {name.replace("-", "_") for name in named} <= set(inspect.signature(serve).parameters)
 
 

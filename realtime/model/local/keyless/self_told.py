@@ -310,7 +310,8 @@ ROOMS = (
     "docs/rooms.md tells more."
 )
 EMBED = (
-    "Your page talks to me over one WebSocket, which docs/protocol.md describes; allow its origin with --allow-origin. "
+    "Your page loads a script of this server, and has a button that talks: docs/web-client.md shows both. Name your page's "
+    "address with --allow-embed. "
     "In a FastAPI application, include voice_router: docs/quickstart.md shows it."
 )
 OWN_AGENT = (
