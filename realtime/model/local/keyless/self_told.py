@@ -310,8 +310,8 @@ ROOMS = (
     "docs/rooms.md tells more."
 )
 EMBED = (
-    "Your page loads a script of this server, and has a button that talks: docs/web-client.md shows both. Name your page's "
-    "address with --allow-embed. "
+    "Your page loads a script of this server and has a button that talks: docs/web-client.md shows both. Name your "
+    "page's address with --allow-embed. Programs use the WebSocket of docs/protocol.md. "
     "In a FastAPI application, include voice_router: docs/quickstart.md shows it."
 )
 OWN_AGENT = (
