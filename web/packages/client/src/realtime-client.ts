@@ -345,7 +345,7 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
       const state = callState(call.state.activity);
       // A call that was over before the reload is followed by a new one.
       const isFollowed = state === "ended" && isResumed && this.#callId === null;
-      if (!isFollowed && call.client.state !== "closing" && stops === this.#stops) this.#follow(state);
+      if (!isFollowed && !this.#explained && call.client.state !== "closing" && stops === this.#stops) this.#follow(state);
       if (call.hasMicrophone === hadMicrophone) return;
       hadMicrophone = call.hasMicrophone;
       this.microphone.opened();
