@@ -108,7 +108,7 @@ def test_a_page_opened_by_another_name_of_this_machine_talks(page: Page, shop: S
 
 def test_a_wrong_server_is_refused_at_once_by_the_class_and_the_element(page: Page, element: Lab) -> None:
     element("--model", "scripted")
-    wrong = 'is no address of a server: give one such as "http://127.0.0.1:8000", with its scheme.'
+    wrong = 'is no address of a server: give one such as "http://localhost:8000", with its scheme.'
     for server in ("htp:nonsense", "127.0.0.1:9310"):
         thrown = page.evaluate(
             "(server) => { try { new Realtime.RealtimeClient({server}); } catch (error) { return String(error); } }",

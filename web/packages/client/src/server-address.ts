@@ -24,7 +24,7 @@ export function asFolder(server: string): string {
   const address = /^[./]/.test(server) ? new URL(server, pageAddress()).href : server.trim().replace(/^ws(s?:)/i, "http$1");
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address)) {
     const wrong = JSON.stringify(server);
-    throw new TypeError(`${wrong} is no address of a server: give one such as "http://127.0.0.1:8000", with its scheme.`);
+    throw new TypeError(`${wrong} is no address of a server: give one such as "http://localhost:8000", with its scheme.`);
   }
   const url = new URL(address);
   url.search = url.hash = "";

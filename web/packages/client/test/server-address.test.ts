@@ -32,7 +32,7 @@ test.each(["https://", "htp:nonsense", "127.0.0.1:9310", "localhost:9310", "voic
   "%j is no address, and is refused with one that is",
   (server) => {
     expect(() => asFolder(server)).toThrow(TypeError);
-    expect(() => asFolder(server)).toThrow('is no address of a server: give one such as "http://127.0.0.1:8000"');
+    expect(() => asFolder(server)).toThrow('is no address of a server: give one such as "http://localhost:8000"');
   },
 );
 
