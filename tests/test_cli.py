@@ -458,9 +458,15 @@ def test_an_origin_that_no_browser_sends_is_refused() -> None:
         origins_of(["https://shop.example", "http://localhost:3000", "*"], "--allow-origin")[1]
         == "http://localhost:3000"
     )
-    for word in ("foo", "shop.example", "https://shop.example/", "https://shop.example/talk"):
-        with pytest.raises(UsageError, match="--allow-origin takes an origin"):
+    for word in ("foo", "shop.example", "localhost:9311"):
+        with pytest.raises(UsageError, match="--allow-origin takes an origin, such as"):
             origins_of([word], "--allow-origin")
+
+
+def test_an_origin_has_no_path_and_its_slash_does_no_harm() -> None:
+    assert embedders_of(["http://localhost:9311/"]) == ("http://localhost:9311",)
+    with pytest.raises(UsageError, match="which has no path: https:"):
+        embedders_of(["https://shop.example/talk"])
 
 
 def test_pages_that_embed_are_named_one_by_one() -> None:

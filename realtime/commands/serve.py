@@ -241,12 +241,22 @@ def routes_of(words: Sequence[str]) -> dict[str, str]:
 
 
 def origins_of(words: Sequence[str], option: str) -> tuple[str, ...]:
-    """Check the origins of an option. Raises UsageError for what no browser sends as an origin."""
-    for word in words:
-        parts = urlsplit(word)
-        if word != "*" and not (parts.scheme and parts.netloc and word == f"{parts.scheme}://{parts.netloc}"):
-            raise UsageError(f"{option} takes an origin, such as https://shop.example, not {word!r}", code="origin")
-    return tuple(words)
+    """Return the origins of an option, without a last slash.
+
+    Raises UsageError for what no browser sends as an origin."""
+    return tuple(_origin_of(word, option) for word in words)
+
+
+def _origin_of(word: str, option: str) -> str:
+    parts = urlsplit(word)
+    if word == "*":
+        return word
+    if not (parts.scheme and parts.netloc):
+        raise UsageError(f"{option} takes an origin, such as https://shop.example, not {word!r}", code="origin")
+    origin = f"{parts.scheme}://{parts.netloc}"
+    if word.removesuffix("/") != origin:
+        raise UsageError(f"{option} takes an origin, which has no path: {origin}, not {word!r}", code="origin")
+    return origin
 
 
 def embedders_of(words: Sequence[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 from realtime.event.frames import SUBPROTOCOL
 from realtime.server.calls_api import Cases
 from realtime.server.connections import Connections, highest_descriptor
-from realtime.server.embedding import ClientFiles, Embedding
+from realtime.server.embedding import ClientFiles, Embedding, with_loopback_names
 from realtime.server.endpoints import endpoint_routers
 from realtime.server.gate import COOKIE, Gate
 from realtime.server.make_agent import MakeAgent
@@ -212,7 +212,9 @@ class SecurityHeaders:
     ) -> None:
         self._app = app
         self._gate = gate
-        ancestors = " ".join(["'self'", *embed_origins]) if embed_origins else "'none'"
+        # A policy names no address of IPv6.
+        framing = [origin for origin in with_loopback_names(embed_origins) if "[" not in origin]
+        ancestors = " ".join(["'self'", *framing]) if embed_origins else "'none'"
         policy = CONTENT_POLICY.format(connect=" ".join(["'self'", *connect_origins]), ancestors=ancestors)
         self._policy, self._headers = policy, SECURITY_HEADERS
 

@@ -1,9 +1,12 @@
-"""What pages of other origins may read: the client package and the API; and the files of the package."""
+"""What pages of other origins may read: the client package and the API; and the files of the package.
+
+The names of this machine (`localhost`, `127.0.0.1`, `[::1]`) are one origin where scheme and port agree.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.cors import CORSMiddleware
@@ -17,6 +20,23 @@ PREFLIGHT_S = 600
 CONTENT_TYPES = {".js": "text/javascript; charset=utf-8", ".ts": "application/typescript; charset=utf-8"}
 
 
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+def with_loopback_names(origins: Iterable[str]) -> tuple[str, ...]:
+    """Return the origins as browsers send them; one of a loopback name under all of these names."""
+    return tuple(dict.fromkeys(name for origin in origins for name in _names(origin.rstrip("/").lower())))
+
+
+def _names(origin: str) -> tuple[str, ...]:
+    scheme, _, place = origin.partition("://")
+    name, colon, port = place.rpartition(":") if not place.endswith("]") and ":" in place else (place, "", "")
+    if name not in LOOPBACK_NAMES:
+        return (origin,)
+    others = (f"{scheme}://{other}{colon}{port}" for other in LOOPBACK_NAMES if other != name)
+    return (origin, *others)
+
+
 class Embedding:
     """Lets pages of some origins read what is shared.
 
@@ -26,7 +46,7 @@ class Embedding:
         self._app = app
         self._shared = CORSMiddleware(
             app,
-            allow_origins=origins,
+            allow_origins=with_loopback_names(origins),
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type", "last-event-id"],
             max_age=PREFLIGHT_S,

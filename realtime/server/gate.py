@@ -16,6 +16,7 @@ from realtime.runtime import Runtime
 from realtime.server.client_tokens import PREFIX as CLIENT_TOKEN_PREFIX
 from realtime.server.client_tokens import ClientTokens
 from realtime.server.connections import counted_address, last_forwarded
+from realtime.server.embedding import with_loopback_names
 from realtime.server.page_sessions import PageSessions
 from realtime.server.settings import ServerSettings
 from realtime.server.token_guesses import WrongTokens
@@ -49,8 +50,8 @@ class Gate:
     def __init__(self, settings: ServerSettings, runtime: Runtime | None = None) -> None:
         runtime = runtime or Runtime()
         self._token = settings.token.encode() if settings.token is not None else None
-        self._origins = {origin.rstrip("/").lower() for origin in settings.allowed_origins}
-        self._embedders = {origin.rstrip("/").lower() for origin in settings.embed_origins}
+        self._origins = set(with_loopback_names(settings.allowed_origins))
+        self._embedders = set(with_loopback_names(settings.embed_origins))
         self._settings = settings
         self._now = runtime.now
         self._wrong_tokens = WrongTokens()
@@ -177,7 +178,7 @@ class Gate:
                 return None
         except ValueError:
             pass
-        return f"pages of {origin[:MAX_NAMED_CHARS]!r} may not call: --allow-origin lets them"
+        return f"pages of {origin[:MAX_NAMED_CHARS]!r} may not call: --allow-embed or --allow-origin lets them"
 
     def _wrong_host(self, host: str) -> str | None:
         """Return why this host name is refused; None: it is known.

@@ -44,7 +44,10 @@ class ServerSettings:
     """The token of clients: `?token=` or `Authorization: Bearer`; a page opened with it gets a session. None: no
     token."""
     allowed_origins: tuple[str, ...] = ()
-    """Origins of other pages that may open calls, such as `https://example.org`; `*` allows every page."""
+    """Origins of other pages that may open calls, such as `https://example.org`; `*` allows every page.
+
+    Here and in `embed_origins`, the loopback names of one scheme and port are one origin.
+    """
     embed_origins: tuple[str, ...] = ()
     """Origins whose pages may use this server as their own: frame its page, open calls, read `/client/` and `/api`."""
     brand: str | None = None

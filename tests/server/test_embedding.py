@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from realtime.server import app as app_module
+from realtime.server.embedding import with_loopback_names
 from realtime.server.settings import ServerSettings
 from tests.server.harness import Place, serving
 
@@ -56,11 +57,41 @@ async def test_a_browser_that_asks_first_is_answered(place: Place) -> None:
 
 async def test_named_origins_may_frame_the_page_and_open_calls(place: Place) -> None:
     policy = (await place.get("/")).headers["content-security-policy"]
-    assert policy.endswith(f"frame-ancestors 'self' {SHOP} http://localhost:5173")
+    assert policy.endswith(f"frame-ancestors 'self' {SHOP} http://localhost:5173 http://127.0.0.1:5173")
     async with place.client(origin=SHOP) as client:
         await client.make_call()
     async with place.client(origin=OTHER) as client:
         assert (await client.closed())[0] == 1008
+
+
+LOOPBACK = ("http://localhost:5173", "http://127.0.0.1:5173", "http://[::1]:5173")
+OTHER_LOOPBACK = (
+    "http://localhost:5174",
+    "https://localhost:5173",
+    "http://localhost",
+    "http://localhost.example:5173",
+)
+
+
+@pytest.mark.parametrize("named", LOOPBACK)
+async def test_the_loopback_names_of_a_scheme_and_a_port_are_one_origin(named: str) -> None:
+    for settings in (ServerSettings(embed_origins=(named,)), ServerSettings(allowed_origins=(named,))):
+        async with serving(settings=settings) as place:
+            for origin in LOOPBACK:
+                async with place.client(origin=origin) as client:
+                    await client.make_call()
+                read = (await place.get("/api/info", Origin=origin)).headers.get("access-control-allow-origin")
+                assert read == (origin if settings.embed_origins else None)
+            for origin in OTHER_LOOPBACK:
+                async with place.client(origin=origin) as client:
+                    code, reason = await client.closed()
+                    assert (code, "--allow-embed or --allow-origin" in reason) == (1008, True)
+                assert "access-control-allow-origin" not in (await place.get("/api/info", Origin=origin)).headers
+
+
+def test_only_loopback_names_stand_for_each_other() -> None:
+    assert with_loopback_names(["https://Shop.example/", "*"]) == (SHOP, "*")
+    assert with_loopback_names(["https://[::1]"]) == ("https://[::1]", "https://localhost", "https://127.0.0.1")
 
 
 async def test_without_the_option_no_page_frames_or_reads_anything() -> None:

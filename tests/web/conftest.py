@@ -21,6 +21,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, e
 
 from realtime.model.services import SERVICES
 from tests.web.callers import Caller
+from tests.web.client_lab import ELEMENT, LAB
+from tests.web.hosting import Site, site
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "web" / "dist"
@@ -222,6 +224,40 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
     for serving in started:
         if serving.process.poll() is None:
             serving.stop()
+
+
+@pytest.fixture
+def shop() -> Iterator[Site]:
+    """A web site of somebody else."""
+    with site() as made:
+        yield made
+
+
+@pytest.fixture
+def lab(page: Page, shop: Site, serve: Callable[..., Serving]) -> Callable[..., Serving]:
+    """`lab(*words, **options)`: `page` shows LAB at the shop, with a client of these options; returns the server."""
+
+    def start(*words: str, **options: Any) -> Serving:
+        serving = serve(*words, "--allow-embed", shop.address)
+        shop.put({"index.html": LAB.replace("SERVER", serving.address)})
+        page.goto(shop.address)
+        page.evaluate("(options) => make(options)", options)
+        return serving
+
+    return start
+
+
+@pytest.fixture
+def element(page: Page, shop: Site, serve: Callable[..., Serving]) -> Callable[..., Serving]:
+    """`element(*words, attributes="")`: `page` shows the element at the shop; returns its server."""
+
+    def start(*words: str, attributes: str = "") -> Serving:
+        serving = serve(*words, "--allow-embed", shop.address)
+        shop.put({"index.html": ELEMENT.replace("SERVER", serving.address).replace("ATTRIBUTES", attributes)})
+        page.goto(shop.address)
+        return serving
+
+    return start
 
 
 class ScriptedServer:

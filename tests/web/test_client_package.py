@@ -1,14 +1,15 @@
 """The client package in pages of others: a real server, Chromium, and a fake microphone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.web.client_lab import LAB, said, wait
 from tests.web.conftest import ROOT, Serving
-from tests.web.hosting import Site, site
+from tests.web.hosting import Site
 
 Serve = Callable[..., Serving]
 
@@ -16,61 +17,6 @@ APP = Path(__file__).with_name("scripted_app.py")
 EXAMPLES = ROOT / "examples" / "web"
 PRINTED = "http://127.0.0.1:8000"
 """The server's address in the examples."""
-
-# A page that keeps what its client tells, for a test to read.
-LAB = """<!doctype html><title>Lab</title><button id="go">Go</button>
-<script type="module">
-  import * as Realtime from "SERVER/client/realtime.js";
-  window.make = (options) => {
-    const client = new Realtime.RealtimeClient(options);
-    const told = { states: [], errors: [], sentences: [], events: [], levels: { user: 0, agent: 0 } };
-    client.on("state", (state) => told.states.push(state));
-    client.on("error", ({ problem, message }) => { told.errors.push(problem); told.sentences.push(message); });
-    client.on("event", ({ type }) => told.events.push(type));
-    client.microphone.on("level", (level) => { told.levels.user = Math.max(told.levels.user, level); });
-    client.speaker.on("level", (level) => { told.levels.agent = Math.max(told.levels.agent, level); });
-    Object.assign(window, { client, told, Realtime });
-  };
-</script>"""
-
-
-@pytest.fixture
-def shop() -> Iterator[Site]:
-    """A web site of somebody else."""
-    with site() as made:
-        yield made
-
-
-@pytest.fixture
-def lab(page: Page, shop: Site, serve: Serve) -> Callable[..., Serving]:
-    """`lab(*words, **options)`: `page` shows LAB at the shop, with a client of these options; returns the server."""
-
-    def start(*words: str, **options: Any) -> Serving:
-        serving = serve(*words, "--allow-embed", shop.address)
-        shop.put({"index.html": LAB.replace("SERVER", serving.address)})
-        page.goto(shop.address)
-        page.evaluate("(options) => make(options)", options)
-        return serving
-
-    return start
-
-
-def wait(page: Page, condition: str) -> None:
-    """Wait for a JavaScript condition."""
-    page.evaluate(
-        """async () => {
-          const since = performance.now();
-          while (!(CONDITION)) {
-            if (performance.now() - since > 30000) throw new Error(JSON.stringify([told, client.messages.list]));
-            await new Promise((go) => setTimeout(go, 10));
-          }
-        }""".replace("CONDITION", condition)
-    )
-
-
-def said(page: Page) -> list[tuple[str, str]]:
-    messages: list[dict[str, Any]] = page.evaluate("client.messages.list")
-    return [(message["from"], message["text"]) for message in messages]
 
 
 def test_the_plain_example_talks_and_is_interrupted(page: Page, shop: Site, serve: Serve) -> None:
@@ -157,7 +103,7 @@ def test_devices_are_chosen_during_the_call_and_the_volume_set(page: Page, lab: 
     page.evaluate("client.microphone.use('nothing').catch((error) => { told.sentences.push(error.message); })")
     wait(page, "told.sentences.length === 1")
     assert page.evaluate("[told.sentences[0], client.microphone.deviceId]") == [
-        "No microphone was found. Connect one, then try again.",
+        'The chosen microphone ("nothing") cannot be used: the call goes on with the one before.',
         other,
     ]
     page.evaluate("client.speaker.volume = 0.3")
@@ -365,31 +311,6 @@ def test_a_server_that_dies_is_told_once(page: Page, lab: Callable[..., Serving]
     serving.kill()
     wait(page, "client.state === 'ended' && told.errors.length === 1")
     assert page.evaluate("told.errors") == ["lost"]
-
-
-# A page with the element, which notes the events that reach the document.
-ELEMENT = """<!doctype html><title>Element</title><script src="SERVER/client/realtime.script.js"></script>
-<realtime-voice server="SERVER" ATTRIBUTES></realtime-voice>
-<script>
-  const told = { states: [], errors: [] };
-  document.addEventListener("voice-state", ({ detail }) => told.states.push(detail));
-  document.addEventListener("voice-error", ({ detail }) => told.errors.push(detail.problem));
-  const voice = document.querySelector("realtime-voice");
-  const client = voice.client;
-</script>"""
-
-
-@pytest.fixture
-def element(page: Page, shop: Site, serve: Serve) -> Callable[..., Serving]:
-    """`element(*words, attributes="")`: `page` shows the element at the shop; returns its server."""
-
-    def start(*words: str, attributes: str = "") -> Serving:
-        serving = serve(*words, "--allow-embed", shop.address)
-        shop.put({"index.html": ELEMENT.replace("SERVER", serving.address).replace("ATTRIBUTES", attributes)})
-        page.goto(shop.address)
-        return serving
-
-    return start
 
 
 def test_the_element_talks_by_keyboard_and_shows_states_and_captions(

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from playwright.sync_api import Page, expect
 
 from tests.message.test_npm_package import code_blocks
@@ -45,6 +47,38 @@ def test_each_page_talks(page: Page, serve: Serve, html: str) -> None:
         page.goto(shop.address)
         page.get_by_role("button", name="Talk").click()
         expect(page.get_by_role("listitem").last).to_contain_text("I stopped.")
+
+
+def test_the_first_page_shows_state_and_problem_side_by_side(page: Page, serve: Serve) -> None:
+    with site() as shop:
+        serving = serve(f"{APP}:make_agent", "--token", "secret", "--allow-embed", shop.address)
+        shop.put({"index.html": PAGES[0].replace(PRINTED, serving.address)})
+        page.goto(shop.address)
+        page.get_by_role("button", name="Talk").click()
+        expect(page.get_by_role("alert")).to_have_text("This page may not call: its developer has to give it a token.")
+        expect(page.get_by_role("status")).to_have_text("ended")
+
+
+def test_the_page_without_script_calls_its_agent_as_the_agent_calls_itself(page: Page, serve: Serve) -> None:
+    with site() as shop:
+        serving = serve("--model", "local", "--allow-embed", shop.address)
+        shop.put({"index.html": PAGES[1].replace(PRINTED, serving.address)})
+        page.goto(shop.address)
+        page.get_by_role("button", name="Talk").click()
+        expect(page.get_by_role("listitem").first).to_contain_text("Robin: ")
+        page.evaluate("document.querySelector('realtime-voice').client.sendText('What is your name?')")
+        expect(page.get_by_role("listitem").filter(has_text="Robin: ").last).to_contain_text("Robin", timeout=30_000)
+        assert "Heart" not in "".join(page.get_by_role("listitem").all_text_contents())
+
+
+def test_the_printed_backend_gets_tokens(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    (backend,) = code_blocks(GUIDE, "python")
+    serving = serve("--model", "scripted", "--token", "secret")
+    monkeypatch.setenv("REALTIME_TOKEN", "secret")
+    made: dict[str, Any] = {}
+    exec(backend.replace(PRINTED, serving.address), made)
+    answer = TestClient(made["app"]).post("/voice-token").json()
+    assert answer["token"].startswith("ct_")
 
 
 @pytest.mark.parametrize("number", range(len(SAMPLES)))

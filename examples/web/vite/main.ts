@@ -3,6 +3,7 @@ import { RealtimeClient } from "@realtime-voice/client";
 const part = <Part extends HTMLElement>(selector: string): Part => document.querySelector<Part>(selector) as Part;
 const button = part<HTMLButtonElement>("#talk");
 const status = part("[role=status]");
+const problem = part("[role=alert]");
 const list = part("ol");
 const volume = part<HTMLInputElement>("#volume");
 
@@ -23,7 +24,7 @@ client.on("state", (state) => {
   button.textContent = client.isActive ? "End" : "Talk";
 });
 client.on("error", ({ message }) => {
-  status.textContent = message;
+  problem.textContent = message;
 });
 client.messages.on("change", (messages) => {
   list.replaceChildren(
@@ -35,5 +36,8 @@ client.messages.on("change", (messages) => {
   );
 });
 
-button.onclick = () => (client.isActive ? client.stop() : void client.start());
+button.onclick = () => {
+  problem.textContent = "";
+  client.isActive ? client.stop() : void client.start();
+};
 volume.oninput = () => (client.speaker.volume = volume.valueAsNumber);

@@ -268,7 +268,7 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
 
   /** Uses another loudspeaker; "": the system's choice. Throws DOMException for one that is not there. */
   async useSpeaker(deviceId: string): Promise<void> {
-    await Promise.all([this.output.useDevice(deviceId), this.voices?.useDevice(deviceId)]);
+    if (!this.#closed) await Promise.all([this.output.useDevice(deviceId), this.voices?.useDevice(deviceId)]);
     this.#speakerId = deviceId;
     this.#changed();
   }

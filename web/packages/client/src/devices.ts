@@ -16,8 +16,21 @@ export interface AudioDevices {
   readonly speakers: readonly AudioDevice[];
 }
 
+/** A device that was chosen cannot be used; the call goes on with the one before. */
+export class DeviceError extends Error {
+  constructor(kind: "microphone" | "loudspeaker", deviceId: string, cause: unknown) {
+    super(`The chosen ${kind} (${JSON.stringify(deviceId)}) cannot be used: the call goes on with the one before.`, { cause });
+    this.name = "DeviceError";
+  }
+}
+
 /** The names by which browsers list the system's choice beside the device itself. */
 const SYSTEM_CHOICES: readonly string[] = ["", "default", "communications"];
+
+/** The id by which `listDevices` knows a device of the browser: "" for all names of the system's choice. */
+export function listedId(deviceId: string): string {
+  return SYSTEM_CHOICES.includes(deviceId) ? "" : deviceId;
+}
 
 /** Whether a page may choose the loudspeaker: Chromium lets it, Safari and Firefox do not for this kind of output. */
 export function canChooseSpeaker(): boolean {

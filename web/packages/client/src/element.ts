@@ -2,6 +2,7 @@
 
 import type { CallError } from "./call-error.ts";
 import { STYLE } from "./element-style.ts";
+import { holdToTalk } from "./hold-to-talk.ts";
 import type { Message } from "./messages.ts";
 import { RealtimeClient, type RealtimeOptions, type RealtimeState } from "./realtime-client.ts";
 
@@ -32,13 +33,15 @@ const WORDS: VoiceWords = {
   ended: "Call ended",
 };
 
+const WRONG_SETTINGS = "This page cannot call: its developer has to correct it, as the browser's console says.";
+
 /** On a server there is no HTML: the class exists and does nothing. */
 const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement;
 
 /**
  * A button that talks. Attributes: `server` (address), `token` or `token-url` (an address of your own backend that
- * answers `{"token": "..."}` to a POST), `agent` (its name), `instructions`, `voice`, `push-to-talk`, `captions`,
- * `worklets` (folder). They are read once: at the first click, or at the first use of `client`. Parts for styling:
+ * answers `{"token": "..."}` to a POST), `agent` (its name in the captions), `instructions`, `voice`, `push-to-talk`,
+ * `captions`, `worklets` (folder). They are read once: at the first click, or at the first use of `client`. Parts for styling:
  * `button`, `dot`, `end` (only in push-to-talk), `state`, `error`, `captions`, `caption`.
  *
  * Events, which bubble: `voice-state` (detail: the state), `voice-messages` (detail: the messages), `voice-error` (detail:
@@ -78,12 +81,7 @@ export class RealtimeVoice extends Base {
     this.#captions = part("ol", "captions");
     root.append(this.#button, this.#end, this.#state, this.#error, this.#captions);
     this.#button.addEventListener("click", () => this.#clicked());
-    this.#button.addEventListener("pointerdown", (event) => this.#pressed(event));
-    for (const over of ["pointerup", "pointercancel", "lostpointercapture", "blur"]) {
-      this.#button.addEventListener(over, () => this.#hold(false));
-    }
-    this.#button.addEventListener("keydown", (event) => this.#isHold(event) && this.#hold(true));
-    this.#button.addEventListener("keyup", (event) => this.#isHold(event) && this.#hold(false));
+    holdToTalk(this.#button, { ready: () => this.#isHolding, held: (held) => this.#hold(held) });
   }
 
   /** See custom elements. */
@@ -150,9 +148,13 @@ export class RealtimeVoice extends Base {
   async #token(): Promise<string> {
     const address = this.getAttribute("token-url");
     if (address === null) return this.getAttribute("token") ?? "";
-    const response = await fetch(address, { method: "POST" });
+    const response = await fetch(address, { method: "POST" }).catch((cause: unknown) => {
+      throw new Error(`${address} cannot be reached`, { cause });
+    });
     if (!response.ok) throw new Error(`${address} answers ${response.status}`);
-    const { token } = (await response.json()) as { token: string };
+    const answer: unknown = await response.json().catch(() => null);
+    const token = typeof answer === "object" && answer !== null && "token" in answer ? answer.token : null;
+    if (typeof token !== "string") throw new Error(`${address} answers without {"token": "..."}`);
     return token;
   }
 
@@ -162,18 +164,6 @@ export class RealtimeVoice extends Base {
 
   get #isHolding(): boolean {
     return this.#isPushToTalk && (this.#client?.microphone.isOpen ?? false);
-  }
-
-  #isHold(event: KeyboardEvent): boolean {
-    if (!this.#isHolding || (event.key !== " " && event.key !== "Enter")) return false;
-    event.preventDefault();
-    return true;
-  }
-
-  #pressed(event: PointerEvent): void {
-    if (!this.#isHolding) return;
-    this.#button.setPointerCapture(event.pointerId);
-    this.#hold(true);
   }
 
   #hold(held: boolean): void {
@@ -187,7 +177,12 @@ export class RealtimeVoice extends Base {
     if (this.#isHolding) return;
     this.#error.textContent = "";
     if (this.#client?.isActive) return this.#client.stop();
-    void this.client.start();
+    try {
+      void this.client.start();
+    } catch (error) {
+      this.#error.textContent = WRONG_SETTINGS;
+      throw error;
+    }
   }
 
   #fail(error: CallError): void {
@@ -212,7 +207,7 @@ export class RealtimeVoice extends Base {
 
   #drawCaptions(messages: readonly Message[]): void {
     if (!this.hasAttribute("captions")) return this.#captions.replaceChildren();
-    const shown = messages.filter(({ from, text }) => from !== "tool" && text !== "");
+    const shown = messages.filter(({ from }) => from !== "tool");
     this.#captions.replaceChildren(...shown.map((message) => this.#caption(message)));
     this.#captions.scrollTop = this.#captions.scrollHeight;
   }

@@ -12,13 +12,13 @@ export interface Message {
   readonly from: "user" | "agent" | "tool";
   /** The agent's or the tool's name; "" for the user. */
   readonly name: string;
-  /** The words; of a tool its result. After an interruption, only the words that were heard. */
+  /** The words, at least one; of a tool its result. After an interruption, only the words that were heard. */
   readonly text: string;
   /** The arguments of a tool, as JSON; "" otherwise. */
   readonly input: string;
   /**
-   * growing: more may come; done; cut: interrupted; failed: speech that could not be written down, or a tool that did
-   * not work; asking: a tool that waits for `RealtimeClient.allowTool`.
+   * growing: more may come; done; cut: interrupted; failed: speech that could not be written down whole, or a tool that
+   * did not work; asking: a tool that waits for `RealtimeClient.allowTool`.
    */
   readonly status: "growing" | "done" | "cut" | "failed" | "asking";
 }
@@ -29,8 +29,9 @@ export interface MessagesEvents {
   change: readonly Message[];
 }
 
-/** The messages of the present call, or of the last one. */
+/** The messages of the present call, or of the last one: tools, and what has words. */
 export class Messages extends Emitter<MessagesEvents> {
+  #all: readonly Message[] = [];
   #list: readonly Message[] = [];
 
   /** In the order of the conversation; a new list after each change. */
@@ -40,9 +41,13 @@ export class Messages extends Emitter<MessagesEvents> {
 
   /** @internal */
   replace(list: readonly Message[]): void {
-    if (list === this.#list) return;
-    this.#list = list;
-    this.emit("change", list);
+    if (list === this.#all) return;
+    this.#all = list;
+    // What is being recognised has a place already, and no words yet.
+    const worded = list.filter(({ from, text }) => from === "tool" || text.trim() !== "");
+    if (worded.length === this.#list.length && worded.every((message, at) => message === this.#list[at])) return;
+    this.#list = worded;
+    this.emit("change", worded);
   }
 }
 

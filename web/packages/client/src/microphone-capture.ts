@@ -1,5 +1,6 @@
 /** The microphone as frames of pcm16 at the call's rate. */
 
+import { listedId } from "./devices.ts";
 import { Emitter } from "./emitter.ts";
 import { keepSounding } from "./keep-sounding.ts";
 import type { CaptureFrame, CaptureOptions } from "./worklets/messages.ts";
@@ -110,9 +111,9 @@ export class MicrophoneCapture extends Emitter<MicrophoneEvents> {
     this.#watch(stream);
   }
 
-  /** The id of the device in use. */
+  /** The id of the device in use; "": the system's choice. */
   get deviceId(): string {
-    return this.#stream.getAudioTracks()[0]?.getSettings().deviceId ?? "";
+    return listedId(this.#stream.getAudioTracks()[0]?.getSettings().deviceId ?? "");
   }
 
   /**

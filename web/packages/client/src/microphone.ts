@@ -1,6 +1,7 @@
 /** The user's microphone, as a page sees it: mute, device, level. */
 
 import type { CallController } from "./call-controller.ts";
+import { DeviceError } from "./devices.ts";
 import { Emitter } from "./emitter.ts";
 import { meterLevel } from "./pcm.ts";
 
@@ -43,11 +44,15 @@ export class Microphone extends Emitter<MicrophoneControlEvents> {
   }
 
   /**
-   * Uses another device, from now on and without a gap; "": the system's choice. Rejects with MicrophoneError where
+   * Uses another device, from now on and without a gap; "": the system's choice. Rejects with DeviceError where
    * that device cannot be used; the call then keeps the one that it has.
    */
   async use(deviceId: string): Promise<void> {
-    await this.#call?.useMicrophone(deviceId);
+    try {
+      await this.#call?.useMicrophone(deviceId);
+    } catch (error) {
+      throw new DeviceError("microphone", deviceId, error);
+    }
     this.#deviceId = deviceId;
     this.emit("change", undefined);
   }

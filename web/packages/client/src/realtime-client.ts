@@ -5,16 +5,19 @@ import { CallController, type Projection } from "./call-controller.ts";
 import {
   CallError,
   askServer,
+  cannotBegin,
   microphoneLost,
   microphoneProblem,
   noSound,
   noToken,
   otherVersion,
+  picturesUnwanted,
   problemOf,
   soundBlocked,
 } from "./call-error.ts";
 import type { CallSettings, Closing } from "./call-socket.ts";
 import { Emitter } from "./emitter.ts";
+import { holdToTalk } from "./hold-to-talk.ts";
 import { type Conversation, EMPTY, Messages, foldConversation } from "./messages.ts";
 import { Microphone } from "./microphone.ts";
 import { type Picture, jpegOf } from "./picture.ts";
@@ -34,6 +37,8 @@ export interface AgentInfo {
   readonly name: string;
   /** The model and what it can, as the server describes it; null where it does not. */
   readonly model: Readonly<Record<string, unknown>> | null;
+  /** Whether the model takes pictures; null where the server does not say. */
+  readonly takesPictures: boolean | null;
 }
 
 /** What a `RealtimeClient` takes; everything has a default. */
@@ -60,13 +65,19 @@ export interface RealtimeOptions {
   worklets?: string;
 }
 
-/** The events of a `RealtimeClient`. */
+/**
+ * The events of a `RealtimeClient`. When an error ends a call, they come in this order: `state` ("ended"), `error`,
+ * `ended`.
+ */
 export interface RealtimeEvents {
   /** What the call is doing now. */
   state: RealtimeState;
   /** The agent is there. */
   ready: AgentInfo;
-  /** Something went wrong; `message` is a sentence to show. Without a listener it goes to the console. */
+  /**
+   * Something went wrong; `message` is a sentence to show, `detail` is for developers. The detail goes to the console, and
+   * without a listener all of it.
+   */
   error: CallError;
   /** Every event of the protocol, for what the rest does not cover. */
   event: ServerEvent;
@@ -201,12 +212,13 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
 
   /**
    * Shows the model a picture, scaled down to 1024 pixels a side; what is asked next may be about it. Rejects with
-   * DOMException for what is no picture.
+   * CallError for what is no picture, and where the model takes none (`agent.takesPictures`).
    */
   async sendPicture(picture: Picture): Promise<void> {
     const jpeg = await jpegOf(picture);
     const call = await this.#ensureCall();
     await call.settled;
+    if (this.#agent?.takesPictures === false) throw picturesUnwanted(this.#agent.name);
     call.sendPicture(jpeg, "image/jpeg");
   }
 
@@ -225,7 +237,23 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
     this.#call?.release();
   }
 
-  /** Lets the agent use a tool that runs in this page, from the next call on. Throws where its name is taken. */
+  /**
+   * Makes a button, or the space bar anywhere on the page (the default), press and release in push-to-talk while there is
+   * a microphone, until the returned function is called. On an element: mouse, finger, Space and Enter. A hold clicks
+   * nothing; Space in a text field stays a space. Throws TypeError without `pushToTalk`.
+   */
+  holdToTalk(where: HTMLElement | Document = document): () => void {
+    if (!this.#options.pushToTalk) throw new TypeError("holdToTalk needs a client made with pushToTalk: true.");
+    return holdToTalk(where, {
+      ready: () => this.isActive && this.microphone.isOpen,
+      held: (held) => (held ? this.press() : this.release()),
+    });
+  }
+
+  /**
+   * Lets the agent use a tool that runs in this page, from the next call on. Throws TypeError for what is no name of a
+   * tool, Error where the name is taken.
+   */
   addTool<Input = Record<string, unknown>>(tool: Tool<Input>): void {
     this.#tools.add(tool);
   }
@@ -308,8 +336,8 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
     call.client.on("unknown", () => {
       // The first thing that a server of our protocol says is known.
       if (this.#callId !== null || this.#explained) return;
-      this.#explain(otherVersion());
       call.end();
+      this.#explain(otherVersion());
     });
     call.on("change", () => {
       if (!this.#isCurrent(call)) return;
@@ -317,7 +345,7 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
       const state = callState(call.state.activity);
       // A call that was over before the reload is followed by a new one.
       const isFollowed = state === "ended" && isResumed && this.#callId === null;
-      if (!isFollowed && call.client.state !== "closing" && stops === this.#stops) this.#follow(state);
+      if (!isFollowed && !this.#explained && call.client.state !== "closing" && stops === this.#stops) this.#follow(state);
       if (call.hasMicrophone === hadMicrophone) return;
       hadMicrophone = call.hasMicrophone;
       this.microphone.opened();
@@ -347,11 +375,11 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
         this.#callId = event.call_id;
         break;
       case "agent_ready":
-        this.#agent = { name: event.agent_name, model: event.model };
+        this.#agent = { name: event.agent_name, model: event.model, takesPictures: takesPictures(event.model) };
         this.emit("ready", this.#agent);
         break;
       case "agent_error":
-        if (this.#callId === null) this.#explain(new CallError(event.retryable ? "busy" : "refused", event.message));
+        if (this.#callId === null) this.#explain(event.retryable ? new CallError("busy", event.message) : cannotBegin(event.message));
         else this.#fail(new CallError("agent", event.message));
         break;
       default:
@@ -369,7 +397,7 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
   async #close(closing: Closing): Promise<void> {
     const fault = this.#tokenFault === null ? null : noToken(this.#tokenFault);
     const info = addressOf(this.#server, "api/info", this.#shownToken);
-    const problem = this.#explained ? null : (fault ?? (await problemOf(closing, () => askServer(info))));
+    const problem = this.#explained ? null : (fault ?? (await problemOf(closing, this.#shownToken, () => askServer(info))));
     if (problem) this.#fail(problem);
     this.emit("ended", closing.expected && !this.#explained);
   }
@@ -381,7 +409,8 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
   async #address(user: string, session: string): Promise<string> {
     const { token = "" } = this.#options;
     try {
-      const shown = typeof token === "string" ? token : await token();
+      const shown: unknown = typeof token === "string" ? token : await token();
+      if (typeof shown !== "string") throw new TypeError(`the token function returned ${String(shown)}, not a string`);
       this.#shownToken = shown;
       this.#tokenFault = null;
       return socketAddress(this.#server, user, session, shown);
@@ -391,12 +420,15 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
     }
   }
 
+  /** Tells an error that ends the call. */
   #explain(error: CallError): void {
     this.#explained = true;
+    this.#follow("ended");
     this.#fail(error);
   }
 
   #fail(error: CallError): void {
+    if (error.detail !== "") console.warn(error.detail);
     if (!this.emit("error", error)) console.error(error);
   }
 
@@ -405,6 +437,11 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
     this.#state = state;
     this.emit("state", state);
   }
+}
+
+function takesPictures(model: AgentInfo["model"]): boolean | null {
+  const modalities = model?.["input_modalities"];
+  return Array.isArray(modalities) ? modalities.includes("image") : null;
 }
 
 /** 96 bits of chance: who knows the id of a call's user may read the call. */

@@ -9,7 +9,7 @@ import { defineRealtimeVoice } from "./element.ts";
 export type { CallState } from "./activity.ts";
 export { CallError, type CallProblem } from "./call-error.ts";
 export type { CallSettings } from "./call-socket.ts";
-export { type AudioDevice, type AudioDevices, canChooseSpeaker, listDevices, watchDevices } from "./devices.ts";
+export { type AudioDevice, type AudioDevices, DeviceError, canChooseSpeaker, listDevices, watchDevices } from "./devices.ts";
 export { RealtimeVoice, type VoiceWords } from "./element.ts";
 export { Emitter } from "./emitter.ts";
 export { type Message, Messages, type MessagesEvents } from "./messages.ts";

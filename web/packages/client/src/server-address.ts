@@ -16,9 +16,17 @@ export function defaultServer(module: string): string {
   return own ? own.replace(PLACE, "") : new URL("/", pageAddress()).href;
 }
 
-/** The server's address with the slash to which paths are added. Throws TypeError for what is no address. */
+/**
+ * The server's address with the slash to which paths are added. Throws TypeError for what is neither an address with its
+ * scheme nor a path of the page's own server.
+ */
 export function asFolder(server: string): string {
-  const url = new URL(server, pageAddress());
+  const address = /^[./]/.test(server) ? new URL(server, pageAddress()).href : server.trim().replace(/^ws(s?:)/i, "http$1");
+  if (!/^https?:\/\//i.test(address) || !URL.canParse(address)) {
+    const wrong = JSON.stringify(server);
+    throw new TypeError(`${wrong} is no address of a server: give one such as "http://localhost:8000", with its scheme.`);
+  }
+  const url = new URL(address);
   url.search = url.hash = "";
   return url.href.endsWith("/") ? url.href : `${url.href}/`;
 }

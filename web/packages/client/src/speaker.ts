@@ -1,6 +1,7 @@
 /** The agent's voice, as a page sees it: volume, device, level. */
 
 import type { CallController } from "./call-controller.ts";
+import { DeviceError } from "./devices.ts";
 import { Emitter } from "./emitter.ts";
 import { meterLevel } from "./pcm.ts";
 
@@ -44,11 +45,15 @@ export class Speaker extends Emitter<SpeakerControlEvents> {
   }
 
   /**
-   * Uses another device, from now on; "": the system's choice. Rejects with DOMException where there is no such device.
-   * Where the browser lets no page choose (`canChooseSpeaker`), nothing changes.
+   * Uses another device, from now on; "": the system's choice. Rejects with DeviceError where there is no such
+   * device; the call then keeps the one that it has. Where the browser lets no page choose (`canChooseSpeaker`), nothing changes.
    */
   async use(deviceId: string): Promise<void> {
-    await this.#call?.useSpeaker(deviceId);
+    try {
+      await this.#call?.useSpeaker(deviceId);
+    } catch (error) {
+      throw new DeviceError("loudspeaker", deviceId, error);
+    }
     this.#deviceId = deviceId;
     this.emit("change", undefined);
   }

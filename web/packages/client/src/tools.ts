@@ -4,7 +4,7 @@ import type { ClientEvent, ToolCallBlock, ToolDeclaration } from "./protocol.gen
 
 /** A tool that runs in the page. */
 export interface Tool<Input = Record<string, unknown>> {
-  /** A name for the model, such as "show_on_map". */
+  /** A name for the model, such as "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. */
   readonly name: string;
   /** What the tool does and when to use it, for the model. */
   readonly description: string;
@@ -13,6 +13,8 @@ export interface Tool<Input = Record<string, unknown>> {
   /** Does it. A text goes to the model as it is, anything else as JSON; the model also gets what it throws. */
   run(input: Input): unknown;
 }
+
+const NAME = /^[a-z_][a-z0-9_-]{0,63}$/i;
 
 /** The tools of a client, by name. */
 export class Tools {
@@ -26,8 +28,12 @@ export class Tools {
     }));
   }
 
-  /** Adds a tool. Throws where there is one of its name. */
+  /** Adds a tool. Throws TypeError for what is no name, Error where there is a tool of its name. */
   add<Input>(tool: Tool<Input>): void {
+    if (!NAME.test(tool.name)) {
+      const wrong = JSON.stringify(tool.name);
+      throw new TypeError(`${wrong} is no name of a tool: use 1 to 64 letters, digits, _ and -, a letter or _ first.`);
+    }
     if (this.#tools.has(tool.name)) throw new Error(`There is a tool named ${tool.name} already: give this one another name.`);
     this.#tools.set(tool.name, tool);
   }

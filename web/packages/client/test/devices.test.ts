@@ -1,5 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { type AudioDevices, canChooseSpeaker, listDevices, watchDevices } from "../src/devices.ts";
+import { type AudioDevices, DeviceError, canChooseSpeaker, listDevices, listedId, watchDevices } from "../src/devices.ts";
+import { Microphone } from "../src/microphone.ts";
+import { Speaker } from "../src/speaker.ts";
 import { FakeMediaDevices } from "./fake-media-devices.ts";
 
 const HEADSET = { kind: "audioinput", deviceId: "in-1", label: "Headset" } as const;
@@ -22,6 +24,24 @@ test("microphones and loudspeakers are listed apart, without cameras and the sys
     microphones: [{ id: "in-1", label: "Headset" }],
     speakers: [{ id: "out-1", label: "Headset" }],
   });
+});
+
+test("a device in use has the id that the list has: the system's choice is always nameless", () => {
+  expect(["default", "communications", "", "in-1"].map(listedId)).toEqual(["", "", "", "in-1"]);
+});
+
+test.each([
+  ["microphone", new Microphone()],
+  ["loudspeaker", new Speaker()],
+] as const)("a %s that cannot be used is named, and the call goes on with the one before", async (kind, control) => {
+  const cause = new DOMException("raw words of the browser", "NotFoundError");
+  const refuse = (): Promise<void> => Promise.reject(cause);
+  const call = { microphoneId: "before", speakerId: "before", useMicrophone: refuse, useSpeaker: refuse, on: () => undefined };
+  control.attach(call as never);
+  const error: unknown = await control.use("nonsense").catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(DeviceError);
+  expect(error).toMatchObject({ message: `The chosen ${kind} ("nonsense") cannot be used: the call goes on with the one before.`, cause });
+  expect([control.deviceId, control.choice]).toEqual(["before", ""]);
 });
 
 test("before the user allows the microphone, browsers tell no ids, and none are listed", async () => {

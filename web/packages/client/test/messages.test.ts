@@ -84,3 +84,16 @@ test("events that change no words change no list", () => {
   messages.replace(foldConversation(before, { type: "closed" }).list);
   expect(lists).toEqual([1]);
 });
+
+test("a line without words is no message: a turn that is being recognised, or an answer before its first word", () => {
+  const messages = new Messages();
+  const lists: string[][] = [];
+  messages.on("change", (list) => lists.push(list.map(({ from, text }) => `${from}: ${text}`)));
+  const events = [started("u1"), saying("a1", " "), heard("u1", "Hi."), saying("a1", "Hello."), tool("submitted")];
+  events.reduce((before, each) => {
+    const now = foldConversation(before, each);
+    messages.replace(now.list);
+    return now;
+  }, EMPTY);
+  expect(lists).toEqual([["user: Hi."], ["user: Hi.", "agent:  Hello."], ["user: Hi.", "agent:  Hello.", "tool: "]]);
+});

@@ -21,13 +21,20 @@ test.each([
   ["https://voice.example", "https://voice.example/"],
   ["https://voice.example/voice?token=x", "https://voice.example/voice/"],
   ["/voice", "https://shop.example/voice/"],
+  ["./voice", "https://shop.example/talk/voice/"],
+  ["ws://localhost:8000", "http://localhost:8000/"],
+  ["WSS://voice.example", "https://voice.example/"],
 ])("the server %s is at %s", (server, folder) => {
   expect(asFolder(server)).toBe(folder);
 });
 
-test("what is no address is refused", () => {
-  expect(() => asFolder("https://")).toThrow(TypeError);
-});
+test.each(["https://", "htp:nonsense", "127.0.0.1:9310", "localhost:9310", "voice.example", "", "http://a:b"])(
+  "%j is no address, and is refused with one that is",
+  (server) => {
+    expect(() => asFolder(server)).toThrow(TypeError);
+    expect(() => asFolder(server)).toThrow('is no address of a server: give one such as "http://localhost:8000"');
+  },
+);
 
 test("a call's socket has its names, its token and the scheme of sockets", () => {
   expect(socketAddress("https://voice.example/", "ann/b", "s 1", "ct_1&2")).toBe("wss://voice.example/ws/ann%2Fb/s%201?token=ct_1%262");

@@ -47,6 +47,10 @@ test.each([
   expect(result).toMatchObject({ state: "error", output: expect.stringContaining(why) });
 });
 
+test.each(["not a name!", "", "3d", "a".repeat(65), "größe"])("%j is no name of a tool", (name) => {
+  expect(() => new Tools().add({ name, description: "", run: () => 1 })).toThrow(TypeError);
+});
+
 test("two tools of one name are refused", () => {
   const made = tools(() => 1);
   expect(() => made.add({ name: "area", description: "", run: () => 2 })).toThrow("give this one another name");
