@@ -13,6 +13,12 @@ export interface AudioDevices {
     /** Empty where the browser lets no page choose (see `canChooseSpeaker`). */
     readonly speakers: readonly AudioDevice[];
 }
+/** A device that was chosen cannot be used; the call goes on with the one before. */
+export declare class DeviceError extends Error {
+    constructor(kind: "microphone" | "loudspeaker", deviceId: string, cause: unknown);
+}
+/** The id by which `listDevices` knows a device of the browser: "" for all names of the system's choice. */
+export declare function listedId(deviceId: string): string;
 /** Whether a page may choose the loudspeaker: Chromium lets it, Safari and Firefox do not for this kind of output. */
 export declare function canChooseSpeaker(): boolean;
 /**

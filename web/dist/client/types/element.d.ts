@@ -15,8 +15,8 @@ export interface VoiceWords extends Record<RealtimeState, string> {
 declare const Base: typeof HTMLElement;
 /**
  * A button that talks. Attributes: `server` (address), `token` or `token-url` (an address of your own backend that
- * answers `{"token": "..."}` to a POST), `agent` (its name), `instructions`, `voice`, `push-to-talk`, `captions`,
- * `worklets` (folder). They are read once: at the first click, or at the first use of `client`. Parts for styling:
+ * answers `{"token": "..."}` to a POST), `agent` (its name in the captions), `instructions`, `voice`, `push-to-talk`,
+ * `captions`, `worklets` (folder). They are read once: at the first click, or at the first use of `client`. Parts for styling:
  * `button`, `dot`, `end` (only in push-to-talk), `state`, `error`, `captions`, `caption`.
  *
  * Events, which bubble: `voice-state` (detail: the state), `voice-messages` (detail: the messages), `voice-error` (detail:

@@ -10,13 +10,13 @@ export interface Message {
     readonly from: "user" | "agent" | "tool";
     /** The agent's or the tool's name; "" for the user. */
     readonly name: string;
-    /** The words; of a tool its result. After an interruption, only the words that were heard. */
+    /** The words, at least one; of a tool its result. After an interruption, only the words that were heard. */
     readonly text: string;
     /** The arguments of a tool, as JSON; "" otherwise. */
     readonly input: string;
     /**
-     * growing: more may come; done; cut: interrupted; failed: speech that could not be written down, or a tool that did
-     * not work; asking: a tool that waits for `RealtimeClient.allowTool`.
+     * growing: more may come; done; cut: interrupted; failed: speech that could not be written down whole, or a tool that
+     * did not work; asking: a tool that waits for `RealtimeClient.allowTool`.
      */
     readonly status: "growing" | "done" | "cut" | "failed" | "asking";
 }
@@ -25,7 +25,7 @@ export interface MessagesEvents {
     /** The whole list, after each change. */
     change: readonly Message[];
 }
-/** The messages of the present call, or of the last one. */
+/** The messages of the present call, or of the last one: tools, and what has words. */
 export declare class Messages extends Emitter<MessagesEvents> {
     #private;
     /** In the order of the conversation; a new list after each change. */

@@ -31,7 +31,7 @@ export declare class MicrophoneCapture extends Emitter<MicrophoneEvents> {
     /** Asks for the microphone. Throws MicrophoneError and releases everything then. */
     static create({ workletUrl, rateHz, cancelEcho, deviceId }: MicrophoneOptions): Promise<MicrophoneCapture>;
     private constructor();
-    /** The id of the device in use. */
+    /** The id of the device in use; "": the system's choice. */
     get deviceId(): string;
     /**
      * Listens to another device from now on, without a gap in the stream of frames; "": the system's choice. Throws

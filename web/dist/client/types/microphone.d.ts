@@ -21,7 +21,7 @@ export declare class Microphone extends Emitter<MicrophoneControlEvents> {
     /** The id of the device in use, else of the chosen one; "": the system's choice. See `listDevices`. */
     get deviceId(): string;
     /**
-     * Uses another device, from now on and without a gap; "": the system's choice. Rejects with MicrophoneError where
+     * Uses another device, from now on and without a gap; "": the system's choice. Rejects with DeviceError where
      * that device cannot be used; the call then keeps the one that it has.
      */
     use(deviceId: string): Promise<void>;

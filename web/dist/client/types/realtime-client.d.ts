@@ -17,6 +17,8 @@ export interface AgentInfo {
     readonly name: string;
     /** The model and what it can, as the server describes it; null where it does not. */
     readonly model: Readonly<Record<string, unknown>> | null;
+    /** Whether the model takes pictures; null where the server does not say. */
+    readonly takesPictures: boolean | null;
 }
 /** What a `RealtimeClient` takes; everything has a default. */
 export interface RealtimeOptions {
@@ -41,13 +43,19 @@ export interface RealtimeOptions {
      */
     worklets?: string;
 }
-/** The events of a `RealtimeClient`. */
+/**
+ * The events of a `RealtimeClient`. When an error ends a call, they come in this order: `state` ("ended"), `error`,
+ * `ended`.
+ */
 export interface RealtimeEvents {
     /** What the call is doing now. */
     state: RealtimeState;
     /** The agent is there. */
     ready: AgentInfo;
-    /** Something went wrong; `message` is a sentence to show. Without a listener it goes to the console. */
+    /**
+     * Something went wrong; `message` is a sentence to show, `detail` is for developers. The detail goes to the console, and
+     * without a listener all of it.
+     */
     error: CallError;
     /** Every event of the protocol, for what the rest does not cover. */
     event: ServerEvent;
@@ -100,7 +108,7 @@ export declare class RealtimeClient extends Emitter<RealtimeEvents> {
     sendText(text: string): Promise<void>;
     /**
      * Shows the model a picture, scaled down to 1024 pixels a side; what is asked next may be about it. Rejects with
-     * DOMException for what is no picture.
+     * CallError for what is no picture, and where the model takes none (`agent.takesPictures`).
      */
     sendPicture(picture: Picture): Promise<void>;
     /** Stops the agent's voice and its answer. */
@@ -109,7 +117,16 @@ export declare class RealtimeClient extends Emitter<RealtimeEvents> {
     press(): void;
     /** Ends the user's turn, in push-to-talk. */
     release(): void;
-    /** Lets the agent use a tool that runs in this page, from the next call on. Throws where its name is taken. */
+    /**
+     * Makes a button, or the space bar anywhere on the page (the default), press and release in push-to-talk while there is
+     * a microphone, until the returned function is called. On an element: mouse, finger, Space and Enter. A hold clicks
+     * nothing; Space in a text field stays a space. Throws TypeError without `pushToTalk`.
+     */
+    holdToTalk(where?: HTMLElement | Document): () => void;
+    /**
+     * Lets the agent use a tool that runs in this page, from the next call on. Throws TypeError for what is no name of a
+     * tool, Error where the name is taken.
+     */
     addTool<Input = Record<string, unknown>>(tool: Tool<Input>): void;
     /** Answers a tool of the server that asks (a message with the status "asking"). */
     allowTool(message: {

@@ -6,7 +6,7 @@
 export type { CallState } from "./activity.js";
 export { CallError, type CallProblem } from "./call-error.js";
 export type { CallSettings } from "./call-socket.js";
-export { type AudioDevice, type AudioDevices, canChooseSpeaker, listDevices, watchDevices } from "./devices.js";
+export { type AudioDevice, type AudioDevices, DeviceError, canChooseSpeaker, listDevices, watchDevices } from "./devices.js";
 export { RealtimeVoice, type VoiceWords } from "./element.js";
 export { Emitter } from "./emitter.js";
 export { type Message, Messages, type MessagesEvents } from "./messages.js";

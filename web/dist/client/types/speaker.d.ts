@@ -21,8 +21,8 @@ export declare class Speaker extends Emitter<SpeakerControlEvents> {
     /** Whether the browser keeps the page silent until the user touches it. */
     get isBlocked(): boolean;
     /**
-     * Uses another device, from now on; "": the system's choice. Rejects with DOMException where there is no such device.
-     * Where the browser lets no page choose (`canChooseSpeaker`), nothing changes.
+     * Uses another device, from now on; "": the system's choice. Rejects with DeviceError where there is no such
+     * device; the call then keeps the one that it has. Where the browser lets no page choose (`canChooseSpeaker`), nothing changes.
      */
     use(deviceId: string): Promise<void>;
 }
