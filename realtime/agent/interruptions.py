@@ -112,7 +112,7 @@ class Interruptions:
         self._gain_db = 0.0
         """Of the reply, as the client was told."""
         self._reported = 0, 0
-        """How much of the reply was reported as played, and at which position of the user's audio that changed."""
+        """What was reported as played; the user's position when that changed."""
         self._onset_ms: int | None = None
         """Where a sound began that lowers the reply: perhaps a voice."""
         self._dismissed: list[str] = []
@@ -312,7 +312,7 @@ class Interruptions:
         return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
 
     def _ahead_ms(self, position_ms: int) -> int:
-        """How much more than is reported may be in this audio of the user."""
+        """How much unreported playback this audio of the user may hold."""
         return AHEAD_MS + max(0, position_ms - self._reported[1] - REPORTS_MS)
 
     def _is_far(self, pcm: bytes) -> bool:

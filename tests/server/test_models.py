@@ -197,6 +197,7 @@ def test_a_page_of_three_names_is_offered_no_fourth_provider(monkeypatch: pytest
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("realtime.server.models.small_model_looks_installed", lambda: False)
     for name in [*KEYS, "GOOGLE_API_KEY", "OPENAI_BASE_URL", "REALTIME_LLM_BASE_URL", "REALTIME_LLM_MODEL"]:
         monkeypatch.delenv(name, raising=False)
 

@@ -35,7 +35,8 @@ ROOM = """({gain, delayS}) => {
     });
   };
   AudioNode.prototype.connect = function (target, ...more) {
-    if (this instanceof AudioWorkletNode && target instanceof GainNode) void listen(this, target);
+    // A room's page has more outputs: the first is the agents'.
+    if (!context && this instanceof AudioWorkletNode && target instanceof GainNode) void listen(this, target);
     return connect.call(this, target, ...more);
   };
   navigator.mediaDevices.getUserMedia = async () => {

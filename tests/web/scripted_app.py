@@ -11,6 +11,7 @@ from realtime.model.chat.base import ChatModelBase, ChatResponse
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.scripted import (
     CallTools,
+    Expect,
     ExpectAudio,
     ScriptedModel,
     Speak,
@@ -38,9 +39,24 @@ SCRIPT = (
     Speak("I stopped.", 0.5),
 )
 
+GREETED = (
+    Expect(ResponseCreate),
+    Speak("Hello, I am Heart.", 0.5),
+    ExpectAudio(at_ms=4000),
+    SpeechStart(at_ms=3400),
+    ExpectAudio(at_ms=4600),
+    SpeechEnd(at_ms=4500, transcript="Tell me a story."),
+    Speak(STORY, STORY_S, wait=False),
+)
+"""A provider whose agent greets first."""
+
 
 def make_agent() -> RealtimeAgent:
     return RealtimeAgent("Narrator", "Tell stories.", ScriptedModel(SCRIPT, strict=False))
+
+
+def make_greeter() -> RealtimeAgent:
+    return RealtimeAgent("Narrator", "Tell stories.", ScriptedModel(GREETED, strict=False))
 
 
 def make_calculator() -> RealtimeAgent:

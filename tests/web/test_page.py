@@ -165,26 +165,33 @@ def test_a_tool_that_runs_in_the_browser_is_called_and_its_result_spoken(page: P
     assert said["speechOf"] == {said["responses"][1]: RATE_HZ // 2}
 
 
+GREETED_S = 10
+"""When a user speaks who hears the greeting of the built-in agent out; it takes 5 s."""
+ANSWERED = "realtime.snapshot().bubbles.length === 3 && realtime.snapshot().state === 'listening'"
+"""The greeting, the user's words and the answer were heard."""
+
+
 def test_a_spoken_exchange_comes_back_as_captions_and_as_sound(
-    open_page: Callable[..., Page], serve: Serve, until: Until
+    open_page: Callable[..., Page], serve: Serve, until: Until, tmp_path: Path
 ) -> None:
     """BRW-12, CARD-07: headless Chromium, a microphone that plays a file, counted samples in place of a loudspeaker."""
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-    page = open_page(SPEECH / "hello_anna.wav", permissions=["microphone"])
+    page = open_page(spoken(tmp_path, (GREETED_S, "hello_anna.wav")), permissions=["microphone"])
     page.goto(serve().address)
     expect(page.locator("#model")).to_contain_text("It understands English only.")
     page.get_by_role("button", name="Start talking").click()
-    until(page, "realtime.snapshot().state === 'speaking'")
-    until(page, "realtime.snapshot().state === 'listening'")
+    until(page, ANSWERED)
     shown = snapshot(page)
-    heard, answered = shown["bubbles"]
+    greeting, heard, answered = shown["bubbles"]
+    assert greeting["text"].startswith("Hello! I'm Heart: ask me")
+    assert (greeting["side"], greeting["status"]) == ("agent", "done")
     assert re.sub(r"[^a-z ]", "", heard["text"].lower()) == "hello there my name is anna"
     assert (answered["side"], answered["status"]) == ("agent", "done")
     assert "Anna" in answered["text"]
     # At least a quarter of a second of the answer was sound, not silence.
     assert shown["playback"]["audible"] > RATE_HZ // 4
-    (answer_ms,) = shown["playedMs"].values()
-    assert shown["playback"]["rendered"] * 1000 // RATE_HZ == answer_ms
+    assert len(shown["playedMs"]) == 2
+    assert abs(shown["playback"]["rendered"] * 1000 // RATE_HZ - sum(shown["playedMs"].values())) <= 1
     assert shown["notices"] == []
 
 
@@ -193,13 +200,12 @@ def test_speech_over_a_long_answer_stops_it_at_a_heard_word_and_is_answered(
 ) -> None:
     """An interruption by voice, from the microphone to the captions, with the embedded model."""
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-    # Counting begins some 8 s into the file and takes half a minute: slow machines may be much later.
-    microphone = spoken(tmp_path, (0, "hello_anna.wav"), (22, "barge_in.wav"))
+    # Counting begins some 18 s into the file and takes half a minute: slow machines may be much later.
+    microphone = spoken(tmp_path, (GREETED_S, "hello_anna.wav"), (GREETED_S + 22, "barge_in.wav"))
     page = open_page(microphone, permissions=["microphone"])
     page.goto(serve().address)
     page.get_by_role("button", name="Start talking").click()
-    until(page, "realtime.snapshot().state === 'speaking'")
-    until(page, "realtime.snapshot().state === 'listening'")
+    until(page, ANSWERED)
     page.get_by_label("Message").fill("Please count to fifty.")
     page.get_by_label("Message").press("Enter")
     until(page, "realtime.snapshot().bubbles.some(({status}) => status === 'cut')")
@@ -208,8 +214,8 @@ def test_speech_over_a_long_answer_stops_it_at_a_heard_word_and_is_answered(
     until(page, "realtime.snapshot().bubbles.at(-1).text === 'Okay.' && realtime.snapshot().state === 'listening'")
     shown = snapshot(page)
     answers = [bubble for bubble in shown["bubbles"] if bubble["side"] == "agent"]
-    assert [bubble["status"] for bubble in answers] == ["done", "cut", "done"], shown["bubbles"]
-    counting = answers[1]
+    assert [bubble["status"] for bubble in answers] == ["done", "done", "cut", "done"], shown["bubbles"]
+    counting = answers[2]
     stop = shown["bubbles"][-2]
     assert stop["side"] == "user"
     assert re.sub(r"[^a-z ]", "", stop["text"].lower()) == "stop please that is enough"

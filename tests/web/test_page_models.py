@@ -103,7 +103,7 @@ def test_a_server_that_offers_nothing_shows_no_choice_and_is_asked_for_nothing(
 def test_with_one_key_a_reload_and_one_click_give_a_spoken_turn_through_that_provider(
     page: Page, serve: Serve, until: Until
 ) -> None:
-    provider = serve(f"{APP}:make_agent", "--token", "sk-4711")
+    provider = serve(f"{APP}:make_greeter", "--token", "sk-4711")
     keys = {"OPENAI_API_KEY": "sk-4711", "OPENAI_BASE_URL": f"{provider.address}/v1"}
     serving = serve(keys=keys)
     assert "The only key found is for OpenAI" in serving.said
@@ -114,6 +114,7 @@ def test_with_one_key_a_reload_and_one_click_give_a_spoken_turn_through_that_pro
         "The service that OPENAI_BASE_URL names hears what you say, and it may cost money."
     )
     page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().bubbles.some((bubble) => bubble.text === 'Hello, I am Heart.')")
     until(page, "realtime.snapshot().bubbles.some((bubble) => bubble.text === 'Tell me a story.')")
     until(page, "realtime.snapshot().state === 'speaking' && realtime.snapshot().playback?.audible > 12000")
     expect(page.locator("#model")).to_contain_text("OpenAI gpt-realtime-2.1 speaks")

@@ -273,7 +273,9 @@ def test_interrupted_while_its_tools_run(
     serving.run(answers(fake, session, STOP, fake.asks, STOPPED, 1))
     until(page, DONE)
     page.get_by_role("button", name="End call").click()
-    assert stored(serving, users[0]) == conversation([OFFICES_TOOL[0], ("tool_result", OFFICE, "interrupted", "")])
+    assert stored(serving, users[0]) == conversation(
+        [OFFICES_TOOL[0], ("tool_result", OFFICE, "interrupted", "interrupted by the user")]
+    )
     assert [(block[1], block[2]) for block in remembered_tools(serving)[1:]] == [("find_nothing", "interrupted")]
 
 

@@ -5,6 +5,7 @@ Nothing is kept of it: each part is mixed from the recording's own files when it
 
 from __future__ import annotations
 
+import errno
 import json
 import struct
 from collections.abc import Iterator
@@ -95,7 +96,7 @@ def recorded_parts(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         except FileNotFoundError:
             return
         except ValueError as error:
-            raise OSError(f"{part / RECORDING_FILE} is not JSON") from error
+            raise OSError(errno.EILSEQ, "this is no JSON", str(part / RECORDING_FILE)) from error
         yield part, about
 
 

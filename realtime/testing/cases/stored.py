@@ -138,7 +138,8 @@ def _parts(recordings: Path, call_id: str) -> Iterator[tuple[Path, dict[str, Any
     try:
         yield from recorded_parts(folder)
     except OSError as error:
-        raise CaseError(folder, "this is no recording", "Remove the folder to do without sound.") from error
+        file = Path(error.filename or folder)
+        raise CaseError(file, "this is no recording", "Remove the folder to do without sound.") from error
 
 
 def _folder_of(recordings: Path, call_id: str) -> Path:

@@ -195,7 +195,7 @@ RULES: Rules = rules(
     (
         r"^(?:choose|pick|decide|select|help me (?:choose|decide|pick)|should (?:i|we)|what should i|which (?:one"
         r"|should)|what is better"
-        r"|what's better|would you rather|tea or coffee)\b.* (?:or|between .* and) ",
+        r"|what's better|would you rather)\b.* (?:or|between .* and) ",
         _choose,
     ),
     (r"\b(?:decide|choose) (?:for me|yes or no)\b|\byes or no\b|\bmagic (?:8|eight) ball\b", _oracle),
