@@ -56,7 +56,7 @@ class Conversationalist:
             yield reply
 
     def can_answer(self, prompt: Prompt) -> bool:
-        """Whether a rule fits all that was said, or calls a tool for some of it."""
+        """Whether rules fit all that was said, or call a tool."""
         situation = situation_of(prompt, self._product)
         if situation is None or not situation.plain or _SAY.match(prompt.instructions):
             return True

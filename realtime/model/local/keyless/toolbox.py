@@ -21,7 +21,7 @@ _ALIKE = (
     frozenset({"start", "begin", "launch"}),
     frozenset({"stop", "end", "cancel"}),
 )
-"""Verbs of which users say one where the name of a tool has another."""
+"""Verbs that users say for each other."""
 _ASKS = re.compile(r"(?:who|what|which|when|where|why|how|is|are|was|were|do|does|did|have|has)(?:'s)?\b")
 _PREPOSITION = re.compile(r"\b(?:in|for|of|about|to|at|on|called|named)\s+", re.IGNORECASE)
 _TO = re.compile(r"\bto\s+", re.IGNORECASE)
@@ -55,7 +55,7 @@ def tool_call_for(text: str, said: str, tools: Sequence[ToolDeclaration]) -> Too
 
 
 def missing_argument(text: str, said: str, tools: Sequence[ToolDeclaration]) -> str | None:
-    """Name the first argument, in words, that a named tool lacks; None: no tool is asked for in vain."""
+    """Name the first argument that a named tool lacks; None: none does."""
     for tool in tools:
         if not _is_named(tool.name, text) or (_ASKS.match(core(text)) and not _LOOKS.match(tool.name)):
             continue
@@ -71,7 +71,7 @@ def _can_be_said(tool: ToolDeclaration, name: str) -> bool:
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name, spelt as users' words are: "setColor" is "set", "colour"."""
+    """Return a name's words, spelt as users' words: "setColor" is "set", "colour"."""
     return plain(" ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name))).split()
 
 
@@ -90,7 +90,7 @@ def _alike(verb: str) -> frozenset[str]:
 
 
 def _arguments(tool: ToolDeclaration, said: str) -> dict[str, Any] | None:
-    """Return values for the required properties, or for the only one; None if a required one cannot be filled."""
+    """Return the values that are required, or the only one; None: one is missing."""
     names, required = [*tool.parameters.get("properties", {})], tool.parameters.get("required", [])
     found = {name: _value(tool, name, said) for name in (names if len(names) == 1 else required)}
     if any(found[name] is None for name in required):
@@ -120,7 +120,7 @@ def _value(tool: ToolDeclaration, name: str, said: str) -> str | float | None:
 
 
 def _text(tool: str, name: str, said: str, *, is_only: bool) -> str | None:
-    """Find the words of a text: none that name the tool, and rather none that name the argument."""
+    """Find a text: not the tool's own words, and rather not the argument's."""
     words = _words(tool)
     own = _forms(words[1:] or words)
     after = [_phrase(said[found.end() :]) for found in _PREPOSITION.finditer(said)]
@@ -137,7 +137,7 @@ def _forms(words: Sequence[str]) -> set[str]:
 
 
 def _of_command(tool: str, own: set[str], said: str) -> list[str]:
-    """Return what a command has between its verb and a preposition, and what it has behind the tool's words."""
+    """Return a command's words before a preposition, and behind the tool's words."""
     request = core(plain(said))
     verb = request.partition(" ")[0]
     if not (_VERB.fullmatch(verb) or any(verb == part or verb in _alike(part) for part in _words(tool))):
@@ -154,7 +154,7 @@ def _of_command(tool: str, own: set[str], said: str) -> list[str]:
 
 
 def _phrase(text: str) -> str:
-    """Return the words up to a punctuation mark, without an article before and courtesies behind them."""
+    """Return the words before punctuation, without articles and courtesies around them."""
     found = _PHRASE.match(text)
     words = found[0].strip() if found is not None else ""
     if before := _BEFORE.match(words):
