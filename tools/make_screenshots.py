@@ -1,7 +1,8 @@
-"""Take pictures of the page in each of its states: `python tools/make_screenshots.py [FOLDER] [STATE ...]`.
+"""Take pictures of the pages in each of their states: `python tools/make_screenshots.py [FOLDER] [STATE ...]`.
 
-The folder is `build/screenshots` unless given; the states are those of `tests/web/page_scenes.py`, all unless named.
-Each is shown in light and dark at three widths. Needs Chromium and the built page, and no network.
+The folder is `build/screenshots` unless given; the states are those of `tests/web/page_scenes.py` and
+`tests/web/call_scenes.py`, all unless named. Each is shown in light and dark at three widths. Needs Chromium and the
+built page, and no network.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Literal
 
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
+from tests.web import call_scenes
 from tests.web.conftest import CHROMIUM_ARGUMENTS, CHROMIUM_NAMES, DIST, ScriptedServer, StaticPage
 from tests.web.page_scenes import SCENES
 
@@ -40,7 +42,7 @@ def main() -> None:
         address = f"http://127.0.0.1:{server.server_address[1]}/"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
-            for state in sys.argv[2:] or SCENES:
+            for state in sys.argv[2:] or [*SCENES, *call_scenes.SCENES]:
                 take(browser, address, state, folder)
             browser.close()
         server.shutdown()
@@ -52,7 +54,11 @@ def take(browser: Browser, address: str, state: str, folder: Path) -> None:
         for size in SIZES:
             context = browser.new_context(viewport=size, color_scheme=scheme, permissions=["microphone", "camera"])
             page = context.new_page()
-            SCENES[state](page, ScriptedServer(page), address)
+            if state in SCENES:
+                SCENES[state](page, ScriptedServer(page), address)
+            else:
+                call_scenes.answer(page)
+                call_scenes.SCENES[state](page, address)
             page.screenshot(path=folder / f"{state}-{scheme}-{size['width']}.png")
             context.close()
     print(state)

@@ -1,128 +1,33 @@
 """The pages of calls and rooms are open to everybody: axe in every state, light and dark."""
 
-import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page
 
-from tests.web.callers import INFO, Json
-from tests.web.test_call_page import LINES, SPOKEN
+from tests.web.call_scenes import SCENES, Scene, answer
 from tests.web.test_page_access import AXE, faults
-from tests.web.test_transcript import stream
 
 pytestmark = pytest.mark.rotates(1 / 2)
 
 OpenPage = Callable[..., Page]
-Scene = Callable[[Page, str], None]
-
-CALL = INFO | {"case": "save", "recorded": True, "first_words": "How large is it?", "turns": 1, "errors": 1}
-ERROR: Json = {
-    "id": "e1",
-    "created_at": "2026-01-01T00:00:05.000Z",
-    "reply_id": "",
-    "type": "CUSTOM",
-    "name": "error",
-    "value": {"message": "The provider refuses more."},
-}
-ROOMS = {
-    "rooms": [
-        {
-            "room_id": "demo",
-            "humans": 1,
-            "participants": [{"kind": "human", "name": "Ann"}],
-            "agents": [{"name": "Ada"}],
-        }
-    ],
-    "templates": ["demo", "tea"],
-}
-
-
-def calls_api(route: Route) -> None:
-    """Answer what the pages ask about calls."""
-    url = route.request.url
-    if "/case" in url:
-        route.fulfill(status=201, json={"folder": "calls/rooms", "command": "realtime report calls/rooms"})
-    elif "/events" in url:
-        route.fulfill(content_type="text/event-stream", body=stream(*SPOKEN, ERROR))
-    elif "/transcript" in url:
-        route.fulfill(json={"lines": LINES})
-    elif "/sound" in url:
-        route.fulfill(content_type="audio/wav", body=b"")
-    elif re.search(r"/api/calls\?", url):
-        made = [CALL | {"call_id": f"call{number}", "live": number == 0} for number in range(9)]
-        route.fulfill(json={"calls": [] if "q=none" in url or "user=bob" in url else made, "next": None})
-    else:
-        route.fulfill(json=CALL)
-
-
-def the_list(page: Page, address: str) -> None:
-    page.goto(f"{address}transcript.html?user=ann")
-    expect(page.locator(".call")).to_have_count(9)
-
-
-def no_calls(page: Page, address: str) -> None:
-    page.goto(f"{address}transcript.html?user=bob")
-    expect(page.locator("#empty")).to_be_visible()
-
-
-def a_search_without_results(page: Page, address: str) -> None:
-    the_list(page, address)
-    page.get_by_role("searchbox").fill("none")
-    expect(page.locator("#empty")).to_have_text("No call matches.")
-
-
-def a_question(page: Page, address: str) -> None:
-    the_list(page, address)
-    page.get_by_role("button", name="Delete the call").first.click()
-
-
-def a_call(page: Page, address: str) -> None:
-    page.goto(f"{address}transcript.html?user=ann&call=call1")
-    expect(page.get_by_role("link", name="Report")).to_be_visible()
-    page.get_by_text(re.compile(r"^1\serror$")).click()
-
-
-def a_saved_case(page: Page, address: str) -> None:
-    a_call(page, address)
-    page.get_by_text("Save as test").click()
-    page.get_by_label("Name of the test").fill("rooms")
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator("#case-result")).to_contain_text("realtime report calls/rooms")
-
-
-def a_question_about_a_call(page: Page, address: str) -> None:
-    a_call(page, address)
-    page.get_by_role("button", name="Delete this call").click()
-
-
-def the_lobby(page: Page, address: str) -> None:
-    page.goto(f"{address}room.html")
-    expect(page.locator(".open-room")).to_have_count(2)
-
-
-SCENES: tuple[Scene, ...] = (
-    *(the_list, no_calls, a_search_without_results, a_question),
-    *(a_call, a_saved_case, a_question_about_a_call, the_lobby),
-)
+each_scene = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: npm ci in web/")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("scene", SCENES)
+@each_scene
 def test_axe_finds_nothing_in_any_state(scene: Scene, scheme: str, open_page: OpenPage, static_page: str) -> None:
     page = open_page(color_scheme=scheme, reduced_motion="reduce")
-    page.route(re.compile(r"/api/calls"), calls_api)
-    page.route("**/api/rooms", lambda route: route.fulfill(json=ROOMS))
+    answer(page)
     scene(page, static_page)
     assert faults(page) == []
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@each_scene
 def test_nothing_is_wider_than_a_screen_of_320_px(scene: Scene, open_page: OpenPage, static_page: str) -> None:
     page = open_page(viewport={"width": 320, "height": 640})
-    page.route(re.compile(r"/api/calls"), calls_api)
-    page.route("**/api/rooms", lambda route: route.fulfill(json=ROOMS))
+    answer(page)
     scene(page, static_page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for button in page.locator("main :is(button, .tag, input[type='search']):visible").all():
