@@ -71,7 +71,7 @@ def run(words: list[str], folder: Path, **more: str) -> tuple[int, str]:
         env=environment(folder, **more),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=400,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
