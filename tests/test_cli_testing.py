@@ -42,7 +42,7 @@ def says(*words: str, cwd: Path) -> tuple[int, str, str]:
         env=dict(os.environ, NO_COLOR="1", XDG_DATA_HOME=str(cwd / "data")),
         capture_output=True,
         check=False,
-        timeout=100,
+        timeout=400,
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 

@@ -65,7 +65,7 @@ def run(project: Path, *words: str) -> tuple[int, str]:
         env=os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(project)))},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=400,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
