@@ -63,7 +63,7 @@ export interface CallOptions<State> {
     silent?: boolean;
     /** The devices and the volume of the call; default: the system's choices, full volume. */
     devices?: Partial<DeviceChoice>;
-    /** The user's turns lie between `press` and `release`; default: whoever detects voices decides. */
+    /** The user's turns lie between `press` and `release`; default: voice detection decides. */
     pushToTalk?: boolean;
 }
 /** An id of `listDevices`, or "" for the system's choice, which also stands in for a device that is away. */

@@ -68,7 +68,7 @@ export interface CallOptions<State> {
   silent?: boolean;
   /** The devices and the volume of the call; default: the system's choices, full volume. */
   devices?: Partial<DeviceChoice>;
-  /** The user's turns lie between `press` and `release`; default: whoever detects voices decides. */
+  /** The user's turns lie between `press` and `release`; default: voice detection decides. */
   pushToTalk?: boolean;
 }
 

@@ -1,8 +1,8 @@
 /**
  * Shows the loudness of microphone and reply, as they really were, around the round button; silence costs nothing.
  *
- * The rays are drawn by a worker (where the browser has none for a canvas, here). Whoever wants less motion or forced
- * colours sees two plain meters instead.
+ * A worker draws the rays, or this file where the browser gives workers no canvas. With less motion or forced colours,
+ * two plain meters stand in their place.
  */
 
 import { meterLevel } from "@realtime-voice/client";
