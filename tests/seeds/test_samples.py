@@ -26,9 +26,10 @@ from realtime import token as tokens
 from realtime.agent import ReActAgent
 from realtime.event import ReplyStartEvent
 from realtime.formatter import DashScopeChatFormatter
-from realtime.message import AssistantMsg, Msg, UserMsg
+from realtime.message import AssistantMsg, Msg, ToolCallBlock, UserMsg
 from realtime.model import DashScopeChatModel
 from realtime.session import JSONSession
+from realtime.tool import Toolkit
 from tests.model.local.chat_endpoint import Asked, Frame
 from tests.seeds.samples import Sample, all_samples, samples_of, unfolded
 from tests.seeds.services import ANSWER, answer, chat_service, endless, texts_of, thinker
@@ -184,6 +185,27 @@ async def test_the_printed_fold_gives_the_reply_of_a_thinking_agent_too(
     async with chat_service(monkeypatch) as service, page(sample, tmp_path, service.asked) as names:
         left = await run(sample, {**names, "agent": thinker()})
     assert (left["msg"].get_text_content(), left["msg"].finished_reason) == (ANSWER, "completed")
+
+
+async def test_the_printed_handoff_to_another_agent_is_a_tool(
+    source_documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A2A-08: the printed function, registered in a Toolkit; an agent of ours stands for the remote one."""
+    (sample,) = [one for one in SAMPLES if one.name == "003:537"]
+    here = sample.rewritten.replace("from realtime.agent import A2AAgent", "").replace(
+        "A2AAgent(agent_card=agent_card)", "thinker()"
+    )
+    names: Names = {"thinker": thinker}
+    exec(compile(here, f"sample {sample.name}", "exec"), names)
+    toolkit = Toolkit()
+    toolkit.register_tool_function(names["delegate_to_remote"])
+    (schema,) = toolkit.get_json_schemas()
+    assert schema["function"]["description"] == "Complete a task through a remote sub-agent."
+    async with chat_service(monkeypatch) as service:
+        call = ToolCallBlock(id="call_1", name="delegate_to_remote", input='{"query": "Find a hotel in Oslo."}')
+        result = await toolkit.run(call)
+    assert (result.state, result.output_text()) == ("success", ANSWER)
+    assert texts_of(service.asked[0])[-1] == "Find a hotel in Oslo."
 
 
 def test_only_samples_that_exist_are_listed(source_documents: Path) -> None:
