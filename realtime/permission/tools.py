@@ -1,4 +1,4 @@
-"""How the rules of one tool are matched and suggested, and what the tool itself has to say."""
+"""How the rules of one tool are matched and suggested."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from realtime.permission.pattern import is_whole, matches, matches_text, pattern
 SUGGESTED = "suggested"
 """The source of a suggested rule."""
 MAX_SUGGESTED_CHARS = 500
-"""A longer pattern is not suggested: nobody could read what they agree to."""
+"""A longer pattern is not suggested: who could read it?"""
 
 
 class ToolPermissions:
@@ -31,7 +31,7 @@ class ToolPermissions:
         return None
 
     def check_read_only(self, tool_input: Mapping[str, Any]) -> bool:
-        """Return whether this call changes nothing, so that it runs without a question, in every mode."""
+        """Return whether this call changes nothing: then it runs in every mode."""
         return False
 
     def match_rule(
@@ -44,7 +44,7 @@ class ToolPermissions:
         return matches(rule_content, tool_input, known)
 
     def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
-        """Yield the patterns of the rules to suggest for a call, the narrowest first; None is the whole tool."""
+        """Yield the patterns to suggest for a call, narrowest first; None is the whole tool."""
         exact = pattern_of(tool_input)
         if exact is not None and len(exact) <= MAX_SUGGESTED_CHARS:
             yield exact
@@ -68,10 +68,10 @@ def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionR
 
 
 class PrefixPermissions(ToolPermissions):
-    """Rules about how one text argument begins, such as the command of a shell.
+    """Rules about how one text argument begins.
 
-    `git commit:*` and `git commit *` are about texts that are these words or go on after them, and `*` stands for any
-    characters elsewhere, too; a pattern without `*` is about texts that contain it.
+    It may be the command of a shell. `git commit:*` and `git commit *` are about texts that are these words or go on
+    after them, and `*` stands for any characters elsewhere, too; a pattern without `*` is about texts that contain it.
     """
 
     def __init__(self, argument: str) -> None:

@@ -1,4 +1,4 @@
-"""The permission rules that users have accepted for later calls of their session, in the server's store."""
+"""The rules that users have accepted for later calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class KeptRules:
         self._executor = executor
 
     async def begin(self, session: Session) -> None:
-        """Let a call begin with the rules that are kept, and keep what its user accepts. Raises StoreError."""
+        """Let a call begin with the kept rules, and keep more. Raises StoreError."""
         key, runtime = _key(session.owner, session.session_id), session.runtime
         loop = asyncio.get_running_loop()
 

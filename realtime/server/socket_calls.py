@@ -331,7 +331,7 @@ def _run_of(
 
 
 async def _bring_kept_rules(session: Session, calls: Calls) -> StoreError | None:
-    """Let a call begin with the permission rules that its user has accepted for it, if its client asks for that.
+    """Let a call begin with the kept rules, if its client asks.
 
     Returns why it cannot.
     """

@@ -57,7 +57,7 @@ class RegisteredToolFunction:
     claims: Sequence[str] = ()
     """Sentences that an agent says only after the deed."""
     permissions: ToolPermissions = field(default_factory=ToolPermissions)
-    """How permission rules are matched and suggested, and what the tool itself has to say."""
+    """How permission rules are matched and suggested."""
     async_execution: bool = False
     """Whether it runs in the background."""
     announce: Announce = "spoken"
@@ -82,7 +82,7 @@ class RegisteredToolFunction:
         return own
 
     def check_read_only(self, tool_input: dict[str, Any]) -> bool:
-        """Return whether a call changes nothing, and no question is wanted all the same."""
+        """Return whether a call changes nothing and needs no question."""
         return not self.confirm and (self.read_only or self.permissions.check_read_only(tool_input))
 
     def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:
