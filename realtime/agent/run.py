@@ -377,7 +377,7 @@ class AgentRun:
             loop.call_soon_threadsafe(host.emit, event)
 
     def _permissions_changed(self, event: s.ServerCustomEvent) -> None:
-        """Tell of changed permissions, and settle the questions that are none any more."""
+        """Tell of changed permissions, and answer what is no question any more."""
         if self._host is not None and self._controller is not None and not self._ended:
             self._host.emit(event)
             self._controller.responses.permissions_changed()
