@@ -15,7 +15,7 @@ from realtime.tool.running import TimeLimit, standing_still
 MAX_QUESTIONS = 10
 """Questions that a server may ask during one call; with the next one the call has failed."""
 REPORTS_PER_S = 10.0
-"""Reports of progress that are passed on in a second, in the long run."""
+"""Reports of progress that are passed on in a second."""
 BURST = 20
 """Reports that may come at once."""
 
