@@ -37,6 +37,8 @@ class ScriptedServer:
         self.tools = tools
         self.on_call = on_call
         self.received: list[Json] = []
+        self.times: list[float] = []
+        """When each of them came."""
         self.n_dialled = 0
         self.is_down = False
         self.is_silent = False
@@ -93,6 +95,7 @@ class ScriptedServer:
         async for item in mine:
             message = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
             self.received.append(message)
+            self.times.append(asyncio.get_running_loop().time())
             if "method" not in message:
                 self._waiting[message["id"]].set_result(message)
             elif "id" in message and not self.is_silent:

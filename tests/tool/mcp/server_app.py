@@ -166,7 +166,8 @@ def serve(kind: str, port: int) -> None:
     listener.listen()
     starlette: Any = app.streamable_http_app() if kind == "http" else app.sse_app()
     server = uvicorn.Server(uvicorn.Config(starlette, log_level="critical"))
-    print(listener.getsockname()[1], flush=True)
+    sys.stdout.write(f"{listener.getsockname()[1]}\n")
+    sys.stdout.flush()
     server.run(sockets=[listener])
 
 

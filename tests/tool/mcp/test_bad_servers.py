@@ -230,8 +230,9 @@ async def test_tools_that_change_every_second_are_looked_at_every_five() -> None
 
 async def test_a_server_that_asks_in_a_loop_loses_its_call() -> None:
     async def loop(server: ScriptedServer, request: Json) -> Json:
-        while True:
+        while not server.sent("notifications/cancelled"):
             await server.elicit("And now?", {"x": {"type": "string"}})
+        return text("enough")
 
     server = ScriptedServer([tool("a")], loop)
     async with ScriptedClient(server) as client:
@@ -242,7 +243,7 @@ async def test_a_server_that_asks_in_a_loop_loses_its_call() -> None:
         server.on_call = lambda server, request: _later(text("well"))
         assert (await run(toolkit, "a")).output == "well"
     answers = [message for message in server.received if "method" not in message]
-    assert len(answers) <= MAX_QUESTIONS + 1
+    assert MAX_QUESTIONS < len(answers) <= MAX_QUESTIONS + 2
     assert len(server.sent("notifications/cancelled")) == 1
 
 
