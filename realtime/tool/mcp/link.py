@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from mcp.client._transport import TransportStreams
     from mcp.client.client import Client
+    from mcp.shared.exceptions import MCPError
     from mcp_types import CallToolResult, Tool
 
 logger = logging.getLogger(__name__)
@@ -222,8 +223,8 @@ class Link:
             if self.is_over or error.code == CONNECTION_CLOSED:
                 raise await self._lost(what) from error
             if not await self.check():
-                raise SessionGone(f"{what}: {error.message[:500]}", code="mcp_lost", retryable=True) from error
-            raise ToolError(f"{what} was refused: {error.message[:500]}", code="mcp_refused") from error
+                raise SessionGone(f"{what}: {_words(error)}", code="mcp_lost", retryable=True) from error
+            raise ToolError(f"{what} was refused: {_words(error)}", code="mcp_refused") from error
         except InputRequiredRoundsExceededError as error:
             raise ToolError(f"{what} has failed: it does not stop asking", code="mcp_refused") from error
         except ValidationError as error:
@@ -252,6 +253,13 @@ def _first(error: BaseException) -> Exception:
     return error if isinstance(error, Exception) else ToolError("it was cancelled", code="mcp_lost")
 
 
+def _words(error: MCPError) -> str:
+    """Return what the server says; of what the SDK says itself, the first line: the rest quotes the answer."""
+    from mcp_types import PARSE_ERROR
+
+    return error.message.partition("\n")[0][:500] if error.code == PARSE_ERROR else error.message[:500]
+
+
 def _said(error: Exception | None) -> str:
     """Describe why there is no connection: kinds and numbers, no addresses, which may hold keys."""
     match error:
@@ -266,4 +274,4 @@ def _said(error: Exception | None) -> str:
         case OSError():
             return error.strerror or type(error).__name__
         case _:
-            return getattr(error, "message", "")[:200] or type(error).__name__
+            return str(getattr(error, "message", "")).partition("\n")[0][:200] or type(error).__name__
