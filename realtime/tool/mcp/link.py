@@ -113,6 +113,10 @@ class Link:
                 retryable=True,
             ) from self.error
 
+    async def over(self) -> None:
+        """Wait until it serves no further call; its end may take longer."""
+        await self._over.wait()
+
     async def check(self) -> bool:
         """Return whether the server still answers; if not, it is closed."""
         self.is_suspect = False
