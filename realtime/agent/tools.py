@@ -7,11 +7,12 @@ does one of a thinking agent that works in the call: it is asked for here, and r
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -25,6 +26,8 @@ from realtime.runtime import unique_id
 from realtime.tool.background import BackgroundTask, act_for
 from realtime.tool.context import RunTool, ToolScope
 
+ELICITATION = "elicitation"
+"""Name of the call that shows a tool's question to the user."""
 MAX_PROGRESS = 1_000
 """Reports of one call that listeners get; the result has everything in any case."""
 
@@ -149,6 +152,7 @@ class ToolRunner:
             say=partial(self._say, call),
             tool_call_id=call.id,
             around=_Around(self, call, at_model=True),
+            elicit=partial(self.elicit_within, call),
         )
 
     def knows(self, call_id: str) -> bool:
@@ -290,6 +294,40 @@ class ToolRunner:
             self._questions.pop(shown.id, None)
             self._on_asked_result(msgspec.structs.replace(result, id=shown.id, name=shown.name))
         return result
+
+    async def elicit_within(
+        self, outer: ToolCallBlock, server: str, message: str, schema: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Ask the user for what the tool of the call `outer` lacks; None for a refusal (see `ToolScope.elicit`).
+
+        It is shown as a call that asks for consent; the answers are the `content` of its input, which has the defaults.
+        """
+        properties = schema.get("properties")
+        asked = properties if isinstance(properties, dict) else {}
+        content = {name: one["default"] for name, one in asked.items() if isinstance(one, dict) and "default" in one}
+        shown = {"server": server, "message": message, "requested_schema": schema, "content": content}
+        call = ToolCallBlock(
+            id=unique_id(), name=ELICITATION, input=json.dumps(shown, ensure_ascii=False), state=ToolCallState.ASKING
+        )
+        question: asyncio.Future[ToolCallBlock | str] = asyncio.get_running_loop().create_future()
+        self._questions[call.id] = call, question
+        result = ToolResultBlock(
+            id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED
+        )
+        try:
+            self._on_ask(outer.id, call)
+            async with asyncio.timeout(self._client_timeout_s):
+                answer = await question
+            given = answer.arguments if isinstance(answer, ToolCallBlock) else None
+            answers = None if given is None else given.get("content")
+            if not isinstance(answers, dict):
+                result = msgspec.structs.replace(result, output="declined", state=ToolResultState.DENIED)
+                return None
+            result = msgspec.structs.replace(result, output="answered", state=ToolResultState.SUCCESS)
+            return answers
+        finally:
+            self._questions.pop(call.id, None)
+            self._on_asked_result(result)
 
     async def _answered(self, call: ToolCallBlock, answer: ToolCallBlock | str, run: RunTool) -> ToolResultBlock:
         """Run what the user allows instead of `call`, or return a refusal."""
