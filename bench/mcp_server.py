@@ -21,11 +21,12 @@ def echo(text: str) -> str:
 @server.tool()
 async def wait(path: str) -> str:
     """Wait for ever; where it is cancelled, write when, on the clock that all processes share."""
-    Path(path).write_text("waiting", encoding="utf-8")
+    file = Path(path)
+    file.write_text("waiting", encoding="utf-8")
     try:
         await asyncio.sleep(3_600)
     finally:
-        Path(path).write_text(str(time.monotonic()), encoding="utf-8")
+        file.write_text(str(time.monotonic()), encoding="utf-8")
     return ""
 
 

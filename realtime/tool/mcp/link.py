@@ -219,9 +219,12 @@ class Link:
         except RealtimeError:
             raise
         except MCPError as error:
-            if self.is_over or error.code == CONNECTION_CLOSED:
+            was_over = self.is_over
+            is_alive = not was_over and await self.check()
+            # Servers use the code of a closed connection for errors of their own.
+            if was_over or (error.code == CONNECTION_CLOSED and not is_alive):
                 raise await self._lost(what) from error
-            if not await self.check():
+            if not is_alive:
                 raise SessionGone(f"{what}: {error.message[:500]}", code="mcp_lost", retryable=True) from error
             raise ToolError(f"{what} was refused: {error.message[:500]}", code="mcp_refused") from error
         except InputRequiredRoundsExceededError as error:

@@ -28,7 +28,8 @@ from tests.model.local.stand_ins import CHUNK_BYTES, RATE_HZ, FakeRecognizer, si
 
 E = TypeVar("E", bound=s.ServerEvent)
 PATIENCE_S = 60.0
-TURN = speech(400) + silence(800)
+TURN = speech(400) + silence(1_300)
+"""A turn, and so much silence that the next one is not taken for the rest of it."""
 
 
 class Obedient:

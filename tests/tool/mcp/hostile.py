@@ -27,7 +27,7 @@ ACT: Json = {
     "inputSchema": {"type": "object", "properties": {"how": {"type": "string"}}},
 }
 FLOOD = 20_000
-HUGE_CHARS = 50_000_000
+HUGE_CHARS = 10_000_000
 _LOCK = threading.Lock()
 _IDS = itertools.count(1)
 

@@ -90,8 +90,10 @@ class HostileHttp:
                 self._sessions.clear()
                 return await self._send(writer, 404, b"")
             case "redirects":
-                head = b"HTTP/1.1 307 Temporary Redirect\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n"
-                writer.write(head)
+                # Another name of this host is another place.
+                port = writer.get_extra_info("sockname")[1]
+                place = f"http://localhost:{port}/elsewhere"
+                writer.write(f"HTTP/1.1 307 Elsewhere\r\nlocation: {place}\r\ncontent-length: 0\r\n\r\n".encode())
                 await writer.drain()
                 return True
             case "cuts":
@@ -113,7 +115,7 @@ class HostileHttp:
                     await writer.drain()
                     await asyncio.sleep(0)
             case "huge":
-                return await self._result(writer, request, text("x" * 50_000_000))
+                return await self._result(writer, request, text("x" * 10_000_000))
             case "half_json":
                 return await self._send(writer, 200, b'{"jsonrpc": "2.0", "id":', "application/json")
             case "never_answers":

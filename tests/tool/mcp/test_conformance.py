@@ -41,7 +41,7 @@ async def test_a_scenario_is_green(scenario: str, tmp_path: Path) -> None:
     command = f'"{sys.executable}" "{CLIENT}"'
     told = ("client", "--command", command, "--scenario", scenario, "--timeout", str(TIMEOUT_MS), "-o", str(tmp_path))
     code, output = await run_suite(*told, cwd=tmp_path)
-    (checks,) = [json.loads(file.read_text(encoding="utf-8")) for file in tmp_path.rglob("checks.json")]
+    (checks,) = [json.loads(file.read_text(encoding="utf-8")) for file in tmp_path.rglob("checks.json")]  # noqa: ASYNC240
     assert {check["status"] for check in checks} <= {"SUCCESS", "INFO"}, output
     assert any(check["status"] == "SUCCESS" for check in checks), output
     assert code == 0, output

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from realtime.event import server as s
+from realtime.mcp import HttpStatefulClient, HttpStatelessClient, MCPClientBase, StdIOStatefulClient
 from realtime.message import DataBlock, ToolResultBlock
 from realtime.tool import Toolkit
-from realtime.mcp import HttpStatefulClient, HttpStatelessClient, MCPClientBase, StdIOStatefulClient
 from realtime.tool.context import Sampling
 from tests.tool.mcp.calls import answering, spoken_call
 from tests.tool.mcp.judges import EVERYTHING, NODE, everything_over_http, needs_judges
