@@ -1,4 +1,4 @@
-"""The MCP clients of `realtime.tool.mcp`, by the name of the module that AgentScope documents."""
+"""`realtime.mcp`, where AgentScope has its MCP clients: see `realtime.tool.mcp`."""
 
 from realtime.tool.mcp import *  # noqa: F403
 from realtime.tool.mcp import __all__ as __all__

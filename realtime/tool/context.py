@@ -93,7 +93,7 @@ class ToolScope:
     around: Around | None = None
     """What happens around a tool of an agent; None: nothing, and no user can be asked."""
     elicit: Elicit | None = None
-    """Asks the user of the call; None: nobody can be asked."""
+    """Asks the user of the call; None: there is no one to ask."""
     sample: Sampler | None = None
     """Has the agent's language model write; None: it has none."""
     may_act: Callable[[], Awaitable[object]] | None = None
@@ -216,8 +216,8 @@ class ToolContext(Generic[State]):
         """Ask the user for what the tool lacks, by a form; return the answers.
 
         `schema` is a JSON Schema of an object with plain properties, `source` says who asks. The tool's time stands
-        still meanwhile. None where the user declines, and where nobody can be asked. Raises TimeoutError if no answer
-        comes within the time that the client has. Only on the event loop.
+        still meanwhile. None where the user declines, and where there is no one to ask. Raises TimeoutError if no
+        answer comes within the time that the client has. Only on the event loop.
         """
         if self._scope.elicit is None:
             return None

@@ -124,7 +124,7 @@ _LIMIT: ContextVar[TimeLimit | None] = ContextVar("tool_time_limit", default=Non
 
 @contextmanager
 def standing_still(*limits: TimeLimit | None) -> Iterator[None]:
-    """Stop the clocks of the tool that runs here, and of `limits`, within the block: a person is asked."""
+    """Let the time of the running tool, and `limits`, stand still meanwhile."""
     paused: list[TimeLimit] = []
     for limit in {*limits, _LIMIT.get()}:
         while limit is not None:

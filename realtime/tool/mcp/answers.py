@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_SAMPLED_TOKENS = 4_096
-"""Tokens that a server may have written by the language model in one answer."""
+"""Tokens of one answer that a language model writes for a server."""
 MAX_SAMPLED_CHARS = 100_000
-"""Characters that it may give the language model to read."""
+"""Characters that it gets to read for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Answers:
         return ListRootsResult(roots=[Root(uri=FileUrl(uri_of(root))) for root in self._permits.roots or ()])
 
     async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        """Ask the user of the call; where nobody can be asked, and for a page to be opened, decline."""
+        """Ask the user of the call; decline where there is no one to ask, and to open a page."""
         from mcp_types import INVALID_REQUEST, ElicitResult, ErrorData
 
         call, on_elicit = self._call(), self._permits.on_elicit
@@ -120,8 +120,8 @@ class Answers:
     def _call(self) -> RemoteCall | None:
         """Return the call that the server asks for; None where that is not certain.
 
-        Over HTTP its stream tells. By stdio it has to be the only voice call that the server works for: nobody is asked
-        what concerns another one.
+        Over HTTP its stream tells. By stdio it has to be the only voice call that the server works for: no user
+        is asked what concerns another one.
         """
         if (call := current_call()) is not None:
             return call
@@ -147,7 +147,7 @@ def defaults_of(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fit_content(content: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answers that were asked for, of the kinds that the protocol has."""
+    """Return the answers that the schema has, if of the protocol's kinds."""
     properties = schema.get("properties")
     asked = properties if isinstance(properties, dict) else {}
     return {key: value for key, value in content.items() if key in asked and _is_answer(value)}

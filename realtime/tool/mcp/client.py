@@ -109,7 +109,7 @@ class MCPClientBase:
                 return await link.call(function, arguments, call)
 
     def on_tools(self, listener: Callable[[list[Tool]], object]) -> Unlisten:
-        """Call `listener` with the server's tools when they are known to have changed. Returns what ends it."""
+        """Call `listener` with the server's tools when they have changed. Returns what ends it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 

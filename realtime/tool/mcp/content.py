@@ -1,4 +1,4 @@
-"""The result of a remote tool as the result of a tool here."""
+"""Results of remote tools as results of tools here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from realtime.message import Base64Source, DataBlock, TextBlock, ToolResultState
-from realtime.tool.output import printable, within_limits
+from realtime.tool.output import printable
 from realtime.tool.response import ToolResponse
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _MAX_WORDS = 1_000
 
 
 def response_of(result: CallToolResult) -> ToolResponse:
-    """Return the response with the content of a result, within the limits of size.
+    """Return a result as a response.
 
     Text is text; pictures, sound and embedded files are data; a link is a sentence, so that nothing is fetched. The
     structured content is text where there is no other; it and the result's `_meta` are in the `metadata`.
@@ -34,13 +34,12 @@ def response_of(result: CallToolResult) -> ToolResponse:
     metadata = {key: value for key, value in (result.meta or {}).items() if not key.startswith(_OF_PROTOCOL)}
     if structured is not None:
         metadata["structured_content"] = structured
-    response = ToolResponse(
+    return ToolResponse(
         content or [TextBlock(text="failed" if result.is_error else "done")],
         metadata or None,
         state=ToolResultState.ERROR if result.is_error else ToolResultState.SUCCESS,
         is_text=all(isinstance(block, TextBlock) for block in content),
     )
-    return within_limits(response)
 
 
 def _block_of(one: Any) -> TextBlock | DataBlock:

@@ -9,14 +9,14 @@ from realtime.tool.context import ToolContext
 from realtime.tool.mcp.content import response_of
 from realtime.tool.mcp.remote_call import RemoteCall
 from realtime.tool.mcp.schema import model_name, model_schema
-from realtime.tool.output import failed
+from realtime.tool.output import failed, within_limits
 from realtime.tool.registered import ToolObject, ToolOptions, schema_of
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, Tool
 
 CONTEXT = "__tool_context__"
-"""The parameter with the context of the call, which no remote function may have."""
+"""The parameter with the context of the call; no remote function may have it."""
 
 
 class Calls(Protocol):
@@ -46,7 +46,7 @@ class MCPToolFunction(ToolObject):
     ) -> None:
         self.mcp_name = client.name
         self.name = tool.name
-        """The name at the server; `tool_name` is the one that models are told."""
+        """The name at the server; `tool_name` is the one for models."""
         self.description = tool.description or tool.title or ""
         parameters = model_schema(tool.input_schema)
         parameters["properties"].pop(CONTEXT, None)
@@ -74,4 +74,8 @@ class MCPToolFunction(ToolObject):
             if not self.wrap_tool_result:
                 raise
             return failed(error.message)
-        return response_of(result) if self.wrap_tool_result else result
+        if not self.wrap_tool_result:
+            return result
+        response = response_of(result)
+        # A toolkit keeps to the limits itself, and says what it cuts.
+        return within_limits(response) if __tool_context__ is None else response

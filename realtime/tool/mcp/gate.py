@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_MESSAGE_BYTES = 4_000_000
 """Bytes of one message of a server."""
 MESSAGES_PER_S = 200.0
-"""Messages of one server that are read in a second, in the long run; then it has to wait."""
+"""Messages of one server that are read in a second; then it has to wait."""
 BURST = 1_000
 """Messages that may come at once."""
 
@@ -52,7 +52,7 @@ class Pace:
 class Gate:
     """The read stream of a connection.
 
-    A server that floods is read slowly, so that calls go on. Its log messages, which nobody reads, end here. `on_end`
+    A server that floods is read slowly, so that calls go on. Its log messages are not used and end here. `on_end`
     is called when nothing comes any more.
     """
 
@@ -63,7 +63,7 @@ class Gate:
 
     @property
     def last_context(self) -> Context | None:
-        """The context of whatever the last message belongs to, where the transport knows it."""
+        """The context of the last message, where the transport knows it."""
         context: Context | None = getattr(self._stream, "last_context", None)
         return context
 

@@ -1,4 +1,4 @@
-"""One connection to a server. Whoever runs it owns it: it is opened and closed in one task, as the SDK needs."""
+"""One connection to a server. The SDK wants it opened and closed in one task."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Open = Callable[[], AbstractAsyncContextManager["TransportStreams"]]
 
 
 class SessionGone(ToolError):
-    """The server does not know the connection any more, so it has not done what it was asked."""
+    """The server does not know the connection any more: it has done nothing."""
 
 
 class Link:
@@ -249,7 +249,7 @@ class Link:
 
 
 def _first(error: BaseException) -> Exception:
-    """Return the error itself out of the groups that the SDK puts around it."""
+    """Return the error in the groups that the SDK puts around it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error if isinstance(error, Exception) else ToolError("it was cancelled", code="mcp_lost")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Which = bool | Sequence[str] | Literal["annotated"]
-"""All, none, those of these names, or those of which the server says so."""
+"""All, none, those of these names, or as the server says."""
 
 
 class Tools(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,7 +16,7 @@ from realtime.tool.running import TimeLimit, standing_still
 MAX_QUESTIONS = 10
 """Questions that a server may ask during one call; with the next one the call has failed."""
 REPORTS_PER_S = 10.0
-"""Reports of progress that are passed on in a second, in the long run."""
+"""Reports of progress that are passed on in a second."""
 BURST = 20
 """Reports that may come at once."""
 
@@ -34,6 +35,7 @@ class RemoteCall:
         self._failure: str | None = None
         self._n_questions = 0
         self._pace = Pace(REPORTS_PER_S, BURST)
+        self._asking: set[asyncio.Future[dict[str, Any] | None]] = set()
         self._is_over = False
 
     @property
@@ -50,6 +52,8 @@ class RemoteCall:
         finally:
             _CALL.reset(token)
             self._is_over = True
+            for asking in self._asking:
+                asking.cancel()
 
     async def within_limit(self, work: Awaitable[Any]) -> Any:
         """Wait for `work`, at most as long as the call may take. Raises ToolError when the time is up."""
@@ -81,18 +85,31 @@ class RemoteCall:
     async def ask(self, message: str, schema: Mapping[str, Any], otherwise: OnElicit | None) -> dict[str, Any] | None:
         """Ask the user of the call, else `otherwise`; return the answers, None if they are refused.
 
-        The call's time stands still meanwhile. Raises TimeoutError where no answer comes, ToolError where the server
-        has asked too often.
+        The call's time stands still meanwhile. Raises TimeoutError where no answer comes or the call ends meanwhile,
+        ToolError where the server has asked too often.
         """
         self._n_questions += 1
         if self._n_questions > MAX_QUESTIONS:
             why = f"the MCP server {self.server!r} has asked more than {MAX_QUESTIONS} questions in one call"
             self.fail(why)
             raise ToolError(why, code="mcp_refused")
-        with standing_still(self._limit):
-            if self.context is not None and self.context.may_elicit:
-                return await self.context.elicit(message, schema, source=self.server)
-            return None if otherwise is None else await otherwise(message, {**schema})
+        # The SDK waits here in a task of its own, which does not end with the call.
+        asking = asyncio.ensure_future(self._ask(message, schema, otherwise))
+        self._asking.add(asking)
+        try:
+            with standing_still(self._limit):
+                await asyncio.wait({asking})
+        finally:
+            self._asking.discard(asking)
+            asking.cancel()
+        if asking.cancelled():
+            raise TimeoutError
+        return asking.result()
+
+    async def _ask(self, message: str, schema: Mapping[str, Any], otherwise: OnElicit | None) -> dict[str, Any] | None:
+        if self.context is not None and self.context.may_elicit:
+            return await self.context.elicit(message, schema, source=self.server)
+        return None if otherwise is None else await otherwise(message, {**schema})
 
 
 _CALL: ContextVar[RemoteCall | None] = ContextVar("mcp_call", default=None)

@@ -28,7 +28,7 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 def model_name(remote: str) -> str:
-    """Return a name that providers take for the name of a remote tool."""
+    """Return the name of a remote tool as providers take it."""
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", remote)
     if not re.match(r"[a-zA-Z_]", name):
         name = f"_{name}"

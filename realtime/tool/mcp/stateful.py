@@ -29,7 +29,7 @@ MAX_REDIALS = 6
 STEADY_S = 30.0
 """Seconds after which a connection counts as lasting."""
 FOLLOW_EVERY_S = 5.0
-"""Seconds between two looks at the tools of a server that says that they have changed."""
+"""Seconds between two looks at tools that change."""
 
 
 class StatefulClientBase(MCPClientBase):

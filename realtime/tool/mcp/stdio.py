@@ -1,4 +1,4 @@
-"""A server that runs as a process of its own, and speaks by lines on its standard input and output.
+"""A server that runs as a process: messages are lines.
 
 The SDK's transport keeps a line of any length; this one ends the connection.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 EXIT_S = 2.0
-"""Seconds that a server has for its exit once its input is closed, and again once it is told to end."""
+"""Seconds that a server has for its exit: after its input is closed, and after the signal to end."""
 _POLL_S = 0.01
 
 
@@ -69,7 +69,7 @@ class _Lines:
         self._errors = errors
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or the error of a line that is none. Raises EndOfStream after the last."""
+        """Return the next message, or the error of another line. Raises EndOfStream after the last."""
         from anyio import EndOfStream
         from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
@@ -183,7 +183,7 @@ async def _has_ended(process: asyncio.subprocess.Process) -> bool:
 
 
 def _signal(process: asyncio.subprocess.Process, alone: Callable[[], None], name: str) -> None:
-    """Send a signal to the server and to all that it has started."""
+    """Send a signal to the server and what it has started."""
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             alone()
