@@ -21,12 +21,12 @@ def echo(text: str) -> str:
 @server.tool()
 async def wait(path: str) -> str:
     """Wait for ever; where it is cancelled, write when, on the clock that all processes share."""
-    file = Path(path)
-    file.write_text("waiting", encoding="utf-8")
+    file = Path(path)  # one line in a process of its own: that it blocks is nobody's loss
+    file.write_text("waiting", encoding="utf-8")  # noqa: ASYNC240
     try:
         await asyncio.sleep(3_600)
     finally:
-        file.write_text(str(time.monotonic()), encoding="utf-8")
+        file.write_text(str(time.monotonic()), encoding="utf-8")  # noqa: ASYNC240
     return ""
 
 

@@ -61,7 +61,7 @@ def _address_of(word: str) -> Address:
             raise UsageError(
                 f"--mcp takes the http or https URL of an MCP server, not one of {parts.scheme}", code="mcp_address"
             )
-        return Address(parts.hostname, url=word)
+        return Address(parts.netloc.rpartition("@")[2], url=word)
     try:
         parts_of_command = shlex.split(word)
     except ValueError as error:
@@ -86,7 +86,10 @@ def _name_of(command: Sequence[str]) -> str:
     program = Path(command[0]).stem
     if program not in _RUNNERS:
         return program
-    named = next((word for word in command[1:] if not word.startswith("-") and word not in _RUNNERS), program)
+    if {"-c", "-e"} & {*command}:
+        return program  # what it runs is in the command itself
+    words = (word for word in command[1:] if not word.startswith("-") and word not in _RUNNERS)
+    named = next(words, program)
     return re.sub(r"(?<!^)@[\w.^~-]+$", "", named).rpartition("/")[2].partition(".")[0] or program
 
 
@@ -165,7 +168,8 @@ class RemoteTools:
             prefix = re.sub(r"[^a-zA-Z0-9_-]", "_", client.name) + "_"
             await self.toolkit.register_mcp_client(client, namesake_strategy="skip", prefix=prefix)
         named = f", named {prefix}..., since another server has tools of the same names" if prefix else ""
-        return f"The MCP server {client.name!r} gives {len(self.toolkit) - before} tools{named}."
+        count = len(self.toolkit) - before
+        return f"The MCP server {client.name!r} gives {count} tool{'' if count == 1 else 's'}{named}."
 
 
 def client_of(address: Address) -> StatefulClientBase:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -269,4 +271,15 @@ def _said(error: Exception | None) -> str:
         case OSError():
             return error.strerror or type(error).__name__
         case _:
-            return getattr(error, "message", "")[:200] or type(error).__name__
+            return _of_system(error) or getattr(error, "message", "")[:200] or type(error).__name__
+
+
+def _of_system(error: BaseException | None) -> str:
+    """Return what the system says is the cause of an error, such as "Connection refused"; "" where it says nothing."""
+    while error is not None:
+        if isinstance(error, socket.gaierror):
+            return "its address is not known"
+        if isinstance(error, OSError) and error.errno is not None:
+            return os.strerror(error.errno)
+        error = error.__cause__ or error.__context__
+    return ""
