@@ -11,6 +11,7 @@ from realtime.errors import UsageError
 from realtime.model.local import model as local_model
 from realtime.model.local.engine import SpeechEngine
 from realtime.server import remote_tools
+from realtime.server.doctor import try_servers
 from realtime.server.plan import Plan, app_of
 from realtime.server.remote_tools import addresses_of
 from realtime.server.settings import ServerSettings
@@ -172,3 +173,13 @@ async def test_a_server_that_is_down_is_told_once_and_dialled_until_it_answers(
     (down,) = [line for line in said if line.startswith("No tools yet")]
     assert "the MCP server 'later' cannot be reached" in down
     assert "Start it, or correct --mcp; it is dialled again." in down
+
+
+async def test_the_doctor_connects_where_it_is_asked_to() -> None:
+    found = await try_servers([f"{sys.executable} {SHOP}", "http://127.0.0.1:9/mcp"])
+    assert [(one.name, one.available) for one in found] == [
+        ("MCP server mcp_server", True),
+        ("MCP server 127.0.0.1:9", False),
+    ]
+    assert found[0].detail == "opening_hours"
+    assert found[1].detail == "the MCP server '127.0.0.1:9' cannot be reached: Connection refused"
