@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from realtime.errors import BadTool
-from realtime.tool.context import Sampler
+from realtime.tool.context import Sampler, Sampling
 from realtime.tool.mcp.answers import Permits, uri_of
 from realtime.tool.mcp.function import MCPToolFunction
 from realtime.tool.mcp.http import HttpTransport, check_options, http_streams
@@ -25,6 +25,14 @@ CLOSE_S = 8.0
 """Seconds that a connection has for its end."""
 
 Unlisten = Callable[[], None]
+
+
+class CanSample(Protocol):
+    """What writes answers: any of this package's chat models."""
+
+    async def sample(self, asked: Sampling) -> str:
+        """Write an answer. It may raise anything where there is none."""
+        ...
 
 
 class MCPClientBase:
@@ -43,7 +51,7 @@ class MCPClientBase:
         *,
         dial_s: float,
         roots: Sequence[str | Path] | None = None,
-        sampling: Sampler | None = None,
+        sampling: Sampler | CanSample | None = None,
         allow_sampling: bool = False,
         on_elicit: OnElicit | None = None,
         protocol: str = "auto",
@@ -52,7 +60,8 @@ class MCPClientBase:
         for root in roots or ():
             uri_of(root)
         self.name = name
-        self._permits = Permits(roots, sampling, allow_sampling, on_elicit)
+        sampler = sampling.sample if sampling is not None and not callable(sampling) else sampling
+        self._permits = Permits(roots, sampler, allow_sampling, on_elicit)
         self._dial_s = dial_s
         self._protocol = protocol
         self._tools: list[Tool] | None = None
@@ -132,7 +141,7 @@ class HttpClient(MCPClientBase):
         sse_read_timeout: float = 60 * 5,
         *,
         roots: Sequence[str | Path] | None = None,
-        sampling: Sampler | None = None,
+        sampling: Sampler | CanSample | None = None,
         allow_sampling: bool = False,
         on_elicit: OnElicit | None = None,
         protocol: str = "auto",

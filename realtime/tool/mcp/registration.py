@@ -162,7 +162,9 @@ class Registration:
             except ValueError as wrong:
                 logger.warning("a tool of the MCP server %s is left out: %s", self.mcp_name, wrong)
                 continue
-            made.append((tool, toolkit._registered(function, self._names[tool.name], choice.options(function))))
+            # What the program says holds, not what the server says.
+            options = function.tool_options = choice.options(function)
+            made.append((tool, toolkit._registered(function, self._names[tool.name], options)))
         return made
 
     def _put(self, toolkit: Tools, tool: Tool, one: RegisteredToolFunction) -> None:

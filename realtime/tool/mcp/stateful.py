@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from realtime.errors import ToolError, WrongTime
 from realtime.tool.context import Sampler
-from realtime.tool.mcp.client import HttpClient, MCPClientBase, close
+from realtime.tool.mcp.client import CanSample, HttpClient, MCPClientBase, close
 from realtime.tool.mcp.link import Link
 from realtime.tool.mcp.remote_call import OnElicit
 from realtime.tool.mcp.stdio import stdio_streams
@@ -191,7 +191,7 @@ class StdIOStatefulClient(StatefulClientBase):
         *,
         timeout: float = 30,
         roots: Sequence[str | Path] | None = None,
-        sampling: Sampler | None = None,
+        sampling: Sampler | CanSample | None = None,
         allow_sampling: bool = False,
         on_elicit: OnElicit | None = None,
         protocol: str = "auto",
