@@ -40,7 +40,7 @@ class Address:
 
 
 def addresses_of(words: Sequence[str]) -> list[Address]:
-    """Return the addresses that `--mcp` options name, each with a name of its own.
+    """Return the addresses that `--mcp` options name, under different names.
 
     Raises UsageError for what is neither an URL nor a command line whose program exists.
     """
@@ -132,7 +132,7 @@ class RemoteTools:
                 await asyncio.wait(tasks)
 
     async def _keep(self, client: StatefulClientBase) -> None:
-        """Connect to a server, as often as it takes, and disconnect when this is cancelled.
+        """Keep one server connected; cancelling disconnects it.
 
         Once connected, the client itself dials a server that is lost.
         """
@@ -160,7 +160,10 @@ class RemoteTools:
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
 
     async def _register(self, client: StatefulClientBase) -> str:
-        """Take the tools of a server, with its name before theirs where another one has a name; return what to say."""
+        """Take the tools of a server; return what to say.
+
+        Where another server has a tool of one of their names, they get their server's name in front.
+        """
         before, prefix = len(self.toolkit), ""
         try:
             await self.toolkit.register_mcp_client(client)

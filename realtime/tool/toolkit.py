@@ -453,7 +453,7 @@ class Toolkit(GroupedTools):
         return made
 
     def include(self, other: Toolkit) -> None:
-        """Have the tools and groups of another toolkit as well, and follow its later changes.
+        """Take over another toolkit's tools and groups, and follow its changes.
 
         Tools and groups of this one precede those of the same name. Idempotent.
         """

@@ -275,7 +275,7 @@ def _said(error: Exception | None) -> str:
 
 
 def _of_system(error: BaseException | None) -> str:
-    """Return what the system says is the cause of an error, such as "Connection refused"; "" where it says nothing."""
+    """Return the cause in the system's words, such as "Connection refused"; "" for none."""
     while error is not None:
         if isinstance(error, socket.gaierror):
             return "its address is not known"

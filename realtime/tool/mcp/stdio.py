@@ -107,7 +107,10 @@ class _Lines:
 
 
 def _answer_to(line: bytes) -> SessionMessage | None:
-    """Return an error in place of an answer that is not valid, for which its call would wait; None for other lines."""
+    """Return an error for a call whose answer is not valid.
+
+    It would wait for another one. None for lines that are no answer.
+    """
     from mcp.shared.message import SessionMessage
     from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
 
