@@ -251,6 +251,9 @@ class Toolkit(GroupedTools):
 
     def clear(self) -> None:
         """Remove all tools and groups."""
+        for registration in self._mcp:
+            registration.end()
+        self._mcp = []
         self.tools, self.groups = {}, {}
         for one in self._copies:
             one.clear()

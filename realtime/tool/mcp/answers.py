@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from realtime.errors import ToolError
 from realtime.tool.context import Sampler, Sampling
-from realtime.tool.mcp.remote_call import OnElicit, RemoteCall, current_call
+from realtime.tool.mcp.remote_call import MAX_QUESTIONS, OnElicit, RemoteCall, current_call
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
@@ -47,6 +47,8 @@ class Answers:
     def __init__(self, permits: Permits, running: Callable[[], Sequence[RemoteCall]]) -> None:
         self._permits = permits
         self._running = running
+        self._n_open = 0
+        """Questions beside calls that wait for the program's answer."""
 
     def callbacks(self) -> dict[str, Any]:
         """Return the callbacks for the SDK's client. One that is missing refuses, and is not announced."""
@@ -69,15 +71,15 @@ class Answers:
         """Ask the user of the call; decline where there is no one to ask, and to open a page."""
         from mcp_types import INVALID_REQUEST, ElicitResult, ErrorData
 
-        call, on_elicit = self._call(), self._permits.on_elicit
+        call = self._call()
         if params.mode != "form":
             return ElicitResult(action="decline")
         schema = params.requested_schema
         try:
             if call is not None:
-                content = await call.ask(params.message, schema, on_elicit)
+                content = await call.ask(params.message, schema, self._permits.on_elicit)
             else:
-                content = None if on_elicit is None else await on_elicit(params.message, {**schema})
+                content = await self._ask_program(params.message, schema)
         except TimeoutError:
             return ElicitResult(action="cancel")
         except ToolError as error:
@@ -86,16 +88,27 @@ class Answers:
             return ElicitResult(action="decline")
         return ElicitResult(action="accept", content={**defaults_of(schema), **_fit_content(content, schema)})
 
+    async def _ask_program(self, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+        on_elicit = self._permits.on_elicit
+        if on_elicit is None or self._n_open >= MAX_QUESTIONS:
+            return None
+        self._n_open += 1
+        try:
+            return await on_elicit(message, {**schema})
+        finally:
+            self._n_open -= 1
+
     async def sample(
         self, context: ClientRequestContext, params: CreateMessageRequestParams
     ) -> CreateMessageResult | ErrorData:
-        """Have the language model write, if there is one for the call."""
+        """Have the language model write for a call, if there is one."""
         from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
 
         call, sampler = self._call(), self._permits.sampler
         if sampler is None and self._permits.allow_sampling and call is not None and call.context is not None:
             sampler = call.context.sample
-        if sampler is None:
+        payer = call or next(reversed(self._running()), None)
+        if sampler is None or payer is None:
             return ErrorData(code=INVALID_REQUEST, message="no language model is allowed to answer here")
         messages: list[tuple[str, str]] = []
         for message in params.messages:
@@ -108,7 +121,10 @@ class Answers:
             return ErrorData(code=INVALID_REQUEST, message=f"more than {MAX_SAMPLED_CHARS:,} characters to read")
         asked = Sampling(system, messages, min(params.max_tokens, MAX_SAMPLED_TOKENS), params.temperature)
         try:
+            payer.count("samples")
             text = await sampler(asked)
+        except ToolError as error:
+            return ErrorData(code=INVALID_REQUEST, message=error.message)
         except Exception as error:
             # The program's code, or its provider's: it may not end the connection.
             logger.warning("sampling for an MCP server failed: %s", type(error).__name__)

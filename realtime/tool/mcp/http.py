@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from realtime.errors import UsageError
+from realtime.errors import ToolError, UsageError
 from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
@@ -51,10 +52,11 @@ async def http_streams(
         client: httpx2.AsyncClient = make(headers=headers, timeout=timeout, auth=auth)
         # A small answer that unpacks to a large one would pass the limit.
         client.headers["accept-encoding"] = "identity"
-        client.event_hooks = {**client.event_hooks, "response": [*client.event_hooks["response"], _bound]}
+        client.event_hooks = {**client.event_hooks, "response": [*client.event_hooks["response"], check]}
         return client
 
     sent, auth = {**headers}, options.get("auth")
+    check = partial(_check, signs_in=auth is not None)
     if transport == "sse":
         async with sse_client(
             url, sent, timeout_s, read_timeout_s, httpx_client_factory=new_client, auth=auth
@@ -73,10 +75,15 @@ async def http_streams(
         yield streams
 
 
-async def _bound(response: httpx2.Response) -> None:
-    """Bound the body of an answer; the SDK bounds the events of a stream."""
+async def _check(response: httpx2.Response, *, signs_in: bool) -> None:
+    """Bound the body of an answer; the SDK bounds the events of a stream.
+
+    `signs_in`: whether what follows a refusal is the business of `auth`.
+    """
     import httpx2
 
+    if response.status_code in (401, 403) and not signs_in:
+        raise ToolError(f"the server does not let us in ({response.status_code}): see `headers`", code="mcp_refused")
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the server has packed its answer, though it was told not to")
     if response.headers.get("content-type", "").lower().startswith("text/event-stream"):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from mcp.client._transport import TransportStreams
     from mcp.client.client import Client
+    from mcp.shared.exceptions import MCPError
     from mcp_types import CallToolResult, Tool
 
 logger = logging.getLogger(__name__)
@@ -227,8 +228,8 @@ class Link:
             if was_over or (error.code == CONNECTION_CLOSED and not is_alive):
                 raise await self._lost(what) from error
             if not is_alive:
-                raise SessionGone(f"{what}: {error.message[:500]}", code="mcp_lost", retryable=True) from error
-            raise ToolError(f"{what} was refused: {error.message[:500]}", code="mcp_refused") from error
+                raise SessionGone(f"{what}: {_words(error)}", code="mcp_lost", retryable=True) from error
+            raise ToolError(f"{what} was refused: {_words(error)}", code="mcp_refused") from error
         except InputRequiredRoundsExceededError as error:
             raise ToolError(f"{what} has failed: it does not stop asking", code="mcp_refused") from error
         except ValidationError as error:
@@ -257,6 +258,13 @@ def _first(error: BaseException) -> Exception:
     return error if isinstance(error, Exception) else ToolError("it was cancelled", code="mcp_lost")
 
 
+def _words(error: MCPError) -> str:
+    """Return what the server says; of what the SDK says itself, the first line: the rest quotes the answer."""
+    from mcp_types import PARSE_ERROR
+
+    return error.message.partition("\n")[0][:500] if error.code == PARSE_ERROR else error.message[:500]
+
+
 def _said(error: Exception | None) -> str:
     """Describe why there is no connection: kinds and numbers, no addresses, which may hold keys."""
     match error:
@@ -271,7 +279,8 @@ def _said(error: Exception | None) -> str:
         case OSError():
             return error.strerror or type(error).__name__
         case _:
-            return _of_system(error) or getattr(error, "message", "")[:200] or type(error).__name__
+            words = str(getattr(error, "message", "")).partition("\n")[0][:200]
+            return _of_system(error) or words or type(error).__name__
 
 
 def _of_system(error: BaseException | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +15,7 @@ from realtime.tool.mcp.gate import Pace
 from realtime.tool.running import TimeLimit, standing_still
 
 MAX_QUESTIONS = 10
-"""Questions that a server may ask during one call; with the next one the call has failed."""
+"""Questions to the user in one call, and to a language model; with the next one the call has failed."""
 REPORTS_PER_S = 10.0
 """Reports of progress that are passed on in a second."""
 BURST = 20
@@ -33,7 +34,7 @@ class RemoteCall:
         self._timeout_s = timeout_s
         self._limit: TimeLimit | None = None
         self._failure: str | None = None
-        self._n_questions = 0
+        self._asked: Counter[str] = Counter()
         self._pace = Pace(REPORTS_PER_S, BURST)
         self._asking: set[asyncio.Future[dict[str, Any] | None]] = set()
         self._is_over = False
@@ -88,11 +89,7 @@ class RemoteCall:
         The call's time stands still meanwhile. Raises TimeoutError where no answer comes or the call ends meanwhile,
         ToolError where the server has asked too often.
         """
-        self._n_questions += 1
-        if self._n_questions > MAX_QUESTIONS:
-            why = f"the MCP server {self.server!r} has asked more than {MAX_QUESTIONS} questions in one call"
-            self.fail(why)
-            raise ToolError(why, code="mcp_refused")
+        self.count("questions")
         # The SDK waits here in a task of its own, which does not end with the call.
         asking = asyncio.ensure_future(self._ask(message, schema, otherwise))
         self._asking.add(asking)
@@ -105,6 +102,14 @@ class RemoteCall:
         if asking.cancelled():
             raise TimeoutError
         return asking.result()
+
+    def count(self, what: str) -> None:
+        """Count a question of the server. Raises ToolError, and ends the call, where there are too many."""
+        self._asked[what] += 1
+        if self._asked[what] > MAX_QUESTIONS:
+            why = f"the MCP server {self.server!r} has asked more than {MAX_QUESTIONS} {what} in one call"
+            self.fail(why)
+            raise ToolError(why, code="mcp_refused")
 
     async def _ask(self, message: str, schema: Mapping[str, Any], otherwise: OnElicit | None) -> dict[str, Any] | None:
         if self.context is not None and self.context.may_elicit:

@@ -103,3 +103,51 @@ async def test_a_delegate_s_chat_model_writes_for_its_tools() -> None:
             await asyncio.sleep(2)
     assert requests_of(agent)[1].texts == ["Be a poet.", "Write a poem."]
     assert requests_of(agent)[1].options[FAMILIES["openai"].limit_name] == 50
+
+
+async def test_a_server_that_wants_it_in_a_loop_loses_its_call() -> None:
+    n_written = 0
+
+    async def write(asked: Sampling) -> str:
+        nonlocal n_written
+        n_written += 1
+        return "More."
+
+    async def loop(server: ScriptedServer, request: Json) -> Json:
+        message = {"role": "user", "content": {"type": "text", "text": "Again."}}
+        while not server.sent("notifications/cancelled"):
+            await server.ask("sampling/createMessage", messages=[message], maxTokens=10)
+        return text("enough")
+
+    async with ScriptedClient(ScriptedServer([tool("poem")], loop), sampling=write) as client:
+        assert "asked more than 10 samples in one call" in await run(client)
+    assert n_written == 10
+
+
+async def test_without_a_call_nothing_is_written_and_few_questions_wait() -> None:
+    release, waiting = asyncio.Event(), 0
+
+    async def write(asked: Sampling) -> str:
+        raise AssertionError("no call has paid for this")
+
+    async def fill_in(message: str, schema: Json) -> Json:
+        nonlocal waiting
+        waiting += 1
+        await release.wait()
+        return {"x": 1}
+
+    server = asking()
+    async with ScriptedClient(server, sampling=write, on_elicit=fill_in):
+        message = {"role": "user", "content": {"type": "text", "text": "Again."}}
+        told = await server.ask("sampling/createMessage", messages=[message], maxTokens=10)
+        assert told["error"]["message"] == "no language model is allowed to answer here"
+        schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
+        asked = [
+            asyncio.create_task(server.ask("elicitation/create", message=f"{n}", requestedSchema=schema))
+            for n in range(15)
+        ]
+        await asyncio.sleep(1)
+        assert waiting == 10
+        release.set()
+        answers = [(await one)["result"] for one in asked]
+        assert [one["action"] for one in answers].count("accept") == 10
