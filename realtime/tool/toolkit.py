@@ -455,6 +455,18 @@ class Toolkit(GroupedTools):
         self._copies.add(made)
         return made
 
+    def include(self, other: Toolkit) -> None:
+        """Take over another toolkit's tools and groups, and follow its changes.
+
+        Tools and groups of this one precede those of the same name. Idempotent.
+        """
+        for group in other.groups.values():
+            if group.name not in self.groups:
+                self._put_group(replace(group))
+        for name, tool in other.tools.items():
+            self._swap(name, None, tool)
+        other._copies.add(self)
+
     def _swap(self, name: str, before: RegisteredToolFunction | None, after: RegisteredToolFunction | None) -> None:
         """Put one tool in the place of another; also in the copies that have the same one there."""
         if self.tools.get(name) is not before:

@@ -66,4 +66,4 @@ def _data(encoded: str, media_type: str, name: str | None) -> TextBlock | DataBl
         data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         return TextBlock(text=f"[{printable(media_type)[:80]}, which is not valid base64, is left out]")
-    return DataBlock(source=Base64Source(data=data, media_type=printable(media_type)), name=name)
+    return DataBlock(source=Base64Source(data=data, media_type=printable(media_type) or _UNKNOWN_TYPE), name=name)

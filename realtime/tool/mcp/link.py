@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -224,9 +226,12 @@ class Link:
         except RealtimeError:
             raise
         except MCPError as error:
-            if self.is_over or error.code == CONNECTION_CLOSED:
+            was_over = self.is_over
+            is_alive = not was_over and await self.check()
+            # Servers use the code of a closed connection for errors of their own.
+            if was_over or (error.code == CONNECTION_CLOSED and not is_alive):
                 raise await self._lost(what) from error
-            if not await self.check():
+            if not is_alive:
                 raise SessionGone(f"{what}: {_words(error)}", code="mcp_lost", retryable=True) from error
             raise ToolError(f"{what} was refused: {_words(error)}", code="mcp_refused") from error
         except InputRequiredRoundsExceededError as error:
@@ -278,4 +283,16 @@ def _said(error: Exception | None) -> str:
         case OSError():
             return error.strerror or type(error).__name__
         case _:
-            return str(getattr(error, "message", "")).partition("\n")[0][:200] or type(error).__name__
+            words = str(getattr(error, "message", "")).partition("\n")[0][:200]
+            return _of_system(error) or words or type(error).__name__
+
+
+def _of_system(error: BaseException | None) -> str:
+    """Return the cause in the system's words, such as "Connection refused"; "" for none."""
+    while error is not None:
+        if isinstance(error, socket.gaierror):
+            return "its address is not known"
+        if isinstance(error, OSError) and error.errno is not None:
+            return os.strerror(error.errno)
+        error = error.__cause__ or error.__context__
+    return ""

@@ -72,13 +72,24 @@ def fit_tools(given: Collection[Any]) -> list[dict[str, Any]]:
             schema = {_BROKEN: f"its inputSchema is {_kind(schema)}, not an object"}
         elif schema.get("type", "object") != "object":
             schema = {_BROKEN: f"its inputSchema describes {_kind(schema.get('type'))}, not an object"}
-        one: dict[str, Any] = {"name": name, "inputSchema": {**schema, "type": "object"}}
+        one: dict[str, Any] = {"name": name, "inputSchema": _fit_root(schema)}
         for key in ("title", "description"):
             if isinstance(text := tool.get(key), str):
                 one[key] = text[:MAX_DESCRIPTION_CHARS]
         if isinstance(hints := tool.get("annotations"), dict):
             one["annotations"] = {hint: hints[hint] for hint in _HINTS if isinstance(hints.get(hint), bool)}
         fit.append(one)
+    return fit
+
+
+def _fit_root(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema whose outermost keywords are what the SDK takes; what it does not take says nothing."""
+    fit = {**schema, "type": "object"}
+    properties, required = fit.pop("properties", None), fit.pop("required", None)
+    if isinstance(properties, dict):
+        fit["properties"] = {key: one for key, one in properties.items() if isinstance(one, dict | bool)}
+    if isinstance(required, list):
+        fit["required"] = [key for key in required if isinstance(key, str)]
     return fit
 
 

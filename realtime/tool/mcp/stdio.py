@@ -15,6 +15,8 @@ from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class _Lines:
                 jsonrpc_message_adapter.validate_json(line.decode(self._encoding, self._errors), by_name=False)
             )
         except ValueError as error:
-            return error
+            return _answer_to(line) or error
 
     def __aiter__(self) -> Self:
         return self
@@ -102,6 +104,24 @@ class _Lines:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _answer_to(line: bytes) -> SessionMessage | None:
+    """Return an error for a call whose answer is not valid.
+
+    It would wait for another one. None for lines that are no answer.
+    """
+    from mcp.shared.message import SessionMessage
+    from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
+
+    try:
+        given = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(given, dict) or "method" in given or type(number := given.get("id")) is not int:
+        return None
+    data = ErrorData(code=INTERNAL_ERROR, message="its answer is not valid")
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=data))
 
 
 class _Writer:
