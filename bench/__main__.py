@@ -1,8 +1,9 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`, `interruption`, `listen`, `endpointing`, `near-voice`, `ears`, `speculation`,
-`echo`; default: all of them but `resume`, which takes half an hour, and those that measure listening, from `listen` on.
+`resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`, `near-voice`, `ears`,
+`speculation`, `echo`; default: all of them but `resume`, which takes half an hour, and those that measure listening,
+from `listen` on.
 """
 
 from __future__ import annotations
@@ -107,6 +108,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_local(quick=quick)
 
+    def mcp() -> Awaitable[Section]:
+        from bench.mcp import measure_mcp
+
+        return measure_mcp(say, calls=50, interruptions=2) if quick else measure_mcp(say)
+
     def endpointing() -> Awaitable[Section]:
         from bench.endpointing import DEFAULT_MS, measure_endpointing
 
@@ -197,6 +203,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "testkit": testkit,
         "overload": overload,
         "interruption": interruption,
+        "mcp": mcp,
         "listen": listen,
     }
 

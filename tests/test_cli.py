@@ -244,6 +244,7 @@ def test_tls_self_serves_https(run: Run, tmp_path: Path) -> None:
         (("serve", "nothing.py:make_agent"), "there is no file"),
         (("serve", "--model", "no-such-model"), "there is no model 'no-such-model'"),
         (("serve", "--route", "gpt"), "--route takes PATTERN=NAME"),
+        (("serve", "--mcp", "no-such-program --x"), "there is no such program. Install it, or give its path"),
         (("serve", "--route", "gpt*=no-such-model"), "there is no model 'no-such-model'"),
         (("serve", "--route", "*=local", "--route", "gpt*=scripted"), "no name takes the route 'gpt*'"),
         (("serve", "--endpoints", "soap"), "there is no endpoint 'soap'; there are openai"),

@@ -375,6 +375,17 @@ class TestRoom:
         heard = "Ann said: What is your name? Emma said: I'm Emma. Ann said: Friday, what was said so far?"
         assert friday == f"Friday: {heard}"
 
+    async def test_an_mcp_server_is_asked_aloud(self, capsys: pytest.CaptureFixture[str]) -> None:
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        answer = await load("mcp_by_voice").main()
+        assert answer == "On Friday the shop is open from ten to six."
+        assert capsys.readouterr().out.splitlines() == [
+            "user: What are the opening hours on Friday?",
+            f"tool: {answer}",
+            f"Robin: {answer}",
+        ]
+        assert len((EXAMPLES / "mcp_by_voice.py").read_text(encoding="utf-8").splitlines()) <= 50
+
     @pytest.mark.parametrize("name", ["room", "room_with_thinking_agent"])
     def test_it_is_short(self, name: str) -> None:
         assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 40

@@ -32,7 +32,7 @@ LAYERS: list[set[str]] = [
     {"server"},
     {"commands"},
     {"cli"},
-    {"__main__", "pipeline", "session"},
+    {"__main__", "mcp", "pipeline", "session"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 
@@ -58,7 +58,18 @@ CLOCKS_AND_CHANCE = {
 CHANCE_MODULES = ("random.", "secrets.", "numpy.random.")
 
 # A core install has none of these, and none may be loaded by `import realtime`.
-OPTIONAL = ["openai", "google.genai", "dashscope", "anthropic", "onnxruntime", "ctranslate2", "hibari", "tokenizers"]
+OPTIONAL = [
+    "openai",
+    "google.genai",
+    "dashscope",
+    "anthropic",
+    "mcp",
+    "mcp_types",
+    "onnxruntime",
+    "ctranslate2",
+    "hibari",
+    "tokenizers",
+]
 HEAVY = [
     *OPTIONAL,
     "fastapi",

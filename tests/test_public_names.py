@@ -28,6 +28,7 @@ DOCUMENTED = {
         ),
         "FormatterBase",
     ],
+    "realtime.mcp": ["HttpStatefulClient", "HttpStatelessClient", "MCPToolFunction", "StdIOStatefulClient"],
     "realtime.memory": ["InMemoryMemory", "MemoryBase"],
     "realtime.message": [
         "AssistantMsg",

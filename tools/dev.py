@@ -22,13 +22,14 @@ from typing import Iterable, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 WEB = ROOT / "web"
+MCP_JUDGES = ROOT / "tests" / "tool" / "mcp" / "node"
 WINDOWS = os.name == "nt"
 OLDEST = (3, 11)
 PROBE = "import sys, ensurepip, venv; print('%d.%d.%d' % sys.version_info[:3])"
 PROBE_VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
 
 # What a part adds to the project, as extras of pyproject.toml. `core` also carries the build backend.
-PARTS = {"core": "", "test": "[openai,gemini,dashscope,anthropic,ears,test]", "speech": "[local]"}
+PARTS = {"core": "", "test": "[openai,gemini,dashscope,anthropic,mcp,ears,test]", "speech": "[local]"}
 
 SIZES = {"core": "220 MB", "test": "900 MB", "speech": "320 MB"}
 
@@ -65,6 +66,7 @@ NOT_IN_CHECK = (
     *("tests/commands", "tests/tools", "tests/test_cli*.py", "tests/test_*examples.py", "tests/test_*_guide.py"),
     *("tests/server/test_bare_install.py", "tests/server/test_killed.py", "tests/server/test_library_versions.py"),
     *("tests/state/test_crash.py", "tests/testing/test_plugin.py", "tests/message/test_npm_package.py"),
+    *("tests/tool/mcp/test_reference_server.py", "tests/tool/mcp/test_conformance.py"),
     # Long calls, and mistakes that are made on purpose
     *("tests/room/test_room_simulation.py", "tests/testing/test_certify.py", "tests/testing/test_voice_room.py"),
     *("tests/testing/test_export*.py", "tests/testing/test_score_again.py"),
@@ -320,12 +322,26 @@ def npm(*words: str) -> list[str]:
 
 def install_web() -> None:
     """`npm ci` in web/, unless its lock and Node are those of the last time. Raises CalledProcessError."""
-    stamp = WEB / "node_modules" / ".dev.stamp"
-    wanted = digest((WEB / "package-lock.json").read_bytes(), (WEB / "package.json").read_bytes(), str(VENV).encode())
+    install_node_packages(WEB)
+
+
+def install_mcp_judges() -> None:
+    """MCP's reference server and conformance suite, for their tests alone. Where this fails, they skip and say so."""
+    try:
+        install_node_packages(MCP_JUDGES)
+    except subprocess.CalledProcessError:
+        say("MCP's reference server could not be installed (see above); going on without it, trying again next time")
+
+
+def install_node_packages(folder: Path) -> None:
+    """`npm ci` in a folder, unless its lock and Node are those of the last time. Raises CalledProcessError."""
+    stamp = folder / "node_modules" / ".dev.stamp"
+    files = (folder / "package-lock.json", folder / "package.json")
+    wanted = digest(*(path.read_bytes() for path in files), str(VENV).encode())
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    say("npm ci")
-    subprocess.run(npm("ci", "--loglevel=error"), cwd=str(WEB), env=tool_env(), check=True)
+    say(f"npm ci in {folder.relative_to(ROOT)}")
+    subprocess.run(npm("ci", "--loglevel=error"), cwd=str(folder), env=tool_env(), check=True)
     stamp.write_text(wanted)
 
 
@@ -456,6 +472,7 @@ def test(args: list[str]) -> int:
         step("browser and tools")
         tools.result()
     install_web()
+    install_mcp_judges()
     step("lint, types and tests")
     checks = python_checks() + web_checks()
     if args:

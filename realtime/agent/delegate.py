@@ -15,6 +15,7 @@ import msgspec
 
 from realtime.agent.base import AgentBase
 from realtime.agent.reply_run import error_text
+from realtime.agent.sampling import sampler_of_agent
 from realtime.agent.tasks import bounded, end_task
 from realtime.errors import RealtimeError, ToolError, UsageError
 from realtime.event import reply as r
@@ -178,11 +179,11 @@ class Delegate(ToolObject):
             errand.has_turn = True
             if self._observes:
                 await self._tell_heard(agent, own, context)
+            scope = current_scope() or ToolScope()
+            scope = replace(scope, sample=sampler_of_agent(agent) or scope.sample)
             if self.tool_timeout_s is not None:
-                limited = replace(current_scope() or ToolScope(), tool_timeout_s=self.tool_timeout_s)
-                with limited.in_force():
-                    await errand.run(agent, Msg(context.agent_name or "user", query, "user"))
-            else:
+                scope = replace(scope, tool_timeout_s=self.tool_timeout_s)
+            with scope.in_force():
                 await errand.run(agent, Msg(context.agent_name or "user", query, "user"))
 
     async def _new_agent(self, own: _CallAgent, context: ToolContext[CallAgents]) -> AgentBase:

@@ -20,6 +20,7 @@ from realtime.agent.detector import load_silero, silence_ms_of, silero_detector
 from realtime.agent.heard import heard_items
 from realtime.agent.permissions import CallPermissions
 from realtime.agent.run_hooks import HookRunner, RunHooks
+from realtime.agent.sampling import sampler_of_connection
 from realtime.agent.saying import Saying
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.speakers import messages_of
@@ -226,7 +227,7 @@ class AgentRun:
                         history=host.conversation.items,
                         runtime=host.runtime,
                     )
-                self._connection = connection
+                self._connection, scope.sample = connection, sampler_of_connection(connection)
                 try:
                     detector = detector or settings.new_detector()
                     context = AgentContext(host, connection, self.agent_id or "", self.name)

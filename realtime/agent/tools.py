@@ -8,11 +8,12 @@ there (`ToolScope.around`).
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -21,13 +22,15 @@ from realtime.agent.settings import AgentSpec
 from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.event.server import ProgressKind
-from realtime.message import PermissionRule, ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.message import PermissionRule, ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
 from realtime.message.blocks import INTERRUPTED_BY_USER
 from realtime.permission import PermissionDecision
 from realtime.runtime import unique_id
 from realtime.tool.background import BackgroundTask, act_for
 from realtime.tool.context import Decide, RunTool, ToolScope
 
+ELICITATION = "elicitation"
+"""Name of the call that shows a tool's question to the user."""
 MAX_PROGRESS = 1_000
 """Reports of one call that listeners get; the result has everything in any case."""
 
@@ -198,6 +201,7 @@ class ToolRunner:
             tool_call_id=call.id,
             permissions=lambda: self._permissions.of(self._user_of(call.id)),
             around=_Around(self, call, at_model=True),
+            elicit=partial(self.elicit_within, call),
         )
 
     def knows(self, call_id: str) -> bool:
@@ -354,6 +358,41 @@ class ToolRunner:
             self._questions.pop(shown.id, None)
             self._on_asked_result(msgspec.structs.replace(result, id=shown.id, name=shown.name))
         return result
+
+    async def elicit_within(
+        self, outer: ToolCallBlock, server: str, message: str, schema: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Ask the user for what the tool of the call `outer` lacks; None for a refusal (see `ToolScope.elicit`).
+
+        It is shown as a call that asks for consent; the answers are the `content` of its input, which has the defaults.
+        """
+        properties = schema.get("properties")
+        asked = properties if isinstance(properties, dict) else {}
+        content = {name: one["default"] for name, one in asked.items() if isinstance(one, dict) and "default" in one}
+        shown = {"server": server, "message": message, "requested_schema": schema, "content": content}
+        call = ToolCallBlock(
+            id=unique_id(), name=ELICITATION, input=json.dumps(shown, ensure_ascii=False), state=ToolCallState.ASKING
+        )
+        question: asyncio.Future[ToolCallBlock | str] = asyncio.get_running_loop().create_future()
+        self._questions[call.id] = _Question(call, question, decide=None)
+        self._users[call.id] = self._user_of(outer.id)
+        result = ToolResultBlock(
+            id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED
+        )
+        try:
+            self._on_ask(outer.id, call)
+            async with asyncio.timeout(self._client_timeout_s):
+                answer = await question
+            given = answer.arguments if isinstance(answer, ToolCallBlock) else None
+            answers = None if given is None else given.get("content")
+            if not isinstance(answers, dict):
+                result = msgspec.structs.replace(result, output="declined", state=ToolResultState.DENIED)
+                return None
+            result = msgspec.structs.replace(result, output="answered", state=ToolResultState.SUCCESS)
+            return answers
+        finally:
+            self._questions.pop(call.id, None)
+            self._on_asked_result(result)
 
     async def _answered(
         self, call: ToolCallBlock, answer: ToolCallBlock | str, run: RunTool, decide: Decide

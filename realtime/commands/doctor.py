@@ -10,16 +10,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from realtime.server.doctor import examine, try_keys
+from realtime.server.doctor import examine, try_keys, try_servers
 
 
 def doctor(
     online: Annotated[
         bool, typer.Option("--online", help="Also test each API key that is set: opens a session and closes it.")
     ] = False,
+    mcp: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL|COMMAND", help="Also connect to an MCP server, as serve does. Repeatable."),
+    ] = None,
 ) -> None:
     """Report what is available here, and what missing parts would enable."""
-    findings = [*examine(), *(asyncio.run(try_keys()) if online else ())]
+    findings = [*examine(), *(asyncio.run(try_keys()) if online else ()), *asyncio.run(try_servers(mcp or ()))]
     table = Table.grid(padding=(0, 2, 0, 0))
     for one in findings:
         mark = "[green]yes[/green]" if one.available else "[red]no[/red]" if one.needed else "[yellow]no[/yellow]"

@@ -67,6 +67,14 @@ def serve(
             help="Maps client model names to models, such as 'gpt-*=gemini'. Repeatable; the first match decides.",
         ),
     ] = None,
+    mcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL|COMMAND",
+            help="Give the agent the tools of an MCP server: its streamable HTTP URL, or the command that starts it, "
+            "quoted as in a shell. Repeatable.",
+        ),
+    ] = None,
     room: Annotated[
         str | None,
         typer.Option(metavar="demo | app.py:office", help="Open a room for several people and agents."),
@@ -184,7 +192,7 @@ def serve(
     )
     if target is not None and model is not None:
         typer.secho(f"--model applies to the built-in agent: {target} chooses its own.", fg="yellow")
-    plan = Plan(target=target, model=model, room=room, settings=settings, log_level=log_level)
+    plan = Plan(target=target, model=model, room=room, mcp=tuple(mcp or ()), settings=settings, log_level=log_level)
     files = tls_files(tls, tls_key)
     folder = reload_folder(target) if reload else None
     if folder is not None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from realtime.errors import ProviderError, UsageError
+from realtime.errors import INSTALL_MCP, ProviderError, ToolError, UsageError
 from realtime.model.base import Settings
 from realtime.model.chat.families import FAMILIES
 from realtime.model.local.chat import API_KEY as CHAT_KEY
@@ -26,6 +26,8 @@ from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service
 from realtime.runtime import Runtime
 from realtime.server.app import page_folder
+from realtime.server.remote_tools import addresses_of, client_of
+from realtime.tool.mcp import StatefulClientBase
 
 DISTRIBUTION = "realtime-voice-agent"
 TRY_S = 20.0
@@ -51,7 +53,8 @@ def examine(environment: Mapping[str, str] = os.environ) -> list[Finding]:
     for part in speech_status(environment.get(WHISPER_FOLDER)):
         found.append(Finding(part.name, part.available, part.missing or "ready", part.gives, part.install))
     found += [_service(service, environment) for service in SERVICES.values()]
-    return [*found, _chat_endpoint(environment), _local_servers(find_servers()), _uvloop(), _browser(shutil.which)]
+    found += [_chat_endpoint(environment), _local_servers(find_servers()), _mcp()]
+    return [*found, _uvloop(), _browser(shutil.which)]
 
 
 async def try_keys(environment: Mapping[str, str] = os.environ) -> list[Finding]:
@@ -77,6 +80,23 @@ async def _try_key(service: Service, environment: Mapping[str, str]) -> Finding:
         problem = f"no answer within {TRY_S:g} s"
     detail = problem or f"{model.profile.model} took the key"
     return Finding(f"{service.title} online", problem is None, detail, f"calls to {service.company}")
+
+
+async def try_servers(words: Sequence[str]) -> list[Finding]:
+    """Test MCP servers, each named as `realtime serve --mcp` takes it. Raises UsageError as `addresses_of` does."""
+    return [*await asyncio.gather(*(_try_server(client_of(address)) for address in addresses_of(words)))]
+
+
+async def _try_server(client: StatefulClientBase) -> Finding:
+    problem, tools = "", ""
+    try:
+        async with client:
+            tools = ", ".join(tool.name for tool in await client.list_tools()) or "it has no tools"
+    except ToolError as error:
+        problem = error.message
+    return Finding(
+        f"MCP server {client.name}", not problem, problem or tools, "tools for agents", "start it, or correct --mcp"
+    )
 
 
 def _python() -> Finding:
@@ -138,6 +158,12 @@ def _local_servers(found: Sequence[Found]) -> Finding:
         + (f", or serve --model {named}" if named else ""),
         f"start one: {ways}",
     )
+
+
+def _mcp() -> Finding:
+    here = importlib.util.find_spec("mcp") is not None
+    gives = "tools of MCP servers (realtime serve --mcp URL|COMMAND)"
+    return Finding("MCP", here, "installed" if here else "the package mcp is not installed", gives, INSTALL_MCP)
 
 
 def _which_are_set(names: Iterable[str], environment: Mapping[str, str]) -> str:

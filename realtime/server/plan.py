@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 import msgspec
 from fastapi import FastAPI
+from starlette.types import Lifespan
 
 from realtime.demo.room import NAME as DEMO
 from realtime.demo.room import VOICES, demo_agent, demo_room
@@ -29,6 +31,7 @@ from realtime.server.builtin import House, product_of
 from realtime.server.calls_api import Cases
 from realtime.server.load import MAKE_ROOM, load_function, load_make_agent, place_and_name
 from realtime.server.models import Models, page_providers
+from realtime.server.remote_tools import RemoteTools
 from realtime.server.rooms import Rooms
 from realtime.server.settings import ServerSettings
 
@@ -45,6 +48,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The built-in agent's default model; None: see `realtime.server.models.Models`."""
     room: str | None = None
     """Template of requested rooms that do not exist: `demo`, or `app.py:make_room`; None: none."""
+    mcp: tuple[str, ...] = ()
+    """URLs and commands of MCP servers, whose tools all agents get (`realtime.server.remote_tools`)."""
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
     log_level: str = "warning"
 
@@ -69,16 +74,19 @@ def app_of(
     Raises UsageError where the target or the model is unavailable.
     """
     cases = make_cases(plan.settings) if make_cases is not None else None
+    remote = RemoteTools(plan.mcp, say)
     if plan.target is not None:
-        make_agent = load_make_agent(plan.target)
-        return create_app(make_agent, plan.settings, cases=cases, rooms=_rooms(plan, None))
+        make_agent = remote.given_to(load_make_agent(plan.target))
+        return create_app(
+            make_agent, plan.settings, cases=cases, rooms=_rooms(plan, None), lifespan=lifespans(remote.lifespan)
+        )
     is_private = plan.settings.hosts is not None and not plan.settings.trust_forwarded
     opener = partial(_open_model, product=product_of(plan.settings))
     models = Models(plan.settings.routes, plan.model, opener=opener, offers_servers=is_private)
     _say_what_goes_out(models, plan, say)
     house = House(models, say)
     return create_app(
-        house.make_agent,
+        remote.given_to(house.make_agent),
         plan.settings,
         info=house.info,
         offer=house.offer,
@@ -86,8 +94,21 @@ def app_of(
         cases=cases,
         rooms=_rooms(plan, models),
         is_ready=lambda: house.ready,
-        lifespan=house.lifespan,
+        lifespan=lifespans(house.lifespan, remote.lifespan),
     )
+
+
+def lifespans(*parts: Lifespan[FastAPI]) -> Lifespan[FastAPI]:
+    """Return one lifespan for several: they end in the opposite order."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for part in parts:
+                await stack.enter_async_context(part(app))
+            yield
+
+    return lifespan
 
 
 def room_name(room: str) -> str:

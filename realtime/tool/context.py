@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from realtime.errors import BadTool
 from realtime.event.server import ProgressKind
 from realtime.message import Msg, ToolCallBlock, ToolResultBlock
 from realtime.permission import PermissionDecision, PermissionEngine
+from realtime.tool.running import standing_still
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,26 @@ AtEnd = Callable[[], Awaitable[None]]
 RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
 Decide = Callable[[ToolCallBlock], PermissionDecision]
 """Decides about a call by what is in force at that moment."""
+Elicit = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any] | None]]
+"""Asks the user for what a tool lacks: who asks, the words and a JSON schema in; the answers out, None for a refusal.
+
+Raises TimeoutError where no answer comes, CancelledError where the tool is interrupted meanwhile.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What a tool asks a language model to write."""
+
+    system: str
+    messages: Sequence[tuple[str, str]]
+    """Who speaks (`user` or `assistant`), and the words."""
+    max_tokens: int
+    temperature: float | None = None
+
+
+Sampler = Callable[[Sampling], Awaitable[str]]
+"""Writes an answer. It may raise anything where there is none."""
 
 
 class Around(Protocol):
@@ -76,6 +97,10 @@ class ToolScope:
     """Returns the permissions in force for the user whom the call serves; None: no call, and no further rules."""
     around: Around | None = None
     """What happens around a tool of an agent; None: nothing, and no user can be asked."""
+    elicit: Elicit | None = None
+    """Asks the user of the call; None: there is no one to ask."""
+    sample: Sampler | None = None
+    """Has the agent's language model write; None: it has none."""
     may_act: Callable[[], Awaitable[object]] | None = None
     """Awaited before anything happens that cannot be undone; raises CancelledError where it may not happen at all."""
     at_end: list[AtEnd] = field(default_factory=list)
@@ -181,6 +206,28 @@ class ToolContext(Generic[State]):
         """
         if self._scope.say is not None and text:
             self._on_loop(self._scope.say, text)
+
+    @property
+    def sample(self) -> Sampler | None:
+        """Has the agent's language model write, beside the conversation; None where the agent has none."""
+        return self._scope.sample
+
+    @property
+    def may_elicit(self) -> bool:
+        """Whether there is a user who can be asked: in a voice call."""
+        return self._scope.elicit is not None
+
+    async def elicit(self, message: str, schema: Mapping[str, Any], *, source: str = "") -> dict[str, Any] | None:
+        """Ask the user for what the tool lacks, by a form; return the answers.
+
+        `schema` is a JSON Schema of an object with plain properties, `source` says who asks. The tool's time stands
+        still meanwhile. None where the user declines, and where there is no one to ask. Raises TimeoutError if no
+        answer comes within the time that the client has. Only on the event loop.
+        """
+        if self._scope.elicit is None:
+            return None
+        with standing_still():
+            return await self._scope.elicit(source, message, schema)
 
     def progress(self, text: str) -> None:
         """Report what the tool is doing: a note for listeners, neither spoken nor part of the result.

@@ -42,13 +42,15 @@ class RegisteredToolFunction:
     in_thread: bool
     """Whether the function may block its thread."""
     reader: Reader
-    source: Literal["function"] = "function"
+    source: Literal["function", "mcp_server"] = "function"
     preset_kwargs: dict[str, Any] = field(default_factory=dict)
     """Arguments of the program, which the model neither sees nor changes."""
     original_name: str | None = None
     """The function's own name, where the tool has another."""
     extended_model: Any = None
     """A class of pydantic, whose fields the tool takes as well."""
+    mcp_name: str | None = None
+    """Name of the MCP client whose server has the function."""
     postprocess_func: Postprocess | None = None
     consent: Consent | None = None
     """How an agent asks the user before each call; None: it does not ask."""
@@ -160,6 +162,7 @@ class ToolOptions:
     announce: Announce = "spoken"
     read_only: bool = False
     stops_with_reply: bool = False
+    mcp_name: str | None = None
 
     def over(self, own: ToolOptions) -> ToolOptions:
         """Return these options; an object's `own` ones hold where these say nothing."""
@@ -171,6 +174,8 @@ class ToolOptions:
             question=own.question if self.question is None else self.question,
             claims=self.claims or own.claims,
             permissions=self.permissions or own.permissions,
+            json_schema=own.json_schema if self.json_schema is None else self.json_schema,
+            mcp_name=own.mcp_name,
             background=self.background or own.background,
             announce=own.announce if self.announce == "spoken" else self.announce,
             read_only=self.read_only or own.read_only,
@@ -231,6 +236,8 @@ def make_tool(
         executor=executor,
         in_thread=may_block and not any(is_one(body) for is_one in begins_only),
         reader=reader,
+        source="function" if options.mcp_name is None else "mcp_server",
+        mcp_name=options.mcp_name,
         preset_kwargs=options.preset,
         original_name=own_name if renamed else None,
         postprocess_func=options.postprocess,

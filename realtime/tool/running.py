@@ -12,8 +12,8 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import aclosing
-from contextvars import Context, copy_context
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,87 @@ class TimeUp:
 Step = Piece | Whole | Ended | Raised | TimeUp
 
 
+class TimeLimit:
+    """How long a tool may run. It stands still while a person is asked, and so does the limit that it runs within."""
+
+    def __init__(self, timeout_s: float | None) -> None:
+        self._left_s = timeout_s
+        self._deadline: float | None = None
+        self._n_pauses = 0
+        self._clock: asyncio.Timeout | None = None
+        self.outer = _LIMIT.get()
+        """That of the tool behind which this one runs."""
+        self.is_up = False
+        """Whether the time is up."""
+        self._resume()
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Make it the limit of tasks that start within the block."""
+        token = _LIMIT.set(self)
+        try:
+            yield
+        finally:
+            _LIMIT.reset(token)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """End the block with TimeoutError when the time is up. Blocks one after another have one limit."""
+        clock = self._clock = asyncio.timeout_at(self._deadline)
+        try:
+            async with clock:
+                yield
+        finally:
+            self._clock, self.is_up = None, clock.expired()
+
+    def end(self) -> None:
+        """The time is up now."""
+        self._left_s, self._deadline = 0.0, asyncio.get_running_loop().time()
+        self._reschedule()
+
+    def pause(self) -> None:
+        """Stand still."""
+        self._n_pauses += 1
+        if self._n_pauses == 1 and self._deadline is not None:
+            self._left_s = self._deadline - asyncio.get_running_loop().time()
+            self._deadline = None
+            self._reschedule()
+
+    def resume(self) -> None:
+        """Go on, once for each pause."""
+        self._n_pauses -= 1
+        if not self._n_pauses:
+            self._resume()
+            self._reschedule()
+
+    def _resume(self) -> None:
+        if self._left_s is not None:
+            self._deadline = asyncio.get_running_loop().time() + self._left_s
+
+    def _reschedule(self) -> None:
+        if self._clock is not None and not self._clock.expired():
+            self._clock.reschedule(self._deadline)
+
+
+_LIMIT: ContextVar[TimeLimit | None] = ContextVar("tool_time_limit", default=None)
+
+
+@contextmanager
+def standing_still(*limits: TimeLimit | None) -> Iterator[None]:
+    """Let the time of the running tool, and `limits`, stand still meanwhile."""
+    paused: list[TimeLimit] = []
+    for limit in {*limits, _LIMIT.get()}:
+        while limit is not None:
+            limit.pause()
+            paused.append(limit)
+            limit = limit.outer
+    try:
+        yield
+    finally:
+        for one in paused:
+            one.resume()
+
+
 async def steps_of(
     function: Callable[[], Any], *, name: str, executor: Executor, in_thread: bool, timeout_s: float | None
 ) -> AsyncGenerator[Step, None]:
@@ -65,15 +146,15 @@ async def steps_of(
     `in_thread`: it may block, so it runs in `executor`, as the steps of every plain generator do. Closing or cancelling
     ends the function within `CANCEL_S`; one that blocks its thread goes on there and its result is dropped.
     """
-    loop = asyncio.get_running_loop()
-    deadline = None if timeout_s is None else loop.time() + timeout_s
     steps: asyncio.Queue[Step] = asyncio.Queue()
-    task = loop.create_task(_work(function, executor, in_thread, steps), name=name)
+    limit = TimeLimit(timeout_s)
+    with limit.in_force():
+        task = asyncio.create_task(_work(function, executor, in_thread, steps), name=name)
     try:
         while True:
             step: Step
             try:
-                async with asyncio.timeout_at(deadline):
+                async with limit.running():
                     step = await steps.get()
             except TimeoutError:
                 step = TimeUp()

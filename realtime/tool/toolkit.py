@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import replace
@@ -25,6 +25,8 @@ from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundT
 from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
 from realtime.tool.context import Decide, ToolScope, current_scope, scope_of
 from realtime.tool.groups import RESET_DESCRIPTION, RESET_TOOLS, GroupedTools
+from realtime.tool.mcp.client import MCPClientBase
+from realtime.tool.mcp.registration import Choice, Registration, Which
 from realtime.tool.output import Output, failed, within_limits
 from realtime.tool.registered import (
     BASIC,
@@ -74,6 +76,7 @@ class Toolkit(GroupedTools):
         super().__init__()
         self._executor = executor
         self._middlewares: list[Middleware] = []
+        self._mcp: list[Registration] = []
         self._scope = ToolScope()
         self._origin: Toolkit | None = None
         self.permissions = permissions or PermissionEngine()
@@ -185,6 +188,60 @@ class Toolkit(GroupedTools):
         )
         self._add(self._registered(tool_func, func_name, options), namesake_strategy)
 
+    async def register_mcp_client(
+        self,
+        mcp_client: MCPClientBase,
+        group_name: str = BASIC,
+        enable_funcs: Sequence[str] | None = None,
+        disable_funcs: Sequence[str] | None = None,
+        preset_kwargs_mapping: Mapping[str, Mapping[str, Any]] | None = None,
+        postprocess_func: Postprocess | None = None,
+        namesake_strategy: NamesakeStrategy = "raise",
+        execution_timeout: float | None = None,
+        *,
+        prefix: str = "",
+        renames: Mapping[str, str] | None = None,
+        confirm: Which = "annotated",
+        read_only: Which = "annotated",
+    ) -> None:
+        """Add the functions of an MCP server: all, or those in `enable_funcs`, without those in `disable_funcs`.
+
+        A function has its own name behind `prefix`, or that in `renames`; where providers refuse that, a similar one.
+        `confirm` and `read_only` (see `register`) are True, False, names of functions, or "annotated": the server says
+        which of them destroy something, and which change nothing. All other names are those at the server, too.
+        `execution_timeout` (seconds) bounds each call. Tools that the server adds, changes or removes later change here
+        and in running calls, if the client keeps a connection.
+
+        Raises BadTool, and adds nothing, for a function that the server lacks, a name that is taken, and an unknown
+        group; WrongTime for a client that is not connected; ToolError where the server does not answer.
+        """
+        choice = Choice(
+            group=group_name,
+            enable=enable_funcs,
+            disable=disable_funcs,
+            preset={} if preset_kwargs_mapping is None else preset_kwargs_mapping,
+            postprocess=postprocess_func,
+            strategy=namesake_strategy,
+            timeout_s=execution_timeout,
+            prefix=prefix,
+            renames=renames or {},
+            confirm=confirm,
+            read_only=read_only,
+        )
+        choice.check()
+        registration = Registration(self, mcp_client, choice)
+        await registration.begin()
+        self._mcp.append(registration)
+
+    async def remove_mcp_clients(self, client_names: Sequence[str]) -> None:
+        """Remove the tools of the MCP clients of these names. Their connections stay as they are."""
+        if isinstance(client_names, str):
+            raise TypeError("client_names is a list of names")
+        for one in [*self._mcp]:
+            if one.mcp_name in client_names:
+                one.end()
+                self._mcp.remove(one)
+
     def remove_tool_function(self, tool_name: str, allow_not_exist: bool = True) -> None:
         """Remove a tool. Raises BadTool if there is none of this name, unless `allow_not_exist`."""
         before = self.tools.get(tool_name)
@@ -220,6 +277,9 @@ class Toolkit(GroupedTools):
 
     def clear(self) -> None:
         """Remove all tools and groups."""
+        for registration in self._mcp:
+            registration.end()
+        self._mcp = []
         self.tools, self.groups = {}, {}
         for one in self._copies:
             one.clear()
@@ -439,8 +499,21 @@ class Toolkit(GroupedTools):
         object.__setattr__(made, "_origin", self)
         made._copies = WeakSet()
         made._listeners = []
+        made._mcp = []
         self._copies.add(made)
         return made
+
+    def include(self, other: Toolkit) -> None:
+        """Take over another toolkit's tools and groups, and follow its changes.
+
+        Tools and groups of this one precede those of the same name. Idempotent.
+        """
+        for group in other.groups.values():
+            if group.name not in self.groups:
+                self._put_group(replace(group))
+        for name, tool in other.tools.items():
+            self._swap(name, None, tool)
+        other._copies.add(self)
 
     def _swap(self, name: str, before: RegisteredToolFunction | None, after: RegisteredToolFunction | None) -> None:
         """Put one tool in the place of another; also in the copies that have the same one there."""
@@ -517,8 +590,11 @@ class Toolkit(GroupedTools):
         for function, name in ((self.list_background_tools, None), (self.cancel_task, "cancel_background_tool")):
             self._add(self._registered(function, name, ToolOptions()), "skip")
 
-    def _add(self, tool: RegisteredToolFunction, strategy: NamesakeStrategy) -> None:
-        """Put a tool into its place. Raises BadTool if that is taken and `strategy` is to raise."""
+    def _add(self, tool: RegisteredToolFunction, strategy: NamesakeStrategy) -> RegisteredToolFunction | None:
+        """Put a tool into its place; return it as it is there, None if it is skipped.
+
+        Raises BadTool if its place is taken and `strategy` is to raise.
+        """
         before = self.tools.get(tool.name)
         match strategy:
             case _ if before is None:
@@ -529,6 +605,7 @@ class Toolkit(GroupedTools):
                 raise BadTool(f"there is a tool named {tool.name!r} already")
             case "skip":
                 logger.info("tool %s is there already: the other one is skipped", tool.name)
+                return None
             case "override":
                 self._swap(tool.name, before, tool)
             case "rename":
@@ -540,11 +617,12 @@ class Toolkit(GroupedTools):
                     json_schema={**tool.json_schema, "function": function},
                     original_name=tool.original_name or tool.name,
                 )
-                self._add(renamed, "rename")
+                return self._add(renamed, "rename")
             case _:
                 raise BadTool(
                     f"there is no strategy {strategy!r} for tools with one name: override, skip, raise, rename"
                 )
+        return tool
 
 
 def _unknown_task(task_id: str) -> ToolResponse:

@@ -90,7 +90,7 @@ def test_a_part_is_installed_from_its_lock_by_hash(
     dev.install("test", (3, 11, 7))
     locked, linked = commands.ran
     assert {"--require-hashes", "--no-deps", str(dev.lock_file("test"))} <= set(locked)
-    assert linked[-2:] == ["--editable", f"{project}[openai,gemini,dashscope,anthropic,ears,test]"]
+    assert linked[-2:] == ["--editable", f"{project}[openai,gemini,dashscope,anthropic,mcp,ears,test]"]
 
 
 def test_the_second_run_installs_nothing(dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +138,26 @@ def test_failing_speech_models_are_told_survived_and_tried_again(
     commands.failing = "\0"
     dev.install_speech((3, 11, 7))
     assert commands.ran[-1][-1] == f"{project}[local]"
+
+
+def test_failing_judges_of_mcp_are_told_survived_and_tried_again(
+    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = project / "node"
+    (folder / "node_modules").mkdir(parents=True)
+    for name in ("package.json", "package-lock.json"):
+        (folder / name).write_text("{}")
+    commands = Commands(failing="ci")
+    monkeypatch.setattr(dev, "MCP_JUDGES", folder)
+    monkeypatch.setattr(dev.subprocess, "run", commands)
+    monkeypatch.setattr(dev, "npm", lambda *words: ["npm", *words])
+    monkeypatch.setattr(dev, "tool_env", dict)
+    dev.install_mcp_judges()
+    assert "going on without it" in capsys.readouterr().out
+    commands.failing = "\0"
+    dev.install_mcp_judges()
+    dev.install_mcp_judges()
+    assert commands.ran == [["npm", "ci", "--loglevel=error"]] * 2
 
 
 def test_an_absent_browser_is_named_where_it_cannot_be_installed(

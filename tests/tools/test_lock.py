@@ -68,5 +68,6 @@ def test_a_wheel_that_is_locked_alone_stands_as_the_tool_writes_it(platform: str
         assert lock(platform, part).endswith(entry)
 
 
-def test_the_lock_of_the_page_names_no_address() -> None:
-    assert '"resolved"' not in (ROOT / "web" / "package-lock.json").read_text(encoding="utf-8")
+@pytest.mark.parametrize("folder", ["web", "tests/tool/mcp/node"])
+def test_the_lock_of_packages_of_node_names_no_address(folder: str) -> None:
+    assert '"resolved"' not in (ROOT / folder / "package-lock.json").read_text(encoding="utf-8")

@@ -26,7 +26,9 @@ from realtime.model.chat.arguments import (
 from realtime.model.chat.base import ChatModelBase, ChatResponse
 from realtime.model.chat.failures import ChatFailure, Endpoint, Refusal, missing_key
 from realtime.model.chat.families import Family
+from realtime.model.chat.sampling import write
 from realtime.runtime import Runtime
+from realtime.tool.context import Sampling
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +78,10 @@ class SdkChatModel(ChatModelBase, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model_name!r})"
+
+    async def sample(self, asked: Sampling) -> str:
+        """Write an answer outside of any conversation. Raises ProviderError where there is none."""
+        return await write(self, self.family.formatter()(), asked)
 
     async def __call__(
         self,

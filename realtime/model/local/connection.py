@@ -36,6 +36,7 @@ from realtime.model.local.ahead import TurnsAhead
 from realtime.model.local.ears import RATE_HZ, Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
 from realtime.model.local.engine import SpeechEngine, SpeechParts
 from realtime.model.local.history import KEPT_ITEMS, add_item, add_result, prompt_items, truncate
+from realtime.model.local.language_model import CallLanguageModel
 from realtime.model.local.prompt import prompt_of, with_overrides
 from realtime.model.local.recognition import Recognition
 from realtime.model.local.recognizer import Transcript
@@ -70,7 +71,10 @@ class LocalConnection:
         conversation: Conversation,
         on_event: OnEvent,
         runtime: Runtime,
+        language_model: CallLanguageModel | None = None,
     ) -> None:
+        self.language_model = language_model
+        """What writes the words; it may be asked for others as well."""
         self._engine = engine
         self._parts = parts
         self._speculation = speculation

@@ -128,6 +128,7 @@ class LocalRealtimeModel(RealtimeModel):
             conversation=conversation_of(history()),
             on_event=on_event,
             runtime=runtime,
+            language_model=language_model,
         )
         connection.start(settings)
         return connection

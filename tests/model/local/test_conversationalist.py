@@ -239,6 +239,26 @@ def test_arguments_are_heard_by_their_type() -> None:
     assert match.arguments == {"level": 7, "room": "kitchen"}
 
 
+def test_several_numbers_are_heard_in_order() -> None:
+    asked = "What is the sum of twelve and 30?"
+    sums = tool("get-sum", a="number", b="integer")
+    assert called(talk(asked, tools=(sums,))) == [("get-sum", {"a": 12, "b": 30})]
+    assert called(talk("What is the sum of twelve?", tools=(sums,))) == []
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"properties": ["city"], "required": "city"},
+        {"properties": {"city": True, "level": None}, "required": ["city", 7]},
+        {"properties": {"city": {"type": ["string"], "enum": None}}, "required": ["city", "level"]},
+    ],
+)
+def test_a_schema_that_is_none_is_no_mistake_of_the_call(parameters: dict[str, Any]) -> None:
+    declared = ToolDeclaration(name="get_weather", parameters=parameters)
+    assert talk("What's the weather in Paris?", tools=(declared,)) != []
+
+
 def results(*results: tuple[str, str, str], state: Any = "success") -> list[Item]:
     """The history of tool calls (name, arguments, output) that have all returned."""
     calls = [

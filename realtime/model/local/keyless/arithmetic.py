@@ -135,10 +135,12 @@ def say_expression(expression: str) -> str:
 
 def find_number(text: str) -> float | None:
     """Find the first number in `text`, in digits or words; None without one."""
-    for token in _tokens(text[:_LONGEST_CHARS]):
-        if token[0].isdigit() or token[0] == ".":
-            return float(token)
-    return None
+    return next(iter(find_numbers(text)), None)
+
+
+def find_numbers(text: str) -> list[float]:
+    """Find the numbers in `text`, in digits or words, in order."""
+    return [float(token) for token in _tokens(text[:_LONGEST_CHARS]) if token[0].isdigit() or token[0] == "."]
 
 
 def _tokens(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from realtime.event.config import ToolDeclaration
-from realtime.model.local.keyless.arithmetic import find_number
+from realtime.model.local.keyless.arithmetic import find_numbers
 from realtime.model.local.keyless.words import core, plain
 
 # Users rarely say the verb that begins the name of a tool: they ask for "the weather", not for "get weather".
@@ -44,8 +44,8 @@ class ToolMatch:
 def tool_call_for(text: str, said: str, tools: Sequence[ToolDeclaration]) -> ToolMatch | None:
     """Find the first named tool whose required arguments can be filled.
 
-    `text` is the utterance in lower case without punctuation, `said` the original. A number argument takes the first
-    number, a string argument the words after "in", "for", "about" and the like; the only one of a tool, those after the
+    `text` is the utterance in lower case without punctuation, `said` the original. Number arguments take the numbers in
+    order, a string argument the words after "in", "for", "about" and the like; the only one of a tool, those after the
     last "to". Where a command has none, what stands before the preposition or behind the tool's name is taken.
     """
     for tool in tools:
@@ -59,15 +59,27 @@ def missing_argument(text: str, said: str, tools: Sequence[ToolDeclaration]) -> 
     for tool in tools:
         if not _is_named(tool.name, text) or (_ASKS.match(core(text)) and not _LOOKS.match(tool.name)):
             continue
-        for name in tool.parameters.get("required", []):
+        for name in _required(tool):
             if _can_be_said(tool, name) and _value(tool, name, said) is None:
                 return " ".join(_words(name))
     return None
 
 
 def _can_be_said(tool: ToolDeclaration, name: str) -> bool:
-    schema = tool.parameters.get("properties", {}).get(name, {})
+    schema = _properties(tool).get(name, {})
     return "enum" in schema or schema.get("type") in ("string", "integer", "number")
+
+
+def _properties(tool: ToolDeclaration) -> dict[str, dict[str, Any]]:
+    """Return the schemas of a tool's arguments; those that are none, as declarations of others may have them, as {}."""
+    properties = tool.parameters.get("properties")
+    found = properties.items() if isinstance(properties, dict) else ()
+    return {name: schema if isinstance(schema, dict) else {} for name, schema in found}
+
+
+def _required(tool: ToolDeclaration) -> list[str]:
+    required = tool.parameters.get("required")
+    return [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
 
 
 def _words(name: str) -> list[str]:
@@ -91,7 +103,7 @@ def _alike(verb: str) -> frozenset[str]:
 
 def _arguments(tool: ToolDeclaration, said: str) -> dict[str, Any] | None:
     """Return the values that are required, or the only one; None: one is missing."""
-    names, required = [*tool.parameters.get("properties", {})], tool.parameters.get("required", [])
+    names, required = [*_properties(tool)], _required(tool)
     found = {name: _value(tool, name, said) for name in (names if len(names) == 1 else required)}
     if any(found[name] is None for name in required):
         return None
@@ -99,19 +111,19 @@ def _arguments(tool: ToolDeclaration, said: str) -> dict[str, Any] | None:
 
 
 def _value(tool: ToolDeclaration, name: str, said: str) -> str | float | None:
-    properties = tool.parameters.get("properties", {})
+    properties = _properties(tool)
     schema = properties.get(name, {})
-    for choice in schema.get("enum", []):
-        if isinstance(choice, str) and re.search(rf"\b{re.escape(choice)}\b", said, re.IGNORECASE):
-            return choice
     if "enum" in schema:
+        choices = schema["enum"] if isinstance(schema["enum"], list) else ()
+        for choice in choices:
+            if isinstance(choice, str) and re.search(rf"\b{re.escape(choice)}\b", said, re.IGNORECASE):
+                return choice
         return None
     match schema.get("type"):
-        case "integer":
-            number = find_number(said)
-            return None if number is None else int(number)
-        case "number":
-            return find_number(said)
+        case "integer" | "number" as kind:
+            numeric = [one for one in _required(tool) if properties.get(one, {}).get("type") in ("integer", "number")]
+            number = dict(zip(numeric or [name], find_numbers(said), strict=False)).get(name)
+            return int(number) if number is not None and kind == "integer" else number
         case "string":
             texts = [one for one in properties.values() if one.get("type") == "string" and "enum" not in one]
             return _text(tool.name, name, said, is_only=len(texts) == 1)

@@ -1,0 +1,175 @@
+"""Answers what a server asks its client: for the roots, for a word of a language model, and for the user's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from realtime.errors import ToolError
+from realtime.tool.context import Sampler, Sampling
+from realtime.tool.mcp.remote_call import MAX_QUESTIONS, OnElicit, RemoteCall, current_call
+
+if TYPE_CHECKING:
+    from mcp.client.session import ClientRequestContext
+    from mcp_types import (
+        CreateMessageRequestParams,
+        CreateMessageResult,
+        ElicitRequestParams,
+        ElicitResult,
+        ErrorData,
+        ListRootsResult,
+    )
+
+logger = logging.getLogger(__name__)
+
+MAX_SAMPLED_TOKENS = 4_096
+"""Tokens of one answer that a language model writes for a server."""
+MAX_SAMPLED_CHARS = 100_000
+"""Characters that it gets to read for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permits:
+    """What a client grants its server."""
+
+    roots: Sequence[str | Path] | None = None
+    sampler: Sampler | None = None
+    allow_sampling: bool = False
+    on_elicit: OnElicit | None = None
+
+
+class Answers:
+    """The callbacks of one connection. `running` gives its running calls."""
+
+    def __init__(self, permits: Permits, running: Callable[[], Sequence[RemoteCall]]) -> None:
+        self._permits = permits
+        self._running = running
+        self._n_open = 0
+        """Questions beside calls that wait for the program's answer."""
+
+    def callbacks(self) -> dict[str, Any]:
+        """Return the callbacks for the SDK's client. One that is missing refuses, and is not announced."""
+        permits = self._permits
+        found: dict[str, Any] = {"elicitation_callback": self.elicit}
+        if permits.roots is not None:
+            found["list_roots_callback"] = self.roots
+        if permits.sampler is not None or permits.allow_sampling:
+            found["sampling_callback"] = self.sample
+        return found
+
+    async def roots(self, context: ClientRequestContext) -> ListRootsResult:
+        """Tell the server which folders are for it."""
+        from mcp_types import ListRootsResult, Root
+        from pydantic import FileUrl
+
+        return ListRootsResult(roots=[Root(uri=FileUrl(uri_of(root))) for root in self._permits.roots or ()])
+
+    async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
+        """Ask the user of the call; decline where there is no one to ask, and to open a page."""
+        from mcp_types import INVALID_REQUEST, ElicitResult, ErrorData
+
+        call = self._call()
+        if params.mode != "form":
+            return ElicitResult(action="decline")
+        schema = params.requested_schema
+        try:
+            if call is not None:
+                content = await call.ask(params.message, schema, self._permits.on_elicit)
+            else:
+                content = await self._ask_program(params.message, schema)
+        except TimeoutError:
+            return ElicitResult(action="cancel")
+        except ToolError as error:
+            return ErrorData(code=INVALID_REQUEST, message=error.message)
+        if content is None:
+            return ElicitResult(action="decline")
+        return ElicitResult(action="accept", content={**defaults_of(schema), **_fit_content(content, schema)})
+
+    async def _ask_program(self, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+        on_elicit = self._permits.on_elicit
+        if on_elicit is None or self._n_open >= MAX_QUESTIONS:
+            return None
+        self._n_open += 1
+        try:
+            return await on_elicit(message, {**schema})
+        finally:
+            self._n_open -= 1
+
+    async def sample(
+        self, context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | ErrorData:
+        """Have the language model write for a call, if there is one."""
+        from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
+
+        call, sampler = self._call(), self._permits.sampler
+        if sampler is None and self._permits.allow_sampling and call is not None and call.context is not None:
+            sampler = call.context.sample
+        payer = call or next(reversed(self._running()), None)
+        if sampler is None or payer is None:
+            return ErrorData(code=INVALID_REQUEST, message="no language model is allowed to answer here")
+        messages: list[tuple[str, str]] = []
+        for message in params.messages:
+            texts = [getattr(one, "text", None) for one in message.content_as_list]
+            if None in texts:
+                return ErrorData(code=INVALID_REQUEST, message="only text can be sampled here")
+            messages.append((message.role, "".join(text or "" for text in texts)))
+        system = params.system_prompt or ""
+        if len(system) + sum(len(text) for _, text in messages) > MAX_SAMPLED_CHARS:
+            return ErrorData(code=INVALID_REQUEST, message=f"more than {MAX_SAMPLED_CHARS:,} characters to read")
+        asked = Sampling(system, messages, min(params.max_tokens, MAX_SAMPLED_TOKENS), params.temperature)
+        try:
+            payer.count("samples")
+            text = await sampler(asked)
+        except ToolError as error:
+            return ErrorData(code=INVALID_REQUEST, message=error.message)
+        except Exception as error:
+            # The program's code, or its provider's: it may not end the connection.
+            logger.warning("sampling for an MCP server failed: %s", type(error).__name__)
+            return ErrorData(code=INTERNAL_ERROR, message="the language model gave no answer")
+        return CreateMessageResult(
+            role="assistant", content=TextContent(type="text", text=text), model="agent", stop_reason="endTurn"
+        )
+
+    def _call(self) -> RemoteCall | None:
+        """Return the call that the server asks for; None where that is not certain.
+
+        Over HTTP its stream tells. By stdio it has to be the only voice call that the server works for: no user
+        is asked what concerns another one.
+        """
+        if (call := current_call()) is not None:
+            return call
+        running = self._running()
+        return running[-1] if len({one.call_id for one in running}) == 1 else None
+
+
+def uri_of(root: str | Path) -> str:
+    """Return the URI of a root. Raises ValueError for an address of another kind than `file`."""
+    if isinstance(root, Path) or "://" not in root:
+        return Path(root).absolute().as_uri()
+    if not root.startswith("file://"):
+        raise ValueError(f"a root is a folder or a file:// URI, not {root!r}")
+    return root
+
+
+def defaults_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answers that a requested schema has as defaults."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return {}
+    return {key: one["default"] for key, one in properties.items() if isinstance(one, dict) and "default" in one}
+
+
+def _fit_content(content: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answers that the schema has, if of the protocol's kinds."""
+    properties = schema.get("properties")
+    asked = properties if isinstance(properties, dict) else {}
+    return {key: value for key, value in content.items() if key in asked and _is_answer(value)}
+
+
+def _is_answer(value: object) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(one, str) for one in value)
+    return value is None or isinstance(value, str | int | float)

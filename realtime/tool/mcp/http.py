@@ -1,0 +1,107 @@
+"""A server that is reached by HTTP: streamable HTTP, or the older server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from realtime.errors import ToolError, UsageError
+from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.client._transport import TransportStreams
+
+HttpTransport = Literal["streamable_http", "sse"]
+_OPTIONS = {"auth", "httpx_client_factory", "terminate_on_close"}
+
+
+def check_options(transport: str, options: Mapping[str, Any]) -> None:
+    """Raise UsageError for a transport or an option that is not there."""
+    if transport not in ("streamable_http", "sse"):
+        raise UsageError(f"there is no transport {transport!r}: use 'streamable_http' or 'sse'")
+    if unknown := options.keys() - _OPTIONS:
+        raise UsageError(f"an MCP client has no option {min(unknown)!r}; there are: {', '.join(sorted(_OPTIONS))}")
+
+
+@asynccontextmanager
+async def http_streams(
+    transport: HttpTransport,
+    url: str,
+    headers: Mapping[str, str],
+    timeout_s: float,
+    read_timeout_s: float,
+    options: Mapping[str, Any],
+) -> AsyncIterator[TransportStreams]:
+    """Give the streams to and from the server at `url`.
+
+    An answer of more than `MAX_MESSAGE_BYTES` is an error of its request. `timeout_s` is for each step of a request,
+    `read_timeout_s` for the silence of a stream. `options`: `auth` (of httpx2), `httpx_client_factory` (called with
+    `headers`, `timeout` and `auth`), `terminate_on_close`.
+    """
+    import httpx2
+    from mcp.client.sse import sse_client
+    from mcp.client.streamable_http import streamable_http_client
+
+    def new_client(
+        headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+    ) -> httpx2.AsyncClient:
+        make = options.get("httpx_client_factory") or httpx2.AsyncClient
+        client: httpx2.AsyncClient = make(headers=headers, timeout=timeout, auth=auth)
+        # A small answer that unpacks to a large one would pass the limit.
+        client.headers["accept-encoding"] = "identity"
+        client.event_hooks = {**client.event_hooks, "response": [*client.event_hooks["response"], check]}
+        return client
+
+    sent, auth = {**headers}, options.get("auth")
+    check = partial(_check, signs_in=auth is not None)
+    if transport == "sse":
+        async with sse_client(
+            url, sent, timeout_s, read_timeout_s, httpx_client_factory=new_client, auth=auth
+        ) as streams:
+            yield streams
+        return
+    async with (
+        new_client(sent, httpx2.Timeout(timeout_s, read=read_timeout_s), auth) as client,
+        streamable_http_client(
+            url,
+            http_client=client,
+            terminate_on_close=options.get("terminate_on_close", True),
+            max_sse_event_size=MAX_MESSAGE_BYTES,
+        ) as streams,
+    ):
+        yield streams
+
+
+async def _check(response: httpx2.Response, *, signs_in: bool) -> None:
+    """Bound the body of an answer; the SDK bounds the events of a stream.
+
+    `signs_in`: whether what follows a refusal is the business of `auth`.
+    """
+    import httpx2
+
+    if response.status_code in (401, 403) and not signs_in:
+        raise ToolError(f"the server does not let us in ({response.status_code}): see `headers`", code="mcp_refused")
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise httpx2.DecodingError("the server has packed its answer, though it was told not to")
+    if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        return
+    stream = response.stream
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            n_bytes = 0
+            assert isinstance(stream, httpx2.AsyncByteStream)
+            async for chunk in stream:
+                n_bytes += len(chunk)
+                if n_bytes > MAX_MESSAGE_BYTES:
+                    raise httpx2.StreamError(f"the answer has more than {MAX_MESSAGE_BYTES:,} bytes")
+                yield chunk
+
+        async def aclose(self) -> None:
+            assert isinstance(stream, httpx2.AsyncByteStream)
+            await stream.aclose()
+
+    response.stream = Bounded()

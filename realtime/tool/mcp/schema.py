@@ -1,0 +1,179 @@
+"""What a server says of its tools, made fit for models: names, schemas and whole lists.
+
+Nothing in it is trusted. A schema is written out without references, within limits of size, and keeps only what
+providers take; a tool without a usable one is left out. The schemas of results are dropped: to check a result against
+one means to run the server's regular expressions here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from realtime.tool.registered import MAX_NAME_CHARS
+
+MAX_TOOLS = 512
+"""Tools of one server; the rest is left out."""
+MAX_DESCRIPTION_CHARS = 8_000
+"""Characters of a description; the rest is dropped."""
+MAX_SCHEMA_CHARS = 50_000
+"""Characters of one schema, written out."""
+_MAX_PARTS = 2_000
+"""Schemas within one schema, written out: a few references can stand for millions."""
+_MAX_DEPTH = 32
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+def model_name(remote: str) -> str:
+    """Return the name of a remote tool as providers take it."""
+    name = re.sub(r"[^a-zA-Z0-9_-]", "_", remote)
+    if not re.match(r"[a-zA-Z_]", name):
+        name = f"_{name}"
+    return name if len(name) <= MAX_NAME_CHARS else _with_digest(name, remote)
+
+
+def model_names(
+    remotes: Iterable[str], *, prefix: str, renames: Mapping[str, str], known: Mapping[str, str]
+) -> dict[str, str]:
+    """Return a name for each remote tool: that in `renames`, else its own behind the prefix, made fit for providers.
+
+    Those in `known` keep their names. Where two would have one name, the later one gets another.
+    """
+    names: dict[str, str] = {}
+    remotes = [*remotes]
+    # The names that are fit as they are come first: only the others have to give way.
+    for remote in sorted(remotes, key=lambda one: (one not in known, one not in renames, model_name(one) != one)):
+        name = known.get(remote) or renames.get(remote) or model_name(prefix + remote)
+        if name in names.values() and remote not in renames:
+            name = _with_digest(name, remote)
+        names[remote] = name
+    return {remote: names[remote] for remote in remotes}
+
+
+def _with_digest(name: str, remote: str) -> str:
+    digest = hashlib.sha256(remote.encode("utf-8", "replace")).hexdigest()[:6]
+    return f"{name[: MAX_NAME_CHARS - 7]}_{digest}"
+
+
+def fit_tools(given: Collection[Any]) -> list[dict[str, Any]]:
+    """Return the tools of a server's answer as the SDK takes them: one that is none spoils the whole list otherwise."""
+    fit: list[dict[str, Any]] = []
+    names: set[str] = set()
+    for tool in given:
+        name = tool.get("name") if isinstance(tool, dict) else None
+        if not isinstance(name, str) or not name or name in names or len(fit) >= MAX_TOOLS:
+            continue
+        names.add(name)
+        schema = tool.get("inputSchema")
+        if not isinstance(schema, dict):
+            schema = {_BROKEN: f"its inputSchema is {_kind(schema)}, not an object"}
+        elif schema.get("type", "object") != "object":
+            schema = {_BROKEN: f"its inputSchema describes {_kind(schema.get('type'))}, not an object"}
+        one: dict[str, Any] = {"name": name, "inputSchema": _fit_root(schema)}
+        for key in ("title", "description"):
+            if isinstance(text := tool.get(key), str):
+                one[key] = text[:MAX_DESCRIPTION_CHARS]
+        if isinstance(hints := tool.get("annotations"), dict):
+            one["annotations"] = {hint: hints[hint] for hint in _HINTS if isinstance(hints.get(hint), bool)}
+        fit.append(one)
+    return fit
+
+
+def _fit_root(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema whose outermost keywords are what the SDK takes; what it does not take says nothing."""
+    fit = {**schema, "type": "object"}
+    properties, required = fit.pop("properties", None), fit.pop("required", None)
+    if isinstance(properties, dict):
+        fit["properties"] = {key: one for key, one in properties.items() if isinstance(one, dict | bool)}
+    if isinstance(required, list):
+        fit["required"] = [key for key in required if isinstance(key, str)]
+    return fit
+
+
+_BROKEN = "realtime-broken"
+"""Keyword that `fit_tools` puts into a schema that is none: why it is none."""
+
+
+def _kind(value: object) -> str:
+    return "missing" if value is None else repr(value)[:40]
+
+
+def model_schema(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a tool's arguments for a model. Raises ValueError, with the reason, where there is none."""
+    if (why := given.get(_BROKEN)) is not None:
+        raise ValueError(str(why))
+    written = _Writer(given).write(given, (), 0)
+    schema = {"type": "object", "properties": {}, **{key: written[key] for key in _OF_ROOT if key in written}}
+    if (n_chars := len(json.dumps(schema))) > MAX_SCHEMA_CHARS:
+        raise ValueError(f"its inputSchema has {n_chars:,} characters; {MAX_SCHEMA_CHARS:,} are the most")
+    return schema
+
+
+_OF_ROOT = ("properties", "required", "additionalProperties", "description")
+_PLAIN = {
+    *("description", "enum", "const", "default", "examples", "format", "pattern"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems"),
+}
+_TYPES = {"string", "number", "integer", "boolean", "object", "array", "null"}
+
+
+class _Writer:
+    """Writes a schema out: references in place, one that leads back into itself as anything."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._n_parts = 0
+
+    def write(self, schema: object, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
+        """Return the schema as models take it. Raises ValueError where it becomes too large."""
+        self._n_parts += 1
+        if self._n_parts > _MAX_PARTS or depth > _MAX_DEPTH:
+            raise ValueError("its inputSchema is too large")
+        if not isinstance(schema, dict):
+            return {}
+        written: dict[str, Any] = {}
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference not in inside:
+            written = self.write(self._find(reference), (*inside, reference), depth + 1)
+        written |= {key: schema[key] for key in _PLAIN & schema.keys()}
+        if (kinds := _types_of(schema.get("type"))) is not None:
+            written["type"] = kinds
+        for key in ("items", "additionalProperties", "not"):
+            if key in schema:
+                one = schema[key]
+                written[key] = one if isinstance(one, bool) and key != "items" else self.write(one, inside, depth + 1)
+        for key in ("anyOf", "oneOf", "allOf"):
+            if isinstance(every := schema.get(key), list) and every:
+                written[key] = [self.write(one, inside, depth + 1) for one in every]
+        if isinstance(properties := schema.get("properties"), dict):
+            written["properties"] = {key: self.write(one, inside, depth + 1) for key, one in properties.items()}
+        known = written.get("properties", {})
+        if isinstance(required := schema.get("required"), list):
+            written["required"] = [key for key in required if isinstance(key, str) and key in known]
+        if not written.get("required", True):
+            del written["required"]
+        if written.get("type") == "array":
+            written.setdefault("items", {})
+        return written
+
+    def _find(self, reference: str) -> object:
+        """Return what a reference within the schema stands for; None where that is nothing."""
+        found: Any = self._root
+        if not reference.startswith("#"):
+            return None
+        for part in reference.removeprefix("#").split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~")
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
+
+def _types_of(given: object) -> str | list[str] | None:
+    if isinstance(given, str):
+        return given if given in _TYPES else None
+    if isinstance(given, list):
+        return [one for one in given if one in _TYPES] or None
+    return None

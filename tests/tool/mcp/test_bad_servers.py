@@ -1,0 +1,337 @@
+"""Servers that lie, flood, change and ask without end: each is a clear error of its tool, and all else goes on."""
+
+import asyncio
+import base64
+import logging
+from typing import Any
+
+import pytest
+
+from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.tool import Toolkit
+from realtime.tool.context import MAX_NOTES
+from realtime.tool.mcp.remote_call import MAX_QUESTIONS
+from realtime.tool.mcp.schema import MAX_TOOLS
+from realtime.tool.mcp.stateful import FOLLOW_EVERY_S
+from realtime.tool.output import MAX_RESULT_CHARS
+from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool
+
+pytestmark = pytest.mark.virtual_time()
+
+
+async def run(toolkit: Toolkit, name: str, arguments: str = "{}", **more: Any) -> ToolResultBlock:
+    return await toolkit.run(ToolCallBlock(id="call_1", name=name, input=arguments), **more)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def registered(client: ScriptedClient, **more: Any) -> Toolkit:
+    toolkit = Toolkit()
+    await toolkit.register_mcp_client(client, **more)
+    return toolkit
+
+
+# -- what a server says of its tools ---------------------------------------------------------------------------------
+
+
+async def test_tools_that_no_model_can_be_told_of_are_left_out_and_the_others_work(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    laughs = {
+        f"a{n}": {"properties": {"x": {"$ref": f"#/$defs/a{n + 1}"}, "y": {"$ref": f"#/$defs/a{n + 1}"}}}
+        for n in range(40)
+    }
+    listed = [
+        42,
+        "a tool",
+        {"inputSchema": {"type": "object"}},
+        {"name": 7, "inputSchema": {"type": "object"}},
+        {"name": "no_schema"},
+        {"name": "listed", "inputSchema": [1]},
+        tool("texts", {"type": "string"}),
+        tool("laughs", {"type": "object", "$defs": laughs, "properties": {"z": {"$ref": "#/$defs/a0"}}}),
+        tool("huge", {"type": "object", "properties": {"x": {"type": "string", "enum": ["y" * 100_000]}}}),
+        tool("fine", {"properties": {"x": {"type": "integer"}}}, description=5, annotations="none", outputSchema=3),
+    ]  # fmt: skip
+    async with ScriptedClient(ScriptedServer(listed)) as client:
+        with caplog.at_level(logging.WARNING):
+            toolkit = await registered(client)
+        assert [*toolkit.tools] == ["fine"]
+        assert (await run(toolkit, "fine", '{"x": 1}')).output == "{'x': 1}"
+    said = " ".join(caplog.messages)
+    assert "describes 'string', not an object" in said
+    assert "inputSchema is missing" in said
+    assert "too large" in said
+    assert "characters" in said
+
+
+async def test_a_schema_that_leads_back_into_itself_ends_in_anything() -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "name": {"type": "string"}}}
+    looped = {"type": "object", "$defs": {"node": node}, "properties": {"first": {"$ref": "#/$defs/node"}}}
+    lost = {"type": "object", "properties": {"x": {"$ref": "https://elsewhere.example/x.json"}, "y": {"$ref": "#/no"}}}
+    async with ScriptedClient(ScriptedServer([tool("walk", looped), tool("find", lost)])) as client:
+        toolkit = await registered(client)
+        walk, find = (schema["function"]["parameters"] for schema in toolkit.json_schemas)
+    assert walk["properties"]["first"] == {
+        "type": "object",
+        "properties": {"next": {}, "name": {"type": "string"}},
+    }
+    assert find["properties"] == {"x": {}, "y": {}}
+
+
+async def test_names_that_providers_refuse_are_replaced_and_the_server_hears_its_own() -> None:
+    names = ["a.b", "a_b", "files/read all", "1st", "x" * 90, "größe"]
+    server = ScriptedServer([tool(name) for name in names])
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        local = [*toolkit.tools]
+        assert local[1:4] == ["a_b", "files_read_all", "_1st"]
+        assert local[0].startswith("a_b_")
+        assert len(local[4]) == 64
+        for name in local:
+            assert (await run(toolkit, name)).state == "success"
+    assert [message["params"]["name"] for message in server.sent("tools/call")] == names
+
+
+async def test_a_list_without_end_is_cut() -> None:
+    class Endless(ScriptedServer):
+        async def _answer(self, request: Json) -> None:
+            if request["method"] != "tools/list":
+                await super()._answer(request)
+                return
+            n = int(request.get("params", {}).get("cursor", "0"))
+            page = {"tools": [tool(f"t{n}_{one}") for one in range(100)], "nextCursor": str(n + 1)}
+            await self._send({"jsonrpc": "2.0", "id": request["id"], "result": page})
+
+    async with ScriptedClient(Endless([])) as client:
+        assert len(await client.list_tools()) == MAX_TOOLS
+
+
+# -- results ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ({"content": "words"}, "not valid"),
+        ({}, "not valid"),
+        ({"content": [{"type": "smell", "rose": 1}]}, "not valid"),
+        ({"content": [{"type": "text"}]}, "not valid"),
+        ({"content": [{"type": "image", "data": "%%", "mimeType": "image/png"}]}, "not valid base64"),
+    ],
+)
+async def test_a_wrong_result_is_an_error_or_says_what_is_missing(result: Json, said: str) -> None:
+    async def wrong(server: ScriptedServer, request: Json) -> Json:
+        return result
+
+    server = ScriptedServer([tool("a")], wrong)
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        assert said in (await run(toolkit, "a")).output_text()
+        server.on_call = lambda server, request: _later(text("well"))
+        assert (await run(toolkit, "a")).output == "well"
+
+
+async def _later(result: Json | None) -> Json | None:
+    return result
+
+
+async def test_a_result_that_is_too_big_is_cut_and_says_so() -> None:
+    picture = {"type": "image", "data": base64.b64encode(bytes(2_100_000)).decode(), "mimeType": "image/png"}
+    big = {"content": [{"type": "text", "text": "x" * 300_000}, picture]}
+    async with ScriptedClient(ScriptedServer([tool("a")], lambda server, request: _later(big))) as client:
+        toolkit = await registered(client)
+        result = await run(toolkit, "a")
+        raw = await (await client.get_callable_function("a"))()
+    assert len(result.output_text()) < MAX_RESULT_CHARS + 500
+    assert "The result is cut" in result.output_text()
+    assert "image/png of 2,100,000 bytes is left out" in result.output_text()
+    assert len(raw.text) < MAX_RESULT_CHARS + 500
+
+
+async def test_an_error_of_the_tool_and_one_of_the_protocol_are_both_error_results() -> None:
+    async def fails(server: ScriptedServer, request: Json) -> Json | None:
+        if request["params"]["name"] == "a":
+            return {**text("no table is free"), "isError": True}
+        error = {"code": -32602, "message": "Unknown tool"}
+        await server._send({"jsonrpc": "2.0", "id": request["id"], "error": error})
+        return None
+
+    async with ScriptedClient(ScriptedServer([tool("a"), tool("b")], fails)) as client:
+        toolkit = await registered(client)
+        first, second = await run(toolkit, "a"), await run(toolkit, "b")
+    assert (first.state, first.output) == ("error", "no table is free")
+    assert second.state == "error"
+    assert "was refused: Unknown tool" in second.output_text()
+    assert client.server.n_dialled == 1
+
+
+# -- floods ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_flood_of_progress_and_logs_is_thinned_out_and_the_result_arrives() -> None:
+    async def flood(server: ScriptedServer, request: Json) -> Json:
+        token = request["params"]["_meta"]["progressToken"]
+        for n in range(3_000):
+            await server.say("notifications/message", level="info", data="x" * 100)
+            await server.say("notifications/progress", progressToken=token, progress=n, message=f"step {n}")
+        return text("done after all")
+
+    async with ScriptedClient(ScriptedServer([tool("a")], flood)) as client:
+        toolkit = await registered(client)
+        responses = [one async for one in toolkit.call_tool_function(ToolCallBlock(id="1", name="a", input="{}"))]
+    assert responses[-1].text == "done after all"
+    notes = (responses[-1].metadata or {})["progress"]
+    # 20 at once, then 10 in a second of the 25 s that 5,000 messages have to wait at 200 in a second.
+    assert 20 <= len(notes) <= 20 + 10 * 26 < MAX_NOTES
+    assert now() == pytest.approx(25, abs=1)
+
+
+async def test_what_comes_after_the_end_of_a_call_is_dropped() -> None:
+    tokens: list[Any] = []
+
+    async def late(server: ScriptedServer, request: Json) -> Json | None:
+        tokens.append((request["id"], request["params"]["_meta"]["progressToken"]))
+        return None
+
+    server = ScriptedServer([tool("a")], late)
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        assert "no result within 2 s" in (await run(toolkit, "a", timeout_s=2)).output_text()
+        ((request_id, token),) = tokens
+        assert [one["params"]["requestId"] for one in server.sent("notifications/cancelled")] == [request_id]
+        await server.say("notifications/progress", progressToken=token, progress=1)
+        await server._send({"jsonrpc": "2.0", "id": request_id, "result": text("late")})
+        server.on_call = lambda server, request: _later(text("in time"))
+        assert (await run(toolkit, "a")).output == "in time"
+    assert server.n_dialled == 1
+
+
+async def test_tools_that_change_every_second_are_looked_at_every_five() -> None:
+    server = ScriptedServer([tool("t0")])
+    changes: list[float] = []
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        toolkit.on_change(lambda: changes.append(now()))
+        for n in range(1, 31):
+            await asyncio.sleep(1)
+            server.tools = [tool(f"t{n}")]
+            await server.say("notifications/tools/list_changed")
+        await asyncio.sleep(2 * FOLLOW_EVERY_S)
+        assert [*toolkit.tools] == ["t30"]
+    assert len(server.sent("tools/list")) <= 1 + 30 / FOLLOW_EVERY_S + 1
+    assert len({*changes}) <= 30 / FOLLOW_EVERY_S + 1
+
+
+# -- questions -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_server_that_asks_in_a_loop_loses_its_call() -> None:
+    async def loop(server: ScriptedServer, request: Json) -> Json:
+        while not server.sent("notifications/cancelled"):
+            await server.elicit("And now?", {"x": {"type": "string"}})
+        return text("enough")
+
+    server = ScriptedServer([tool("a")], loop)
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        result = await run(toolkit, "a")
+        assert result.state == "error"
+        assert "asked more than 10 questions" in result.output_text()
+        server.on_call = lambda server, request: _later(text("well"))
+        assert (await run(toolkit, "a")).output == "well"
+    answers = [message for message in server.received if "method" not in message]
+    assert MAX_QUESTIONS < len(answers) <= MAX_QUESTIONS + 2
+    assert len(server.sent("notifications/cancelled")) == 1
+
+
+async def test_what_was_not_granted_is_refused() -> None:
+    seen: list[Json] = []
+
+    async def ask(server: ScriptedServer, request: Json) -> Json:
+        message = {"role": "user", "content": {"type": "text", "text": "Hello"}}
+        seen.append(await server.ask("sampling/createMessage", messages=[message], maxTokens=10))
+        seen.append(await server.ask("roots/list"))
+        seen.append(
+            await server.ask("elicitation/create", message="Who?", requestedSchema={"type": "object", "properties": {}})
+        )
+        url = "https://example.com/pay"
+        seen.append(await server.ask("elicitation/create", mode="url", message="Pay", url=url, elicitationId="1"))
+        return text("asked")  # fmt: skip
+
+    server = ScriptedServer([tool("a")], ask)
+    async with ScriptedClient(server) as client:
+        assert (await run(await registered(client), "a")).output == "asked"
+    assert [one.get("error", {}).get("message") for one in seen[:2]] == [
+        "Sampling not supported",
+        "List roots not supported",
+    ]
+    assert [one["result"] for one in seen[2:]] == [{"action": "decline"}, {"action": "decline"}]
+    capabilities = server.sent("initialize")[0]["params"]["capabilities"]
+    assert {"sampling", "roots"} & capabilities.keys() == set()
+
+
+# -- servers that are gone -------------------------------------------------------------------------------------------
+
+
+async def test_a_server_that_dies_in_a_call_costs_that_call_and_is_dialled_by_the_next() -> None:
+    async def die(server: ScriptedServer, request: Json) -> Json | None:
+        server.die()
+        return None
+
+    server = ScriptedServer([tool("a")], die)
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        result = await run(toolkit, "a")
+        assert result.state == "error"
+        assert "a of the MCP server 'scripted' was lost: the connection broke off" in result.output_text()
+        assert "Whether it was done is not known" in result.output_text()
+        server.on_call = lambda server, request: _later(text("back"))
+        assert (await run(toolkit, "a")).output == "back"
+        assert (server.n_dialled, now()) == (2, pytest.approx(0, abs=0.1))
+
+
+async def test_a_server_that_hangs_costs_the_timeout_and_then_a_short_check() -> None:
+    server = ScriptedServer([tool("a")])
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        server.is_silent = True
+        assert "no result within 5 s" in (await run(toolkit, "a", timeout_s=5)).output_text()
+        assert now() == pytest.approx(5, abs=0.1)
+        asyncio.get_running_loop().call_later(1, lambda: setattr(server, "is_silent", False))
+        assert (await run(toolkit, "a")).state == "success"
+        assert server.n_dialled == 2
+        assert now() == pytest.approx(5 + 3, abs=0.1)
+
+
+async def test_a_server_that_is_down_is_an_error_at_once_and_its_return_is_noticed() -> None:
+    server = ScriptedServer([tool("a")])
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        server.is_down = True
+        server.die()
+        await asyncio.sleep(0.1)
+        result = await run(toolkit, "a")
+        assert "cannot be reached: Connection refused" in result.output_text()
+        await asyncio.sleep(10)
+        n_dialled = server.n_dialled
+        server.is_down, server.tools = False, [tool("b")]
+        await asyncio.sleep(20)
+        # It is dialled at growing intervals, and its tools have changed meanwhile.
+        assert [*toolkit.tools] == ["b"]
+        assert (await run(toolkit, "b")).state == "success"
+    assert n_dialled <= 7
+
+
+async def test_one_that_stays_down_is_left_alone_until_a_call_needs_it() -> None:
+    server = ScriptedServer([tool("a")])
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        server.is_down = True
+        server.die()
+        await asyncio.sleep(1_000)
+        assert server.n_dialled <= 8
+        server.is_down = False
+        assert (await run(toolkit, "a")).state == "success"

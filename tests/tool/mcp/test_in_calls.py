@@ -1,0 +1,304 @@
+"""Remote tools in voice calls: progress, interruptions, questions to the user, and tools that come and go."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.message import ToolCallBlock
+from realtime.model import base
+from realtime.tool import ToolContext, Toolkit
+from realtime.tool.context import ToolScope
+from tests.agent.fakes import Call, call
+from tests.agent.test_changing_tools import declared
+from tests.agent.test_confirmation import asked
+from tests.agent.test_tool_progress import reports
+from tests.agent.test_tools import ask_tools, results
+from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool
+
+pytestmark = pytest.mark.virtual_time()
+
+SEATS = {"seats": {"type": "integer"}, "window": {"type": "boolean", "default": True}}
+BOOK = ("call_1", "book", "{}")
+
+
+async def book(server: ScriptedServer, request: Json) -> Json:
+    """Asks for the seats, and says what the user has answered."""
+    return text(json.dumps(await server.elicit("How many seats?", SEATS)))
+
+
+async def never(server: ScriptedServer, request: Json) -> Json:
+    await asyncio.Event().wait()
+    return text("never")
+
+
+async def toolkit_of(client: ScriptedClient, **options: Any) -> Toolkit:
+    toolkit = Toolkit()
+    await toolkit.register_mcp_client(client, **options)
+    return toolkit
+
+
+def answer(made: Call, confirmed: bool, **content: Any) -> None:
+    (question,) = asked(made)
+    changed = ToolCallBlock(id=question.id, name=question.name, input=json.dumps({"content": content}))
+    made.receive(
+        c.ClientToolResultEvent(
+            id=question.id, name=question.name, output="", confirmed=confirmed, tool_call=changed if content else None
+        )
+    )
+
+
+# -- progress and consent --------------------------------------------------------------------------------------------
+
+
+async def test_progress_of_a_remote_tool_is_progress_of_the_call() -> None:
+    async def steps(server: ScriptedServer, request: Json) -> Json:
+        token = request["params"]["_meta"]["progressToken"]
+        for n in (1, 2):
+            await server.say("notifications/progress", progressToken=token, progress=n, total=2, message=f"step {n}")
+            await asyncio.sleep(1)
+        await server.say("notifications/progress", progressToken=token, progress=50)
+        return text("done")
+
+    client = ScriptedClient(ScriptedServer([tool("work")], steps))
+    async with client, call(toolkit=await toolkit_of(client)) as made:
+        ask_tools(made, ("call_1", "work", "{}"))
+        await asyncio.sleep(5)
+        assert reports(made) == [
+            ("call_1", "step 1 (1 of 2)", "note"),
+            ("call_1", "step 2 (2 of 2)", "note"),
+            ("call_1", "50", "note"),
+        ]
+        assert results(made) == [("call_1", "success", "done")]
+
+
+async def test_a_tool_that_destroys_asks_first() -> None:
+    server = ScriptedServer([tool("wipe", annotations={"destructiveHint": True}), tool("look")])
+    async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client)) as made:
+        ask_tools(made, ("call_1", "wipe", "{}"), ("call_2", "look", "{}"))
+        await asyncio.sleep(1)
+        assert [one.name for one in asked(made)] == ["wipe"]
+        assert [one["params"]["name"] for one in server.sent("tools/call")] == ["look"]
+        made.receive(c.ClientToolResultEvent(id="call_1", name="wipe", output="", confirmed=True))
+        await asyncio.sleep(1)
+        assert [one["params"]["name"] for one in server.sent("tools/call")] == ["look", "wipe"]
+
+
+# -- interruptions ---------------------------------------------------------------------------------------------------
+
+
+def by_voice(made: Call) -> None:
+    made.link.hear_start("u1")
+
+
+def by_text(made: Call) -> None:
+    made.receive(c.ClientTextAppendEvent(text="Never mind."))
+
+
+def by_cancel(made: Call) -> None:
+    made.receive(c.ClientResponseCancelEvent())
+
+
+@pytest.mark.parametrize("interrupt", [by_voice, by_text, by_cancel])
+async def test_an_interruption_cancels_a_remote_tool_within_200_ms(interrupt: Callable[[Call], None]) -> None:
+    server = ScriptedServer([tool("wait")], never)
+    async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client)) as made:
+        ask_tools(made, ("call_1", "wait", "{}"))
+        await asyncio.sleep(2)
+        (request,) = server.sent("tools/call")
+        interrupt(made)
+        await asyncio.sleep(0.2)
+        (cancelled,) = server.sent("notifications/cancelled")
+        assert cancelled["params"]["requestId"] == request["id"]
+        assert server.times[-1] - 2 < 0.2
+        assert [(one, state) for one, state, _ in results(made)] == [("call_1", "interrupted")]
+        made.check_heard_truth()
+
+
+# -- questions to the user -------------------------------------------------------------------------------------------
+
+
+async def test_a_question_of_the_server_is_shown_and_the_answers_go_back() -> None:
+    client = ScriptedClient(ScriptedServer([tool("book")], book), "travel")
+    async with client, call(toolkit=await toolkit_of(client)) as made:
+        ask_tools(made, BOOK)
+        await asyncio.sleep(1)
+        (question,) = asked(made)
+        assert question.name == "elicitation"
+        assert json.loads(question.input) == {
+            "server": "travel",
+            "message": "How many seats?",
+            "requested_schema": {"type": "object", "properties": SEATS},
+            "content": {"window": True},
+        }
+        answer(made, True, seats=2, more="unasked")
+        await asyncio.sleep(1)
+        ((_, state, said),) = results(made)
+        assert (state, json.loads(said)) == (
+            "success",
+            {"action": "accept", "content": {"window": True, "seats": 2}},
+        )
+        (shown,) = [one for one in made.of(s.AgentResponseToolResultEvent) if one.tool_result.id == question.id]
+        assert (shown.tool_result.name, shown.tool_result.state) == ("elicitation", "success")
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "told"), [(True, {"action": "accept", "content": {"window": True}}), (False, {"action": "decline"})]
+)
+async def test_a_question_is_accepted_as_it_stands_or_declined(confirmed: bool, told: Json) -> None:
+    client = ScriptedClient(ScriptedServer([tool("book")], book))
+    async with client, call(toolkit=await toolkit_of(client)) as made:
+        ask_tools(made, BOOK)
+        await asyncio.sleep(1)
+        answer(made, confirmed)
+        await asyncio.sleep(1)
+        ((_, _, said),) = results(made)
+        assert json.loads(said) == told
+
+
+async def test_the_time_of_a_tool_stands_still_while_the_user_thinks() -> None:
+    async def slow(server: ScriptedServer, request: Json) -> Json:
+        await asyncio.sleep(2)
+        told = await server.elicit("How many seats?", SEATS)
+        await asyncio.sleep(2)
+        return text(told["action"])
+
+    async with ScriptedClient(ScriptedServer([tool("book")], slow)) as client:
+        toolkit = await toolkit_of(client, execution_timeout=5)
+        async with call(toolkit=toolkit, tool_timeout_s=5, client_timeout_s=200) as made:
+            ask_tools(made, BOOK)
+            await asyncio.sleep(100)
+            answer(made, True, seats=2)
+            await asyncio.sleep(3)
+            assert results(made) == [("call_1", "success", "accept")]
+
+
+async def test_a_tool_that_takes_too_long_after_an_answer_is_ended() -> None:
+    async def slow(server: ScriptedServer, request: Json) -> Json:
+        await asyncio.sleep(2)
+        await server.elicit("How many seats?", SEATS)
+        return await never(server, request)
+
+    server = ScriptedServer([tool("book")], slow)
+    async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client), tool_timeout_s=5) as made:
+        ask_tools(made, BOOK)
+        await asyncio.sleep(20)
+        answer(made, True, seats=2)
+        await asyncio.sleep(2.9)
+        assert results(made) == []
+        await asyncio.sleep(0.2)
+        assert results(made) == [("call_1", "error", "book gave no result within 5 s")]
+        assert len(server.sent("notifications/cancelled")) == 1
+
+
+async def test_a_question_without_an_answer_is_cancelled_after_the_client_s_time() -> None:
+    client = ScriptedClient(ScriptedServer([tool("book")], book))
+    async with client, call(toolkit=await toolkit_of(client), client_timeout_s=60) as made:
+        ask_tools(made, BOOK)
+        await asyncio.sleep(61)
+        ((_, state, said),) = results(made)
+        assert (state, json.loads(said)) == ("success", {"action": "cancel"})
+        answer(made, True, seats=2)
+        assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unknown_tool_call"]
+
+
+async def test_an_interruption_ends_the_question_with_its_tool() -> None:
+    server = ScriptedServer([tool("book")], book)
+    async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client)) as made:
+        ask_tools(made, BOOK)
+        await asyncio.sleep(1)
+        (question,) = asked(made)
+        by_text(made)
+        await asyncio.sleep(0.2)
+        told = {one.tool_result.id: one.tool_result.state for one in made.of(s.AgentResponseToolResultEvent)}
+        assert told == {"call_1": "interrupted", question.id: "interrupted"}
+        assert len(server.sent("notifications/cancelled")) == 1
+
+
+async def test_by_stdio_no_user_is_asked_while_the_server_works_for_two_calls() -> None:
+    """Nothing in the messages tells for which of the calls it asks."""
+    release, questions = asyncio.Event(), []
+
+    async def later(server: ScriptedServer, request: Json) -> Json:
+        await release.wait()
+        return await book(server, request)
+
+    async def elicit(server: str, message: str, schema: Any) -> Json:
+        questions.append(message)
+        return {"seats": 1}
+
+    async with ScriptedClient(ScriptedServer([tool("book")], later)) as client:
+        toolkit = await toolkit_of(client)
+
+        async def run(call_id: str) -> Json:
+            with ToolScope(call_id=call_id, elicit=elicit).in_force():
+                result = await toolkit.run(ToolCallBlock(id="1", name="book", input="{}"))
+            said: Json = json.loads(result.output_text())
+            return said
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(run(call_id)) for call_id in ("call_a", "call_b")]
+            group.create_task(_soon(release))
+        assert [task.result()["action"] for task in tasks] == ["decline", "decline"]
+        assert questions == []
+        assert await run("call_a") == {"action": "accept", "content": {"window": True, "seats": 1}}
+        assert questions == ["How many seats?"]
+
+
+async def _soon(release: asyncio.Event) -> None:
+    await asyncio.sleep(1)
+    release.set()
+
+
+async def test_a_tool_in_python_asks_the_user_as_well() -> None:
+    toolkit = Toolkit()
+
+    @toolkit.register
+    async def greet(context: ToolContext[Any]) -> str:
+        """Greet."""
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+        told = await context.elicit("What is your name?", schema, source="the host")
+        return "Hello!" if told is None else f"Hello {told['name']}!"
+
+    assert (await toolkit.run(ToolCallBlock(id="1", name="greet", input="{}"))).output == "Hello!"
+    async with call(toolkit=toolkit, tool_timeout_s=5) as made:
+        ask_tools(made, ("call_1", "greet", "{}"))
+        await asyncio.sleep(30)
+        answer(made, True, name="Anna")
+        await asyncio.sleep(1)
+        assert results(made) == [("call_1", "success", "Hello Anna!")]
+
+
+# -- tools that come and go ------------------------------------------------------------------------------------------
+
+
+async def test_tools_that_the_server_adds_and_removes_are_told_to_the_model_of_a_running_call() -> None:
+    server = ScriptedServer([tool("book"), tool("look")])
+    async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client)) as made:
+        assert [one.name for one in made.link.settings.tools] == ["book", "look"]
+        server.tools = [tool("book", description="Books."), tool("pay")]
+        await server.say("notifications/tools/list_changed")
+        await asyncio.sleep(1)
+        assert declared(made) == [["book", "pay"]]
+        ask_tools(made, ("call_1", "look", "{}"), ("call_2", "pay", "{}"))
+        await asyncio.sleep(1)
+        gone, paid = results(made)
+        assert (gone[1], "no tool named 'look'" in gone[2]) == ("error", True)
+        assert paid[1] == "success"
+
+
+async def test_a_server_that_changes_its_tools_every_second_does_not_flood_the_model() -> None:
+    server = ScriptedServer([tool("t0")])
+    async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client)) as made:
+        for n in range(1, 61):
+            await asyncio.sleep(1)
+            server.tools = [tool(f"t{n}")]
+            await server.say("notifications/tools/list_changed")
+        await asyncio.sleep(10)
+        updates = made.link.got(base.SessionUpdate)
+        assert 2 <= len(updates) <= 14
+        assert [one.name for one in updates[-1].settings.tools] == ["t60"]

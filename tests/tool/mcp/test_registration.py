@@ -1,0 +1,234 @@
+"""Which functions of a server become tools: all, some, renamed, with consent, in a group; and out again."""
+
+from typing import Any
+
+import pytest
+
+from realtime.errors import BadTool, UsageError, WrongTime
+from realtime.message import ToolCallBlock
+from realtime.tool import Toolkit, ToolResponse
+from realtime.tool.output import Output
+from tests.tool.mcp.scripted import ScriptedClient, ScriptedServer, tool
+
+pytestmark = pytest.mark.virtual_time()
+
+NAMES = ("read", "write", "wipe")
+SCHEMA = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}, "token": {"type": "string"}},
+    "required": ["path", "token"],
+}
+
+
+def files() -> ScriptedServer:
+    return ScriptedServer(
+        [
+            tool("read", SCHEMA, annotations={"readOnlyHint": True, "destructiveHint": True}, description="Reads."),
+            tool("write", SCHEMA),
+            tool("wipe", annotations={"destructiveHint": True}),
+        ]
+    )
+
+
+async def run(toolkit: Toolkit, name: str, arguments: str = "{}") -> str:
+    return (await toolkit.run(ToolCallBlock(id="1", name=name, input=arguments))).output_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, NAMES),
+        ({"enable_funcs": ["read"]}, ("read",)),
+        ({"disable_funcs": ["wipe", "no_such"]}, ("read", "write")),
+        ({"prefix": "disk_"}, ("disk_read", "disk_write", "disk_wipe")),
+        ({"renames": {"read": "look"}, "prefix": "d_"}, ("look", "d_write", "d_wipe")),
+    ],
+)
+async def test_all_or_some_functions_are_tools_by_their_names_or_others(options: Any, names: tuple[str, ...]) -> None:
+    server = files()
+    async with ScriptedClient(server) as client:
+        toolkit = Toolkit()
+        await toolkit.register_mcp_client(client, **options)
+        assert tuple(toolkit.tools) == names
+        first = toolkit.tools[names[0]]
+        assert (first.source, first.mcp_name) == ("mcp_server", "scripted")
+        assert [one["function"]["name"] for one in toolkit.json_schemas] == [*names]
+        await run(toolkit, names[0], '{"path": "a", "token": "t"}')
+    assert server.sent("tools/call")[0]["params"]["name"] == "read"
+
+
+@pytest.mark.parametrize(
+    ("options", "confirm", "read_only"),
+    [
+        ({}, ["wipe"], ["read"]),
+        ({"confirm": True}, [*NAMES], ["read"]),
+        ({"confirm": False, "read_only": False}, [], []),
+        ({"confirm": ["write"], "read_only": ["read", "wipe"]}, ["write"], ["read", "wipe"]),
+    ],
+)
+async def test_the_server_says_which_ask_and_which_change_nothing_unless_the_program_does(
+    options: Any, confirm: list[str], read_only: list[str]
+) -> None:
+    async with ScriptedClient(files()) as client:
+        toolkit = Toolkit()
+        await toolkit.register_mcp_client(client, **options)
+        assert [one.name for one in toolkit.tools.values() if one.confirm] == confirm
+        assert [one.name for one in toolkit.tools.values() if one.read_only] == read_only
+        assert all(one.stops_with_reply for one in toolkit.tools.values())
+
+
+async def test_in_a_group_with_presets_and_postprocessing() -> None:
+    async def shout(call: ToolCallBlock, response: ToolResponse) -> ToolResponse:
+        return Output().whole(response.text.upper())
+
+    async with ScriptedClient(files()) as client:
+        toolkit = Toolkit()
+        toolkit.create_tool_group("disk", "Files.")
+        presets = {"read": {"token": "secret"}}
+        await toolkit.register_mcp_client(
+            client, "disk", ["read"], preset_kwargs_mapping=presets, postprocess_func=shout
+        )
+        assert toolkit.json_schemas == []
+        toolkit.update_tool_groups(["disk"], True)
+        (schema,) = toolkit.json_schemas
+        assert schema["function"]["parameters"] == {
+            "type": "object",
+            "properties": {"path": {"type": "string"}},
+            "required": ["path"],
+        }
+        assert await run(toolkit, "read", '{"path": "a"}') == "{'PATH': 'A', 'TOKEN': 'SECRET'}"
+        assert "missing required field `path`" in await run(toolkit, "read")
+
+
+async def test_a_name_that_is_taken_adds_nothing_unless_a_strategy_says_more() -> None:
+    async def write(path: str) -> str:
+        """Write."""
+        return "mine"
+
+    async with ScriptedClient(files()) as client:
+        toolkit = Toolkit([write])
+        with pytest.raises(BadTool, match="'write' already: use `prefix`"):
+            await toolkit.register_mcp_client(client)
+        assert [*toolkit.tools] == ["write"]
+        await toolkit.register_mcp_client(client, namesake_strategy="skip")
+        assert await run(toolkit, "write", '{"path": "a"}') == "mine"
+        await toolkit.remove_mcp_clients(["scripted"])
+        assert [*toolkit.tools] == ["write"], "what was skipped is not removed"
+        await toolkit.register_mcp_client(client, enable_funcs=["write"], namesake_strategy="rename")
+        assert [one.startswith("write_") for one in toolkit.tools] == [False, True]
+        await toolkit.register_mcp_client(client, enable_funcs=["write"], namesake_strategy="override")
+        assert await run(toolkit, "write", '{"path": "a", "token": "t"}') == "{'path': 'a', 'token': 't'}"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"enable_funcs": ["read", "fly"]}, BadTool, "has no tool 'fly'"),
+        ({"renames": {"fly": "soar"}}, BadTool, "has no tool 'fly'"),
+        ({"confirm": ["fly"]}, BadTool, "has no tool 'fly'"),
+        ({"enable_funcs": ["read"], "disable_funcs": ["read"]}, UsageError, "'read' is both in"),
+        ({"enable_funcs": "read"}, UsageError, "a list of names"),
+        ({"preset_kwargs_mapping": [1]}, TypeError, "is a dict, not list"),
+        ({"group_name": "none"}, BadTool, "no group of tools named 'none'"),
+        ({"renames": {"read": "a b"}}, BadTool, "cannot name a tool"),
+    ],
+)
+async def test_a_choice_that_cannot_be_met_is_refused_and_adds_nothing(options: Any, error: Any, words: str) -> None:
+    async with ScriptedClient(files()) as client:
+        toolkit = Toolkit()
+        with pytest.raises(error, match=words):
+            await toolkit.register_mcp_client(client, **options)
+        assert [*toolkit.tools] == []
+
+
+async def test_removing_a_client_ends_its_tools_and_its_changes_also_in_calls() -> None:
+    server = files()
+    async with ScriptedClient(server) as client:
+        toolkit = Toolkit()
+        await toolkit.register_mcp_client(client)
+        in_call = toolkit.for_call()
+        assert [*in_call.tools] == [*NAMES]
+        await toolkit.remove_mcp_clients(["other"])
+        assert [*in_call.tools] == [*NAMES]
+        await toolkit.remove_mcp_clients(["scripted"])
+        assert [[*one.tools] for one in (toolkit, in_call)] == [[], []]
+        server.tools = [tool("new")]
+        await client.list_tools()
+        assert [*toolkit.tools] == []
+        with pytest.raises(TypeError):
+            await toolkit.remove_mcp_clients("scripted")
+
+
+async def test_changes_keep_the_choice_of_the_program() -> None:
+    async def mine() -> str:
+        """Mine."""
+        return "mine"
+
+    server = files()
+    async with ScriptedClient(server) as client:
+        toolkit = Toolkit()
+        toolkit.register(mine, name="d_taken")
+        await toolkit.register_mcp_client(client, disable_funcs=["wipe"], prefix="d_", confirm=True)
+        before = toolkit.tools["d_read"]
+        server.tools = [
+            server.tools[0],
+            tool("write", description="Another."),
+            tool("wipe"),
+            tool("new"),
+            tool("taken"),
+        ]
+        await client.list_tools()
+        assert [*toolkit.tools] == ["d_taken", "d_read", "d_write", "d_new"]
+        assert toolkit.tools["d_read"] is before
+        assert toolkit.tools["d_write"].json_schema["function"]["description"] == "Another."
+        assert toolkit.tools["d_new"].confirm
+        assert await run(toolkit, "d_taken") == "mine"
+
+
+async def test_a_client_is_used_between_connect_and_close_only() -> None:
+    client = ScriptedClient(files())
+    for use in (client.list_tools, client.close, lambda: Toolkit().register_mcp_client(client)):
+        with pytest.raises(WrongTime, match="not connected"):
+            await use()
+    assert not client.is_connected
+    await client.connect()
+    assert client.is_connected
+    with pytest.raises(WrongTime, match="already connected"):
+        await client.connect()
+    toolkit = Toolkit()
+    await toolkit.register_mcp_client(client)
+    await client.close()
+    with pytest.raises(WrongTime, match="not connected"):
+        await client.close()
+    with pytest.raises(RuntimeError):
+        await client.list_tools()
+    assert "WrongTime" in await run(toolkit, "wipe")
+    await client.connect()
+    assert await run(toolkit, "wipe") == "{}"
+    await client.close()
+    assert client.server.n_dialled == 2
+
+
+async def test_clients_close_in_any_order() -> None:
+    first, second = ScriptedClient(files(), "first"), ScriptedClient(files(), "second")
+    await first.connect()
+    await second.connect()
+    await first.close()
+    assert len(await second.list_tools()) == 3
+    await second.close(ignore_errors=False)
+
+
+async def test_one_function_is_an_object_that_is_called_alone() -> None:
+    async with ScriptedClient(files()) as client:
+        read = await client.get_callable_function("read", execution_timeout=5)
+        assert (read.name, read.description, read.mcp_name) == ("read", "Reads.", "scripted")
+        response = await read(path="a", token="t", self=1, context=2)
+        assert response.text == "{'path': 'a', 'token': 't', 'self': 1, 'context': 2}"
+        raw = await (await client.get_callable_function("read", wrap_tool_result=False))(path="a")
+        assert raw.content[0].text == "{'path': 'a'}"
+        with pytest.raises(BadTool, match="has no tool 'fly'"):
+            await client.get_callable_function("fly")
+        toolkit = Toolkit([read])
+        assert (toolkit.tools["read"].read_only, toolkit.tools["read"].mcp_name) == (True, "scripted")
+        toolkit.register_tool_function(read, func_name="look")
+        assert await run(toolkit, "look", '{"path": "b", "token": "t"}') == "{'path': 'b', 'token': 't'}"

@@ -1,0 +1,91 @@
+"""Whatever a server says of a tool's arguments: what a model reads of it is a small plain schema of an object."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.tool.mcp.schema import MAX_SCHEMA_CHARS, fit_tools, model_name, model_names, model_schema
+from realtime.tool.registered import MAX_NAME_CHARS, _check_name
+
+KEYS = ["type", "properties", "required", "items", "$ref", "$defs", "anyOf", "enum", "additionalProperties", "a", "not"]
+SCALARS = st.none() | st.booleans() | st.integers() | st.sampled_from(["object", "array", "#/$defs/a", "#", "string"])
+ANYTHING = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
+)
+
+
+def plain(schema: Any) -> None:
+    """Fails for a schema that holds a reference, or what no provider takes."""
+    assert isinstance(schema, dict)
+    assert "$ref" not in schema
+    assert set(schema.get("required", ())) <= set(schema.get("properties", {}))
+    below = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
+    for one in [*below, *(schema[key] for key in ("items", "not") if key in schema)]:
+        plain(one)
+
+
+@given(ANYTHING)
+def test_anything_at_all_is_a_plain_schema_or_left_out_with_a_reason(given: Any) -> None:
+    (tool,) = fit_tools([{"name": "a", "inputSchema": given}])
+    try:
+        schema = model_schema(tool["inputSchema"])
+    except ValueError:
+        return
+    plain(schema)
+    assert schema["type"] == "object"
+    assert len(json.dumps(schema)) <= MAX_SCHEMA_CHARS
+
+
+@given(st.lists(st.text(max_size=100), unique=True, max_size=8), st.sampled_from(["", "x_", "für "]))
+def test_every_name_is_one_that_providers_take_and_no_two_are_one(remotes: list[str], prefix: str) -> None:
+    names = model_names(remotes, prefix=prefix, renames={}, known={})
+    assert [*names] == remotes
+    assert len({*names.values()}) == len(remotes)
+    for name in names.values():
+        _check_name(name)
+
+
+def test_names_that_are_given_stay_when_others_come() -> None:
+    first = model_names(["a.b"], prefix="", renames={}, known={})
+    assert first == {"a.b": "a_b"}
+    both = model_names(["a_b", "a.b"], prefix="", renames={}, known=first)
+    assert both["a.b"] == "a_b"
+    assert both["a_b"] not in ("a_b", "")
+
+
+@pytest.mark.parametrize(("remote", "name"), [("read", "read"), ("-x", "_-x"), ("", "_"), ("a b", "a_b")])
+def test_a_name_stays_as_it_is_where_it_can(remote: str, name: str) -> None:
+    assert model_name(remote) == name
+    assert len(model_name("x" * 500)) == MAX_NAME_CHARS
+
+
+def test_what_a_model_can_use_is_kept() -> None:
+    schema = {
+        "type": "object",
+        "title": "Args",
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "anyOf": [{"required": ["a"]}],
+        "properties": {
+            "a": {"type": ["string", "null"], "description": "A.", "default": None, "maxLength": 5},
+            "b": {"type": "array"},
+            "c": {"anyOf": [{"$ref": "#/$defs/kind"}, {"type": "null"}]},
+            "d": {"type": "object", "additionalProperties": {"type": "number"}},
+        },
+        "required": ["a", "lost"],
+        "$defs": {"kind": {"enum": ["x", "y"], "type": "string", "title": "Kind"}},
+        "additionalProperties": False,
+    }
+    assert model_schema(schema) == {
+        "type": "object",
+        "properties": {
+            "a": {"type": ["string", "null"], "description": "A.", "default": None, "maxLength": 5},
+            "b": {"type": "array", "items": {}},
+            "c": {"anyOf": [{"enum": ["x", "y"], "type": "string"}, {"type": "null"}]},
+            "d": {"type": "object", "additionalProperties": {"type": "number"}},
+        },
+        "required": ["a"],
+        "additionalProperties": False,
+    }
