@@ -30,9 +30,7 @@ class Reading:
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
 
-def read_answer(
-    words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str
-) -> Reading:
+def read_answer(words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str) -> Reading:
     """Return what the words mean."""
     tokens = re.findall(r"\w+", words.lower())
     numbers = [_NUMBERS.get(token) or (int(token) if token.isdigit() else None) for token in tokens]
