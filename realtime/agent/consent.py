@@ -338,6 +338,13 @@ class Consents:
             self._note_spoken(question)
             self._look()
 
+    def on_other_words(self) -> None:
+        """See `Follower`."""
+        question = self._current
+        if question is not None:
+            question.core.set_aside()
+            self._look()
+
     def on_failed(self, why: str) -> None:
         """See `Follower`."""
         for question in [*self._open.values()]:
@@ -430,7 +437,7 @@ class Consents:
             return
         question = self._current
         if question is not None:
-            question.core.repeat()
+            question.core.set_aside()
         self._respond(beside=question is not None and question.at_model)
         self._look()
 
