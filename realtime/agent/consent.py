@@ -90,6 +90,7 @@ class _Turn:
     start_ms: int
     end_ms: int | None = None
     far: bool = False
+    is_typed: bool = False
     is_over: bool = False
     is_held: bool = False
     """Whether it waits for its words and has no response."""
@@ -288,10 +289,10 @@ class Consents:
             )
         )
 
-    def typed(self, words: str) -> None:
-        """The user typed while a question is open."""
+    def typed(self, item_id: str, words: str) -> None:
+        """See `Answers`."""
         position_ms = self._controller.input.position_ms
-        self._turn = _Turn("", position_ms, position_ms, is_over=True, is_held=True, is_taken=True)
+        self._turn = _Turn(item_id, position_ms, position_ms, is_typed=True, is_over=True, is_held=True, is_taken=True)
         self._take(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms))
 
     def dismissed(self, overlap: Overlap) -> None:
@@ -497,6 +498,7 @@ class Consents:
         """Ask again, about other arguments."""
         if self._asking is not None:
             self._asking.stop()
+            self._note_spoken(question)
         words = question_of(question.words, arguments, self._language)
         question.core.changed(words, dict(arguments))
         question.call = msgspec.structs.replace(question.call, input=json.dumps(dict(arguments), ensure_ascii=False))
@@ -525,8 +527,8 @@ class Consents:
         """The question has its answer."""
         is_current = question is self._current
         if self._asking is not None and is_current and question.by != "card":
-            self._note_spoken(question)
             self._asking.stop()
+            self._note_spoken(question)
         question.core.close()
         question.answer, question.answered_by = meaning, by
         self._timers.cancel("words")
@@ -538,8 +540,12 @@ class Consents:
     def _forget_answer(self) -> None:
         """The embedded model takes no words between a call and its result: an agent there would begin anew."""
         turn = self._turn
-        if turn is not None and turn.turn_id and self._context.profile.says_given_words:
-            self._turns.forget_answer(turn.turn_id)
+        if turn is None or not self._context.profile.says_given_words:
+            return
+        if turn.is_typed:
+            self._turns.forget_answer([turn.turn_id])
+        elif turn.turn_id:
+            self._turns.forget_answer(self._controller.user_turns.turn_of(turn.turn_id).piece_ids)
 
     def _release(self) -> None:
         """The turn gets no response: nobody has the floor."""
