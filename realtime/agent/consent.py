@@ -102,7 +102,7 @@ class Consents:
     """The questions of one call. Give it each call that asks (`ask`) and each result (`result`); `close` it at the end.
 
     `own` is None in a room. `tool_of` finds the agent's tools. `why_silent` says why neither side can ask or answer by
-    voice, "" where they can. `recording` is where the sound of the call will be; None: nowhere.
+    voice, "" where they can. `recording` is where the sound of the call will be, if it is recorded.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Consents:
         silence_s: float,
         instructions: Callable[[], str],
         why_silent: Callable[[], str],
-        recording: str | None,
+        recording: str,
     ) -> None:
         self._context = context
         self._controller = controller
@@ -167,7 +167,7 @@ class Consents:
             silence_s=spec.consent_silence_s,
             instructions=lambda: settings.for_model(spec.name).instructions,
             why_silent=why_silent,
-            recording=f"/api/calls/{host.call_id}/sound" if settings.config.recording else None,
+            recording=f"/api/calls/{host.call_id}/sound",
         )
 
     # -- questions -----------------------------------------------------------------------------------------------------
@@ -631,7 +631,7 @@ class Consents:
             "answer_start_ms": None if turn is None else turn.start_ms,
             "answer_end_ms": None if turn is None else turn.end_ms,
             "participant": self._controller.user_turns.user_name,
-            "recording": self._recording,
+            "recording": self._recording if self._own is not None and self._own.is_recorded() else None,
             "done": str(state),
         }
         self._context.emit(s.ServerCustomEvent(name="consent_receipt", value=value))

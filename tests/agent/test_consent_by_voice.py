@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
 from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.state.transcript import as_text, lines_of
 from tests.agent.consent_call import Table, Waiter, asked_call
 
 pytestmark = pytest.mark.virtual_time
@@ -351,3 +354,21 @@ async def test_a_call_that_does_not_come_back_leaves_a_receipt() -> None:
         await asyncio.sleep(30)
         (receipt,) = made.receipts
         assert (receipt["answered_by"], table.booked) == ("interrupted", [])
+
+
+async def test_the_transcript_of_the_call_holds_the_receipt() -> None:
+    table = Table()
+    recorder = Mock(close=AsyncMock())
+    config = SessionConfig(recording=True)
+    async with asked_call(table.tools, config=config, record=lambda session: recorder) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        (line,) = [line for line in lines_of(made.log) if line.kind == "tool"]
+        assert line.receipt == receipt
+        assert receipt["recording"] == f"/api/calls/{made.session.call_id}/sound"
+        assert receipt["answer_start_ms"] >= 2_800
+        assert receipt["question_played_ms"] == 1_000
+        assert f"Asked: {QUESTION} Answer: yes, by voice (Yes.)" in as_text([line])
