@@ -298,7 +298,7 @@ def test_no_call_is_allowed_but_by_a_near_yes_after_the_whole_question(happening
             case Allow(turn=said):
                 assert seen.at_ms is not None
                 assert said.start_ms >= seen.at_ms
-                assert not (said.echo or said.far or said.over)
+                assert (said.echo, said.far, said.over) == (False, False, False)
                 assert read(said.words, {}, {}, "").answer is Answer.YES
                 assert not question.is_open
             case Change(arguments=arguments):
