@@ -309,7 +309,7 @@ class Consents:
         if question is not None:
             question.core.cut()
             self._note_spoken(question)
-            # What cut it is being told: the floor is nobody's yet.
+            # Others learn of the cut as well: look once they have.
             self._timers.after("look", LOOK_S, self._look)
 
     def on_other_words(self) -> None:
@@ -359,17 +359,20 @@ class Consents:
         self._tell(question, "asking", why=why)
 
     def _replace_older(self, call: ToolCallBlock, within: str) -> None:
-        """Another call of the tool, from what the model said meanwhile, takes the place of an open question."""
+        """The model has called the tool again: that call takes the place of an open question."""
         for question in [*self._open.values()]:
             same = question.asked.name == call.name and not within and question.open_id == question.asked.id
             if same and question.answer is None and question.core.n_asked and question.by != "card":
                 self._refuse(question, "change", REPLACED, "interrupted")
 
     def _park(self, *, begins: bool = False) -> None:
-        """Let the calls that wait for a spoken answer hold up no turn, once one of them is asked or `begins` to be."""
+        """Let calls that wait for a spoken answer hold up no turn.
+
+        That is once one of them is asked, or `begins` to be.
+        """
         asked = [one for one in self._open.values() if one.by != "card" and one.answer is None]
         begins = begins or any(one.core.n_asked for one in asked)
-        self._controller.ledger.asking = {one.open_id for one in asked} if begins else set()
+        self._controller.ledger.ask_aloud(one.open_id for one in asked if begins)
 
     def _look(self) -> None:
         """Speak if a question waits and the floor is free; act on the time that has passed."""
@@ -435,7 +438,7 @@ class Consents:
                 assert self._asking is not None
                 self._kind = kind
                 self._park(begins=True)
-                open_ids = self._controller.ledger.asking
+                open_ids = {one.open_id for one in self._open.values() if one.by != "card" and one.answer is None}
                 self._asking.ask(question.core.question, question.core.arguments, open_ids)
             case Ignore(why=why, turn=turn):
                 self._context.emit(question.ignored(why, turn))
@@ -515,7 +518,7 @@ class Consents:
             self._turns.forget_answer(self._controller.user_turns.turn_of(turn.turn_id).piece_ids)
 
     def _release(self) -> None:
-        """The turn gets no response: nobody has the floor."""
+        """The turn gets no response: the floor is free."""
         if self._turn is not None and self._turn.is_held:
             self._turn.is_held = False
             self._turns.signal(Signal.RESPONSE_DONE)

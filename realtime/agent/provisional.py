@@ -1,4 +1,7 @@
-"""Provisional results of tool calls, for models that say nothing before a call has a result."""
+"""Provisional results of tool calls.
+
+Some models say nothing before a call has a result.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,18 @@ from realtime.message import ToolResultBlock
 from realtime.model import base
 
 TOLD_LATER = "The result of {name} is there now: {words}. Tell the user."
-"""Tells a model the result of a call that it has a provisional one of."""
+"""Tells a model what its provisional result has become."""
 
 
 class ProvisionalResults:
-    """What the model of one call was told for now; the results that follow are told as words."""
+    """Provisional results of one call. The model gets the real ones later, as words."""
 
     def __init__(self, context: AgentContext) -> None:
         self._context = context
         self._told: set[str] = set()
 
     def give(self, call_id: str, words: str) -> None:
-        """Tell the model something in place of the result of an open call, once."""
+        """Give the model words in place of an open call's result, once."""
         if call_id in self._told:
             return
         self._told.add(call_id)
