@@ -13,6 +13,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.state.transcript import as_text, lines_of
+from realtime.tool import ToolContext
 from tests.agent.consent_call import Table, Waiter, asked_call
 
 pytestmark = pytest.mark.virtual_time
@@ -400,3 +401,26 @@ async def test_only_what_the_client_reports_is_heard() -> None:
         await made.says("Yes.")
         receipt = await made.until_receipt()
         assert (receipt["question_played_ms"], receipt["heard_whole"]) == (1_000, True)
+
+
+async def test_nothing_else_is_said_while_an_answer_is_awaited() -> None:
+    """Neither fillers of a tool that runs meanwhile nor words of the program come between question and answer."""
+    table = Table()
+
+    async def look_up(context: ToolContext) -> str:
+        """Look something up."""
+        context.say("I am still looking.")
+        await asyncio.sleep(20)
+        return "found"
+
+    table.tools.register(look_up)
+    calls = (("look_up", "{}"), ("book_table", '{"people": 4, "day": "Friday"}'))
+    async with asked_call(table.tools, Waiter(calls), fillers=("One moment.",), client_timeout_s=100) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        said = len(made.said)
+        await asyncio.sleep(7)
+        assert len(made.said) == said
+        await made.says("Yes.")
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
