@@ -237,7 +237,7 @@ class Consents:
         if not self.is_asked:
             self._turn = None
             return
-        if turn is None:
+        if turn is None or turn.is_over:
             # No detector finds turns: this one is what came since the last.
             before = self._controller.user_turns.current
             start_ms = self._controller.input.position_ms - int(self._controller.input.uncommitted_ms)

@@ -7,14 +7,16 @@ from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from realtime.audio.endpoint import Endpoint, EndpointConfig
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.config import SessionConfig
+from realtime.event.config import InterruptionMode, SessionConfig, TurnDetection
 from realtime.state.transcript import as_text, lines_of
 from realtime.tool import ToolContext
 from tests.agent.consent_call import Table, Waiter, asked_call
+from tests.model.local.stand_ins import LoudnessVad
 
 pytestmark = pytest.mark.virtual_time
 
@@ -424,3 +426,44 @@ async def test_nothing_else_is_said_while_an_answer_is_awaited() -> None:
         await made.says("Yes.")
         await made.until_receipt()
         assert table.booked == [(4, "Friday")]
+
+
+# -- who finds the turns -----------------------------------------------------------------------------------------------
+
+
+def loudness_detector(wanted: TurnDetection) -> Endpoint:
+    return Endpoint(LoudnessVad(), EndpointConfig(keep_audio=False))
+
+
+@pytest.mark.parametrize("interruption", ["selective", "immediate"])
+async def test_where_this_server_finds_the_turns(interruption: InterruptionMode) -> None:
+    table = Table()
+    config = SessionConfig(turn_detection=TurnDetection(authority="server", interruption=interruption))
+    async with asked_call(table.tools, config=config, make_detector=loudness_detector) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes, but only three.")
+        await made.until_state("heard", 2)
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["heard_whole"], table.booked) == ("yes", True, [(3, "Friday")])
+
+
+async def test_in_push_to_talk_the_answer_is_what_was_sent_since_the_question() -> None:
+    table = Table()
+    config = SessionConfig(turn_detection=TurnDetection(authority="client"))
+    async with asked_call(table.tools, config=config, microphone=False) as made:
+        made.sends(BOOK)
+        made.receive(c.ClientAudioCommitEvent())
+        await made.until_state("asking")
+        made.sends("Yes.")
+        made.receive(c.ClientAudioCommitEvent())
+        await made.until(lambda: made.custom("consent_ignored"))
+        assert (made.custom("consent_ignored")[0]["reason"], table.booked) == ("before_end", [])
+        await made.until_state("heard")
+        made.sends("Yes.")
+        made.receive(c.ClientAudioCommitEvent())
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["heard_whole"], table.booked) == ("yes", True, [(4, "Friday")])

@@ -31,13 +31,13 @@ class Said:
 
 def heard_at(made: AskedCall, people: int) -> list[int]:
     """Where in the client's audio a question about so many people had been played to its end."""
-    played = [event for event in made.of(s.ServerPlaybackEvent)]
-    times = []
-    for event in made.log:
-        if isinstance(event, s.ServerCustomEvent) and event.value.get("state") == "heard":
-            if NUMBERS[people] in event.value["question"]:
-                times.append(max((one.input_ms or 0 for one in played if one.seq < event.seq), default=0))
-    return times
+    played = made.of(s.ServerPlaybackEvent)
+    ends = [
+        event
+        for event in made.of(s.ServerCustomEvent)
+        if event.value.get("state") == "heard" and NUMBERS[people] in event.value["question"]
+    ]
+    return [max((one.input_ms or 0 for one in played if one.seq < end.seq), default=0) for end in ends]
 
 
 @pytest.mark.parametrize("seed", range(20))
