@@ -95,11 +95,15 @@ def _language(code: str | None, text: str) -> Language:
 
 
 def language_of(text: str) -> Language:
-    """Return the language of a text by its script and its commonest words; "en" where nothing shows."""
+    """Return the language of a text by its letters and its commonest words; "en" where nothing shows."""
     tokens = tokens_of(folded(text))
     if any("\u3400" <= token <= "\u9fff" for token in tokens):
         return "zh"
-    hits = {language: sum(token in DEEDS[language].common for token in tokens) for language in LANGUAGES}
+    hits = {
+        language: sum(token in DEEDS[language].common for token in tokens)
+        + sum(char in DEEDS[language].signs for char in text.lower())
+        for language in LANGUAGES
+    }
     best = max(LANGUAGES, key=lambda language: hits[language])
     return best if hits[best] > hits["en"] else "en"
 

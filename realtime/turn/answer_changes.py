@@ -8,6 +8,7 @@ from datetime import date
 from decimal import Decimal
 
 from realtime.tool.question import is_identifier
+from realtime.tool.question_words import CURRENCIES
 from realtime.tool.spoken_numbers import LANGUAGES, numeral, plain
 from realtime.tool.spoken_times import NEAR_DAYS, WEEKDAYS, Clock, Day
 from realtime.turn.answer_pieces import Asked, Choice, Number, Ordinal, Piece, Value, raw_tokens
@@ -32,6 +33,9 @@ _LIGHT = {
     Kind.SORRY,
     Kind.ALWAYS,
 }
+_MONEY = frozenset(
+    token for names in CURRENCIES.values() for four in names.values() for name in four for token in as_compared(name)
+) | {"$", "€", "£", "¥"}
 _MOST_NAMES = 3
 """Words of a name."""
 
@@ -68,12 +72,13 @@ class Changes:
         if Kind.DOUBT in kinds:
             return False
         if self._new:
-            return self._is_light() or bool(kinds & {Kind.CHANGE, Kind.INSTEAD, Kind.EXCEPT, Kind.NO})
+            return self._is_light(with_money=True) or bool(kinds & {Kind.CHANGE, Kind.INSTEAD, Kind.EXCEPT, Kind.NO})
         if Kind.INSTEAD in kinds or self._name() is not None:
             return True
-        has_content = any(piece.kind is None and piece.value is None for piece in self._pieces)
+        if self._rejects():
+            return True
         if kinds & {Kind.CHANGE, Kind.EXCEPT}:
-            return has_content
+            return self._has_content()
         return Kind.NO in kinds and Kind.YES not in kinds and self._has_object()
 
     def changed(self) -> dict[str, object] | None:
@@ -105,24 +110,39 @@ class Changes:
                 new.append(piece)
         return new
 
-    def _is_light(self) -> bool:
+    def _is_light(self, with_money: bool = False) -> bool:
         """Return whether nothing was said beside values, marks of a change and what the question says, too."""
         return all(
-            piece.value is not None or piece.kind in _LIGHT or self._is_known(piece.tokens[0])
+            piece.value is not None
+            or piece.kind in _LIGHT
+            or (piece.kind is None and (self._is_known(piece.tokens[0]) or (with_money and piece.tokens[0] in _MONEY)))
             for piece in self._pieces
-            if piece.kind is not Kind.DOUBT
-        ) and not (Kind.DOUBT in self._kinds or Kind.WAIT in self._kinds)
+        )
 
     def _is_known(self, word: str) -> bool:
         names = {token for name in self._properties for token in as_compared(name.replace("_", " "))}
         return word in self._asked.tokens or word in names or f"{word}s" in self._asked.tokens
 
-    def _has_object(self) -> bool:
-        """Return whether there is a preposition with unknown words behind it: "no, for Anna"."""
+    def _rejects(self) -> bool:
+        """Return whether something of the question is not wanted: "yes, but not on Friday"."""
+        said = [piece for piece in self._pieces if piece.kind is not Kind.PAD and piece.tokens[-1] not in PREPOSITIONS]
         return any(
-            piece.tokens[-1] in PREPOSITIONS and behind.kind is None
-            for piece, behind in zip(self._pieces, self._pieces[1:], strict=False)
+            piece.tokens[-1] in ("not", "nicht") and behind.value is not None
+            for piece, behind in zip(said, said[1:], strict=False)
         )
+
+    def _has_content(self) -> bool:
+        """Return whether unknown words follow the mark of a change, and none stands before it."""
+        at = next(at for at, piece in enumerate(self._pieces) if piece.kind in (Kind.CHANGE, Kind.EXCEPT))
+        is_unknown = [piece.kind is None and piece.value is None for piece in self._pieces]
+        return any(is_unknown[at:]) and not any(is_unknown[:at])
+
+    def _has_object(self) -> bool:
+        """Return whether a preposition with unknown words follows the refusal: "no, for Anna"."""
+        rest = [piece for piece in self._pieces if piece.kind not in (Kind.PAD, Kind.SORRY, Kind.NO, Kind.CHANGE)]
+        if len(rest) < 2 or rest[0].tokens[-1] not in PREPOSITIONS:
+            return False
+        return rest[1].kind is None and not self._is_known(rest[1].tokens[0])
 
     def _target(self, piece: Piece) -> tuple[str, object] | None:
         """Return the only argument that the new value can replace, and that argument's new value."""
@@ -166,9 +186,7 @@ class Changes:
             return None
         if isinstance(old, str):
             return format(new, "f")
-        if isinstance(old, int) or new == int(new):
-            return int(new) if new == int(new) else None
-        return float(new)
+        return int(new) if new == int(new) else float(new)
 
     def _name(self) -> tuple[str, object] | None:
         """Return the argument that holds a name, and the name that was said instead.
@@ -182,7 +200,8 @@ class Changes:
         ]
         if len(names) != 1 or not any(token.islower() for token in self._raw):
             return None
-        unknown = [piece for piece in self._pieces if piece.kind is None]
+        own = as_compared(str(self._arguments[names[0]]))
+        unknown = [piece for piece in self._pieces if piece.kind is None and piece.tokens[0] not in own]
         if not 0 < len(unknown) <= _MOST_NAMES or any(piece.value is not None for piece in unknown):
             return None
         first, last = unknown[0].at, unknown[-1].at
@@ -199,7 +218,9 @@ class Changes:
         return None
 
     def _is_light_but(self, unknown: Sequence[Piece]) -> bool:
-        return all(piece in unknown or piece.kind in _LIGHT for piece in self._pieces)
+        own = {piece.tokens for piece in self._pieces if piece.kind is None and piece not in unknown}
+        is_rejected = not own or "not" in self._words() or "nicht" in self._words()
+        return is_rejected and all(piece.kind in (None, *_LIGHT) for piece in self._pieces)
 
     def _is_asked(self, value: str) -> bool:
         return self._before(value) is not None

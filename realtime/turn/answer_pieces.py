@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -60,6 +61,10 @@ class Piece:
     value: Value | None = None
 
 
+_MOST_OBJECT = 4
+"""Words that a pronoun stands for."""
+_ENDING = re.compile(r"(?:en|n|e|t|st|o|a|as|ar|er|ir|es|emos|amos|an)$")
+_ENCLITIC = re.compile(r"(?:lo|la|los|las|le|les|me|nos)$")
 _SWAPPED = {"me": "you", "my": "your", "i": "you", "mir": "dir", "mein": "dein", "meine": "deine"}
 """The words of the person who answers, as the question says them."""
 
@@ -71,7 +76,8 @@ class Asked:
         self.choices = _choices(schema)
         tokens = as_compared(folded(question))
         self.tokens = frozenset(tokens)
-        self.items = _without_articles(_items(tokens, language, self.choices))
+        self._language = language
+        self.items = self._without_articles(_items(tokens, language, self.choices))
         counted = [at for at in range(1, len(self.items)) if isinstance(self.items[at - 1], Number)]
         self._uncounted = [item for at, item in enumerate(self.items) if at not in counted]
         self._has_alternatives = any(item in ALTERNATIVES for item in self.items)
@@ -105,8 +111,12 @@ class Asked:
 
     def is_piece(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words are a piece of the question: then they may be its echo."""
-        items = _without_articles([item for piece in pieces for item in _items_of(piece)])
+        items = self._without_articles([item for piece in pieces for item in _items_of(piece)])
         return len(items) >= self._shortest_echo and self._has_run(items)
+
+    def _without_articles(self, items: Sequence[Item]) -> list[Item]:
+        articles = ARTICLES[self._language]
+        return [item for item in items if not (isinstance(item, str) and item in articles)]
 
     def repeats(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words, in each of their runs, only say again what the question says.
@@ -123,12 +133,43 @@ class Asked:
             runs[-1] += _items_of(piece)
             end = piece.at + len(piece.tokens)
         for run in runs:
-            items = [_SWAPPED.get(item, item) if isinstance(item, str) else item for item in _without_articles(run)]
-            if len(items) > 1 and items[-1] in PRONOUNS and not self._has_run(items):
-                items.pop()
-            if not self._has_run(items) or self._has_alternatives:
+            if self._has_alternatives or not self._says_again(self._without_articles(run)):
                 return False
         return True
+
+    def _says_again(self, run: Sequence[Item]) -> bool:
+        items = [_SWAPPED.get(item, item) if isinstance(item, str) else item for item in run]
+        if items and isinstance(items[0], str) and (verb := self._verb_of(items[0])) is not None:
+            # A verb in another form, which German has at the end of the question: "buch den Tisch".
+            items[:1] = [] if self._language == "de" and len(items) > 1 else [verb]
+        at = next((at for at, item in enumerate(items) if item in PRONOUNS), 0)
+        if at and not self._has_run(items):
+            # The pronoun stands for some words of the question: "send it to Anna".
+            last = items[at + 1 :]
+            return self._has_gap(items[:at], last) if last else self._has_run(items[:at])
+        return bool(items) and self._has_run(items)
+
+    def _verb_of(self, word: str) -> str | None:
+        """Return the verb of a German or Spanish question if a word is a form of it, with a pronoun or without."""
+        verb = self.items[{"de": -1, "es": 0}.get(self._language, 0)] if self.items else None
+        if self._language not in ("de", "es") or not isinstance(verb, str):
+            return None
+        stem = _ENDING.sub("", verb)
+        is_form = len(stem) > 2 and word != verb and _ENDING.sub("", _ENCLITIC.sub("", word)) == stem
+        return verb if is_form else None
+
+    def _has_gap(self, first: Sequence[Item], last: Sequence[Item]) -> bool:
+        """Whether the question has some items, words that are no values, and then the other items."""
+        for at in range(len(self.items) - len(first) + 1):
+            if not _are_same(first, self.items[at : at + len(first)]):
+                continue
+            begin = at + len(first)
+            for end in range(begin, min(begin + _MOST_OBJECT, len(self.items)) + 1):
+                if end > begin and not isinstance(self.items[end - 1], str):
+                    break
+                if end > begin and _are_same(last, self.items[end : end + len(last)]):
+                    return True
+        return False
 
     def is_imperative(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words are the verb of the question and a pronoun, which the question itself does not say."""
@@ -141,7 +182,7 @@ class Asked:
         """Return whether the question has these items in a row, with what its numbers count or without."""
         count = len(items)
         return any(
-            all(same(said, asked) for said, asked in zip(items, own[at : at + count], strict=True))
+            _are_same(items, own[at : at + count])
             for own in (self.items, self._uncounted)
             for at in range(len(own) - count + 1)
         )
@@ -155,12 +196,12 @@ def same(said: Item, asked: Item) -> bool:
     return said == asked
 
 
+def _are_same(items: Sequence[Item], others: Sequence[Item]) -> bool:
+    return len(items) == len(others) and all(map(same, items, others))
+
+
 def _items_of(piece: Piece) -> list[Item]:
     return [piece.value] if piece.value is not None else list(piece.tokens)
-
-
-def _without_articles(items: Sequence[Item]) -> list[Item]:
-    return [item for item in items if not (isinstance(item, str) and item in ARTICLES)]
 
 
 def _choices(schema: Mapping[str, object]) -> dict[tuple[str, ...], str]:
@@ -193,6 +234,7 @@ def _value_at(
     for words, choice in choices.items():
         if tuple(tokens[at : at + len(words)]) == words:
             found.append((Choice(choice), len(words)))
+    tokens = list(tokens)
     for read in (time_at, day_at):
         if (one := read(tokens, at, language)) is not None:
             found.append(one)
@@ -205,7 +247,7 @@ def _value_at(
 
 def pieces_of(words: str, language: Language, asked: Asked) -> list[Piece]:
     """Return the pieces of an answer; of two readings at a place the longer wins, then the phrase."""
-    tokens = as_compared(words)
+    tokens: Sequence[str] = as_compared(words)
     if language == "en":
         tokens = _with_homophones(tokens, asked)
     return _joined(list(_cut(tokens, language, asked)))
@@ -238,12 +280,13 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
     """Return the pieces; "and" between agreement and agreement says nothing."""
     for at, piece in enumerate(pieces[:-1]):
         behind = pieces[at + 1].kind
-        if piece.kind is None and piece.tokens[0] in JOINTS and behind in (Kind.YES, Kind.ALWAYS):
+        is_behind = at > 0 and pieces[at - 1].kind in (Kind.YES, Kind.PAD)
+        if piece.kind is None and piece.tokens[0] in JOINTS and (is_behind or behind in (Kind.YES, Kind.ALWAYS)):
             pieces[at] = Piece(piece.tokens, piece.at, Kind.PAD)
     return pieces
 
 
-def _with_homophones(tokens: tuple[str, ...], asked: Asked) -> tuple[str, ...]:
+def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
     """Return the words with "only for" as "only four", where the question has a number."""
     counted = {asked.behind(value) for value in asked.values if isinstance(value, Number)}
     if not counted:
@@ -256,7 +299,7 @@ def _with_homophones(tokens: tuple[str, ...], asked: Asked) -> tuple[str, ...]:
         if token not in HOMOPHONES:
             continue
         is_counting = at + 1 < len(tokens) and tokens[at + 1] in counted
-        before = tokens[max(0, at - 2) : at]
+        before = tuple(tokens[max(0, at - 2) : at])
         is_said_last = at == end - 1 and (
             before[-1:] in (("only",), ("just",)) or before in (("make", "it"), ("make", "that"))
         )

@@ -1,13 +1,15 @@
 """Words that answer a question for consent, by language and kind.
 
 Phrases are compared as `tokens_of` gives them, without accents; commas separate them. Each Chinese character is a
-word. The longest phrase at a place wins, so that "no problem" is not read as "no".
+word. The longest phrase at a place wins, so that "no problem" is not read as "no". "it/that works_for_me/works" is each
+of the four phrases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, auto
+from itertools import product
 
 from realtime.tool.spoken_numbers import Language, plain, tokens_of
 
@@ -51,19 +53,21 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "yes, yeah, yep, yup, yes yes, yeah yeah, yes sir, yes ma'am, sure, sure thing, of course, "
             "certainly, absolutely, definitely, ok, okay, all right, alright, correct, that's right, "
             "that is right, that's correct, that is correct, exactly, go ahead, go for it, do it, do that, "
-            "please do, yes do, i confirm, confirm, confirmed, i agree, agreed, i approve, approved, "
-            "sounds good, that sounds good, sounds great, sounds perfect, perfect, that's fine, that is fine, "
+            "please do, i confirm, confirm, confirm it, confirm that, confirmed, i agree, agreed, i approve, approved, "
+            "perfect, that's/that_is/it's fine/perfect/okay/ok/alright/right/correct/great/good with_me/by_me/for_me/, "
+            "/that/it sounds/works/would_work great/good/perfect/fine/okay/well/lovely to_me/for_me/, "
+            "that_would/that'd/it_would/it'd be great/lovely/good/perfect/fine/nice/wonderful/okay/ideal/fantastic, "
             "that's perfect, that works, works for me, that's good, that's great, that's okay, fine by me, "
             "fine with me, by all means, i said yes, i did say yes, i said yeah, let's do it, let's do that, "
             "make it so, proceed, please proceed, you can go ahead, you may go ahead, you may, yes you can, "
             "yes you may, yes you should, yes i do, yes i am, i do, yes i would, yes i want that, "
             "yes i'd like that, i'd like that, that would be great, that would be lovely, that'd be great, "
             "that would be perfect, you got it, affirmative, very well, yes it is, yes that's it, that's it, "
-            "yes that's what i want, that's what i want, that is what i want, yes i'm sure, i'm sure, i am sure, "
-            "i'm happy with that, happy with that, yes please do, yes please do so, please do so, do so, great"
+            "yes that's what i want, that's what i want, that is what i want, i'm sure, i am sure, "
+            "i'm happy with that, happy with that, please do so, do so, great"
         ),
         Kind.NO: (
-            "no, nope, nah, no no, no no no, no way, no thanks, no thank you, don't, do not, please don't, "
+            "no, nope, nah, no no, no no no, no way, know, know thanks, know thank you, no thanks, no thank you, don't, do not, please don't, "
             "don't do it, don't do that, do not do that, do not do it, never, not now, not yet, not today, "
             "not really, not at all, absolutely not, definitely not, certainly not, of course not, rather not, "
             "i'd rather not, i would rather not, i don't want that, i don't want it, i don't want to, "
@@ -72,17 +76,17 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "forget about it, forget that, never mind, nevermind, leave it, leave it be, drop it, abort, "
             "decline, i decline, denied, reject, i refuse, i disagree, that's wrong, that is wrong, "
             "that's not right, that is not right, that's not correct, that is not correct, not correct, wrong, "
-            "incorrect, that's not what i want, that's not what i said, that's not what i meant, "
+            "incorrect, that's not what i want, that's not what i said, that's not what i asked for, not what i asked for, that's not what i meant, "
             "that's not what i wanted, that is not what i want, that is not what i said, not what i want, "
             "not what i said, not that, not that one, no need, no don't, no stop, better not, you better not, "
-            "please no, know thanks, negative, scratch that, i changed my mind, i've changed my mind, "
+            "please no, negative, scratch that, i changed my mind, i've changed my mind, "
             "changed my mind, no you can't, no you may not, you may not, you can't, no i don't, no i do not, "
-            "no i'm not, i'm not, i do not, i don't, let's not, it's too expensive, too expensive"
+            "no i'm not, i'm not, i do not, i don't, let's not, it's too expensive, too expensive, too much, that's too much, that's too expensive, that is too much"
         ),
         Kind.ALWAYS: (
-            "always, don't ask again, don't ask me again, do not ask again, do not ask me again, "
-            "never ask again, never ask me again, no need to ask again, you don't need to ask again, "
-            "you don't have to ask again, you don't need to ask me again, you don't have to ask me again, "
+            "always, don't/do_not/never ask me/ again/anymore/any_more/every_time/each_time/next_time, no_need_to ask me/ again, "
+            "you/ don't/do_not have_to/need_to ask me/ again/anymore/any_more/every_time/each_time/next_time, "
+            "no_need/there's_no_need to ask me/ again/anymore/every_time, just/ do it/that every_time/from_now_on, "
             "stop asking me, every time, for always, from now on, always allow, always allow it, "
             "always allow that, always do that, always do it, any time, in the future, in future, without asking"
         ),
@@ -248,14 +252,14 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "no hagas eso, no haga eso, nunca, jamás, ahora no, todavía no, aún no, hoy no, para nada, "
             "en absoluto, de ninguna manera, ni hablar, claro que no, por supuesto que no, mejor no, "
             "prefiero que no, prefiero no, cancela, cancela eso, cancelar, cancélalo, cancele, pare, detente, "
-            "detén, basta, olvídalo, olvídelo, déjalo, déjelo, deja, eso no, eso no es, no es correcto, "
+            "detén, basta, olvídalo, olvídelo, déjalo, déjelo, deja, eso no, eso no es, eso no es correcto, eso no está bien, eso está mal, no es correcto, "
             "no es eso, está mal, incorrecto, equivocado, he dicho que no, dije que no, no estoy de acuerdo, "
             "cambié de opinión, he cambiado de opinión, no acepto, rechazo, lo rechazo, es muy caro, "
             "es demasiado caro, demasiado caro, no así no"
         ),
         Kind.ALWAYS: (
             "siempre, para siempre, no preguntes más, no vuelvas a preguntar, no me preguntes más, "
-            "no me vuelvas a preguntar, no vuelva a preguntar, no pregunte más, no hace falta que preguntes, "
+            "no me vuelvas a preguntar, no vuelva a preguntar, no pregunte más, no hace falta que preguntes más/, "
             "no hace falta preguntar, cada vez, de ahora en adelante, a partir de ahora, sin preguntar, "
             "permitir siempre, todas las veces"
         ),
@@ -295,7 +299,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.DOUBT: (
             "quizás, quizá, tal vez, a lo mejor, puede que, puede que si, creo que si, creo, supongo, "
             "supongo que si, supongo que, no sé, no lo sé, ni idea, no estoy seguro, no estoy segura, depende, "
-            "si es, si hay, si está, si no, como quieras, como quiera, me da igual, da igual, no importa, "
+            "si es, si hay, si está, como quieras, como quiera, me da igual, da igual, no importa, "
             "no pasa nada, no hay problema, sin problema, sin problemas, por qué no, cómo no, ella dijo, "
             "él dijo, dijo que, dijeron, dijo, más o menos, casi, si o no, probablemente, posiblemente, "
             "no está mal, ya"
@@ -332,7 +336,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         ),
         Kind.CHANGE: (
             "改成, 改为, 换成, 换, 改, 改到, 换到, 而是, 我是说, 我的意思是, 我想要, 我要的是, 应该是, 最好, "
-            "还是, 要不, 不如, 能不能改成, 能改成, 可以改成, 可以换成, 能换成, 给, 我们有, 我们是, 不要给, 变成"
+            "还是, 要不, 不如, 能不能改成, 能改成, 可以改成, 可以换成, 能换成, 我们有, 我们是, 不要给, 变成"
         ),
         Kind.INSTEAD: "另一个, 另外, 别的, 其他, 不同的, 换一个, 改一下, 更多, 更少, 多, 少, 换一下",
         Kind.EXCEPT: "但, 但是, 不过, 可是, 只, 只要, 只有, 只能, 除了, 除非, 只是, 但只, 但只要, 不过只要",
@@ -364,7 +368,12 @@ def as_compared(text: str) -> Phrase:
 
 
 def _phrases(words: Mapping[Kind, str]) -> dict[Phrase, Kind]:
-    return {as_compared(phrase): kind for kind, text in words.items() for phrase in text.split(",")}
+    return {
+        as_compared(" ".join(chosen)): kind
+        for kind, text in words.items()
+        for phrase in text.split(",")
+        for chosen in product(*(word.split("/") for word in phrase.split()))
+    }
 
 
 PHRASES: dict[Language, dict[Phrase, Kind]] = {language: _phrases(words) for language, words in _WORDS.items()}
@@ -379,7 +388,13 @@ NEGATIONS: dict[Language, frozenset[str]] = {
 """Words with which nothing is a yes, except inside a phrase of `ALWAYS`."""
 ALTERNATIVES = _words("and or und oder y o e u 和 或 还 及 与")
 """With one of these in a question, a part of it repeated is not the whole."""
-ARTICLES = _words("a an the der die das den dem ein eine einen einem el la los las un una")
+ARTICLES: dict[Language, frozenset[str]] = {
+    "en": _words("a an the my your"),
+    "de": _words("der die das den dem ein eine einen einem mein meine meinen dein deine deinen ihr ihre ihren"),
+    "es": _words("el la los las un una mi mis tu tus su sus"),
+    "zh": frozenset("的"),
+}
+"""Words that a repeated piece of a question may lack."""
 PRONOUNS = _words("it that this them es sie ihn das lo la los las eso")
 """What stands for the object of a question."""
 NO_NAMES = _words(
