@@ -68,7 +68,7 @@ class ToolWords:
 
 
 def question_of(tool: ToolWords, arguments: Mapping[str, object], language: str | None = None) -> str:
-    """Return the question that asks for consent to one call of a tool.
+    """Return the question for consent to one call of a tool.
 
     `language` is a code such as "en" or "de-AT"; None or another one: that of the template or the description. A
     template that names an argument which the call lacks is not used, so that no question has a hole.
@@ -95,7 +95,7 @@ def _language(code: str | None, text: str) -> Language:
 
 
 def language_of(text: str) -> Language:
-    """Return the language of a text by its letters and its commonest words; "en" where nothing shows."""
+    """Return the language of a text by its letters and commonest words; "en" where nothing shows."""
     tokens = tokens_of(folded(text))
     if any("\u3400" <= token <= "\u9fff" for token in tokens):
         return "zh"
@@ -201,9 +201,10 @@ def _spoken_text(name: str, text: str, language: Language) -> str:
 
 
 def clean(text: str, language: Language) -> str:
-    """Return a text without control characters and markup, on one line and as one sentence.
+    """Return a text without control characters and markup, as one sentence.
 
-    Addresses are said as words; a full stop inside becomes a comma, so that no value can end the question.
+    It is on one line. Addresses are said as words; a full stop inside becomes a comma, so that no value ends the
+    question.
     """
     text = "".join(char if unicodedata.category(char)[0] != "C" else " " for char in folded(text)[: 20 * MOST_CHARS])
     text = _TAG.sub(" ", text)
@@ -216,7 +217,10 @@ def clean(text: str, language: Language) -> str:
 
 
 def spelled(text: str, language: Language) -> str:
-    """Return a phone number, an account or a code digit by digit and letter by letter."""
+    """Return a phone number or a code digit by digit.
+
+    Short groups of letters are said letter by letter, too.
+    """
     parts = []
     for match in re.finditer(r"\+|\d[\d ()/.-]*|[^\W\d_]+", text):
         piece = match[0]
@@ -348,7 +352,7 @@ def _within(words: Sequence[str], text: Sequence[str]) -> bool:
 
 
 def _facts(text: str, language: Language) -> Counter[tuple[str, object]]:
-    """Return the numbers, times of day and days in a text, whatever way they are written in."""
+    """Return the numbers, times of day and days in a text."""
     tokens = tokens_of(folded(text))
     facts: Counter[tuple[str, object]] = Counter()
     at = 0

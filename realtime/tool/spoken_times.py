@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, time
+from functools import cache
 
 from realtime.tool.spoken_numbers import Language, each, in_words, number_at, plain, tokens_of
 
@@ -70,7 +71,7 @@ class Clock:
 
 
 def day_at(tokens: Sequence[str], at: int, language: Language) -> tuple[Day, int] | None:
-    """Return the weekday or near day that begins at a token, and how many tokens it has; None without one."""
+    """Return the day that begins at a token, and its length; None without one."""
     words = [plain(token) for token in tokens[at : at + 3]]
     for name, day in _days(language):
         if words[: len(name)] == name:
@@ -78,6 +79,7 @@ def day_at(tokens: Sequence[str], at: int, language: Language) -> tuple[Day, int
     return None
 
 
+@cache
 def _days(language: Language) -> list[tuple[list[str], Day]]:
     names = [(name, Day(weekday=number)) for number, name in enumerate(WEEKDAYS[language])]
     names += [(name, Day(weekday=number)) for name, number in _OTHER_WEEKDAYS[language].items()]
@@ -87,7 +89,7 @@ def _days(language: Language) -> list[tuple[list[str], Day]]:
 
 
 def ordinal_at(tokens: Sequence[str], at: int, language: Language) -> tuple[int, int] | None:
-    """Return the day of a month that begins at a token ("29th", "twenty-ninth"), and its tokens."""
+    """Return the ordinal that begins at a token ("29th"), and its length."""
     token, following = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else ""
     if language == "en":
         if token.isdecimal() and following in ("st", "nd", "rd", "th"):
@@ -108,8 +110,9 @@ def ordinal_at(tokens: Sequence[str], at: int, language: Language) -> tuple[int,
 
 
 def time_at(tokens: Sequence[str], at: int, language: Language) -> tuple[Clock, int] | None:
-    """Return the time of day that begins at a token, and how many tokens it has; None without one.
+    """Return the time that begins at a token, and its length.
 
+    None without one.
     A bare number is a time only behind "at", "um", "a las", or with minutes or a half of the day.
     """
     reader = {"en": _english, "de": _german, "es": _spanish, "zh": _chinese}[language]
@@ -129,7 +132,7 @@ def _digits(token: str) -> tuple[int, int] | None:
 
 
 def _half(tokens: Sequence[str], at: int, halves: dict[str, int]) -> tuple[int | None, int]:
-    """Return whether words that begin here say morning (0) or afternoon (12), and how many they are."""
+    """Return the said half of the day, 0 or 12, and its length."""
     for words, half in halves.items():
         count = len(words.split())
         if [plain(token) for token in tokens[at : at + count]] == words.split():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 
 from realtime.tool.question import is_identifier
 from realtime.tool.question_words import CURRENCIES
@@ -24,6 +25,7 @@ from realtime.turn.answer_words import (
 
 _LIGHT = {
     Kind.YES,
+    Kind.WARM,
     Kind.NO,
     Kind.PAD,
     Kind.CHANGE,
@@ -111,7 +113,7 @@ class Changes:
         return new
 
     def _is_light(self, with_money: bool = False) -> bool:
-        """Return whether nothing was said beside values, marks of a change and what the question says, too."""
+        """Return whether nothing else was said: only values, marks of a change, words of the question."""
         return all(
             piece.value is not None
             or piece.kind in _LIGHT
@@ -127,12 +129,11 @@ class Changes:
         """Return whether something of the question is not wanted: "yes, but not on Friday"."""
         said = [piece for piece in self._pieces if piece.kind is not Kind.PAD and piece.tokens[-1] not in PREPOSITIONS]
         return any(
-            piece.tokens[-1] in ("not", "nicht") and behind.value is not None
-            for piece, behind in zip(said, said[1:], strict=False)
+            piece.tokens[-1] in ("not", "nicht") and behind.value is not None for piece, behind in pairwise(said)
         )
 
     def _has_content(self) -> bool:
-        """Return whether unknown words follow the mark of a change, and none stands before it."""
+        """Return whether unknown words follow the mark of a change, none before."""
         at = next(at for at, piece in enumerate(self._pieces) if piece.kind in (Kind.CHANGE, Kind.EXCEPT))
         is_unknown = [piece.kind is None and piece.value is None for piece in self._pieces]
         return any(is_unknown[at:]) and not any(is_unknown[:at])
@@ -145,7 +146,7 @@ class Changes:
         return rest[1].kind is None and not self._is_known(rest[1].tokens[0])
 
     def _target(self, piece: Piece) -> tuple[str, object] | None:
-        """Return the only argument that the new value can replace, and that argument's new value."""
+        """Return the only argument that can take the new value, with it."""
         value = piece.value
         assert value is not None
         found = [
@@ -158,7 +159,7 @@ class Changes:
         return found[0] if len(found) == 1 else None
 
     def _counts(self, name: str, piece: Piece) -> bool:
-        """Return whether the word behind a new number is what this argument counts."""
+        """Return whether the word behind a number is what this argument counts."""
         at = self._pieces.index(piece) + 1
         behind = self._pieces[at].tokens[0] if at < len(self._pieces) else ""
         old = _number_of(self._arguments[name])
@@ -189,7 +190,7 @@ class Changes:
         return int(new) if new == int(new) else float(new)
 
     def _name(self) -> tuple[str, object] | None:
-        """Return the argument that holds a name, and the name that was said instead.
+        """Return the argument that holds a name, with the new name.
 
         Certain only where the recogniser wrote it with a capital letter inside a text that has small ones.
         """
@@ -244,7 +245,7 @@ def _number_of(value: object) -> Decimal | None:
 
 
 def _day(old: object, new: Day) -> str | None:
-    """Return a new day in the language and the case of the old one, which is a name."""
+    """Return a new day in the language of the old one."""
     if not isinstance(old, str):
         return None
     for language in LANGUAGES:
@@ -285,7 +286,7 @@ def _day_of_month(old: object, day: int) -> str | None:
 
 
 def fits(value: object, schema: object) -> bool:
-    """Whether a value fits the schema of an argument, as far as changed values can break it."""
+    """Whether a value fits the schema of an argument. Types other than numbers and texts fit nothing."""
     if not isinstance(schema, Mapping):
         return True
     for several in ("anyOf", "oneOf"):
@@ -313,7 +314,7 @@ def _is_a(value: object, kind: object) -> bool:
 
 
 def _is_within(value: object, schema: Mapping[str, object]) -> bool:
-    """Return whether a number is in its range, and a text has a length that is allowed."""
+    """Return whether a number or the length of a text is allowed."""
 
     def limit(name: str) -> Decimal | None:
         one = schema.get(name)

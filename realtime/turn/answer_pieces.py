@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from realtime.tool.spoken_numbers import Language, folded, matches_of, number_at
@@ -12,6 +12,7 @@ from realtime.tool.spoken_times import Clock, Day, day_at, ordinal_at, time_at
 from realtime.turn.answer_words import (
     ALTERNATIVES,
     ARTICLES,
+    DEED_CHARS,
     HOMOPHONES,
     JOINTS,
     LEADS,
@@ -59,6 +60,8 @@ class Piece:
     """Its first token."""
     kind: Kind | None = None
     value: Value | None = None
+    begins: bool = False
+    """Whether a mark of punctuation stands before it."""
 
 
 _MOST_OBJECT = 4
@@ -119,7 +122,7 @@ class Asked:
         return [item for item in items if not (isinstance(item, str) and item in articles)]
 
     def repeats(self, pieces: Sequence[Piece]) -> bool:
-        """Whether these words, in each of their runs, only say again what the question says.
+        """Whether these words, in each run, only repeat the question.
 
         In a question with an "and" or "or" a part is not the whole, and nothing repeats it.
         """
@@ -128,38 +131,50 @@ class Asked:
         for piece in pieces:
             if piece.kind not in (None, Kind.LINK):
                 return False
-            if piece.at != end:
+            if piece.at != end or piece.begins:
                 runs.append([])
             runs[-1] += _items_of(piece)
             end = piece.at + len(piece.tokens)
-        for run in runs:
-            if self._has_alternatives or not self._says_again(self._without_articles(run)):
-                return False
-        return True
+        if self._has_alternatives and runs:
+            return False
+        return all(self._says_again(self._without_articles(run)) for run in runs)
 
     def _says_again(self, run: Sequence[Item]) -> bool:
         items = [_SWAPPED.get(item, item) if isinstance(item, str) else item for item in run]
-        if items and isinstance(items[0], str) and (verb := self._verb_of(items[0])) is not None:
-            # A verb in another form, which German has at the end of the question: "buch den Tisch".
-            items[:1] = [] if self._language == "de" and len(items) > 1 else [verb]
+        if items and self._language == "de" and self._is_verb(items[-1]):
+            items.pop()
+        elif items and self._is_verb(items[0]):
+            # German has the verb at the end of the question: "buch den Tisch".
+            items[:1] = [] if self._language == "de" else self.items[:1]
+        if not items or items in [[pronoun] for pronoun in PRONOUNS]:
+            return len(run) > len(items)
         at = next((at for at, item in enumerate(items) if item in PRONOUNS), 0)
         if at and not self._has_run(items):
             # The pronoun stands for some words of the question: "send it to Anna".
             last = items[at + 1 :]
             return self._has_gap(items[:at], last) if last else self._has_run(items[:at])
-        return bool(items) and self._has_run(items)
+        return self._has_run(items) or self._has_parts(items)
 
-    def _verb_of(self, word: str) -> str | None:
-        """Return the verb of a German or Spanish question if a word is a form of it, with a pronoun or without."""
-        verb = self.items[{"de": -1, "es": 0}.get(self._language, 0)] if self.items else None
-        if self._language not in ("de", "es") or not isinstance(verb, str):
-            return None
-        stem = _ENDING.sub("", verb)
-        is_form = len(stem) > 2 and word != verb and _ENDING.sub("", _ENCLITIC.sub("", word)) == stem
-        return verb if is_form else None
+    def _has_parts(self, items: Sequence[Item]) -> bool:
+        """Whether these are parts of the question in another order. Each is a value or has some words."""
+        at = 0
+        while at < len(items):
+            count = next((n for n in range(len(items) - at, 0, -1) if self._has_run(items[at : at + n])), 0)
+            if count == 0 or (count == 1 and isinstance(items[at], str)):
+                return False
+            at += count
+        return True
+
+    def _is_verb(self, item: Item) -> bool:
+        """Return whether an item is the verb of the question."""
+        if self._language not in ("de", "es") or not isinstance(item, str):
+            return False
+        verb = self.items[-1 if self._language == "de" else 0] if self.items else None
+        stem = _ENDING.sub("", verb) if isinstance(verb, str) else ""
+        return len(stem) > 2 and (item == verb or _ENDING.sub("", _ENCLITIC.sub("", item)) == stem)
 
     def _has_gap(self, first: Sequence[Item], last: Sequence[Item]) -> bool:
-        """Whether the question has some items, words that are no values, and then the other items."""
+        """Whether the question has words that are no values between these items."""
         for at in range(len(self.items) - len(first) + 1):
             if not _are_same(first, self.items[at : at + len(first)]):
                 continue
@@ -172,14 +187,17 @@ class Asked:
         return False
 
     def is_imperative(self, pieces: Sequence[Piece]) -> bool:
-        """Whether these words are the verb of the question and a pronoun, which the question itself does not say."""
+        """Whether these words are the verb of the question and a pronoun.
+
+        A question that has both in a row may echo.
+        """
         tokens = [token for piece in pieces for token in piece.tokens]
         if len(tokens) != 2 or tokens[0] != self._verb or tokens[0] in STOPS or tokens[1] not in PRONOUNS:
             return False
         return not self._has_alternatives and not self._has_run(tokens)
 
     def _has_run(self, items: Sequence[Item]) -> bool:
-        """Return whether the question has these items in a row, with what its numbers count or without."""
+        """Return whether the question has these items in a row. What its numbers count may be left out."""
         count = len(items)
         return any(
             _are_same(items, own[at : at + count])
@@ -250,11 +268,14 @@ def pieces_of(words: str, language: Language, asked: Asked) -> list[Piece]:
     tokens: Sequence[str] = as_compared(words)
     if language == "en":
         tokens = _with_homophones(tokens, asked)
-    return _joined(list(_cut(tokens, language, asked)))
+    pieces = _joined(list(_cut(tokens, language, asked)))
+    matches = matches_of(words)
+    starts = {at for at in range(1, len(matches)) if words[matches[at - 1].end() : matches[at].start()].strip(" '-")}
+    return [replace(piece, begins=True) if piece.at in starts else piece for piece in pieces]
 
 
 def raw_tokens(words: str) -> list[str]:
-    """Return the tokens of an answer as they were written, in the places of those of `Piece.at`."""
+    """Return the tokens of an answer as written; `Piece.at` counts them."""
     return [match.group() for match in matches_of(words)]
 
 
@@ -272,6 +293,8 @@ def _cut(tokens: Sequence[str], language: Language, asked: Asked) -> Iterator[Pi
         kind = phrases.get(said)
         if kind is Kind.NO and said[0] in STOPS and said[0] in asked.tokens:
             kind = None
+        if kind is Kind.YES and said[-1] == "吧" and said[-2] in DEED_CHARS and said[-2] not in asked.tokens:
+            kind = None
         yield Piece(said, at, kind)
         at += len(said)
 
@@ -287,7 +310,7 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
 
 
 def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
-    """Return the words with "only for" as "only four", where the question has a number."""
+    """Return the words with "only for" as "only four": the question has a number."""
     counted = {asked.behind(value) for value in asked.values if isinstance(value, Number)}
     if not counted:
         return tokens

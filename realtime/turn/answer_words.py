@@ -25,6 +25,8 @@ class Kind(Enum):
 
     YES = auto()
     """Agrees to the whole question."""
+    WARM = auto()
+    """Agrees beside a yes, and is in doubt without one: "good", "as I said"."""
     NO = auto()
     ALWAYS = auto()
     """Agrees for later calls as well; nothing without a yes."""
@@ -53,42 +55,57 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "yes, yeah, yep, yup, yes yes, yeah yeah, yes sir, yes ma'am, sure, sure thing, of course, "
             "certainly, absolutely, definitely, ok, okay, all right, alright, correct, that's right, "
             "that is right, that's correct, that is correct, exactly, go ahead, go for it, do it, do that, "
-            "please do, i confirm, confirm, confirm it, confirm that, confirmed, i agree, agreed, i approve, approved, "
-            "perfect, that's/that_is/it's fine/perfect/okay/ok/alright/right/correct/great/good with_me/by_me/for_me/, "
+            "please do, i confirm, confirm, confirm it, confirm that, confirmed, i agree, agreed, i approve, "
+            "approved, perfect, "
+            "that's/that_is/it's fine/perfect/okay/ok/alright/right/correct/great/good with_me/by_me/for_me/, "
             "/that/it sounds/works/would_work great/good/perfect/fine/okay/well/lovely to_me/for_me/, "
             "that_would/that'd/it_would/it'd be great/lovely/good/perfect/fine/nice/wonderful/okay/ideal/fantastic, "
             "that's perfect, that works, works for me, that's good, that's great, that's okay, fine by me, "
             "fine with me, by all means, i said yes, i did say yes, i said yeah, let's do it, let's do that, "
             "make it so, proceed, please proceed, you can go ahead, you may go ahead, you may, yes you can, "
             "yes you may, yes you should, yes i do, yes i am, i do, yes i would, yes i want that, "
-            "yes i'd like that, i'd like that, that would be great, that would be lovely, that'd be great, "
-            "that would be perfect, you got it, affirmative, very well, yes it is, yes that's it, that's it, "
-            "yes that's what i want, that's what i want, that is what i want, i'm sure, i am sure, "
-            "i'm happy with that, happy with that, please do so, do so, great"
+            "yes i'd like that, i'd/we'd/i_would/we_would like/love that/it, that would be great, "
+            "that would be lovely, that'd be great, that would be perfect, you got it, affirmative, very well, "
+            "yes it is, yes that's it, that's it, yes that's what i want, that's what i want, "
+            "that is what i want, i'm sure, i am sure, i'm happy with that, happy with that, please do so, "
+            "do so, great"
+        ),
+        Kind.WARM: (
+            "good, fine, cool, nice, awesome, wonderful, lovely, excellent, brilliant, fantastic, all_good, go, "
+            "carry_on, go_on, please/ continue, let's go, you heard me, as/like i said, "
+            "i/ already told/said you/, i've already told/said you/, i/ already said, "
+            "everything/everything's/it/that is/ correct/right/fine/good, "
+            "is/'s right/correct/fine/good/okay/perfect, works, that/this/the one, that's the one, "
+            "i/we want you to, i/we would/'d like you to, i'd like you to, we'd like you to, "
+            "i'm/i_am okay/fine/good/happy with that/it, thanks a million, if you could, ay, you got it right, "
+            "all, us"
         ),
         Kind.NO: (
-            "no, nope, nah, no no, no no no, no way, know, know thanks, know thank you, no thanks, no thank you, don't, do not, please don't, "
-            "don't do it, don't do that, do not do that, do not do it, never, not now, not yet, not today, "
-            "not really, not at all, absolutely not, definitely not, certainly not, of course not, rather not, "
-            "i'd rather not, i would rather not, i don't want that, i don't want it, i don't want to, "
-            "i don't want you to, i do not want that, i do not want to, i don't think so, i said no, cancel, "
-            "cancel that, cancel it, cancel this, stop, stop it, stop that, please stop, forget it, "
-            "forget about it, forget that, never mind, nevermind, leave it, leave it be, drop it, abort, "
-            "decline, i decline, denied, reject, i refuse, i disagree, that's wrong, that is wrong, "
+            "no, nope, nah, no no, no no no, no way, know, know thanks, know thank you, no thanks, no thank you, "
+            "don't, do not, please don't, don't do it, don't do that, do not do that, do not do it, never, "
+            "not now, not yet, not today, not really, not at all, absolutely not, definitely not, certainly not, "
+            "of course not, rather not, i'd rather not, i would rather not, i don't want that, i don't want it, "
+            "i don't want to, i don't want you to, i do not want that, i do not want to, i don't think so, "
+            "i said no, cancel, cancel that, cancel it, cancel this, stop, stop it, stop that, please stop, "
+            "forget it, forget about it, forget that, never mind, nevermind, leave it, leave it be, drop it, "
+            "abort, decline, i decline, denied, reject, i refuse, i disagree, that's wrong, that is wrong, "
             "that's not right, that is not right, that's not correct, that is not correct, not correct, wrong, "
-            "incorrect, that's not what i want, that's not what i said, that's not what i asked for, not what i asked for, that's not what i meant, "
-            "that's not what i wanted, that is not what i want, that is not what i said, not what i want, "
-            "not what i said, not that, not that one, no need, no don't, no stop, better not, you better not, "
-            "please no, negative, scratch that, i changed my mind, i've changed my mind, "
-            "changed my mind, no you can't, no you may not, you may not, you can't, no i don't, no i do not, "
-            "no i'm not, i'm not, i do not, i don't, let's not, it's too expensive, too expensive, too much, that's too much, that's too expensive, that is too much"
+            "incorrect, that's not what i want, that's not what i said, that's not what i asked for, "
+            "not what i asked for, that's not what i meant, that's not what i wanted, that is not what i want, "
+            "that is not what i said, not what i want, not what i said, not that, not that one, no need, "
+            "no don't, no stop, better not, you better not, please no, negative, scratch that, "
+            "i changed my mind, i've changed my mind, changed my mind, no you can't, no you may not, "
+            "you may not, you can't, no i don't, no i do not, no i'm not, i'm not, i do not, i don't, let's not, "
+            "it's too expensive, too expensive, too much, that's too much, that's too expensive, that is too much"
         ),
         Kind.ALWAYS: (
-            "always, don't/do_not/never ask me/ again/anymore/any_more/every_time/each_time/next_time, no_need_to ask me/ again, "
+            "always, don't/do_not/never ask me/ again/anymore/any_more/every_time/each_time/next_time, "
+            "no_need_to ask me/ again, "
             "you/ don't/do_not have_to/need_to ask me/ again/anymore/any_more/every_time/each_time/next_time, "
-            "no_need/there's_no_need to ask me/ again/anymore/every_time, just/ do it/that every_time/from_now_on, "
-            "stop asking me, every time, for always, from now on, always allow, always allow it, "
-            "always allow that, always do that, always do it, any time, in the future, in future, without asking"
+            "no_need/there's_no_need to ask me/ again/anymore/every_time, "
+            "just/ do it/that every_time/from_now_on, stop asking me, every time, for always, from now on, "
+            "always allow, always allow it, always allow that, always do that, always do it, any time, "
+            "in the future, in future, without asking"
         ),
         Kind.PAD: (
             "um, umm, uh, uhm, er, erm, hmm, hm, mm, ah, oh, well, so, like, you know, please, thanks, "
@@ -164,7 +181,13 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "das klingt gut, klingt gut, alles klar, so machen wir das, so machen wir's, so ist es, "
             "ja das will ich, ja das möchte ich, das möchte ich, ich will das, ja ich will, ja sollst du, "
             "ja sollen sie, ja darfst du, ja dürfen sie, ja kannst du, ja können sie, absolut, definitiv, "
-            "ich stimme zu, ja mach, ja machen"
+            "ich stimme zu, das/es ist gut/okay/richtig/korrekt/in_ordnung/perfekt/super, "
+            "das wäre/klingt toll/super/gut/prima/perfekt/schön/großartig, so machen wir es/das, sicher doch, "
+            "sehr gern, mach/machen_sie das/es bitte"
+        ),
+        Kind.WARM: (
+            "fein, toll, cool, ist gut/okay/richtig/korrekt/in_ordnung/recht, los, ich bin sicher, "
+            "ich bin mir sicher, wie gesagt, alles richtig/gut, recht so, doch, sehr, weiter, ruhig"
         ),
         Kind.NO: (
             "nein, nee, ne, nö, nein nein, nein danke, nein bitte nicht, bitte nicht, lieber nicht, "
@@ -244,24 +267,29 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "exactamente, asi es, eso es, eso mismo, adelante, hazlo, hágalo, hazlo por favor, hágalo por favor, "
             "procede, proceda, confirmo, confirmado, lo confirmo, acepto, está bien, me parece bien, perfecto, "
             "muy bien, genial, estupendo, con gusto, he dicho que si, dije que si, te he dicho que si, "
-            "si quiero, lo quiero, si lo quiero, si puedes, si puede, sí señor, venga, órale, por favor hazlo, "
-            "por favor hágalo, seguro, afirmativo, me parece perfecto, suena bien, eso quiero, hecho"
+            "si quiero, lo quiero, si lo quiero, que si, si puedes, si puede, sí señor, venga, órale, "
+            "por favor hazlo, por favor hágalo, seguro, afirmativo, me parece perfecto, suena bien, eso quiero, "
+            "hecho"
+        ),
+        Kind.WARM: (
+            "bien, todo bien/correcto, así, así está bien, como dije, ya te lo dije, estoy seguro/segura, está, "
+            "vamos, buenísimo, qué bien"
         ),
         Kind.NO: (
             "no, no no, no gracias, no por favor, no quiero, no lo quiero, no lo hagas, no lo haga, "
             "no hagas eso, no haga eso, nunca, jamás, ahora no, todavía no, aún no, hoy no, para nada, "
             "en absoluto, de ninguna manera, ni hablar, claro que no, por supuesto que no, mejor no, "
             "prefiero que no, prefiero no, cancela, cancela eso, cancelar, cancélalo, cancele, pare, detente, "
-            "detén, basta, olvídalo, olvídelo, déjalo, déjelo, deja, eso no, eso no es, eso no es correcto, eso no está bien, eso está mal, no es correcto, "
-            "no es eso, está mal, incorrecto, equivocado, he dicho que no, dije que no, no estoy de acuerdo, "
-            "cambié de opinión, he cambiado de opinión, no acepto, rechazo, lo rechazo, es muy caro, "
-            "es demasiado caro, demasiado caro, no así no"
+            "detén, basta, olvídalo, olvídelo, déjalo, déjelo, deja, eso no, eso no es, eso no es correcto, "
+            "eso no está bien, eso está mal, no es correcto, no es eso, está mal, incorrecto, equivocado, "
+            "he dicho que no, dije que no, no estoy de acuerdo, cambié de opinión, he cambiado de opinión, "
+            "no acepto, rechazo, lo rechazo, es muy caro, es demasiado caro, demasiado caro, no así no"
         ),
         Kind.ALWAYS: (
             "siempre, para siempre, no preguntes más, no vuelvas a preguntar, no me preguntes más, "
-            "no me vuelvas a preguntar, no vuelva a preguntar, no pregunte más, no hace falta que preguntes más/, "
-            "no hace falta preguntar, cada vez, de ahora en adelante, a partir de ahora, sin preguntar, "
-            "permitir siempre, todas las veces"
+            "no me vuelvas a preguntar, no vuelva a preguntar, no pregunte más, "
+            "no hace falta que preguntes más/, no hace falta preguntar, cada vez, de ahora en adelante, "
+            "a partir de ahora, sin preguntar, permitir siempre, todas las veces"
         ),
         Kind.PAD: (
             "eh, em, este, mm, hm, hmm, ah, oh, ay, pues, bueno, a ver, mira, por favor, gracias, "
@@ -299,10 +327,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.DOUBT: (
             "quizás, quizá, tal vez, a lo mejor, puede que, puede que si, creo que si, creo, supongo, "
             "supongo que si, supongo que, no sé, no lo sé, ni idea, no estoy seguro, no estoy segura, depende, "
-            "si es, si hay, si está, como quieras, como quiera, me da igual, da igual, no importa, "
-            "no pasa nada, no hay problema, sin problema, sin problemas, por qué no, cómo no, ella dijo, "
-            "él dijo, dijo que, dijeron, dijo, más o menos, casi, si o no, probablemente, posiblemente, "
-            "no está mal, ya"
+            "si es, si hay, si está, como quieras, como quiera, me da igual, da igual, no importa, no pasa nada, "
+            "no hay problema, sin problema, sin problemas, por qué no, cómo no, ella dijo, él dijo, dijo que, "
+            "dijeron, dijo, más o menos, casi, si o no, probablemente, posiblemente, no está mal, ya"
         ),
         Kind.LINK: (
             "para, a, al, de, en, con, el, la, los, las, un, una, es, son, personas, gente, nosotros, lo, eso, "
@@ -311,13 +338,15 @@ _WORDS: dict[Language, dict[Kind, str]] = {
     },
     "zh": {
         Kind.YES: (
-            "是, 是的, 是啊, 对, 对的, 对啊, 对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, "
-            "可以的, 可以啊, 行, 行啊, 行吧, 当然, 当然可以, 当然好, 确认, 我确认, 确定, 我确定, 同意, 我同意, "
-            "要, 要的, 我要, 嗯好, 嗯好的, 嗯是的, 嗯对, 嗯可以, 请吧, 请做, 去吧, 去做吧, 做吧, 就这样, "
-            "就这样吧, 就这么办, 就这么定了, 就这么做, 可以做, 我说是, 我说了是, 我说了好, 我说好, 我说可以, "
-            "愿意, 我愿意, 需要, 正确, 是这样, 是这样的, 开始吧, 继续, 继续吧, 帮我做吧, 麻烦你了, 请确认, 批准, "
-            "允许, 我允许, 必须的, 肯定, 肯定的, 太好了, 很好, ok, okay, yes"
+            "订吧/买吧/发吧/转吧/付吧/送吧/打吧/约吧/删吧/取吧/寄吧/存吧/改吧, 是, 是的, 是啊, 对, "
+            "对的, 对啊, 对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, 可以的, 可以啊, 行, 行啊, "
+            "行吧, 当然, 当然可以, 当然好, 确认, 我确认, 确定, 我确定, 同意, 我同意, 要, 要的, 我要, 嗯好, "
+            "嗯好的, 嗯是的, 嗯对, 嗯可以, 请吧, 请做, 去吧, 去做吧, 做吧, 就这样, 就这样吧, 就这么办, "
+            "就这么定了, 就这么做, 可以做, 我说是, 我说了是, 我说了好, 我说好, 我说可以, 愿意, 我愿意, 需要, "
+            "正确, 是这样, 是这样的, 开始吧, 继续, 继续吧, 帮我做吧, 麻烦你了, 请确认, 批准, 允许, 我允许, "
+            "必须的, 肯定, 肯定的, 太好了, 很好, ok, okay, yes"
         ),
+        Kind.WARM: ("很, 就是, 就是这样, 太好, 帮我, 帮我做, 帮"),
         Kind.NO: (
             "不, 不要, 不用, 不用了, 不是, 不对, 不行, 不可以, 不可以的, 不好, 不了, 不同意, 我不同意, 不需要, "
             "不必, 不必了, 不想, 我不想, 我不要, 别, 别做, 别这样, 先别, 先不要, 先不, 现在不要, 现在不, 还不要, "
@@ -363,7 +392,10 @@ _WORDS: dict[Language, dict[Kind, str]] = {
 
 
 def as_compared(text: str) -> Phrase:
-    """Return the tokens of a text without accents and apostrophes, which recognisers write or leave out."""
+    """Return the tokens of a text as they are compared.
+
+    Accents and apostrophes, which recognisers write or leave out, are gone.
+    """
     return tuple(plain(token).replace("'", "") for token in tokens_of(text))
 
 
@@ -385,9 +417,9 @@ NEGATIONS: dict[Language, frozenset[str]] = {
     "es": _words("no nunca jamas tampoco nada sin ni"),
     "zh": frozenset("不没别未无非"),
 }
-"""Words with which nothing is a yes, except inside a phrase of `ALWAYS`."""
+"""With these nothing is a yes, except inside a phrase of `ALWAYS`."""
 ALTERNATIVES = _words("and or und oder y o e u 和 或 还 及 与")
-"""With one of these in a question, a part of it repeated is not the whole."""
+"""What joins parts of a question. A part of it that is repeated is not the whole."""
 ARTICLES: dict[Language, frozenset[str]] = {
     "en": _words("a an the my your"),
     "de": _words("der die das den dem ein eine einen einem mein meine meinen dein deine deinen ihr ihre ihren"),
@@ -432,6 +464,8 @@ REJECTING = frozenset(
 RELATIVE = _words("more less fewer mehr weniger mas menos 多 少 更 double twice half doppelt doble")
 """Words that make a number one of difference."""
 PREPOSITIONS = _words("for to on at with from fur an auf zu mit von um para a con de 给")
+HANGING = _words("so well like also nun na und pues entonces y and 那 就 然 后 个")
+"""Words that begin more: an answer that ends with one is not over."""
 JOINTS = _words("and und y e 并 且 而")
 """What joins agreement to agreement."""
 HOMOPHONES = {"for": "four", "to": "two", "too": "two", "won": "one", "ate": "eight", "fore": "four", "tree": "three"}
@@ -457,3 +491,5 @@ LEADS = frozenset(
     ]
 )
 """What stands before the verb of a question."""
+DEED_CHARS = frozenset("订买发转付送打约删取寄存改")
+"""Chinese verbs that agree with "吧" if the question has them."""
