@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -324,16 +323,15 @@ def says_all(transcript: str, question: str, arguments: Mapping[str, object]) ->
     same. A number that the question does not have, or a negation, or no sign of a question, is not the question.
     """
     language = language_of(question)
-    said, asked = _facts(transcript, language), _facts(question, language)
-    if asked.keys() - said.keys() or any(fact[0] == "number" and fact[1] != 1 for fact in said.keys() - asked.keys()):
+    (said, said_words), (asked, asked_words) = _facts(transcript, language), _facts(question, language)
+    if asked - said or any(kind == "number" and value != 1 for kind, value in said - asked):
         return False
-    said_words, asked_words = ([plain(token) for token in tokens_of(folded(text))] for text in (transcript, question))
     if {*said_words} & NEGATIONS - {*asked_words}:
         return False
     if not re.search(r"[?？]", transcript) and not {*said_words} & ASKING:
         return False
     for value in _texts(arguments):
-        words = [plain(token) for token in tokens_of(folded(clean(value, language)))]
+        _, words = _facts(clean(value, language), language)
         if words and _within(words, asked_words) and not _within(words, said_words):
             return False
     content = [word for word in asked_words if word not in DEEDS[language].common]
@@ -351,24 +349,29 @@ def _within(words: Sequence[str], text: Sequence[str]) -> bool:
     return any(list(text[at : at + len(words)]) == list(words) for at in range(len(text) - len(words) + 1))
 
 
-def _facts(text: str, language: Language) -> Counter[tuple[str, object]]:
-    """Return the numbers, times of day and days in a text."""
+def _facts(text: str, language: Language) -> tuple[set[tuple[str, object]], list[str]]:
+    """Return the numbers, times and days of a text, and other words.
+
+    However they are written, the same values are the same.
+    """
     tokens = tokens_of(folded(text))
-    facts: Counter[tuple[str, object]] = Counter()
+    facts: set[tuple[str, object]] = set()
+    words: list[str] = []
     at = 0
     while at < len(tokens):
         if (clock := time_at(tokens, at, language)) is not None:
-            facts["time", (clock[0].hour, clock[0].minute)] += 1
+            facts.add(("time", (clock[0].hour, clock[0].minute)))
             at += clock[1]
         elif (day := day_at(tokens, at, language)) is not None:
-            facts["day", day[0]] += 1
+            facts.add(("day", day[0]))
             at += day[1]
         elif (ordinal := ordinal_at(tokens, at, language)) is not None:
-            facts["number", Decimal(ordinal[0])] += 1
+            facts.add(("number", Decimal(ordinal[0])))
             at += ordinal[1]
         elif (number := number_at(tokens, at, language)) is not None:
-            facts["number", number[0].normalize()] += 1
+            facts.add(("number", number[0].normalize()))
             at += number[1]
         else:
+            words.append(plain(tokens[at]))
             at += 1
-    return facts
+    return facts, words

@@ -132,7 +132,7 @@ def _digits(token: str) -> tuple[int, int] | None:
 
 
 def _half(tokens: Sequence[str], at: int, halves: dict[str, int]) -> tuple[int | None, int]:
-    """Return the said half of the day, 0 or 12, and its length."""
+    """Return the half of a day that is said, and its length: 0 or 12."""
     for words, half in halves.items():
         count = len(words.split())
         if [plain(token) for token in tokens[at : at + count]] == words.split():
@@ -178,6 +178,8 @@ def _english(tokens: Sequence[str], at: int) -> tuple[Clock, int] | None:
             is_marked = True
         elif (behind := _small(tokens, end, "en")) is not None and behind[0] >= 10 and hour <= 24:
             minute, end, is_marked = behind[0], end + behind[1], True
+        elif tokens[end : end + 1] == ["oh"] and (behind := _small(tokens, end + 1, "en")) is not None:
+            minute, end, is_marked = behind[0], end + 1 + behind[1], True
     else:
         return None
     if end < len(tokens) and tokens[end] in ("o'clock", "oclock"):
@@ -238,6 +240,9 @@ def _spanish(tokens: Sequence[str], at: int) -> tuple[Clock, int] | None:
                 hour, minute = (hour, minutes) if minutes > 0 else (hour - 1, 60 + minutes)
                 end, is_marked = end + 2, True
                 break
+        else:
+            if tokens[end : end + 1] == ["y"] and (behind := _small(tokens, end + 1, "es")) is not None:
+                minute, end = behind[0], end + 1 + behind[1]
     half, count = _half(tokens, end, _ES_HALVES)
     if not is_marked and half is None:
         return None

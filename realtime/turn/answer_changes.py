@@ -99,7 +99,8 @@ class Changes:
         return {**self._arguments, name: value}
 
     def _words(self) -> list[str]:
-        return [token for piece in self._pieces for token in piece.tokens]
+        """Return the words that are no part of a value."""
+        return [token for piece in self._pieces if piece.value is None for token in piece.tokens]
 
     def _new_values(self) -> list[Piece]:
         values = [(at, piece) for at, piece in enumerate(self._pieces) if piece.value is not None]
