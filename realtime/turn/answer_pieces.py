@@ -268,7 +268,7 @@ def pieces_of(words: str, language: Language, asked: Asked) -> list[Piece]:
     tokens: Sequence[str] = as_compared(words)
     if language == "en":
         tokens = _with_homophones(tokens, asked)
-    pieces = _joined(list(_cut(tokens, language, asked)))
+    pieces = _joined(_cut(tokens, language, asked))
     matches = matches_of(words)
     starts = {at for at in range(1, len(matches)) if words[matches[at - 1].end() : matches[at].start()].strip(" '-")}
     return [replace(piece, begins=True) if piece.at in starts else piece for piece in pieces]
@@ -279,24 +279,34 @@ def raw_tokens(words: str) -> list[str]:
     return [match.group() for match in matches_of(words)]
 
 
-def _cut(tokens: Sequence[str], language: Language, asked: Asked) -> Iterator[Piece]:
-    phrases = PHRASES[language]
-    at = 0
-    while at < len(tokens):
-        length = next((n for n in range(LONGEST[language], 0, -1) if tuple(tokens[at : at + n]) in phrases), 0)
+def _cut(tokens: Sequence[str], language: Language, asked: Asked) -> list[Piece]:
+    """Return the pieces, of which long ones weigh most: "please, don't do that" is no "please don't, do that"."""
+    best: list[tuple[int, tuple[Piece, ...]]] = [(0, ())]
+    for at in range(len(tokens) - 1, -1, -1):
+        pieces = [Piece((tokens[at],), at), *_phrases_at(tokens, at, language, asked)]
         value, count = _value_at(tokens, at, language, asked.choices)
-        if value is not None and count > length:
-            yield Piece(tuple(tokens[at : at + count]), at, value=value)
-            at += count
-            continue
-        said = tuple(tokens[at : at + (length or 1)])
-        kind = phrases.get(said)
+        if value is not None:
+            pieces.append(Piece(tuple(tokens[at : at + count]), at, value=value))
+        cuts = []
+        for piece in pieces:
+            known = piece.kind is not None or piece.value is not None
+            weight, rest = best[len(tokens) - at - len(piece.tokens)]
+            cuts.append((weight + (len(piece.tokens) ** 2 if known else 0), (piece, *rest)))
+        best.append(max(cuts, key=lambda cut: cut[0]))
+    return list(best[-1][1])
+
+
+def _phrases_at(tokens: Sequence[str], at: int, language: Language, asked: Asked) -> Iterator[Piece]:
+    """Yield the phrases that begin at a token."""
+    for count in range(1, min(LONGEST[language], len(tokens) - at) + 1):
+        said = tuple(tokens[at : at + count])
+        kind = PHRASES[language].get(said)
         if kind is Kind.NO and said[0] in STOPS and said[0] in asked.tokens:
-            kind = None
+            continue
         if kind is Kind.YES and said[-1] == "吧" and said[-2] in DEED_CHARS and said[-2] not in asked.tokens:
-            kind = None
-        yield Piece(said, at, kind)
-        at += len(said)
+            continue
+        if kind is not None:
+            yield Piece(said, at, kind)
 
 
 def _joined(pieces: list[Piece]) -> list[Piece]:

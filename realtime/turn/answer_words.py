@@ -468,7 +468,16 @@ HANGING = _words("so well like also nun na und pues entonces y and 那 就 然 �
 """Words that begin more: an answer that ends with one is not over."""
 JOINTS = _words("and und y e 并 且 而")
 """What joins agreement to agreement."""
-HOMOPHONES = {"for": "four", "to": "two", "too": "two", "won": "one", "ate": "eight", "fore": "four", "tree": "three"}
+HOMOPHONES = {
+    "for": "four",
+    "to": "two",
+    "too": "two",
+    "won": "one",
+    "ate": "eight",
+    "fore": "four",
+    "free": "three",
+    "tree": "three",
+}
 """Number words as they are misheard behind "only"."""
 CORE_YES: dict[Language, frozenset[str]] = {
     "en": _words("yes yeah yep yup okay ok sure"),

@@ -126,7 +126,8 @@ class _Reader:
 
     def _agrees(self) -> bool:
         """Return whether every word agrees, or repeats a piece of the question."""
-        if self._has_mark or self._has_negation() or self._tokens()[-1] in HANGING:
+        last = self._pieces[-1]
+        if self._has_mark or self._has_negation() or (last.kind is not Kind.YES and last.tokens[-1] in HANGING):
             return False
         others = [piece for piece in self._pieces if piece.kind not in _AGREES]
         if Kind.YES in self._kinds:
