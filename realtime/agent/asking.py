@@ -1,4 +1,4 @@
-"""Speaks a question for consent when the floor is free, and follows its playback to its end.
+"""Speaks a question for consent, and follows its playback to its end.
 
 A model that speaks given words says them beside the conversation. A speech-to-speech model that responds beside tools
 is instructed to, and what it said is compared. One that answers nothing while a tool call is open gets a provisional
@@ -14,7 +14,7 @@ from typing import Protocol
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.responses import CUT_OFF, LINK_LOST
-from realtime.agent.saying import INITIATIVE, SAY_EXACTLY
+from realtime.agent.saying import INITIATIVE, SAY_EXACTLY, Silence
 from realtime.call.participant import OwnCall
 from realtime.call.timers import Timers
 from realtime.event import server as s
@@ -29,13 +29,15 @@ LOOK_S = 0.1
 """How often a free floor is looked for while a question waits."""
 BEGIN_S = 10.0
 """How long a model may take to begin; then a card asks."""
+ROUNDED_MS = 50
+"""A client at another rate plays so much less, at most."""
 MOST_WRONG = 2
 """So many times a model may say something else; then a card asks."""
 NOT_DONE_YET = (
     "Not done yet: the user has to agree first. You are about to ask them. Until they have agreed and you are told the "
     "result, do not say that it is done, and do not call the tool again."
 )
-"""The provisional result of a call, for a model that says nothing before it has one."""
+"""The provisional result of a call."""
 
 
 class Follower(Protocol):
@@ -58,7 +60,7 @@ class Follower(Protocol):
 
 
 @dataclass(slots=True)
-class Spoken:
+class SpokenQuestion:
     """One question as it is spoken."""
 
     key: str
@@ -69,6 +71,7 @@ class Spoken:
     transcript: str = ""
     is_done: bool = False
     """Whether all of it has arrived."""
+    whole_ms: float = 0.0
     played_ms: int = 0
     heard_whole: bool = False
     reported_ms: int = 0
@@ -91,11 +94,12 @@ class Asking:
         self._follower = follower
         self._instructions = instructions
         self._profile = context.profile
+        self._silence = Silence(context.ears, context.runtime.now)
         self._timers = Timers()
         self._n_wrong = 0
         self._aside: str | None = None
         """The response beside the conversation that answers something else; it has the floor."""
-        self.spoken: Spoken | None = None
+        self.spoken: SpokenQuestion | None = None
         """The question as it was spoken last."""
         self._own = own
         self._unfollow: Callable[[], None] | None = None
@@ -131,7 +135,7 @@ class Asking:
         if self._unfollow is None:
             self._unfollow = self._own.follow(self._follow)
         key = self._context.runtime.new_id(QUESTION)
-        self.spoken = Spoken(key, text, arguments)
+        self.spoken = SpokenQuestion(key, text, arguments)
         self._timers.after("begin", BEGIN_S, lambda: self._fail("the model did not begin to ask"))
         metadata = {INITIATIVE: key}
         if self._profile.says_given_words:
@@ -146,7 +150,7 @@ class Asking:
             self._context.send(base.ResponseCreate(overrides))
             return
         for call_id in open_ids:
-            self._controller.responses.answer_for_now(call_id, NOT_DONE_YET)
+            self._controller.responses.provisional.give(call_id, NOT_DONE_YET)
         told = f"{self._instructions()}\n\n{exactly}".strip()
         self._controller.speak(ResponseOverrides(metadata=metadata, instructions=told))
 
@@ -165,7 +169,7 @@ class Asking:
         if spoken is None or spoken.heard_whole or spoken.response_id == "":
             return
         self._note_played(spoken)
-        self._silence(spoken)
+        self._end(spoken)
         if self._context.ears.unplayed_ms() > 0:
             self._context.emit(s.ServerAudioFlushEvent(reason="answered"))
 
@@ -216,7 +220,7 @@ class Asking:
         self._aside = None
         self._timers.cancel("aside")
 
-    def _done(self, spoken: Spoken, event: s.AgentResponseDoneEvent) -> None:
+    def _done(self, spoken: SpokenQuestion, event: s.AgentResponseDoneEvent) -> None:
         reason = (event.status_details or {}).get("reason")
         if event.status == "cancelled" or reason in (LINK_LOST, CUT_OFF):
             self._cut(spoken)
@@ -227,6 +231,7 @@ class Asking:
         says_it = self._profile.says_given_words or says_all(spoken.transcript, spoken.text, spoken.arguments)
         if says_it:
             spoken.is_done = True
+            spoken.whole_ms = self._controller.responses.spoken_ms(event.response_id, spoken.item_id)
             self._look(spoken)
             return
         self._n_wrong += 1
@@ -237,30 +242,34 @@ class Asking:
         if self._context.ears.unplayed_ms() > 0:
             self._context.emit(s.ServerAudioFlushEvent(reason="wrong_question"))
 
-    def _look(self, spoken: Spoken) -> None:
+    def _look(self, spoken: SpokenQuestion) -> None:
         """Note how much of it was played; all of it, or look again when it may be."""
         if spoken is not self.spoken or not self.is_speaking or not spoken.is_done:
             return
         self._note_played(spoken)
         unplayed_ms = self._context.ears.unplayed_ms()
-        if unplayed_ms <= 0 and spoken.played_ms > 0:
+        if unplayed_ms > 0 and self._silence.left_s() > 0:
+            self._timers.after("played", max(0.02, min(unplayed_ms / 1000, 0.5)), lambda: self._look(spoken))
+        elif unplayed_ms > 0:
+            self._fail("the client does not report what it plays")
+        elif spoken.played_ms + ROUNDED_MS < spoken.whole_ms:
+            self._cut(spoken)
+        else:
             spoken.heard_whole = True
             self._n_wrong = 0
             self._timers.cancel("played")
             self._follower.on_heard(max(self._controller.input.position_ms, spoken.reported_ms))
-        else:
-            self._timers.after("played", max(0.02, min(unplayed_ms / 1000, 0.5)), lambda: self._look(spoken))
 
-    def _note_played(self, spoken: Spoken) -> None:
+    def _note_played(self, spoken: SpokenQuestion) -> None:
         if spoken.item_id is not None:
             spoken.played_ms = max(spoken.played_ms, self._context.ears.played_ms(spoken.item_id))
 
-    def _cut(self, spoken: Spoken) -> None:
+    def _cut(self, spoken: SpokenQuestion) -> None:
         self._note_played(spoken)
-        self._silence(spoken)
+        self._end(spoken)
         self._follower.on_cut()
 
-    def _silence(self, spoken: Spoken) -> None:
+    def _end(self, spoken: SpokenQuestion) -> None:
         """Nothing more of it is said."""
         response_id, spoken.response_id = spoken.response_id, ""
         self._timers.cancel("begin")
@@ -270,5 +279,5 @@ class Asking:
 
     def _fail(self, why: str) -> None:
         if self.spoken is not None:
-            self._silence(self.spoken)
+            self._end(self.spoken)
         self._follower.on_failed(why)

@@ -203,6 +203,7 @@ async def asked_call(
     clock: PlaybackClock | None = None,
     grace_s: float = 0.0,
     listener: dict[str, Any] | None = None,
+    record: Any = None,
     **agent: Any,
 ) -> AsyncIterator[AskedCall]:
     """A call whose user speaks in real time, on virtual clocks."""
@@ -217,7 +218,8 @@ async def asked_call(
         toolkit=tools,
         **{"fillers": (), "recognise": recognise} | agent,
     )
-    session = Session(participant=voice.run(), runtime=runtime, session_id="s", limits=Limits(grace_s=grace_s))
+    limits = Limits(grace_s=grace_s)
+    session = Session(participant=voice.run(), runtime=runtime, session_id="s", limits=limits, record=record)
     view = listener_into(ListSink(), runtime, clock=clock or WallClockPlayback(24_000), **(listener or {}))
     session.attach(view)
     made = AskedCall(session, view)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from realtime.audio.playback import AcknowledgedPlayback
 from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.state.transcript import as_text, lines_of
 from tests.agent.consent_call import Table, Waiter, asked_call
 
 pytestmark = pytest.mark.virtual_time
@@ -351,3 +355,48 @@ async def test_a_call_that_does_not_come_back_leaves_a_receipt() -> None:
         await asyncio.sleep(30)
         (receipt,) = made.receipts
         assert (receipt["answered_by"], table.booked) == ("interrupted", [])
+
+
+async def test_the_transcript_of_the_call_holds_the_receipt() -> None:
+    table = Table()
+    recorder = Mock(close=AsyncMock())
+    config = SessionConfig(recording=True)
+    async with asked_call(table.tools, config=config, record=lambda session: recorder) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        (line,) = [line for line in lines_of(made.log) if line.kind == "tool"]
+        assert line.receipt == receipt
+        assert receipt["recording"] == f"/api/calls/{made.session.call_id}/sound"
+        assert receipt["answer_start_ms"] >= 2_800
+        assert receipt["question_played_ms"] == 1_000
+        assert f"Asked: {QUESTION} Answer: yes, by voice (Yes.)" in as_text([line])
+
+
+async def test_a_client_that_reports_no_playback_has_heard_nothing() -> None:
+    table = Table()
+    async with asked_call(table.tools, clock=AcknowledgedPlayback(24_000)) as made:
+        await made.says(BOOK)
+        await made.until_state("asking", 2)
+        told = made.custom("consent_question")[-1]
+        assert (told["by"], told["why"]) == ("card", "the client does not report what it plays")
+        assert made.states == ["asking", "asking"]
+
+
+async def test_only_what_the_client_reports_is_heard() -> None:
+    table = Table()
+    async with asked_call(table.tools, clock=AcknowledgedPlayback(24_000)) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await made.until(lambda: made.of(s.AgentResponseAudioDeltaEvent))
+        item_id = made.of(s.AgentResponseAudioDeltaEvent)[0].item_id
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=500))
+        await asyncio.sleep(0.3)
+        assert made.states == ["asking"]
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_000))
+        assert made.states == ["asking", "heard"]
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["question_played_ms"], receipt["heard_whole"]) == (1_000, True)
