@@ -36,11 +36,12 @@ HOW = (
     "Echo: -12 dB, 120 ms late. Bystander: another voice says yes, 10 dB below, with 0.3 s of reverberation. "
     "Generated: each call differs by seed in voice, line (clean, telephone, noise at 15 dB), echo (in three of ten, "
     "-6 to -40 dB, 40 to 250 ms late) and in one to three disturbances: a bystander who says yes 10 to 16 dB below "
-    "the user, noises and tics, side talk as loud as the user, a lost socket, and before the end of the question a near yes "
-    "or a backchannel. Then the user says nothing, no, or asks something; in the last row yes. All calls are whole: "
-    "server, embedded voice with its detector, recogniser and synthesis, default options, a page that plays; audio is "
-    "real, time is virtual, recognition is looked up by hash of the sound. Only the language model is a stand-in; it "
-    "calls the tool at the first turn. A false consent is a call of the tool that nobody agreed to."
+    "the user, noises and tics, side talk as loud as the user, a lost socket, and before the end of the question a "
+    "near yes or a backchannel. Then the user says nothing, no, or asks something; in the last row yes. All calls "
+    "are whole: server, embedded voice with its detector, recogniser and synthesis, default options, a page that "
+    "plays; audio is real, time is virtual, recognition is looked up by hash of the sound. Only the language model "
+    "is a stand-in; it calls the tool at the first turn. A false consent is a call of the tool that nobody agreed "
+    "to."
 )
 
 
