@@ -52,26 +52,26 @@ class Kind(Enum):
 _WORDS: dict[Language, dict[Kind, str]] = {
     "en": {
         Kind.YES: (
-            "yes, yeah, yep, yup, yes yes, yeah yeah, yes sir, yes ma'am, sure, sure thing, of course, "
-            "certainly, absolutely, definitely, ok, okay, all right, alright, correct, that's right, "
+            "yes i/we do, yes, yeah, yep, yup, yes yes, yeah yeah, yes sir, yes ma'am, sure, sure thing, "
+            "of course, certainly, absolutely, definitely, ok, okay, all right, alright, correct, that's right, "
             "that is right, that's correct, that is correct, exactly, go ahead, go for it, do it, do that, "
             "please do, i confirm, confirm, confirm it, confirm that, confirmed, i agree, agreed, i approve, "
-            "approved, perfect, "
-            "that's/that_is/it's fine/perfect/okay/ok/alright/right/correct/great/good with_me/by_me/for_me/, "
+            "approved, perfect, that's/that_is fine/perfect/right/correct/great/good with_me/by_me/for_me/, "
+            "it's perfect/right/correct, "
             "/that/it sounds/works/would_work great/good/perfect/fine/okay/well/lovely to_me/for_me/, "
             "that_would/that'd/it_would/it'd be great/lovely/good/perfect/fine/nice/wonderful/okay/ideal/fantastic, "
-            "that's perfect, that works, works for me, that's good, that's great, that's okay, fine by me, "
-            "fine with me, by all means, i said yes, i did say yes, i said yeah, let's do it, let's do that, "
-            "make it so, proceed, please proceed, you can go ahead, you may go ahead, you may, yes you can, "
-            "yes you may, yes you should, yes i do, yes i am, i do, yes i would, yes i want that, "
-            "yes i'd like that, i'd/we'd/i_would/we_would like/love that/it, that would be great, "
-            "that would be lovely, that'd be great, that would be perfect, you got it, affirmative, very well, "
-            "yes it is, yes that's it, that's it, yes that's what i want, that's what i want, "
-            "that is what i want, i'm sure, i am sure, i'm happy with that, happy with that, please do so, "
-            "do so, great"
+            "that's perfect, that works, works for me, that's good, that's great, fine by me, fine with me, "
+            "by all means, i said yes, i did say yes, i said yeah, let's do it, let's do that, make it so, "
+            "proceed, please proceed, you can go ahead, you may go ahead, you may, yes you can, yes you may, "
+            "yes you should, yes i do, yes i would, yes i want that, yes i'd like that, "
+            "i'd/we'd/i_would/we_would like/love that/it, that would be great, that would be lovely, "
+            "that'd be great, that would be perfect, affirmative, very well, yes it is, yes that's it, "
+            "yes that's what i want, that's what i want, that is what i want, i'm sure, i am sure, "
+            "i'm happy with that, happy with that, please do so, do so"
         ),
         Kind.WARM: (
-            "good, fine, cool, nice, awesome, wonderful, lovely, excellent, brilliant, fantastic, all_good, go, "
+            "that's/that_is/it's/it_is okay/ok/alright/all_right/fine/good with_me/by_me/for_me/, great, good, "
+            "fine, cool, nice, awesome, wonderful, lovely, excellent, brilliant, fantastic, all_good, go, "
             "carry_on, go_on, please/ continue, let's go, you heard me, as/like i said, "
             "i/ already told/said you/, i've already told/said you/, i/ already said, "
             "everything/everything's/it/that is/ correct/right/fine/good, "
@@ -104,14 +104,12 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "you/ don't/do_not have_to/need_to ask me/ again/anymore/any_more/every_time/each_time/next_time, "
             "no_need/there's_no_need to ask me/ again/anymore/every_time, "
             "just/ do it/that every_time/from_now_on, stop asking me, every time, for always, from now on, "
-            "always allow, always allow it, always allow that, always do that, always do it, any time, "
-            "in the future, in future, without asking"
+            "always allow, always allow it, always allow that, always do that, always do it, without asking"
         ),
         Kind.PAD: (
             "um, umm, uh, uhm, er, erm, hmm, hm, mm, ah, oh, well, so, like, you know, please, thanks, "
             "thank you, thank you very much, thanks a lot, many thanks, then, now, right now, right away, just, "
-            "really, actually, i mean, hey, hi, hello, mate, dear, sir, right, if you please, very much, "
-            "quickly, cheers"
+            "really, actually, i mean, mate, dear, sir, right, if you please, very much, quickly, cheers"
         ),
         Kind.CHANGE: (
             "make it, make that, make this, change it to, change that to, change to, rather, i'd rather, "
@@ -154,18 +152,20 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "i need to think, let me think about it, let me think about that"
         ),
         Kind.DOUBT: (
-            "no problem, no worries, no doubt, no idea, no matter, no wonder, no kidding, no one, maybe, "
-            "perhaps, possibly, probably, i guess, i guess so, i suppose, i suppose so, i think so, sort of, "
-            "kind of, if, unless, i don't know, i do not know, don't know, dunno, not sure, i'm not sure, "
-            "i am not sure, whatever, depends, it depends, why not, maybe not, i don't mind, i don't care, "
-            "don't mind, don't care, don't worry, she said, he said, they said, you said, we said, it said, "
-            "yes or no, yeah right, as if, don't you, can't you, won't you, isn't it, isn't that, cannot wait, "
-            "can't wait, not bad, never better, don't stop, would be, could be, might, almost, no more, not only"
+            "that's it, you got it, hello/hi/hey, yes/yeah hello/hi, in_the future, in future, no problem, "
+            "no worries, no doubt, no idea, no matter, no wonder, no kidding, no one, maybe, perhaps, possibly, "
+            "probably, i guess, i guess so, i suppose, i suppose so, i think so, sort of, kind of, if, unless, "
+            "i don't know, i do not know, don't know, dunno, not sure, i'm not sure, i am not sure, whatever, "
+            "depends, it depends, why not, maybe not, i don't mind, i don't care, don't mind, don't care, "
+            "don't worry, she said, he said, they said, you said, we said, it said, yes or no, yeah right, "
+            "as if, don't you, can't you, won't you, isn't it, isn't that, cannot wait, can't wait, not bad, "
+            "never better, don't stop, would be, could be, might, almost, no more, not only"
         ),
         Kind.LINK: (
-            "the, a, an, to, of us, for, at, on, with, it, that's, that is, it's, it is, this, of them, there are, "
-            "there's, there will be, there'll be, we are, we're, we'll be, it'll be, it will be, they are, they're, "
-            "people, persons, guests, of, in, be, that, them, not, in total, altogether, i'm, we"
+            "the, a, an, to, of us, for, at, on, with, it, that's, that is, it's, it is, this, of them, "
+            "there are, there's, there will be, there'll be, we are, we're, we'll be, it'll be, it will be, "
+            "they are, they're, people, persons, guests, of, in, be, that, them, not, in total, altogether, i'm, "
+            "we"
         ),
     },
     "de": {
@@ -207,13 +207,13 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "fragen sie nicht mehr, fragen sie nicht wieder, fragen sie mich nicht mehr, nicht mehr fragen, "
             "nicht wieder fragen, nicht nochmal fragen, du musst nicht mehr fragen, "
             "du musst nicht wieder fragen, du brauchst nicht mehr zu fragen, sie müssen nicht mehr fragen, "
-            "sie brauchen nicht mehr zu fragen, jedes mal, ab jetzt, ab jetzt immer, ohne zu fragen, in zukunft, "
-            "künftig, immer erlauben, auch in zukunft"
+            "sie brauchen nicht mehr zu fragen, jedes mal, ab jetzt, ab jetzt immer, ohne zu fragen, "
+            "immer erlauben"
         ),
         Kind.PAD: (
             "äh, ähm, öh, hm, hmm, mm, ach, ach so, na, also, so, nun, tja, bitte, danke, danke schön, "
-            "dankeschön, vielen dank, doch bitte, dann, jetzt, gleich, sofort, mal, eben, einfach, hallo, "
-            "bitte schön, bitte sehr"
+            "dankeschön, vielen dank, doch bitte, dann, jetzt, gleich, sofort, mal, eben, einfach, bitte schön, "
+            "bitte sehr"
         ),
         Kind.CHANGE: (
             "lieber, statt, anstatt, mach daraus, machen sie daraus, machen wir, mach, machen sie, ändere, "
@@ -272,8 +272,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "hecho"
         ),
         Kind.WARM: (
-            "bien, todo bien/correcto, así, así está bien, como dije, ya te lo dije, estoy seguro/segura, está, "
-            "vamos, buenísimo, qué bien"
+            "bien, todo bien/correcto, así, así está bien, como dije, ya te lo dije, estoy seguro/segura, "
+            "buenísimo, qué bien"
         ),
         Kind.NO: (
             "no, no no, no gracias, no por favor, no quiero, no lo quiero, no lo hagas, no lo haga, "
@@ -293,8 +293,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         ),
         Kind.PAD: (
             "eh, em, este, mm, hm, hmm, ah, oh, ay, pues, bueno, a ver, mira, por favor, gracias, "
-            "muchas gracias, entonces, ahora, ahora mismo, ya mismo, solo que, hola, oye, muy amable, enseguida, "
-            "pues nada"
+            "muchas gracias, entonces, ahora, ahora mismo, ya mismo, solo que, muy amable, enseguida, pues nada"
         ),
         Kind.CHANGE: (
             "mejor, en vez de, en lugar de, cámbialo a, cámbielo a, cambia, que sea, que sean, pon, ponga, "
@@ -338,15 +337,14 @@ _WORDS: dict[Language, dict[Kind, str]] = {
     },
     "zh": {
         Kind.YES: (
-            "订吧/买吧/发吧/转吧/付吧/送吧/打吧/约吧/删吧/取吧/寄吧/存吧/改吧, 是, 是的, 是啊, 对, "
-            "对的, 对啊, 对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, 可以的, 可以啊, 行, 行啊, "
-            "行吧, 当然, 当然可以, 当然好, 确认, 我确认, 确定, 我确定, 同意, 我同意, 要, 要的, 我要, 嗯好, "
-            "嗯好的, 嗯是的, 嗯对, 嗯可以, 请吧, 请做, 去吧, 去做吧, 做吧, 就这样, 就这样吧, 就这么办, "
-            "就这么定了, 就这么做, 可以做, 我说是, 我说了是, 我说了好, 我说好, 我说可以, 愿意, 我愿意, 需要, "
-            "正确, 是这样, 是这样的, 开始吧, 继续, 继续吧, 帮我做吧, 麻烦你了, 请确认, 批准, 允许, 我允许, "
-            "必须的, 肯定, 肯定的, 太好了, 很好, ok, okay, yes"
+            "订吧/买吧/发吧/转吧/付吧/送吧/打吧/约吧/删吧/取吧/寄吧/存吧/改吧, 是, 是的, 是啊, 对, 对的, 对啊, "
+            "对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, 可以的, 可以啊, 行, 行啊, 行吧, 当然, "
+            "当然可以, 当然好, 确认, 我确认, 确定, 我确定, 同意, 我同意, 要, 要的, 我要, 嗯好, 嗯好的, 嗯是的, "
+            "嗯对, 嗯可以, 请吧, 请做, 去做吧, 做吧, 就这样, 就这样吧, 就这么办, 就这么定了, 就这么做, 可以做, "
+            "我说是, 我说了是, 我说了好, 我说好, 我说可以, 愿意, 我愿意, 需要, 正确, 是这样, 是这样的, 开始吧, "
+            "帮我做吧, 麻烦你了, 请确认, 批准, 允许, 我允许, 必须的, 肯定, 肯定的, 太好了, 很好, ok, okay, yes"
         ),
-        Kind.WARM: ("很, 就是, 就是这样, 太好, 帮我, 帮我做, 帮"),
+        Kind.WARM: ("继续, 继续吧, 好嘞, 好咧, 很, 就是, 就是这样, 太好, 帮我, 帮我做, 帮"),
         Kind.NO: (
             "不, 不要, 不用, 不用了, 不是, 不对, 不行, 不可以, 不可以的, 不好, 不了, 不同意, 我不同意, 不需要, "
             "不必, 不必了, 不想, 我不想, 我不要, 别, 别做, 别这样, 先别, 先不要, 先不, 现在不要, 现在不, 还不要, "
@@ -360,8 +358,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "下次不用问, 下次不用问了, 以后别问了, 总是允许, 始终允许, 永远允许, 以后都这样"
         ),
         Kind.PAD: (
-            "嗯, 嗯嗯, 呃, 啊, 哦, 噢, 喔, 哎, 唉, 呀, 吧, 了, 啦, 那, 那个, 那就, 就, 请, 谢谢, 谢谢你, 谢谢您, "
-            "多谢, 麻烦, 麻烦你, 麻烦您, 现在, 马上, 立刻, 的, 你好, 然后"
+            "嗯, 嗯嗯, 呃, 啊, 哦, 噢, 喔, 哎, 唉, 呀, 那, 那个, 那就, 就, 请, 谢谢, 谢谢你, 谢谢您, 多谢, 麻烦, "
+            "麻烦你, 麻烦您, 现在, 马上, 立刻, 的, 然后"
         ),
         Kind.CHANGE: (
             "改成, 改为, 换成, 换, 改, 改到, 换到, 而是, 我是说, 我的意思是, 我想要, 我要的是, 应该是, 最好, "
@@ -381,10 +379,11 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "我想想, 我想一想, 我考虑一下, 考虑一下, 以后再说, 待会儿, 一会儿, 回头, 晚点, 先等等, 先等一下"
         ),
         Kind.DOUBT: (
-            "也许, 可能, 大概, 或许, 如果, 要是, 的话, 不知道, 我不知道, 不确定, 我不确定, 不一定, 随便, 随你, "
-            "都可以吧, 没关系, 没问题, 没错, 没事, 没什么, 无所谓, 好像, 应该吧, 我觉得, 我猜, 差不多, 她说, "
-            "他说, 他们说, 你说, 好不好, 是吗, 好吗, 对吗, 不错, 不客气, 好多, 好久, 好像是, 是什么, 对面, 行李, "
-            "看情况, 再看看, 好了吗"
+            "好了, 对了, 行了, 可以了, 够了, 得了, 好啦, 是吧, 对吧, 可以吧, 要吧, 确定吧, 也许, 可能, 大概, "
+            "或许, 如果, 要是, 的话, 不知道, 我不知道, 不确定, 我不确定, 不一定, 随便, 随你, 都可以吧, 没关系, "
+            "没问题, 没错, 没事, 没什么, 无所谓, 好像, 应该吧, 我觉得, 我猜, 差不多, 她说, 他说, 他们说, 你说, "
+            "好不好, 是吗, 好吗, 对吗, 不错, 不客气, 好多, 好久, 好像是, 是什么, 对面, 行李, 看情况, 再看看, "
+            "好了吗"
         ),
         Kind.LINK: "到, 在, 人, 个, 位, 个人, 把, 它, 这, 用, 为, 我们, 一共, 总共, 订",
     },

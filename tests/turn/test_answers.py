@@ -22,6 +22,21 @@ PAYING = {"type": "object", "properties": {"amount": {"type": "number"}, "recipi
 GERMAN = "Soll ich einen Tisch für vier Personen am Freitag buchen?"
 SPANISH = "¿Reservo una mesa para cuatro personas el viernes?"
 CHINESE = "要我订一张星期五四个人的桌子吗？"
+NOT_WHAT_WAS_ASKED = {
+    QUESTION: (
+        "Hello yes|Okay in the future|Yes, coming|Okay let me check|I see|Got it|Yes you said that|Sure, tell me more|"
+        "Yes, four or five|Yes, four people and a dog|Yes, after you tell me the price|Yes, for two|Yes, forty|"
+        "Yes, the fourth|Yes, next Friday|Yes, not next Friday|Yes in four minutes|Do it tomorrow|Do it yourself|"
+        "Go ahead without me|Go ahead and cancel|Confirm the price first|Correct the date|Please do not|"
+        "Please do it later|Please do nothing|Definitely maybe|Absolutely no way|It's okay|That's okay, thanks|"
+        "No that's fine|I'm good thanks|Perfect storm|yes, unless it rains"
+    ),
+    PAYMENT: "Yes, to Anna|Yes, to Bob and Anna|Yes, three|Yes thirty euros|Yes, send Bob|Yes, from Bob|Yes, to bobby",
+    "Shall I cancel your order of two pizzas?": "Yes, keep it|Yes, cancel one|Yes, cancel my pizza|Keep it, yes",
+    GERMAN: "Ja, hallo|Ja schon|Schon gut|Das passt mir nicht|Ja, für zwei|Ja, am Samstag|Ja, in Zukunft|Klar, teuer",
+    SPANISH: "Ya|Ya está|Sí, dígame|Claro que no|Sí, mañana|Sí, para dos|Está bien, déjalo|Claro, si es gratis|Bueno",
+    CHINESE: "好了|对了|行了|可以了|好不好|好久不见|要是便宜就好|好吧算了|对，五个人|好，星期六|是他说的|对面那家",
+}
 QUESTIONS = {"en": QUESTION, "de": GERMAN, "es": SPANISH, "zh": CHINESE}
 
 
@@ -78,6 +93,19 @@ def test_what_people_say_is_read_as_they_mean_it(answer: str, words: str) -> Non
 )
 def test_a_sentence_that_only_contains_yes_or_nothing_does_not_consent(words: str) -> None:
     assert read(words).answer is not Answer.YES
+
+
+@pytest.mark.parametrize("question", NOT_WHAT_WAS_ASKED)
+def test_words_of_agreement_for_something_else_do_not_consent(question: str) -> None:
+    said = NOT_WHAT_WAS_ASKED[question].split("|")
+    assert [words for words in said if read(words, question).answer is Answer.YES] == []
+    assert [words for words in said if pay(words).answer is Answer.YES] == []
+
+
+@pytest.mark.parametrize("words", ["please don't do that", "no, don't do it", "please, do not go ahead", "don't, yes"])
+def test_a_refusal_is_not_cut_so_that_agreement_is_left(words: str) -> None:
+    assert read(words).answer is not Answer.YES
+    assert meaning("please don't do that") == "no"
 
 
 @pytest.mark.parametrize(("words", "people"), [("yes but only {}", 5), ("make it {}", 9), ("no, {} people", 12)])
