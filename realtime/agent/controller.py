@@ -170,7 +170,10 @@ class Controller:
         """Take a typed turn: the reply stops, the text becomes an item, and the model responds."""
         # Checked before the turn machine hears of it: what is refused changes nothing.
         item = self._items.typed(event.text)
-        if self._text_auto_response:
+        if self._text_auto_response and self.turns.answers.is_asked:
+            self._items.put(item)
+            self.turns.answers.typed(item.id, event.text)
+        elif self._text_auto_response:
             self.turns.signal(Signal.TEXT, typed=item)
         else:
             self._items.put(item)
@@ -254,7 +257,8 @@ class Controller:
                 if self.responses.tool_use(event):
                     self.turn.tool_called()
             case m.ModelItemDeletedEvent():
-                self._context.delete_item(event.item_id)
+                if event.item_id not in self.turns.forgotten:
+                    self._context.delete_item(event.item_id)
             case m.ModelReconnectingEvent():
                 self.turns.lose_link()
                 self._context.forward(event)

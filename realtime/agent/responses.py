@@ -8,15 +8,16 @@ in the `Ledger` (`realtime.turn.responses`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 import msgspec
 
 from realtime.agent.context import AgentContext
-from realtime.agent.open_responses import OpenResponse, Part, ThinkingEvent
+from realtime.agent.open_responses import OpenCut, OpenResponse, Part, ThinkingEvent
 from realtime.agent.permissions import denial_of
+from realtime.agent.provisional import ProvisionalResults
 from realtime.agent.reply_items import ReplyItems
 from realtime.agent.resumption import SpokenPart, renamed
 from realtime.agent.tools import ToolRunner
@@ -58,24 +59,6 @@ PartEvent = (
 ToolUseEvent = m.ModelResponseToolUseDeltaEvent | m.ModelResponseToolUseDoneEvent
 
 
-@dataclass(slots=True)
-class _OpenCut:
-    """A truncation that waits for clients to report how much they played.
-
-    Until then the ends of the response's parts, and its own end if the model has sent it, are withheld, and so are
-    requests for what follows.
-    """
-
-    item_ids: list[str]
-    running: Response | None
-    """The response that ran when it was interrupted."""
-    done: list[m.ModelResponseDoneEvent] = field(default_factory=list)
-    cuts_ms: dict[str, int] = field(default_factory=dict)
-    """Where each item was cut."""
-    requests: list[base.ResponseCreate] = field(default_factory=list)
-    """What the model is asked for once it knows that."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Question:
     """A call that waits for the user's consent."""
@@ -104,7 +87,12 @@ class Responses:
         """Calls that wait for the user's consent, by id."""
         self._result_ids: dict[str, str] = {}
         """Client ids for the items of results, by call."""
-        self._cut: _OpenCut | None = None
+        self._cut: OpenCut | None = None
+        self.provisional = ProvisionalResults(context)
+        self.on_ask: Callable[[ToolCallBlock, str], None] = lambda call, within: None
+        """Called with a call that asks for consent; the second is the call of the model that it is made for, or ""."""
+        self.on_answer: Callable[[str, bool, ToolCallBlock | None, bool], None] = lambda *answer: None
+        """Called when one is answered: its id, whether it runs, the changed call, whether a rule answers."""
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
@@ -157,7 +145,7 @@ class Responses:
 
     def truncate(self, running: Response | None) -> None:
         """Cut the reply once it is known what was played; then close its streams."""
-        cut = self._cut = _OpenCut([*self._items.spoken], running)
+        cut = self._cut = OpenCut([*self._items.spoken], running)
         self._context.ears.after_flush(lambda: self._settle(cut))
 
     def settle_cut(self, *, requests: bool = True) -> None:
@@ -180,7 +168,7 @@ class Responses:
         self._items.tell_heard()
         await connection.close()
 
-    def _settle(self, cut: _OpenCut) -> None:
+    def _settle(self, cut: OpenCut) -> None:
         if cut is not self._cut:
             self._items.correct(cut.cuts_ms)
             return
@@ -223,7 +211,10 @@ class Responses:
         part = open_response.parts.get((event.item_id, event.content_index))
         if part is None or not part.audio_open:
             signal = self._open_audio(open_response, event)
-        if not open_response.response.out_of_band:
+        if open_response.response.out_of_band:
+            spoken = open_response.part(event.item_id, event.output_index, event.content_index)
+            spoken.beside_ms += len(event.delta) * 500 / (event.format.rate or self._context.profile.output_rate_hz)
+        else:
             if event.format is not self._format:
                 # Another model may take over in the middle of a call.
                 self._format = event.format
@@ -341,6 +332,14 @@ class Responses:
                 self._conversation.truncate(item_id, self._conversation.audio_ms(item_id))
         self._ledger.broken_off(response)
         return event
+
+    def spoken_ms(self, response_id: str, item_id: str) -> float:
+        """How much was spoken of an item; of one outside the conversation, until its response is over."""
+        if item_id in self._conversation:
+            return self._conversation.audio_ms(item_id)
+        opened = self._open.get(response_id)
+        parts = () if opened is None else opened.parts.items()
+        return sum(part.beside_ms for (one, _), part in parts if one == item_id)
 
     # -- a lost link -----------------------------------------------------------------------------------------------
 
@@ -460,6 +459,8 @@ class Responses:
         if is_consent:
             self._tell_allowed(event.item_id, call)
         self._tools.start_tool(call, at_model=at_model, denial=denial)
+        if call.state is ToolCallState.ASKING:
+            self.on_ask(call, "")
         return True
 
     def _tell_allowed(self, item_id: str, call: ToolCallBlock) -> None:
@@ -482,6 +483,7 @@ class Responses:
                 response_id="" if response is None else response.id, item_id="", tool_use=call, **self._context.who
             )
         )
+        self.on_ask(call, within)
 
     def answered_within(self, result: ToolResultBlock) -> None:
         """Such a call has its result."""
@@ -496,6 +498,7 @@ class Responses:
         words: str = "",
         changed: ToolCallBlock | None = None,
         rules: Sequence[PermissionRule] = (),
+        by_rule: bool = False,
     ) -> None:
         """Run or refuse a call that asks for consent. Raises ClientError if none of this id does.
 
@@ -520,6 +523,7 @@ class Responses:
         if answer is None:
             raise nothing_asks
         del self._questions[call_id]
+        self.on_answer(call_id, confirmed, changed, by_rule)
         if isinstance(answer, ToolCallBlock):
             self._tell_allowed(question.item_id, answer)
             if self._tools.is_clients(question.call.name):
@@ -539,10 +543,11 @@ class Responses:
         """Rules or the mode have changed: answer the questions that are none any more."""
         for call, decision in self._tools.rechecked():
             if call.id in self._questions and decision.allows:
-                self.confirm(call.id, True)
+                self.confirm(call.id, True, by_rule=True)
             elif call.id in self._questions:
                 self._tools.confirm_tool(call.id, denial_of(decision))
                 del self._questions[call.id]
+                self.on_answer(call.id, False, None, True)
 
     def is_taken(self, item_id: str) -> bool:
         """Whether a result that is on its way will have this id."""
@@ -575,7 +580,7 @@ class Responses:
                 **self._context.who,
             )
         )
-        self._send(base.ToolResult(result, item_id))
+        self.provisional.tell(result, item_id)
         if response is None:
             return None
         self._ledger.answer(response, result.id)

@@ -160,6 +160,11 @@ class ToolRunner:
         decided = [(one.call, one.decide(one.call)) for one in waiting if one.decide is not None]
         return [(call, decision) for call, decision in decided if not decision.asks]
 
+    def decision_of(self, call: ToolCallBlock) -> PermissionDecision | None:
+        """Decide again about a call that waits for consent, as it is now; None while the agent is not there to."""
+        question = self._questions.get(call.id)
+        return None if question is None or question.decide is None else question.decide(call)
+
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     @property
@@ -234,6 +239,10 @@ class ToolRunner:
         answer = _checked(answer, question.decide)
         question.answer.set_result(answer)
         return answer
+
+    def runs_at_model(self, call_id: str) -> bool:
+        """Whether the model runs this open call itself."""
+        return call_id in self._at_model
 
     def withdraw(self) -> None:
         """End the calls that wait for consent or run at the model.

@@ -48,14 +48,21 @@ class ToolPermissions:
         exact = pattern_of(tool_input)
         if exact is not None and len(exact) <= MAX_SUGGESTED_CHARS:
             yield exact
-            amounts = [name for name, value in tool_input.items() if _is_amount(value)]
+            amounts = [name for name, value in tool_input.items() if _is_amount(name, value)]
             if len(amounts) == 1 and (smaller := pattern_of(tool_input, up_to=amounts[0])) is not None:
                 yield smaller
         yield None
 
 
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+_NO_AMOUNT = re.compile(
+    r"(?i:.*(^|_))(id|number|nr|no|code|key|pin|phone|zip|index|version|year|month|week|day|hour|minute|time)"
+)
+"""Names of numbers that do not say how much: less is not within more."""
+
+
+def _is_amount(name: str, value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and value > 0 and not _NO_AMOUNT.fullmatch(name)
 
 
 def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionRule]:

@@ -103,8 +103,10 @@ class RegisteredToolFunction:
 
     def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as rules see them: with the defaults of those that are missing."""
-        defaults = {name: of["default"] for name, of in self._properties.items() if "default" in of}
-        return {**defaults, **arguments}
+        in_order = {
+            name: of.get("default") for name, of in self._properties.items() if name in arguments or "default" in of
+        }
+        return {**in_order, **arguments}
 
     # -- schemas and arguments -------------------------------------------------------------------------------------
 

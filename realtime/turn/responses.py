@@ -11,7 +11,7 @@ come late: then it is the one that begins when nothing else is awaited.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -125,6 +125,8 @@ class Ledger:
         self._last_id: str | None = None
         self._reply_id: str | None = None
         """The first response of the reply, which stands for all of them."""
+        self._asking: frozenset[str] = frozenset()
+        """Calls that wait for a spoken answer of the user: they hold up no turn, and no interruption drops them."""
 
     def configure(self, *, tool_auto_response: bool) -> None:
         """Set whether the model continues by itself after client tools."""
@@ -140,6 +142,16 @@ class Ledger:
             or self._is_owed
             or self.is_requested
             or any(one.unanswered and not one.cancelled for one in self._responses.values())
+        )
+
+    @property
+    def is_replying(self) -> bool:
+        """The same, without the calls that wait for a spoken answer."""
+        return (
+            self.active is not None
+            or self._is_owed
+            or self.is_requested
+            or any(one.unanswered - self._asking and not one.cancelled for one in self._responses.values())
         )
 
     @property
@@ -265,7 +277,8 @@ class Ledger:
     def cancel_all(self) -> None:
         """Drop everything of the conversation that is requested, running or owed."""
         for response in self._responses.values():
-            response.cancelled = response.cancelled or not response.out_of_band
+            waits = response.done and bool(response.unanswered & self._asking)
+            response.cancelled = response.cancelled or not (response.out_of_band or waits)
         for request in self._waiting:
             request.wanted = False
         self.active = None
@@ -293,6 +306,10 @@ class Ledger:
         return After.NOTHING if self.responding else After.END
 
     # -- tools -----------------------------------------------------------------------------------------------------
+
+    def ask_aloud(self, call_ids: Iterable[str]) -> None:
+        """These calls wait for a spoken answer from now on, and no others."""
+        self._asking = frozenset(call_ids)
 
     def call(self, response: Response, call_id: str) -> None:
         """The response asks for a tool."""

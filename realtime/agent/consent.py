@@ -1,0 +1,569 @@
+"""Consent in one call: each call that asks is a question, spoken or on a card, and leaves a receipt.
+
+What a turn means and when to ask is decided in `realtime.turn.consent`; `realtime.agent.asking` speaks. This module
+gives both what they need, and does what they decide. Everything is synchronous. docs/consent.md describes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+import msgspec
+
+from realtime.agent.asking import LOOK_S, Asking
+from realtime.agent.context import AgentContext
+from realtime.agent.controller import Controller
+from realtime.agent.overlap import Overlap
+from realtime.agent.permissions import denial_of
+from realtime.agent.questions import LatestTurn, Question
+from realtime.agent.settings import AgentSpec, RunSettings
+from realtime.agent.tools import ToolRunner
+from realtime.call.participant import Host, OwnCall
+from realtime.call.timers import Timers
+from realtime.errors import ClientError
+from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.tool.question import ToolWords, question_of
+from realtime.tool.registered import RegisteredToolFunction
+from realtime.turn.answers import read_answer
+from realtime.turn.consent import (
+    Allow,
+    AnsweredBy,
+    AnswerTurn,
+    Change,
+    Deny,
+    Ignore,
+    Kind,
+    LetAnswer,
+    Meaning,
+    OpenQuestion,
+    Speak,
+    Step,
+)
+from realtime.turn.machine import Signal
+from realtime.turn.small_talk import repeats, tokens_of
+
+WORDS_S = 4.0
+"""How long the words of an answer may take; then the model answers the turn."""
+GROW_S = 1.0
+"""Words that have not grown for so long after a turn are all of it."""
+SILENT = "the user did not answer, which counts as a refusal"
+CHANGED = "the user wants a change: {words}; call again with it"
+REPLACED = "another call of this tool has taken the place of this one"
+ECHOES = ("echo", "echo_words")
+
+
+class Consents:
+    """The questions of one call. Give it each call that asks (`ask`) and each result (`result`); `close` it at the end.
+
+    `own` is None in a room. `tool_of` finds the agent's tools. `why_silent` says why neither side can ask or answer by
+    voice, "" where they can. `recording` is where the sound of the call will be, if it is recorded.
+    """
+
+    def __init__(
+        self,
+        context: AgentContext,
+        controller: Controller,
+        tools: ToolRunner,
+        own: OwnCall | None,
+        *,
+        tool_of: Callable[[str], RegisteredToolFunction | None],
+        silence_s: float,
+        instructions: Callable[[], str],
+        why_silent: Callable[[], str],
+        recording: str,
+    ) -> None:
+        self._context = context
+        self._controller = controller
+        self._turns = controller.turns
+        self._responses = controller.responses
+        self._tools = tools
+        self._own = own
+        self._tool_of = tool_of
+        self._silence_s = silence_s
+        self._why_silent = why_silent
+        self._recording = recording
+        self._timers = Timers()
+        self._open: dict[str, Question] = {}
+        self._turn: LatestTurn | None = None
+        self._is_away = False
+        self._asking = None if own is None else Asking(context, controller, own, self, instructions)
+        self._kind: Kind = "first"
+        """Why the question is being spoken."""
+        controller.turns.answers = self
+        controller.responses.on_ask = self.ask
+        controller.responses.on_answer = self.answered
+
+    @classmethod
+    def of(
+        cls,
+        spec: AgentSpec,
+        settings: RunSettings,
+        host: Host,
+        context: AgentContext,
+        controller: Controller,
+        tools: ToolRunner,
+    ) -> Consents:
+        """Return those of an agent's call."""
+
+        def why_silent() -> str:
+            if "audio" not in settings.for_model(spec.name).output_modalities:
+                return "this agent writes, and does not speak"
+            if settings.config.input_audio_transcription is False:
+                return "the words of the user are not transcribed in this call"
+            return ""
+
+        return cls(
+            context,
+            controller,
+            tools,
+            host.own,
+            tool_of=spec.toolkit.tools.get,
+            silence_s=spec.consent_silence_s,
+            instructions=lambda: settings.for_model(spec.name).instructions,
+            why_silent=why_silent,
+            recording=f"/api/calls/{host.call_id}/sound",
+        )
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    def ask(self, call: ToolCallBlock, within: str = "") -> None:
+        """A call waits for consent; `within` is the model's call that it is made for, if it is not the model's."""
+        decision = self._tools.decision_of(call)
+        if decision is None:
+            # The agent that is the model says soon how it asks.
+            if self._tools.is_open(call.id):
+                self._timers.after(f"ask {call.id}", LOOK_S / 5, lambda: self.ask(call, within))
+            return
+        tool = self._tool_of(call.name)
+        parameters = {} if tool is None else tool.json_schema["function"]["parameters"]
+        words = ToolWords(call.name, decision.description, decision.question)
+        consent = decision.consent or "either"
+        why = "" if consent == "card" else self._why_not_by_voice()
+        arguments = call.arguments or {}
+        question = Question(
+            OpenQuestion(
+                question_of(words, arguments, self._language),
+                arguments,
+                parameters,
+                read_answer,
+                silence_s=self._silence_s,
+            ),
+            "card" if why else consent,
+            call,
+            call,
+            words,
+            within or call.id,
+            self._tools.runs_at_model(call.id),
+        )
+        self._replace_older(call, within)
+        self._open[call.id] = question
+        if question.by == "card":
+            self._tell(question, "asking", why=why)
+            return
+        self._park()
+        self._look()
+
+    def result(self, result: ToolResultBlock) -> None:
+        """A call has its result; the events have it already."""
+        question = self._open.get(result.id)
+        if question is None:
+            return
+        self._ended(question, result.state)
+        del self._open[result.id]
+        self._park()
+        self._look()
+
+    def close(self) -> None:
+        """The call is over, or another agent has it."""
+        for question in self._open.values():
+            self._ended(question, ToolResultState.INTERRUPTED)
+        self._open.clear()
+        self._park()
+        self._timers.close()
+        if self._asking is not None:
+            self._asking.rest()
+
+    def set_away(self, away: bool) -> None:
+        """The client is away, and may come back: nothing is asked meanwhile, and then it is asked again."""
+        self._is_away = away
+        question = self._current
+        if question is not None and away:
+            if self._asking is not None:
+                self._asking.stop()
+                self._note_spoken(question)
+            question.core.leave()
+        self._look()
+
+    def answered(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, by_rule: bool) -> None:
+        """A question was answered: on its card, or by a rule."""
+        question = self._open.get(call_id)
+        if question is None or question.answer is not None:
+            return
+        is_changed = changed is not None and changed.input != question.call.input
+        meaning: Meaning = "no" if not confirmed else "change" if is_changed else "yes"
+        self._settle(question, meaning, "rule" if by_rule else "card")
+
+    # -- `realtime.agent.answers.Answers` ------------------------------------------------------------------------------
+
+    @property
+    def is_asked(self) -> bool:
+        """See `Answers`."""
+        return any(one.by != "card" and one.answer is None and one.core.n_asked for one in self._open.values())
+
+    @property
+    def holds_response(self) -> bool:
+        """See `Answers`."""
+        return self._turn is not None and self._turn.is_held
+
+    def voice_began(self, turn_id: str, start_ms: int) -> None:
+        """See `Answers`."""
+        question = self._current
+        if question is None or not self.is_asked:
+            self._turn = None
+            return
+        question.core.voice_began()
+        if self._turn is None or self._turn.turn_id != turn_id:
+            self._turn = LatestTurn(turn_id, start_ms)
+        else:
+            # It goes on: its words are not complete yet.
+            self._turn.is_over = self._turn.is_taken = False
+        self._timers.cancel("words")
+
+    def voice_ended(self, end_ms: int, *, far: bool = False) -> None:
+        """See `Answers`."""
+        turn = self._turn
+        if not self.is_asked:
+            self._turn = None
+            return
+        if turn is None or turn.is_over:
+            # No detector finds turns: this one is what came since the last.
+            before = self._controller.user_turns.current
+            start_ms = self._controller.input.position_ms - int(self._controller.input.uncommitted_ms)
+            turn = self._turn = LatestTurn("", start_ms, before_id="" if before is None else before.item_id)
+        turn.end_ms, turn.far, turn.is_over, turn.is_held = end_ms, far, True, True
+        self._await_words()
+
+    def words(self, turn_id: str, words: str) -> None:
+        """See `Answers`."""
+        turn = self._turn
+        if turn is None or turn.is_taken or not turn.is_over or not turn.is_item(turn_id):
+            return
+        turn.is_taken = True
+        self._timers.cancel("words")
+        self._take(
+            AnswerTurn(
+                words=words,
+                start_ms=turn.start_ms,
+                end_ms=turn.end_ms,
+                echo=self._is_echo(words),
+                far=turn.far,
+            )
+        )
+
+    def typed(self, item_id: str, words: str) -> None:
+        """See `Answers`."""
+        position_ms = self._controller.input.position_ms
+        self._turn = turn = LatestTurn(item_id, position_ms, position_ms)
+        turn.is_typed = turn.is_over = turn.is_held = turn.is_taken = True
+        self._take(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms))
+
+    def dismissed(self, overlap: Overlap) -> None:
+        """See `Answers`."""
+        question = self._current
+        if question is None or not self.is_asked or not overlap.words:
+            return
+        turn = AnswerTurn(
+            words=overlap.words,
+            start_ms=overlap.start_ms,
+            end_ms=overlap.end_ms,
+            echo=overlap.dismissed in ECHOES or self._is_echo(overlap.words),
+            far=overlap.dismissed == "far_voice",
+            over=True,
+        )
+        self._do(question, question.core.take(turn, self._now()))
+
+    # -- `realtime.agent.asking.Follower` ------------------------------------------------------------------------------
+
+    def on_begun(self) -> None:
+        """See `Follower`."""
+        question = self._current
+        if question is None:
+            return
+        state = {"first": "asking", "again": "repeated", "changed": "changed"}[self._kind]
+        question.core.begins()
+        self._park()
+        self._tell(question, state)
+
+    def on_heard(self, position_ms: int) -> None:
+        """See `Follower`."""
+        question = self._current
+        if question is not None:
+            question.core.heard(position_ms, self._now())
+            self._note_spoken(question)
+            self._tell(question, "heard")
+            self._look()
+
+    def on_cut(self) -> None:
+        """See `Follower`."""
+        question = self._current
+        if question is not None:
+            question.core.cut()
+            self._note_spoken(question)
+            # Others learn of the cut as well: look once they have.
+            self._timers.after("look", LOOK_S, self._look)
+
+    def on_other_words(self) -> None:
+        """See `Follower`."""
+        question = self._current
+        if question is not None:
+            question.core.set_aside()
+            self._look()
+
+    def on_failed(self, why: str) -> None:
+        """See `Follower`."""
+        for question in [*self._open.values()]:
+            if question.by != "card" and question.answer is None:
+                self._fall_back(question, why)
+        self._park()
+        self._release()
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    @property
+    def _current(self) -> Question | None:
+        """The question that is asked by voice: the oldest without an answer."""
+        return next((one for one in self._open.values() if one.by != "card" and one.answer is None), None)
+
+    def _now(self) -> float:
+        return self._context.runtime.now()
+
+    @property
+    def _language(self) -> str | None:
+        """The only language of the model; None where it has others."""
+        languages = self._context.profile.languages
+        return languages[0] if len(languages) == 1 else None
+
+    def _why_not_by_voice(self) -> str:
+        """Return why a card has to ask; "" where the question can be spoken."""
+        if self._own is None:
+            return "in a room a card asks"
+        if not self._own.takes_unasked:
+            return "this client does not expect an agent that speaks unasked"
+        if self._turns.turn.responder == "provider":
+            return "the provider answers each turn by itself"
+        return self._why_silent()
+
+    def _fall_back(self, question: Question, why: str) -> None:
+        """A card asks from now on."""
+        question.by = "card"
+        self._tell(question, "asking", why=why)
+
+    def _replace_older(self, call: ToolCallBlock, within: str) -> None:
+        """The model has called the tool again: that call takes the place of an open question."""
+        for question in [*self._open.values()]:
+            same = question.asked.name == call.name and not within and question.open_id == question.asked.id
+            if same and question.answer is None and question.core.n_asked and question.by != "card":
+                self._refuse(question, "change", REPLACED, "interrupted")
+
+    def _park(self, *, begins: bool = False) -> None:
+        """Let calls that wait for a spoken answer hold up no turn.
+
+        That is once one of them is asked, or `begins` to be.
+        """
+        asked = [one for one in self._open.values() if one.by != "card" and one.answer is None]
+        begins = begins or any(one.core.n_asked for one in asked)
+        self._controller.ledger.ask_aloud(one.open_id for one in asked if begins)
+
+    def _look(self) -> None:
+        """Speak if a question waits and the floor is free; act on the time that has passed."""
+        question, asking = self._current, self._asking
+        self._timers.cancel("look")
+        if asking is None:
+            return
+        if question is None:
+            asking.rest()
+            return
+        now = self._now()
+        if question.core.due_at is not None and now >= question.core.due_at and not self._is_heard_now:
+            self._do(question, question.core.look(now))
+            if question is not self._current:
+                return
+        if asking.is_free and not (self.holds_response or asking.is_speaking or self._is_away):
+            step = question.core.may_speak()
+            if step is not None:
+                self._do(question, step)
+                return
+        due_at = question.core.due_at
+        wait_s = LOOK_S if due_at is None else max(LOOK_S / 5, min(LOOK_S * 10, due_at - now))
+        if question.core.phase in ("waiting", "heard"):
+            self._timers.after("look", wait_s, self._look)
+
+    @property
+    def _is_heard_now(self) -> bool:
+        """Whether a voice sounds that is undecided."""
+        return self._controller.interruptions.current is not None
+
+    def _await_words(self, seen: str = "", waited_s: float = 0.0) -> None:
+        """Look for the words of the ended turn once a second; `seen` are those of the last look.
+
+        Of a model that reports no voices, words that grow no more are complete. Without any, the model answers.
+        """
+        turn, user_turn = self._turn, self._controller.user_turns.current
+        if turn is None or turn.is_taken or not turn.is_over:
+            return
+        grows = not self._context.profile.emits_speech_events
+        is_item = user_turn is not None and grows and turn.is_item(user_turn.item_id)
+        words = user_turn.growing_words if user_turn is not None and is_item else ""
+        if words and words == seen and user_turn is not None:
+            self.words(user_turn.item_id, words)
+        elif waited_s < WORDS_S:
+            self._timers.after("words", GROW_S, lambda: self._await_words(words, waited_s + GROW_S))
+        else:
+            self._overdue()
+
+    def _overdue(self) -> None:
+        """The words of the turn do not come."""
+        question = self._current
+        if question is not None:
+            question.core.set_aside()
+        self._respond(beside=question is not None and question.at_model)
+        self._look()
+
+    def _is_echo(self, words: str) -> bool:
+        """Whether the words are of the question and of nothing else."""
+        question = self._current
+        return question is not None and repeats(tokens_of(words), tokens_of(question.core.question), share=1.0)
+
+    def _take(self, turn: AnswerTurn) -> None:
+        question = self._current
+        if question is None:
+            self._respond()
+            return
+        self._do(question, question.core.take(turn, self._now()))
+        self._look()
+
+    def _do(self, question: Question, step: Step) -> None:
+        match step:
+            case None:
+                pass
+            case Speak(kind=kind):
+                assert self._asking is not None
+                self._kind = kind
+                self._park(begins=True)
+                open_ids = {one.open_id for one in self._open.values() if one.by != "card" and one.answer is None}
+                self._asking.ask(question.core.question, question.core.arguments, open_ids)
+            case Ignore(why=why, turn=turn):
+                self._context.emit(question.ignored(why, turn))
+                if not turn.over:
+                    self._release()
+            case LetAnswer():
+                self._respond(beside=question.at_model)
+            case Change(arguments=arguments, turn=turn):
+                self._change(question, arguments, turn)
+            case Allow(turn=turn, rule=rule):
+                question.turn = turn
+                self._allow(question, rule=rule)
+            case Deny(meaning=meaning, words=words, turn=turn):
+                question.turn = turn
+                said = SILENT if meaning == "silence" else CHANGED.format(words=words) if meaning == "change" else words
+                self._refuse(question, meaning, said, "timeout" if meaning == "silence" else "voice")
+            case _:
+                assert_never(step)
+
+    def _change(self, question: Question, arguments: Mapping[str, object], turn: AnswerTurn) -> None:
+        """Ask again, about other arguments."""
+        if self._asking is not None:
+            self._asking.stop()
+            self._note_spoken(question)
+        words = question_of(question.words, arguments, self._language)
+        question.core.changed(words, dict(arguments))
+        question.call = msgspec.structs.replace(question.call, input=json.dumps(dict(arguments), ensure_ascii=False))
+        question.heard_whole, question.turn = False, turn
+        decision = self._tools.decision_of(question.call)
+        if decision is not None and decision.denies:
+            self._refuse(question, "change", denial_of(decision), "rule")
+            return
+        self._forget_answer()
+        self._release()
+
+    def _allow(self, question: Question, *, rule: bool) -> None:
+        self._settle(question, "yes", "voice")
+        self._forget_answer()
+        changed = question.call if question.is_changed else None
+        # Rules were suggested for the call as it was.
+        rules = question.asked.suggested_rules[:1] if rule and changed is None else ()
+        try:
+            self._responses.confirm(question.asked.id, True, changed=changed, rules=rules)
+        except ClientError as error:  # it is over already
+            self._controller.tell_error(error)
+
+    def _refuse(self, question: Question, meaning: Meaning, words: str, by: AnsweredBy) -> None:
+        self._settle(question, meaning, by)
+        self._forget_answer()
+        try:
+            self._responses.confirm(question.asked.id, False, words=words)
+        except ClientError as error:
+            self._controller.tell_error(error)
+
+    def _settle(self, question: Question, meaning: Meaning, by: AnsweredBy) -> None:
+        """The question has its answer."""
+        is_current = question is self._current
+        if self._asking is not None and is_current and question.by != "card":
+            self._asking.stop()
+            self._note_spoken(question)
+        question.core.close()
+        question.answer, question.answered_by = meaning, by
+        self._timers.cancel("words")
+        if self._turn is not None:
+            self._turn.is_held = False
+        self._park()
+        self._tell(question, "answered")
+
+    def _forget_answer(self) -> None:
+        """The embedded model takes no words between a call and its result: an agent there would begin anew."""
+        turn = self._turn
+        if turn is None or not self._context.profile.says_given_words:
+            return
+        if turn.is_typed:
+            self._turns.forget_answer([turn.turn_id])
+        elif turn.turn_id:
+            self._turns.forget_answer(self._controller.user_turns.turn_of(turn.turn_id).piece_ids)
+
+    def _release(self) -> None:
+        """The turn gets no response: the floor is free."""
+        if self._turn is not None and self._turn.is_held:
+            self._turn.is_held = False
+            self._turns.signal(Signal.RESPONSE_DONE)
+
+    def _respond(self, *, beside: bool = False) -> None:
+        """The model answers the turn."""
+        turn = self._turn
+        if turn is None or not turn.is_held:
+            return
+        turn.is_held = False
+        if not beside or self._asking is None:
+            self._turns.respond_to_turn()
+            return
+        self._asking.answer_beside()
+        self._turns.signal(Signal.RESPONSE_DONE)
+
+    def _note_spoken(self, question: Question) -> None:
+        spoken = None if self._asking is None else self._asking.spoken
+        if spoken is not None and spoken.text == question.core.question:
+            question.item_id, question.played_ms = spoken.item_id, spoken.played_ms
+            question.heard_whole = question.heard_whole or spoken.heard_whole
+
+    # -- what listeners learn ------------------------------------------------------------------------------------------
+
+    def _tell(self, question: Question, state: str, *, why: str = "") -> None:
+        self._context.emit(question.told(state, why))
+
+    def _ended(self, question: Question, state: ToolResultState) -> None:
+        """The call has its result: write the receipt."""
+        if question.answer is None:
+            is_late = state is ToolResultState.DENIED
+            self._settle(question, "silence", "timeout" if is_late else "interrupted")
+        recording = self._recording if self._own is not None and self._own.is_recorded() else None
+        self._context.emit(question.receipt(state, self._controller.user_turns.user_name, recording))
