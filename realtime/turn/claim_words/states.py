@@ -1,0 +1,103 @@
+"""Claims without a verb of the deed: "you're all set", "your pizza is on its way", "it's on your calendar"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a sentence says of how things are now."""
+
+    families: frozenset[str] = frozenset()
+    """Those whose deed it may be; empty: any."""
+    nouns: Literal["", "deeds", "all"] = ""
+    """Which nouns of the tool must be in the words."""
+    is_started: bool = False
+    is_generic: bool = False
+    """Whether it may mean whatever was asked for."""
+    evidence: frozenset[str] = frozenset()
+    """Words of a result that tell the same."""
+
+
+def _families(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+_TAIL = r"(?: (?:now|then|for|at|on|to|and|see|you|as)\b.*)?$"
+
+_STATES: tuple[tuple[re.Pattern[str], State], ...] = (
+    (
+        re.compile(
+            r"^(?:(?:it|that|this|everything) is |everything has been )?(?:all )?"
+            rf"(?:done|taken care of|sorted out|arranged|handled|good to go){_TAIL}"
+        ),
+        State(is_generic=True),
+    ),
+    (re.compile(rf"^(?:it is |that is |everything is )?all (?:sorted|settled){_TAIL}"), State(is_generic=True)),
+    (re.compile(rf"^(?:you are |it is |that is |everything is )?(?:now )?all set{_TAIL}"), State(is_generic=True)),
+    (re.compile(rf"^you are (?:now )?(?:set for|good to go)\b{_TAIL}"), State(is_generic=True)),
+    (re.compile(r"^consider it (?:done|booked|sent|paid|ordered|cancelled|handled)\b"), State(is_generic=True)),
+    (
+        re.compile(r"^you are (?:now |all )*(?:in|down|confirmed|on the list) (?:for|on|at)\b"),
+        State(_families("book subscribe schedule"), evidence=frozenset({"booked", "reserved", "confirmed"})),
+    ),
+    (
+        re.compile(
+            r"^(?:i|we) (?:just |now )?(?:have|have got|got|have put|put) (?:you|your name) (?:all )?(?:down|in) for\b"
+        ),
+        State(_families("book subscribe schedule"), evidence=frozenset({"booked", "reserved", "confirmed"})),
+    ),
+    (
+        re.compile(
+            r"^(?:the|your|that|this|his|her|their)? ?(?:[\w']+ ){0,4}(?:is|are) (?:now |all |both )*"
+            r"(?:complete|final|done|through|guaranteed|in place|in the system)\b"
+        ),
+        State(nouns="deeds", evidence=frozenset({"complete", "completed", "confirmed", "done"})),
+    ),
+    (
+        re.compile(r"^(?:your|the) (?:order|request|application|complaint) is (?:now )?in\b(?! (?:the|front|transit))"),
+        State(nouns="deeds"),
+    ),
+    (
+        re.compile(
+            r"^(?:the|your|that|this)? ?(?:[\w']+ ){0,4}(?:has |have )?(?:just |now )?(?:gone|went) (?:through|out)\b"
+        ),
+        State(nouns="deeds", evidence=frozenset({"sent", "completed", "complete"})),
+    ),
+    (
+        re.compile(r"^(?:it|that|this|everything) is (?:now )?(?:in|on) your (?:\w+ )?(?:calendar|list|notes|diary)\b"),
+        State(_families("note remind schedule")),
+    ),
+    (
+        re.compile(r"^(?:there (?:is|are) now|(?:i|we) have now|you (?:now have|have now)(?: got)?) (?:an?|the|your)\b"),
+        State(nouns="all"),
+    ),
+    (
+        re.compile(r"^(?:\w+ ){1,4}(?:is|are) (?:now |already )?on (?:its|their|the) way\b"),
+        State(nouns="all", is_started=True, evidence=frozenset({"way", "shipped", "sent", "transit", "delivery"})),
+    ),
+    (
+        re.compile(r"^(?:it|that|(?:the|your|those|these) [\w ]{1,30}) (?:is|are) (?:now gone|gone now|gone for good)\b"),
+        State(_families("delete")),
+    ),
+    (
+        re.compile(
+            r"^(?:the |your |all )?(?:[\w ]{0,30})(?:is|are) (?:(?:now|all) (?:on|off)|(?:on|off) now)\b(?! your)"
+        ),
+        State(_families("switch"), nouns="all"),
+    ),
+    (re.compile(r"^(?:that|the|this) (?:\w+ ){1,3}is (?:now )?yours\b"), State(_families("book order"), nouns="all")),
+)
+
+
+def state_of(texts: Sequence[str]) -> State | None:
+    """Return what the words of a clause say of how things are; None where they claim nothing."""
+    joined = " ".join(texts)
+    for pattern, state in _STATES:
+        if pattern.search(joined):
+            return state
+    return None
