@@ -134,7 +134,8 @@ class Controller:
                 self._cancel(event.response_id)
             case c.ClientToolResultEvent(confirmed=bool(confirmed)):
                 words = ToolResultBlock(id=event.id, name=event.name, output=event.output).output_text()
-                self.responses.confirm(event.id, confirmed, words=words, changed=event.tool_call)
+                rules = event.rules or ()
+                self.responses.confirm(event.id, confirmed, words=words, changed=event.tool_call, rules=rules)
             case c.ClientToolResultEvent():
                 self._answer_tool(event)
             case c.ClientItemCreateEvent() | c.ClientItemDeleteEvent():
