@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from realtime.agent.controller import Controller
+from realtime.agent.phrases import SAY_EXACTLY
 from realtime.agent.responses import LINK_LOST, RESPONSE_REFUSED
 from realtime.call.participant import Ears, Host, OwnCall
 from realtime.errors import ProviderError, UsageError
@@ -27,10 +28,6 @@ CUT_S = 0.75
 """How long to wait for what was played of an interrupted reply."""
 INITIATIVE = "initiative"
 """Key in the metadata of a response that the agent began itself."""
-SAY_EXACTLY = (
-    "Say exactly the following words, in the language in which they are written. "
-    "Add nothing, leave nothing out, and do not answer them:\n"
-)
 
 
 @dataclass(frozen=True, slots=True)

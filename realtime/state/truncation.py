@@ -114,6 +114,13 @@ class Spoken:
             end = word.end()
         return self.text[:end]
 
+    def begins_ms(self, chars: int) -> float:
+        """Where the words behind the first `chars` characters begin, in ms; rather too early than too late."""
+        if self.aligned:
+            return max((start_ms for start_ms, start in self._anchors if start <= chars), default=0.0)
+        by_share = self.audio_ms * chars / max(1, len(self.text))
+        return by_share if self.audio_complete else min(by_share, chars * 1000 / self.pace.chars_per_s)
+
     def _played_chars(self, played_ms: float) -> int:
         """How many characters of the text were spoken within the first `played_ms`."""
         played_ms = min(played_ms, self.audio_ms)

@@ -22,9 +22,13 @@ class Family:
     """Its participle also describes how something just is ("the door is locked"): only with "now" it tells a deed."""
 
 
+def word_set(given: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
+    return frozenset(given.split())
+
+
 def _family(strong: str, weak: str, deeds: str = "", things: str = "", *, is_status: bool = False) -> Family:
-    words = (frozenset(given.split()) for given in (strong, weak, deeds, things))
-    return Family(*words, is_status=is_status)
+    return Family(word_set(strong), word_set(weak), word_set(deeds), word_set(things), is_status)
 
 
 FAMILIES: dict[str, Family] = {
@@ -184,45 +188,43 @@ IRREGULAR: dict[str, tuple[str, str]] = {
 }
 """Past and participle of verbs that are not regular; several forms stand side by side."""
 
-DOUBLED = frozenset(
-    "cancel stop drop scrap log jot dim swap plan refer scan skip submit wrap transfer fit pin grab enrol step tip".split()
+DOUBLED = word_set(
+    "cancel stop drop scrap log jot dim swap plan refer scan skip submit wrap transfer fit pin grab enrol step tip"
 )
 """Verbs that double their last consonant; "cancel" and the like are also read without that."""
 
-LIGHT = frozenset(
+LIGHT = word_set(
     "make place put_in put_through complete confirm process finalize finalise submit create set_up arrange get secure "
-    "issue handle do sort_out take_care_of finish settle execute register schedule enter initiate".split()
+    "issue handle do sort_out take_care_of finish settle execute register schedule enter initiate"
 )
 """Verbs that claim a deed with its noun: "I've made the reservation"."""
 
-ADVERBS = frozenset(
+ADVERBS = word_set(
     "just now already also successfully then all finally officially safely duly gladly immediately actually indeed "
-    "personally both quickly kindly currently certainly definitely fully properly since hereby today right only".split()
+    "personally both quickly kindly currently certainly definitely fully properly since hereby today right only"
 )
 """Words that may stand between the parts of a verb."""
 
 SELF = frozenset({"i", "we"})
 PRONOUNS = frozenset({"it", "that", "this", "them", "those", "these", "everything", "they", "both"})
 
-GUARDS = frozenset(
+GUARDS = word_set(
     "if unless whether once when whenever until till before after would could should might may must will can cannot "
     "shall not never no nobody nothing none neither hope hoping wish imagine suppose pretend assume assuming say says "
     "said tell tells told ask asks asked think thinks thought believes mention mentions mentioned wrote writes claim "
     "claims claimed see sees saw noticed notice heard read reads seems appears looks ensure check verify doubt maybe "
     "perhaps possibly probably hopefully apparently presumably supposedly allegedly let without unlike instead shows "
-    "rather than almost nearly sure unable failed who how why where what which unsure".split()
+    "rather than almost nearly sure unable failed who how why where what which unsure"
 )
 """Before the subject of a clause they make it something other than a claim."""
 
-SUBORDINATE = frozenset(
-    "if unless once when whenever as_soon_as whether in_case assuming suppose imagine provided say".split()
-)
+SUBORDINATE = word_set("if unless once when whenever as_soon_as whether in_case assuming suppose imagine provided say")
 """A sentence that begins with one states its next clause under a condition."""
 
 MONTHS = "january february march april may june july august september october november december"
-HABITS = frozenset(
+HABITS = word_set(
     "usually always normally typically generally often automatically every each daily weekly monthly sometimes mostly "
-    "online within overnight regularly hourly".split()
+    "online within overnight regularly hourly"
 )
 
 OPENERS = (
@@ -234,7 +236,8 @@ PERFORMATIVES = (
     r"(?:i am|we are) (?:very |so |really )?(?:happy|glad|pleased|delighted|excited|proud) to "
     r"(?:say|tell you|report|confirm|announce|inform you|let you know|share)|"
     r"i can (?:now |happily |gladly )?(?:confirm|tell you|say|report)|(?:i|we) (?:hereby |can |do )?confirm|"
-    r"i (?:just )?want(?:ed)? to (?:let you know|confirm|tell you)|just (?:to )?(?:confirm|let you know|letting you know)|"
+    r"i (?:just )?want(?:ed)? to (?:let you know|confirm|tell you)|"
+    r"just (?:to )?(?:confirm|let you know|letting you know)|"
     r"just so you know|for your information|(?:please )?(?:note|rest assured|be assured|know)|"
     r"let me (?:just )?confirm|this is to confirm|(?:i have )?(?:great|good) news|as requested|"
     r"as you (?:asked|wished|requested)|the good news is|now"

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from realtime.turn.claim_words.english import ADVERBS, DOUBLED, FAMILIES, IRREGULAR, LIGHT
+from realtime.turn.claim_words.english import ADVERBS, DOUBLED, FAMILIES, IRREGULAR, LIGHT, word_set
 
 Slot = Literal["base", "past", "part", "ing"]
 
 PARTICLE_WINDOW = 6
 """How many words may stand between a verb and its particle."""
-STRAY = frozenset("up out off together aside away down back on over through along around ahead by".split())
+STRAY = word_set("up out off together aside away down back on over through along around ahead by")
 """Behind a verb they make another one, unless that is listed."""
 CONTIGUOUS = frozenset({"take_care_of", "get_rid_of"})
 
 _CLITICS = {"'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am"}
 _UNMARKED = {"ive": "i've", "im": "i'm", "youre": "you're", "thats": "that's", "weve": "we've", "its": "its"}
-_IS_AFTER = frozenset("it that this he she there here what who where how everything all let".split())
+_IS_AFTER = word_set("it that this he she there here what who where how everything all let")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!]|\.(?=\s)|\s-\s")
 _QUOTED = re.compile(r"[\"“„][^\"”“]*[\"”“]|(?<!\w)'[^']*'(?!\w)")
 _BREAKS = frozenset(",;:—–()!.-")
 _JOINS = frozenset({"but", "so", "because", "while", "though", "although"})
-_SUBJECTS = frozenset("i we you he she it they that this there the your my his her our their everything all".split())
+_SUBJECTS = word_set("i we you he she it they that this there the your my his her our their everything all")
 
 
 @dataclass(frozen=True, slots=True)

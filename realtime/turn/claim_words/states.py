@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from realtime.turn.claim_words.english import word_set
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -21,10 +23,6 @@ class State:
     """Whether it may mean whatever was asked for."""
     evidence: frozenset[str] = frozenset()
     """Words of a result that tell the same."""
-
-
-def _families(names: str) -> frozenset[str]:
-    return frozenset(names.split())
 
 
 _TAIL = r"(?: (?:now|then|for|at|on|to|and|see|you|as)\b.*)?$"
@@ -43,13 +41,13 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (re.compile(r"^consider it (?:done|booked|sent|paid|ordered|cancelled|handled)\b"), State(is_generic=True)),
     (
         re.compile(r"^you are (?:now |all )*(?:in|down|confirmed|on the list) (?:for|on|at)\b"),
-        State(_families("book subscribe schedule"), evidence=frozenset({"booked", "reserved", "confirmed"})),
+        State(word_set("book subscribe schedule"), evidence=frozenset({"booked", "reserved", "confirmed"})),
     ),
     (
         re.compile(
             r"^(?:i|we) (?:just |now )?(?:have|have got|got|have put|put) (?:you|your name) (?:all )?(?:down|in) for\b"
         ),
-        State(_families("book subscribe schedule"), evidence=frozenset({"booked", "reserved", "confirmed"})),
+        State(word_set("book subscribe schedule"), evidence=frozenset({"booked", "reserved", "confirmed"})),
     ),
     (
         re.compile(
@@ -70,10 +68,12 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     ),
     (
         re.compile(r"^(?:it|that|this|everything) is (?:now )?(?:in|on) your (?:\w+ )?(?:calendar|list|notes|diary)\b"),
-        State(_families("note remind schedule")),
+        State(word_set("note remind schedule")),
     ),
     (
-        re.compile(r"^(?:there (?:is|are) now|(?:i|we) have now|you (?:now have|have now)(?: got)?) (?:an?|the|your)\b"),
+        re.compile(
+            r"^(?:there (?:is|are) now|(?:i|we) have now|you (?:now have|have now)(?: got)?) (?:an?|the|your)\b"
+        ),
         State(nouns="all"),
     ),
     (
@@ -81,16 +81,18 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         State(nouns="all", is_started=True, evidence=frozenset({"way", "shipped", "sent", "transit", "delivery"})),
     ),
     (
-        re.compile(r"^(?:it|that|(?:the|your|those|these) [\w ]{1,30}) (?:is|are) (?:now gone|gone now|gone for good)\b"),
-        State(_families("delete")),
+        re.compile(
+            r"^(?:it|that|(?:the|your|those|these) [\w ]{1,30}) (?:is|are) (?:now gone|gone now|gone for good)\b"
+        ),
+        State(word_set("delete")),
     ),
     (
         re.compile(
             r"^(?:the |your |all )?(?:[\w ]{0,30})(?:is|are) (?:(?:now|all) (?:on|off)|(?:on|off) now)\b(?! your)"
         ),
-        State(_families("switch"), nouns="all"),
+        State(word_set("switch"), nouns="all"),
     ),
-    (re.compile(r"^(?:that|the|this) (?:\w+ ){1,3}is (?:now )?yours\b"), State(_families("book order"), nouns="all")),
+    (re.compile(r"^(?:that|the|this) (?:\w+ ){1,3}is (?:now )?yours\b"), State(word_set("book order"), nouns="all")),
 )
 
 
