@@ -36,8 +36,8 @@ HINT_HEARD = (
     "sentence. Do not mention this note."
 )
 """The same of one that the user has heard."""
-_CONTEXT_ITEMS = 4
-"""So many latest items of the conversation say what "all done" speaks of."""
+_CONTEXT_ITEMS = 20
+"""Among so many latest items are those that say what "all done" speaks of: the user's words, and those before them."""
 
 
 class CallDeeds:
@@ -197,10 +197,11 @@ class ClaimCheck:
 
     def _context(self, said: str) -> str:
         """Return what was said last: by the agent before, the user, and the agent now; "" if the user's is unknown."""
-        messages = [item for item in self._conversation.items()[-4 * _CONTEXT_ITEMS :] if _is_message(item)]
-        texts = [self._conversation.spoken_text(item.id) for item in messages[-_CONTEXT_ITEMS:]]
-        user = next((item for item in reversed(messages) if item.role == "user"), None)
-        if user is not None and not self._conversation.spoken_text(user.id):
+        messages = [item for item in self._conversation.items()[-_CONTEXT_ITEMS:] if _is_message(item)]
+        places = [place for place, item in enumerate(messages) if item.role == "user"]
+        latest = messages[max(0, places[-1] - 1) :] if places else messages
+        texts = [self._conversation.spoken_text(item.id) for item in latest]
+        if any(item.role == "user" and not text for item, text in zip(latest, texts, strict=True)):
             return ""
         return "\n".join([*texts, said])
 

@@ -133,7 +133,9 @@ class Withholding:
         if not unbacked(pending.found.claims, self._check.deeds()):
             self._pending = None  # done meanwhile
             return
-        begins_ms = max(pending.least_ms, self._conversation.begins_ms(pending.item_id, pending.chars))
+        begins_ms = self._conversation.begins_ms(pending.item_id, pending.chars)
+        if not self._conversation.audio_is_complete(pending.item_id):
+            begins_ms = max(begins_ms, pending.least_ms)
         played_ms = self._ears.played_ms(pending.item_id)
         left_s = (begins_ms - LEAD_MS - played_ms) / 1000
         if left_s > 0 and self._runtime.now() < pending.until_s:
