@@ -2,7 +2,8 @@
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
 `resume`, `testkit`, `rooms`, `overload`, `interruption`, `listen`, `endpointing`, `near-voice`, `ears`, `speculation`,
-`echo`; default: all of them but `resume`, which takes half an hour, and those that measure listening, from `listen` on.
+`echo`, `claims`, `claims-in-time`; default: all of them but `resume`, which takes half an hour, and those that measure
+listening or claims, from `listen` on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,17 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-ONLY_BY_NAME = {"ears", "echo", "endpointing", "listen", "near-voice", "resume", "speculation"}
+ONLY_BY_NAME = {
+    "claims",
+    "claims-in-time",
+    "ears",
+    "echo",
+    "endpointing",
+    "listen",
+    "near-voice",
+    "resume",
+    "speculation",
+}
 
 
 def main() -> None:
@@ -170,6 +181,16 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_interruption(1, 4.0, say) if quick else measure_interruption(options.pairs, options.seconds, say)
 
+    def claims() -> Awaitable[Section]:
+        from bench.backed_claims import measure_claims
+
+        return measure_claims()
+
+    def claims_in_time() -> Awaitable[Section]:
+        from bench.claims_in_time import measure_in_time
+
+        return measure_in_time(4 if quick else 20)
+
     def listen() -> Awaitable[Section]:
         from bench.listen import measure_listen
 
@@ -198,6 +219,8 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "overload": overload,
         "interruption": interruption,
         "listen": listen,
+        "claims": claims,
+        "claims-in-time": claims_in_time,
     }
 
 

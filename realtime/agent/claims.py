@@ -37,17 +37,17 @@ HINT_HEARD = (
 )
 """The same of one that the user has heard."""
 _CONTEXT_ITEMS = 20
-"""Among so many latest items are those that say what "all done" speaks of: the user's words, and those before them."""
+"""So many latest items tell what "all done" speaks of."""
 
 
 class CallDeeds:
-    """What agents in a call did that its model does not know of: a state of its tools (see `ToolContext`)."""
+    """Deeds of a call that its conversation does not have: a state of its tools (`ToolContext`)."""
 
     def __init__(self) -> None:
         self.toolkits: list[Toolkit] = []
         """Those of thinking agents in the call."""
         self.within: list[Deed] = []
-        """Calls of agents behind a tool, and tools that have ended in the background."""
+        """Calls of agents behind a tool; tools that have ended in the background."""
 
     def add_toolkit(self, toolkit: object) -> None:
         """Let the deeds of these tools be claims, too."""
@@ -55,7 +55,7 @@ class CallDeeds:
             self.toolkits.append(toolkit)
 
     def add(self, result: ToolResultBlock) -> None:
-        """Note the result of a call that is no item of the conversation."""
+        """Note a result that is no item of the conversation."""
         self.within.append(Deed(result.name, _state_of(result.state), result.output_text()))
 
 
@@ -120,7 +120,7 @@ class ClaimCheck:
         return None
 
     def deeds(self) -> list[Deed]:
-        """Return what the tools did in this call, as its log has it."""
+        """Return what the tools did in this call."""
         items = self._conversation.items()
         results = {item.tool_result.id: item.tool_result for item in items if item.tool_result is not None}
         calls = {item.tool_call.id: item.tool_call for item in items if item.tool_call is not None}
@@ -207,7 +207,7 @@ class ClaimCheck:
 
 
 def _tools_of(toolkits: Iterable[Toolkit]) -> Iterator[DeedTool]:
-    """Yield the tools that change something, also those of agents behind a tool."""
+    """Yield the tools that change something; in place of a delegate, those of its agent."""
     for toolkit in toolkits:
         for tool in toolkit.tools.values():
             inner = getattr(tool.original_func, "toolkit", None)
@@ -218,7 +218,7 @@ def _tools_of(toolkits: Iterable[Toolkit]) -> Iterator[DeedTool]:
 
 
 def _is_of_toolkit(tool: RegisteredToolFunction) -> bool:
-    """Whether it is one that every toolkit brings, such as that which stops a background tool."""
+    """Whether every toolkit brings it: the tools about background tools."""
     return isinstance(getattr(tool.original_func, "__self__", None), Toolkit)
 
 

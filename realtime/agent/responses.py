@@ -165,7 +165,7 @@ class Responses:
         self._context.ears.after_flush(lambda: self._settle(cut))
 
     def cut_claim(self, request: base.ResponseCreate | None) -> None:
-        """Silence the reply before a claim, and have the model go on with this request."""
+        """Silence the reply before a claim; then send the model this request."""
         self.settle_cut()
         self._emit(s.ServerAudioFlushEvent(reason=CLAIM_WITHHELD))
         running = self._ledger.active

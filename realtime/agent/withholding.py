@@ -7,6 +7,7 @@ begins: once playback is there, so that what stands before it is heard. Then the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -28,7 +29,11 @@ Silencing a client takes time, and the place is an estimate."""
 LOOK_S = 0.05
 """The shortest time between two looks at what was played."""
 MAX_WAIT_S = 60.0
-"""A client that reports no progress for so long is silenced where it is."""
+"""After so long without progress, a client is silenced where it is."""
+
+
+_ENDED = re.compile(r"[^\W\d_]{3,}[.!?…][\"'”’)]*$")
+"""Surely a sentence's end, also where nothing follows yet: no abbreviation, and no number."""
 
 
 @dataclass(slots=True)
@@ -40,7 +45,7 @@ class _Transcript:
     read: int = 0
     """So many characters are judged."""
     arrivals: list[tuple[int, float]] = field(default_factory=list)
-    """How much audio there was when the words from a character on came."""
+    """Pairs: a character, and how much audio there was when it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,10 @@ class Withholding:
         transcript.arrivals.append((len(transcript.text), self._conversation.audio_ms(item_id)))
         transcript.text += delta
         self._judge(response_id, item_id, transcript, transcript.sentences.push(delta))
+        rest = transcript.text[transcript.read :].strip()
+        if _ENDED.search(rest):
+            # Providers send a word with the space before it: the next one may be half a second away.
+            self._judge(response_id, item_id, transcript, [rest])
 
     def complete(self, response_id: str, item_id: str) -> None:
         """The words of an item are complete."""
@@ -110,10 +119,10 @@ class Withholding:
 
     def _judge(self, response_id: str, item_id: str, transcript: _Transcript, sentences: list[str]) -> None:
         for sentence in sentences:
-            start = transcript.text.find(sentence, transcript.read)
+            start = transcript.text.find(sentence, max(0, transcript.read - len(sentence)))
+            if start + len(sentence) <= transcript.read or self._pending is not None:
+                continue  # judged already
             said, transcript.read = transcript.text[:start], start + len(sentence)
-            if self._pending is not None:
-                return
             found = self._check.find(sentence, said, response_id)
             if found is None:
                 continue

@@ -221,7 +221,7 @@ class SentenceJudge(Protocol):
     """Decides which sentences of a response may be said."""
 
     def judge(self, sentence: str, said: str, *, response_id: str, item_id: str) -> Withheld | None:
-        """Return None if a sentence may be said behind what the response has `said`."""
+        """Return None if a sentence may follow what the response has `said`."""
         ...
 
     def end(self, *, response_id: str, item_id: str) -> Withheld | None:
@@ -231,7 +231,7 @@ class SentenceJudge(Protocol):
 
 @runtime_checkable
 class ChecksSentences(Connection, Protocol):
-    """A connection that lets each sentence of its own words be judged before it is spoken."""
+    """A connection whose sentences can be judged before they are spoken."""
 
     def check_sentences(self, judge: SentenceJudge) -> None:
         """Have all later sentences judged."""

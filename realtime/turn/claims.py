@@ -1,4 +1,4 @@
-"""Which sentences of an agent claim that a tool has done something, and whether what the tools did backs them.
+"""Which sentences claim a tool's deed, and whether calls back them.
 
 "I've booked the table" is a claim; "shall I book it?", "I'll book it", "you booked it" are none. The rules generalise a
 tool's few example sentences over tense, person, voice and wording, by families of verbs (`claim_words`). They read one
@@ -96,7 +96,7 @@ NOT_DONE = "That is not done yet."
 
 
 def denial_of(tool: DeedTool) -> str:
-    """Return the sentence that denies the deed, in the words of the tool's first claim where it has any."""
+    """Return the sentence that denies the deed: the tool's first claim, negated, where it has any."""
     declared = next((claim for claim in tool.claims if " " in claim), "").replace("’", "'").strip().rstrip(".!")
     for pattern, denial in _DENIALS:
         if (found := pattern.match(declared)) is not None:
@@ -271,7 +271,7 @@ class Claims:
             return lemma in tool.verbs
         is_status = any(one.is_status and lemma in one.strong | one.weak for one in families)
         if is_status and reading.is_present and not {"now", "all"} & {*texts} and "_" not in lemma:
-            return False  # "The door is locked."
+            return False  # "The card is blocked."
         if any(lemma in family.strong for family in families):
             return reading.by_self or "message" in tool.families or is_definite(reading.subject, words & tool.nouns)
         if lemma in LIGHT and words & tool.deeds and (lemma != "get" or gives(texts)):
@@ -325,7 +325,7 @@ class Claims:
 
 
 def _claim_of(matching: list[_Tool], words: set[str], kind: ClaimKind, evidence: frozenset[str]) -> Claim | None:
-    """Return the claim of these tools, or of those among them whose own things the words name."""
+    """Return the claim of the tools whose own things are named; else of all."""
     if not matching:
         return None
     named = [tool for tool in matching if tool.own_nouns & words]

@@ -211,7 +211,7 @@ class Response:
         return withheld
 
     async def _corrected(self, withheld: Withheld, given: Sequence[Item] | None) -> Prompt | None:
-        """Say the words that follow a withheld sentence, or return the prompt for others."""
+        """Say what follows a withheld sentence, or return the prompt for it."""
         if self.done or not withheld.hint:
             if withheld.words and not self.done:
                 await self._speak([Passage(withheld.words, withheld.words)])

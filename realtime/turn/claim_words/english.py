@@ -19,7 +19,7 @@ class Family:
     deeds: frozenset[str]
     things: frozenset[str]
     is_status: bool = False
-    """Its participle also describes how something just is ("the door is locked"): only with "now" it tells a deed."""
+    """Its participle also describes how something just is ("the card is blocked"): only "now" tells a deed."""
 
 
 def word_set(given: str) -> frozenset[str]:
@@ -216,10 +216,10 @@ GUARDS = word_set(
     "perhaps possibly probably hopefully apparently presumably supposedly allegedly let without unlike instead shows "
     "rather than almost nearly sure unable failed who how why where what which unsure"
 )
-"""Before the subject of a clause they make it something other than a claim."""
+"""Before the subject of a clause they make it no claim."""
 
 SUBORDINATE = word_set("if unless once when whenever as_soon_as whether in_case assuming suppose imagine provided say")
-"""A sentence that begins with one states its next clause under a condition."""
+"""After a clause that begins with one, the next is conditional."""
 
 MONTHS = "january february march april may june july august september october november december"
 HABITS = word_set(

@@ -103,7 +103,7 @@ class Verbs:
                 self._forms[form].append((lemma, tuple(particles), slot))
 
     def hits(self, texts: Sequence[str]) -> Iterator[Hit]:
-        """Yield the verbs of a clause, each in each form that it may have."""
+        """Yield the verbs of a clause, once for each possible form."""
         for at, text in enumerate(texts):
             readings = self._forms.get(text)
             if readings is None:

@@ -41,9 +41,9 @@ class Reading:
     by_self: bool
     """Whether the speaker is its subject: "I booked". Otherwise its subject is what it was done to."""
     is_state: bool = False
-    """Whether it tells how things are ("is booked"), which may have been looked up."""
+    """Whether it tells how things are ("is booked"): that may have been looked up."""
     is_present: bool = False
-    """Whether it does so in the present, as of a thing that has long been so ("the door is locked")."""
+    """Whether it does so in the present: things may have long been so ("the card is blocked")."""
     subject: tuple[str, ...] = ()
 
 
@@ -86,7 +86,7 @@ def without_openers(clause: Clause) -> Clause:
 
 
 def acts(texts: Sequence[str]) -> bool:
-    """Whether the speaker has done something in this clause, so that the next may go on without a subject."""
+    """Whether the speaker has done something: then the next clause may lack a subject."""
     for at, text in enumerate(texts[:-1]):
         if text in SELF and not GUARDS & {*texts[:at]}:
             after = next((one for one in texts[at + 1 :] if one not in ADVERBS), "")
@@ -95,7 +95,7 @@ def acts(texts: Sequence[str]) -> bool:
 
 
 def _back(texts: Sequence[str], at: int) -> int:
-    """Return the place of the last word before `at` that is no adverb; -1 without one."""
+    """Return the place of the last word before `at`, but for adverbs; -1 without one."""
     at -= 1
     while at >= 0 and texts[at] in ADVERBS:
         at -= 1
@@ -181,7 +181,7 @@ def _progressive(clause: Clause, at: int, before: int, word: str, tail: str) -> 
 
 
 def _passive(clause: Clause, before: int, word: str, tail: str) -> Reading | None:
-    """Return the reading of "has been booked", "is booked", "was booked just now", "is being booked"."""
+    """Return the reading of a passive: "has been booked", "is booked", "was booked just now"."""
     texts = clause.texts
     if _BY_OTHERS.search(tail) or _is_by_name(clause.words[before:]):
         return None
@@ -208,7 +208,7 @@ def _passive(clause: Clause, before: int, word: str, tail: str) -> Reading | Non
 
 
 def _is_by_name(words: Sequence[Word]) -> bool:
-    """Whether a name follows "by": somebody else did it."""
+    """Whether a name follows "by": another person did it."""
     for one, after in pairwise(words):
         if one.text == "by" and after.written[:1].isupper() and after.text not in _MONTH_OR_DAY:
             return True
@@ -216,7 +216,7 @@ def _is_by_name(words: Sequence[Word]) -> bool:
 
 
 def is_general(subject: Sequence[str]) -> bool:
-    """Whether a subject means no certain thing: "tables", "a ticket", "every call"."""
+    """Whether a subject means no certain thing: "tables", "a table", "every call"."""
     first = subject[0]
     if first == "all" and len(subject) > 1 and subject[1] in ("the", "your", "of"):
         return False
@@ -232,7 +232,7 @@ def is_definite(subject: Sequence[str], nouns: set[str]) -> bool:
 
 
 def _has_it_done(texts: Sequence[str], at: int) -> bool:
-    """Whether the words before are "I have (got) you", "we got your table", with nothing else between."""
+    """Whether the words before have it done: "I have (got) you", "we got your table"."""
     for start in range(max(0, at - 8), at):
         if texts[start] not in SELF or not _is_free(texts, start):
             continue
@@ -248,7 +248,7 @@ def _has_it_done(texts: Sequence[str], at: int) -> bool:
 
 
 def _elliptic(clause: Clause, hit: Hit, at: int, before: int) -> Reading | None:
-    """Return the reading of "Booked!", "All booked", "Table booked for six" at the beginning of a sentence."""
+    """Return the reading of a sentence without a verb: "Booked!", "Table booked for six"."""
     texts = clause.texts
     after = texts[at + 1] if at + 1 < len(texts) else ""
     if not clause.begins or _FINITE & {*texts} or hit.lemma in _IDIOMS:
