@@ -14,7 +14,7 @@ from typing import Literal
 from realtime.call.participant import Host
 from realtime.event.base import Item
 from realtime.event.config import ToolDeclaration
-from realtime.event.server import ServerCustomEvent
+from realtime.event.server import CLAIM_WITHHELD, ServerCustomEvent
 from realtime.message import ToolCallState, ToolResultBlock, ToolResultState
 from realtime.model.base import Withheld
 from realtime.tool import Toolkit
@@ -22,8 +22,6 @@ from realtime.tool.registered import RegisteredToolFunction
 from realtime.turn.claims import Claim, ClaimKind, Claims, Deed, DeedState, DeedTool, denial_of, unbacked
 
 ClaimsMode = Literal["off", "checked"]
-CLAIM_WITHHELD = "claim_withheld"
-"""The custom event: `{item_id, response_id, sentence, tools, correction, heard}`."""
 HINT = (
     'You were about to tell the user: "{sentence}" The user has not heard that, because it is not true: no call of '
     "{tools} has succeeded in this conversation. If the user wants it done and you know all that you need, call the "

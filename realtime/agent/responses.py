@@ -14,7 +14,6 @@ from typing import assert_never
 
 import msgspec
 
-from realtime.agent.claims import CLAIM_WITHHELD
 from realtime.agent.context import AgentContext
 from realtime.agent.open_responses import OpenResponse, Part, ThinkingEvent
 from realtime.agent.permissions import denial_of
@@ -107,6 +106,8 @@ class Responses:
         self._result_ids: dict[str, str] = {}
         """Client ids for the items of results, by call."""
         self._cut: _OpenCut | None = None
+        self._corrected: set[str] = set()
+        """Responses that were cut before a claim, which another one corrects."""
         self.claims: Withholding | None = None
         """Follows what is said, where that cannot be checked before; None: nothing does."""
 
@@ -167,7 +168,7 @@ class Responses:
     def cut_claim(self, request: base.ResponseCreate | None) -> None:
         """Silence the reply before a claim; then send the model this request."""
         self.settle_cut()
-        self._emit(s.ServerAudioFlushEvent(reason=CLAIM_WITHHELD))
+        self._emit(s.ServerAudioFlushEvent(reason=s.CLAIM_WITHHELD))
         running = self._ledger.active
         if running is not None:
             self._send(base.ResponseCancel(running.id))
@@ -175,6 +176,8 @@ class Responses:
         self._items.forget_speech()
         self.truncate(running)
         if request is not None:
+            if running is not None:
+                self._corrected.add(running.id)
             self._correct(request)
 
     def _correct(self, request: base.ResponseCreate) -> None:
@@ -348,9 +351,13 @@ class Responses:
             # Its end reports what was played of it.
             self._cut.done.append(event)
             return None
+        if response.id in self._corrected:
+            self._corrected.discard(response.id)
+            details = {"type": "incomplete", "reason": s.CLAIM_WITHHELD}
+            event = msgspec.structs.replace(event, status="incomplete", status_details=details)
         self._ledger.finish(response)
-        details = event.status_details or {}
-        if details.get("reason") in (LINK_LOST, CUT_OFF) and not response.cancelled:
+        reason = (event.status_details or {}).get("reason")
+        if reason in (LINK_LOST, CUT_OFF) and not response.cancelled:
             event = self._broken_off(open_response, event)
         self.close_streams(response)
         finished = event.status == "completed" and not response.cancelled

@@ -253,6 +253,8 @@ class _OwnReply:
                 self._done(event)
             case s.AgentResponseToolUseDoneEvent() if event.response_id == self._response_id:
                 self._calls_tools = True
+            case s.ServerAudioFlushEvent(reason=s.CLAIM_WITHHELD):
+                pass
             case s.ServerAudioFlushEvent():
                 self.interrupted = True
                 self.cut = not self.item_ids
@@ -276,7 +278,7 @@ class _OwnReply:
     def _done(self, event: s.AgentResponseDoneEvent) -> None:
         self._response_id = None
         reason = (event.status_details or {}).get("reason")
-        if self._calls_tools or (event.status == "failed" and reason == LINK_LOST):
+        if self._calls_tools or reason == s.CLAIM_WITHHELD or (event.status == "failed" and reason == LINK_LOST):
             self.goes_on = True
         elif event.status == "failed":
             self.error = ProviderError("the model failed to say it", code=str(reason or "response_failed"))

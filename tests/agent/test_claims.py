@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.agent.claims import CLAIM_WITHHELD
 from realtime.agent.delegate import Delegate
 from realtime.agent.phrases import SAY_EXACTLY
 from realtime.audio.playback import AcknowledgedPlayback, WallClockPlayback
@@ -19,6 +18,7 @@ from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import UsageDetail
+from realtime.event.server import CLAIM_WITHHELD
 from realtime.message import ToolCallBlock
 from realtime.model.base import ItemTruncate, ResponseCancel, ResponseCreate
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall, ReplyUsage
