@@ -24,6 +24,7 @@ from realtime.turn.claim_words.grammar import (
     gives,
     is_definite,
     is_general,
+    names_person,
     points_at,
     reading_of,
     tells,
@@ -145,9 +146,11 @@ _HEDGED = re.compile(
 )
 _COMMANDS = word_set("say tell give press click call send just")
 _CONFIRMS = re.compile(r"[,;] *(?:is that |am i |are you )?(?:right|correct|yes|no|true)\W*\?|isn't (?:it|that)\W*\?")
-_NOTHING = (["nothing"], ["none"], ["no"], ["nobody"], ["neither"])
-_TO_YOU = word_set("tell write answer respond reply inform let_know")
+_NOTHING = (["not"], ["nothing"], ["none"], ["no"], ["nobody"], ["neither"], ["attention"], ["tribute"])
+_TO_YOU = word_set("tell answer respond reply inform invite let_know share")
 """Said of the user they are talk, no deed: "I told you"."""
+_TO_PERSONS = word_set("tell reply inform contact respond answer write_to reach_out forward")
+"""Of a person who is named they are a message: "I told Ann"."""
 
 
 class Claims:
@@ -185,7 +188,7 @@ class Claims:
             texts = clause.texts
             if not texts:
                 continue
-            was_conditional, conditional = conditional, texts[0] in SUBORDINATE
+            was_conditional, conditional = conditional, texts[0] in SUBORDINATE or texts[:2] == ["as", "soon"]
             if place == 0 and texts[0] in _COMMANDS and len(clauses) > 1 and " and " in f" {sentence} ":
                 was_conditional = conditional = True
             if conditional or was_conditional:
@@ -222,7 +225,7 @@ class Claims:
             made.nouns |= FAMILIES[family].deeds | FAMILIES[family].things
         if made.verbs & LIGHT:
             made.deeds |= made.own_nouns
-        made.nouns |= made.own_nouns
+        made.nouns = {_singular(noun) for noun in made.nouns | made.own_nouns}
         return made
 
     # -- reading a clause ------------------------------------------------------------------------------------------
@@ -240,17 +243,18 @@ class Claims:
             reading = reading_of(clause, hit, carried=carried)
             if reading is None or texts[hit.at + 1 : hit.at + 2] in _NOTHING:
                 continue
-            claim = self._claim(texts, hit, reading, before)
+            claim = self._claim(clause, hit, reading, before)
             if claim is not None:
                 taken = hit.at
                 found.append(claim)
-        if not found and (state := state_of(texts)) is not None and not GUARDS & {*texts}:
+        if not found and (state := state_of(texts)) is not None:
             found += self._of_state(state, texts, before)
         return found
 
-    def _claim(self, texts: list[str], hit: Hit, reading: Reading, before: str) -> Claim | None:
+    def _claim(self, clause: Clause, hit: Hit, reading: Reading, before: str) -> Claim | None:
+        texts = clause.texts
         words = {_singular(text) for text in texts}
-        points = points_at(texts, hit, reading)
+        points = points_at(texts, hit, reading) or (hit.lemma in _TO_PERSONS and names_person(clause, hit))
         if hit.lemma == "order" and _SORTS.search(" ".join(texts[hit.at :])):
             return None
         if hit.lemma in GENERIC and points and not any(tool.nouns & words for tool in self._tools):
@@ -262,7 +266,7 @@ class Claims:
         self, tool: _Tool, lemma: str, words: set[str], reading: Reading, texts: list[str], *, points: bool
     ) -> bool:
         families = [FAMILIES[name] for name in tool.families]
-        concerns = bool(words & tool.nouns) or bool({"you", "your", *PRONOUNS} & {*texts})
+        concerns = bool(words & tool.nouns) or bool({"you", "your", "it", "that", "them"} & {*texts})
         if reading.by_self and reading.subject == ("we",) and not concerns:
             return False  # "We've cancelled the summer sale."
         if reading.by_self and lemma in _TO_YOU and tells(texts, "you"):
@@ -273,8 +277,10 @@ class Claims:
         if is_status and reading.is_present and not {"now", "all"} & {*texts} and "_" not in lemma:
             return False  # "The card is blocked."
         if any(lemma in family.strong for family in families):
-            return reading.by_self or "message" in tool.families or is_definite(reading.subject, words & tool.nouns)
-        if lemma in LIGHT and words & tool.deeds and (lemma != "get" or gives(texts)):
+            persons = {"message", "pay"} & tool.families and not reading.is_present
+            return reading.by_self or bool(persons) or is_definite(reading.subject, words & tool.nouns)
+        named = words & (tool.deeds | tool.own_nouns if lemma == "confirm" else tool.deeds)
+        if lemma in LIGHT and named and (lemma != "get" or gives(texts)):
             return True
         is_weak = lemma in tool.verbs or any(lemma in family.weak for family in families)
         if not is_weak or (lemma == "get" and not gives(texts)):
@@ -283,7 +289,7 @@ class Claims:
             about_user = bool({"you", "your", *PRONOUNS} & {*texts}) or bool(words & tool.deeds) or lemma in tool.verbs
             if "are" in texts or not about_user:
                 return False  # "Your notes are saved in the cloud." "The room is arranged for forty."
-        return (points and lemma != "put") or bool(words & tool.nouns)
+        return (points and lemma not in ("put", "keep")) or bool(words & tool.nouns)
 
     def _of_state(self, state: State, texts: list[str], before: str) -> list[Claim]:
         kind = ClaimKind.STARTED if state.is_started else ClaimKind.DONE
@@ -292,7 +298,8 @@ class Claims:
             claim = self._generic(kind, before)
             return [] if claim is None else [claim]
         verb = next((at for at, text in enumerate(texts) if text in ("is", "are", "has", "have", "went")), 0)
-        if texts[0] not in SELF and is_general(texts[:verb] or texts):
+        subject = texts[:verb] or texts
+        if (GUARDS - {"without"}) & {*texts} or (texts[0] not in SELF and is_general(subject) and texts[0] != "lights"):
             return []
         matching = [
             tool

@@ -34,15 +34,15 @@ def _family(strong: str, weak: str, deeds: str = "", things: str = "", *, is_sta
 FAMILIES: dict[str, Family] = {
     "book": _family(
         "book reserve book_in pencil_in put_down squeeze_in fit_in",
-        "secure hold get put_in lock_in save arrange schedule sort_out grab sign_up",
+        "set_aside block_out fix_up secure hold get put_in lock_in save arrange schedule sort_out grab sign_up",
         "booking reservation",
         "table seat room spot place flight hotel ticket slot car taxi cab dinner lunch ride class",
     ),
     "cancel": _family(
         "cancel call_off scrap void annul",
-        "withdraw remove drop stop release take_off revoke undo scratch end terminate reverse discontinue",
+        "withdraw remove drop stop release take_off take_out give_up pull revoke undo scratch end terminate reverse",
         "cancellation",
-        "booking reservation order purchase subscription appointment meeting",
+        "booking reservation order purchase subscription appointment meeting list table",
     ),
     "pay": _family(
         "transfer wire pay pay_out remit pay_off",
@@ -53,7 +53,7 @@ FAMILIES: dict[str, Family] = {
     "block": _family(
         "block freeze deactivate disable suspend",
         "lock stop shut_off turn_off put cancel",
-        "block freeze",
+        "block freeze hold",
         "card account",
         is_status=True,
     ),
@@ -65,19 +65,19 @@ FAMILIES: dict[str, Family] = {
     ),
     "refund": _family(
         "refund reimburse",
-        "return send_back issue give_back credit pay_back send",
+        "return send_back issue give_back put_back credit pay_back send",
         "refund reimbursement credit",
-        "money amount",
+        "money amount dollar euro pound cent sum",
     ),
     "update": _family(
-        "update amend edit modify",
-        "change switch put_in save set enter adjust replace fix correct add",
+        "update amend edit modify correct",
+        "change switch swap put_in save set enter adjust replace fix add",
         "update change",
         "detail profile record setting",
     ),
     "message": _family(
-        "email text notify message let_know inform drop_line ping alert",
-        "send reply write tell shoot pass_on pass_along reach_out deliver forward contact respond answer post",
+        "email text notify message let_know inform drop_line drop_note ping alert share invite give_heads write_to",
+        "send reply tell shoot pass_on pass_along reach_out deliver forward contact respond answer post",
         "message email mail text invitation invite notification letter reply sms",
         "report contract team word document",
     ),
@@ -89,7 +89,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "move": _family(
         "reschedule postpone push_back rebook",
-        "move shift push switch change bring_forward bump put_off swap delay",
+        "move shift push switch change bring_forward pull_forward bump put_off swap delay",
         "change rescheduling",
         "appointment meeting call slot time date event visit session dentist",
     ),
@@ -106,14 +106,14 @@ FAMILIES: dict[str, Family] = {
         "calendar diary agenda call",
     ),
     "delete": _family(
-        "delete erase trash wipe",
+        "delete erase trash wipe bin",
         "remove clear get_rid_of throw_out throw_away take_off empty drop discard destroy clean_out",
         "deletion removal",
         "file document draft photo folder recording list entry",
     ),
     "switch": _family(
         "switch_on switch_off turn_on turn_off dim shut_off brighten",
-        "set turn_down turn_up adjust change turn switch put_on put_off",
+        "set turn_down turn_up adjust change turn switch put_on put_off flip_on flip_off",
         "",
         "light lamp tv television music radio fan device",
         is_status=True,
@@ -121,7 +121,7 @@ FAMILIES: dict[str, Family] = {
     "lock": _family("lock unlock bolt", "secure open close shut", "", "door gate window garage", is_status=True),
     "adjust": _family(
         "lower raise turn_up turn_down",
-        "set adjust bump_up bump increase decrease reduce change heat cool bring_up bring_down",
+        "set adjust bump_up crank_up bump increase decrease reduce change heat cool bring_up bring_down",
         "",
         "temperature heat heating thermostat degree volume brightness",
     ),
@@ -132,7 +132,7 @@ FAMILIES: dict[str, Family] = {
         "fault outage problem",
     ),
     "escalate": _family(
-        "escalate",
+        "escalate flag send_up pass_up kick_up",
         "pass_on pass_along hand_over forward bump_up bring_to refer",
         "escalation",
         "case issue ticket",
@@ -189,13 +189,14 @@ IRREGULAR: dict[str, tuple[str, str]] = {
 """Past and participle of verbs that are not regular; several forms stand side by side."""
 
 DOUBLED = word_set(
-    "cancel stop drop scrap log jot dim swap plan refer scan skip submit wrap transfer fit pin grab enrol step tip"
+    "bin flag flip crop cancel stop drop scrap log jot dim swap plan refer scan skip submit wrap transfer fit pin grab "
+    "enrol step tip pencil"
 )
 """Verbs that double their last consonant; "cancel" and the like are also read without that."""
 
 LIGHT = word_set(
-    "make place put_in put_through complete confirm process finalize finalise submit create set_up arrange get secure "
-    "issue handle do sort_out take_care_of finish settle execute register schedule enter initiate"
+    "make give place put_in put_through complete confirm process finalize finalise submit create set_up arrange get "
+    "secure issue handle do sort_out take_care_of finish settle execute register schedule enter initiate"
 )
 """Verbs that claim a deed with its noun: "I've made the reservation"."""
 

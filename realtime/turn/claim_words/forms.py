@@ -20,6 +20,7 @@ STRAY = word_set("up out off together aside away down back on over through along
 CONTIGUOUS = frozenset({"take_care_of", "get_rid_of"})
 
 _CLITICS = {"'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am"}
+_PARTICIPLES = frozenset(part for _, parts in IRREGULAR.values() for part in parts.split())
 _UNMARKED = {"ive": "i've", "im": "i'm", "youre": "you're", "thats": "that's", "weve": "we've", "its": "its"}
 _IS_AFTER = word_set("it that this he she there here what who where how everything all let")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!]|\.(?=\s)|\s-\s")
@@ -109,9 +110,9 @@ class Verbs:
             if readings is None:
                 continue
             found = [reading for reading in readings if reading[1] and _has_particles(texts, at, reading)]
-            if not found:
-                stray = at + 1 < len(texts) and texts[at + 1] in STRAY
-                found = [reading for reading in readings if not reading[1] and not stray]
+            following = texts[at + 1] if at + 1 < len(texts) else ""
+            if following not in STRAY and not any(following in reading[1] for reading in found):
+                found += [reading for reading in readings if not reading[1]]
             for lemma, _, slot in found:
                 yield Hit(at, lemma, slot)
 
@@ -177,8 +178,8 @@ def _expanded(text: str) -> list[Word]:
 def _of_clitic_s(head: str, after: list[str]) -> str:
     """Return what `'s` stands for behind this word: "is", "has", or "" for a possessive."""
     following = next((word for word in after if word not in ADVERBS and word != "not"), "")
-    if following in ("been", "got", "gone"):
+    if following in ("been", "got"):
         return "has"
-    if head in _IS_AFTER or following in ("being", "on", "off", "in", "done"):
+    if head in _IS_AFTER or following in ("being", "on", "off", "in", *_PARTICIPLES):
         return "is"
-    return "is" if after[:1] and after[0] in ADVERBS and following.endswith("ed") else ""
+    return "is" if following.endswith("ed") and head not in ("today", "tonight", "tomorrow") else ""

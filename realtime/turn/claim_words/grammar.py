@@ -144,6 +144,8 @@ def _head(texts: Sequence[str], hit: Hit) -> tuple[int, str | None]:
     if word == "and" and before >= 2 and texts[before - 1] == "ahead" and texts[before - 2] in ("went", "gone"):
         return before - 2, "past" if texts[before - 2] == "went" else "part"
     if slot == "base":
+        if word == "did":
+            return before, "past"
         if word == "to" and before >= 1 and texts[before - 1] == "managed":
             return before - 1, "part" if texts[_back(texts, before - 1)] == "have" else "past"
         able = before >= 2 and texts[before - 1] == "able" and texts[before - 2] in ("was", "were", "been")
@@ -200,6 +202,8 @@ def _passive(clause: Clause, before: int, word: str, tail: str) -> Reading | Non
     if not subject or GUARDS & {*subject} or subject[0] in ("to", "there", "i") or "have" in subject:
         return None
     if word in ("was", "were"):
+        if " when " in tail:
+            return None
         return Reading(kind, False, subject=subject) if _RECENT.search(" ".join(texts)) else None
     is_state = word in ("is", "are")
     if is_state and (is_general(subject) or HABITS & {*texts} or _SETTINGS.search(tail)):
@@ -222,7 +226,7 @@ def is_general(subject: Sequence[str]) -> bool:
         return False
     if first in _DETERMINED or first == "our":
         return True
-    bare = first.endswith("s") and first not in ("this", "his", "its", "yours", "lights", "doors")
+    bare = first.endswith("s") and first not in ("this", "his", "its", "yours")
     return bare and len(subject) <= 2
 
 
@@ -275,15 +279,25 @@ def points_at(texts: Sequence[str], hit: Hit, reading: Reading) -> bool:
     for place, text in enumerate(near):
         if text in PRONOUNS:
             following = texts[hit.at + 2 + place : hit.at + 3 + place]
-            opens = text in ("that", "this", "those", "these") and following and following[0] not in PLAIN - SELF
+            plain = following and (following[0] in PLAIN - SELF or following[0] in hit.lemma.split("_"))
+            opens = text in ("that", "this", "those", "these") and following and not plain
             is_clause = text == "that" and following and following[0] in _SUBJECTS
             return not (opens or is_clause)
     return False
 
 
+def names_person(clause: Clause, hit: Hit) -> bool:
+    """Whether a person is named right behind the verb: "I told Ann", "I replied to him"."""
+    for word in clause.words[hit.at + 1 : hit.at + 3]:
+        is_name = word.written[:1].isupper() and word.text not in _MONTH_OR_DAY | SELF
+        if is_name or word.text in ("him", "her", "them", "everyone", "everybody"):
+            return True
+    return False
+
+
 def tells(texts: Sequence[str], word: str) -> bool:
     """Whether this word comes right behind a verb of telling."""
-    told = ("told", "wrote", "written", "answered", "responded", "replied", "informed", "let")
+    told = ("told", "answered", "responded", "replied", "informed", "let", "invited", "shared")
     return any(text in told and after == word for text, after in pairwise(texts))
 
 
