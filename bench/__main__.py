@@ -2,8 +2,8 @@
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
 `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`, `near-voice`, `ears`,
-`speculation`, `echo`, `consent`; default: all of them but `resume`, which takes half an hour, and those that measure
-listening, from `listen` on.
+`speculation`, `echo`, `consent`, `claims`, `claims-in-time`; default: all of them but `resume`, which takes half an
+hour, and those that measure listening, consent or claims, from `listen` on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,18 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-ONLY_BY_NAME = {"consent", "ears", "echo", "endpointing", "listen", "near-voice", "resume", "speculation"}
+ONLY_BY_NAME = {
+    "claims",
+    "claims-in-time",
+    "consent",
+    "ears",
+    "echo",
+    "endpointing",
+    "listen",
+    "near-voice",
+    "resume",
+    "speculation",
+}
 
 
 def main() -> None:
@@ -181,6 +192,16 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_interruption(1, 4.0, say) if quick else measure_interruption(options.pairs, options.seconds, say)
 
+    def claims() -> Awaitable[Section]:
+        from bench.backed_claims import measure_claims
+
+        return measure_claims()
+
+    def claims_in_time() -> Awaitable[Section]:
+        from bench.claims_in_time import measure_in_time
+
+        return measure_in_time(4 if quick else 20)
+
     def listen() -> Awaitable[Section]:
         from bench.listen import measure_listen
 
@@ -211,6 +232,8 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "interruption": interruption,
         "mcp": mcp,
         "listen": listen,
+        "claims": claims,
+        "claims-in-time": claims_in_time,
     }
 
 

@@ -310,6 +310,15 @@ async def test_a_rule_is_accepted_with_an_answer(capsys: pytest.CaptureFixture[s
     ]
 
 
+async def test_a_claim_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    reply = await load("checked_claim").main()
+    assert [result.output_text() for result in reply.get_content_blocks("tool_result")] == ["A table for 6, at eight."]
+    assert capsys.readouterr().out.splitlines() == [
+        "withheld: I've reserved your table for six.",
+        "heard: Now it's booked: a table for six, at eight.",
+    ]
+
+
 async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) -> None:
     """MSG-04: one message is one bubble, for each side. EVT-14: the events come over SSE while the call goes on."""
     async with serving() as place, place.client("/ws/ann/s") as client:

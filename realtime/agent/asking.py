@@ -13,8 +13,9 @@ from typing import Protocol
 
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
+from realtime.agent.phrases import SAY_EXACTLY
 from realtime.agent.responses import CUT_OFF, LINK_LOST
-from realtime.agent.saying import INITIATIVE, SAY_EXACTLY, Silence
+from realtime.agent.saying import INITIATIVE, Silence
 from realtime.call.participant import OwnCall
 from realtime.call.timers import Timers
 from realtime.event import server as s

@@ -14,7 +14,7 @@ from realtime.agent.settings import RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host
 from realtime.event import server as s
-from realtime.message import HintBlock
+from realtime.message import HintBlock, ToolResultBlock
 from realtime.tool import Toolkit
 from realtime.tool.background import (
     BackgroundTask,
@@ -44,6 +44,8 @@ class ToldOfBackground:
     tools: ToolRunner
     controller: Controller
     announcer: Announcer
+    on_result: Callable[[ToolResultBlock], None] = lambda result: None
+    """Gets the result of each task that has come to its end."""
     _progress_told: dict[str, float] = field(default_factory=dict)
     """When the latest hint about a task's progress was given."""
     _early: defaultdict[str, list[Callable[[], None]]] = field(default_factory=lambda: defaultdict(list))
@@ -108,6 +110,7 @@ class ToldOfBackground:
 
     def _done(self, task: BackgroundTask) -> None:
         self._progress_told.pop(task.id, None)
+        self.on_result(task.result)
         is_spoken = task.announce == "spoken"
         self._hint(task, result_hint(task), speaks=is_spoken and self.settings.may_speak_unasked)
         if is_spoken and self.host.own is None:

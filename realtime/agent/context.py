@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from realtime.agent.claims import ClaimCheck
 from realtime.call.participant import Host
 from realtime.event import model as m
 from realtime.event import server as s
@@ -14,13 +15,22 @@ from realtime.model import base
 class AgentContext:
     """One agent between its call and its model; keeps the conversation in step with what it reports."""
 
-    def __init__(self, host: Host, connection: base.Connection, agent_id: str, agent_name: str) -> None:
+    def __init__(
+        self,
+        host: Host,
+        connection: base.Connection,
+        agent_id: str,
+        agent_name: str,
+        claims: ClaimCheck | None = None,
+    ) -> None:
         self.emit = host.emit
         self.conversation = host.conversation
         self.ears = host.ears
         self.runtime = host.runtime
         self.profile = connection.profile
         self.send = connection.send
+        self.claims = claims
+        """Checks what the agent says; None: nothing does."""
         self.agent_id = agent_id
         self.agent_name = agent_name
         self.who: dict[str, Any] = {"agent_id": agent_id, "agent_name": agent_name}

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from realtime.agent.base import AgentBase
+from realtime.agent.claims import CallDeeds
 from realtime.agent.reply_run import error_text
 from realtime.agent.sampling import sampler_of_agent
 from realtime.agent.tasks import bounded, end_task
@@ -158,6 +159,11 @@ class Delegate(ToolObject):
         finally:
             await errand.stop(work)
 
+    @property
+    def toolkit(self) -> object:
+        """The toolkit of the agent in all calls; None where each call makes its own, or it has none."""
+        return getattr(self._agent, "toolkit", None)
+
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _own(self, context: ToolContext[CallAgents]) -> _CallAgent:
@@ -193,6 +199,9 @@ class Delegate(ToolObject):
         if not isinstance(made, AgentBase):
             raise UsageError(f"the function of delegate {self.tool_name!r} made a {type(made).__name__}, no agent")
         own.agent = made
+        scope = current_scope()
+        if scope is not None:
+            scope.state_of(CallDeeds).add_toolkit(getattr(made, "toolkit", None))
         if (close := getattr(made, "aclose", None)) is not None:
             context.at_end(close)
         return made

@@ -7,6 +7,12 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+SAY_EXACTLY = (
+    "Say exactly the following words, in the language in which they are written. "
+    "Add nothing, leave nothing out, and do not answer them:\n"
+)
+"""Asks a model that cannot speak given words for these."""
+
 FILLERS: dict[str, tuple[str, ...]] = {
     "en": ("One moment.", "Just a second.", "Still looking.", "Almost there."),
     "de": ("Einen Moment.", "Ich schaue nach.", "Das dauert noch kurz.", "Gleich habe ich es."),

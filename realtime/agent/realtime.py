@@ -75,6 +75,10 @@ class RealtimeAgent(AgentSpec):
 
     `permissions` decide which calls of its tools run, are asked for or are denied (`realtime.permission`).
 
+    With `claims="checked"`, sentences that claim the deed of a tool ("I have booked the table") are withheld unless a
+    call of it has succeeded in this call, and corrected (`docs/claims.md`). Tools say what claims their deeds
+    (`Toolkit.register`). English only; the default is "off".
+
     `suggestions` are prompts to try, in the user's words: a page offers them (`agent_ready.model.suggestions`).
 
     Its state is name, instructions, voice, `turn_detection`, greeting, fillers, `idle_prompt_s`, the tokens used, and

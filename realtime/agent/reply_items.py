@@ -42,6 +42,11 @@ class ReplyItems:
         if on != (self.speech is not None):
             self.speech = KeptSpeech() if on else None
 
+    def forget_speech(self) -> None:
+        """Drop the speech that is kept: what is cut now never goes on."""
+        if self.speech is not None:
+            self.speech = KeptSpeech()
+
     def trim_speech(self) -> None:
         """Drop kept speech that was played."""
         if self.speech is not None:

@@ -14,6 +14,7 @@ import msgspec
 
 from realtime.agent.announcer import Announcer
 from realtime.agent.background import ToldOfBackground
+from realtime.agent.claims import CallDeeds, ClaimCheck
 from realtime.agent.consent import Consents
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
@@ -28,6 +29,7 @@ from realtime.agent.speakers import messages_of
 from realtime.agent.speaking_first import SpeakingFirst
 from realtime.agent.tools import ToolRunner
 from realtime.agent.transfer import TRANSFERRED, Chain, Takeover, Transfers
+from realtime.agent.withholding import Withholding
 from realtime.call.participant import Host
 from realtime.errors import ClientError, ProviderError, RealtimeError, UsageError
 from realtime.event import client as c
@@ -36,7 +38,7 @@ from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.event.config import AudioSettings, SessionConfig, ToolDeclaration
 from realtime.message import ConfirmResult, HintBlock, Msg, ToolCallBlock, ToolResultBlock
-from realtime.model.base import Connection, SessionUpdate, Settings
+from realtime.model.base import ChecksSentences, Connection, SessionUpdate, Settings
 from realtime.tool.background import BackgroundTask, BackgroundTasks
 from realtime.tool.context import ToolScope
 from realtime.turn.machine import State
@@ -178,7 +180,7 @@ class AgentRun:
 
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
         """Run the agent's whole life: one task group around the model's connection."""
-        settings, background = self._settings, BackgroundTasks()
+        settings, background, deeds = self._settings, BackgroundTasks(), CallDeeds()
         self.spec.toolkit.background = background
         scope = ToolScope(
             host.call_id,
@@ -186,7 +188,7 @@ class AgentRun:
             self.name,
             heard=partial(self._words_heard, host),
             tool_timeout_s=self.spec.tool_timeout_s,
-            states={BackgroundTasks: background},
+            states={BackgroundTasks: background, CallDeeds: deeds},
             permissions=lambda: self.permissions.of(host.acts_for()),
         )
         try:
@@ -214,6 +216,7 @@ class AgentRun:
                     hooks=hooks,
                     permissions=self.permissions,
                     acts_for=host.acts_for,
+                    on_result_within=deeds.add if self.spec.claims == "checked" else None,
                 )
                 if self.spec.make_detector is silero_detector and settings.authority == "server":
                     # Loads once in a process, for 90 ms: not on the loop, where other calls speak.
@@ -234,7 +237,10 @@ class AgentRun:
                 self._connection, scope.sample = connection, sampler_of_connection(connection)
                 try:
                     detector = detector or settings.new_detector()
-                    context = AgentContext(host, connection, self.agent_id or "", self.name)
+                    check = None
+                    if self.spec.claims == "checked":
+                        check = ClaimCheck(self.spec.toolkit, deeds, host, declared=lambda: settings.config.tools or ())
+                    context = AgentContext(host, connection, self.agent_id or "", self.name, check)
                     self._controller = controller = Controller(
                         context,
                         tools,
@@ -245,8 +251,10 @@ class AgentRun:
                     )
                     controller.configure(settings.config, settings.authority, settings.interruption)
                     self._consents = Consents.of(self.spec, settings, host, context, controller, tools)
+                    if check is not None:
+                        self._begin_checking(check, context, controller)
                     self._announcer = announcer = Announcer(group, context, controller)
-                    told = ToldOfBackground(self.spec.toolkit, settings, host, tools, controller, announcer)
+                    told = ToldOfBackground(self.spec.toolkit, settings, host, tools, controller, announcer, deeds.add)
                     self._background = told
                     if host.own is not None:
                         self._initiative = SpeakingFirst(
@@ -533,6 +541,23 @@ class AgentRun:
             self._controller.on_model(event)
             if type(event) is not m.ModelResponseAudioDeltaEvent:
                 self._note(event)
+
+    def _begin_checking(self, check: ClaimCheck, context: AgentContext, controller: Controller) -> None:
+        """Have what the agent says checked: by the model before it speaks, else by its transcript."""
+        connection, host = self._connection, self._host
+        assert host is not None
+        if isinstance(connection, ChecksSentences):
+            connection.check_sentences(check)
+        elif host.own is not None:
+            controller.responses.claims = Withholding(
+                check,
+                context.conversation,
+                context.ears,
+                context.profile,
+                context.runtime,
+                instructions=lambda: self._settings.for_model(self.name).instructions,
+                cut=controller.responses.cut_claim,
+            )
 
     def _delayed(self, event: c.ClientEvent) -> bool:
         """Whether hooks see the event first, and then pass it on."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from realtime.agent.controller import Controller
+from realtime.agent.phrases import SAY_EXACTLY
 from realtime.agent.responses import LINK_LOST, RESPONSE_REFUSED
 from realtime.call.participant import Ears, Host, OwnCall
 from realtime.errors import ProviderError, UsageError
@@ -27,10 +28,6 @@ CUT_S = 0.75
 """How long to wait for what was played of an interrupted reply."""
 INITIATIVE = "initiative"
 """Key in the metadata of a response that the agent began itself."""
-SAY_EXACTLY = (
-    "Say exactly the following words, in the language in which they are written. "
-    "Add nothing, leave nothing out, and do not answer them:\n"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +253,8 @@ class _OwnReply:
                 self._done(event)
             case s.AgentResponseToolUseDoneEvent() if event.response_id == self._response_id:
                 self._calls_tools = True
+            case s.ServerAudioFlushEvent(reason=s.CLAIM_WITHHELD):
+                pass
             case s.ServerAudioFlushEvent():
                 self.interrupted = True
                 self.cut = not self.item_ids
@@ -279,7 +278,7 @@ class _OwnReply:
     def _done(self, event: s.AgentResponseDoneEvent) -> None:
         self._response_id = None
         reason = (event.status_details or {}).get("reason")
-        if self._calls_tools or (event.status == "failed" and reason == LINK_LOST):
+        if self._calls_tools or reason == s.CLAIM_WITHHELD or (event.status == "failed" and reason == LINK_LOST):
             self.goes_on = True
         elif event.status == "failed":
             self.error = ProviderError("the model failed to say it", code=str(reason or "response_failed"))

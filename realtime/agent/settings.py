@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
+from realtime.agent.claims import ClaimsMode
 from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, silero_detector
 from realtime.agent.heard import items_from_json, items_to_json
 from realtime.agent.input import Detector
@@ -61,6 +62,7 @@ class AgentSpec(StateModule):
         description: str = "",
         transfers: Sequence[AgentSpec] = (),
         suggestions: Sequence[str] = (),
+        claims: ClaimsMode = "off",
     ) -> None:
         super().__init__()
         if not isinstance(model, RealtimeModel):
@@ -93,6 +95,9 @@ class AgentSpec(StateModule):
             raise TypeError("suggestions is a list of sentences, such as ['What can you do?']")
         self.suggestions = [*suggestions]
         """Prompts that a page offers to its user."""
+        if claims not in get_args(ClaimsMode):
+            raise UsageError(f"claims is 'checked' or 'off', not {claims!r}", code="bad_claims")
+        self.claims: ClaimsMode = claims
         self.origin = object()
         """The same for all copies of an agent."""
         self._on_enter, self._on_turn = on_enter, on_turn

@@ -153,7 +153,8 @@ class _Turn:
         events = self._projection.push(event)
         if not self.asked:
             return
-        self._interrupted = self._interrupted or isinstance(event, s.ServerAudioFlushEvent)
+        flushes = isinstance(event, s.ServerAudioFlushEvent) and event.reason != s.CLAIM_WITHHELD
+        self._interrupted = self._interrupted or flushes
         for one in events:
             self._take(one)
         if self._reply_id is None and not self.doubtful:

@@ -68,7 +68,8 @@ class ToolRunner:
     `scope` is the call as the tools see it. `on_begin` gets the id of a call whose tool begins to run, here or in the
     client; `hooks` are around the tools of the agent. `permissions` decide about calls, for the user whom `acts_for`
     names when a call is first decided. `on_ask` gets a call of a thinking agent within another call,
-    which waits for consent, with the id of that other call; `on_asked_result` gets its result.
+    which waits for consent, with the id of that other call; `on_asked_result` gets its result. `on_result_within` gets
+    the result of every call of such an agent.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class ToolRunner:
         hooks: ToolHooks,
         permissions: CallPermissions,
         acts_for: Callable[[], str] = lambda: "",
+        on_result_within: Callable[[ToolResultBlock], None] | None = None,
     ) -> None:
         self._group = group
         self._toolkit = spec.toolkit
@@ -111,6 +113,7 @@ class ToolRunner:
         self._hooks = hooks
         self._permissions = permissions
         self._acts_for = acts_for
+        self.on_result_within = on_result_within
         self._users: dict[str, str] = {}
         """Whom each call serves."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -474,10 +477,14 @@ class _Around:
 
     def concerns(self, decision: PermissionDecision) -> bool:
         """See `Around.concerns`."""
-        return decision.asks or self._tools.has_hooks
+        follows = self._tools.on_result_within is not None and not self._at_model
+        return decision.asks or self._tools.has_hooks or follows
 
     async def run(self, call: ToolCallBlock, run: RunTool, decide: Decide) -> ToolResultBlock:
         """See `Around.run`."""
         if self._at_model:
             return await self._tools.run_at_model(call, run, decide)
-        return await self._tools.run_within(self._outer, call, run, decide)
+        result = await self._tools.run_within(self._outer, call, run, decide)
+        if self._tools.on_result_within is not None:
+            self._tools.on_result_within(result)
+        return result

@@ -316,8 +316,7 @@ class TurnTaking:
         if {Action.FLUSH, Action.RESUME} & {*actions} or (
             not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions)
         ):
-            self.ledger.new_turn()
-            self.reply_items.clear()
+            self.responses.new_turn()
         if Action.COMMIT in actions:
             self._commit_turn(label)
         if Action.CREATE in actions and signal in _TURN_ENDS and self.answers.holds_response:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from realtime.agent.call_memory import CallMemory
+from realtime.agent.claims import CallDeeds
 from realtime.agent.from_call import FromCall
 from realtime.agent.reply_run import Listener
 from realtime.agent.tasks import end_task, to_its_end
@@ -131,6 +132,7 @@ class AgentInCall:
         self._takes_images = takes_images
         # The hints of the call tell the agent of its background tools.
         self._scope = replace(current_scope() or ToolScope(agent_name=agent.name), speaker=agent)
+        self._scope.state_of(CallDeeds).add_toolkit(getattr(agent, "toolkit", None))
         self._beginning = asyncio.Lock()
         self._reply: VoiceReply | None = None
         """The latest reply, until what follows it begins."""

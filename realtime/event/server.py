@@ -78,6 +78,10 @@ class ServerSessionResumedEvent(Event, frozen=True, kw_only=True):
     ts_ms: int = 0
 
 
+CLAIM_WITHHELD = "claim_withheld"
+"""The custom event of a sentence that claims what was not done; also the reason of a flush and a response's end."""
+
+
 class ServerAudioFlushEvent(Event, frozen=True, kw_only=True):
     """Silence the voice at once: drop all unplayed audio of `item_id`, or of every item without one."""
 

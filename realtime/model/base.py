@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, assert_never
+from typing import Any, Protocol, assert_never, runtime_checkable
 
 import msgspec
 
@@ -203,6 +203,38 @@ class Connection(Protocol):
 
     async def close(self) -> None:
         """End the session and release everything it holds. Idempotent; cancelling it still releases everything."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """What becomes of a sentence that may not be said.
+
+    The model is asked again with `hint`, which no history keeps; without one, `words` are said, if there are any.
+    """
+
+    hint: str = ""
+    words: str = ""
+
+
+class SentenceJudge(Protocol):
+    """Decides which sentences of a response may be said."""
+
+    def judge(self, sentence: str, said: str, *, response_id: str, item_id: str) -> Withheld | None:
+        """Return None if a sentence may follow what the response has `said`."""
+        ...
+
+    def end(self, *, response_id: str, item_id: str) -> Withheld | None:
+        """The response is over, without a tool call at its end: return what has to follow it, if anything."""
+        ...
+
+
+@runtime_checkable
+class ChecksSentences(Connection, Protocol):
+    """A connection whose sentences can be judged before they are spoken."""
+
+    def check_sentences(self, judge: SentenceJudge) -> None:
+        """Have all later sentences judged."""
         ...
 
 

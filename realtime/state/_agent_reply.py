@@ -51,9 +51,9 @@ class _Call:
 class AgentReply:
     """What the agent says and does in answer to one turn: the responses of all tool rounds.
 
-    `waits`: the last response is done and another one continues the reply, after tools or a lost link; or `consent`: it
-    is no answer, but the question of an agent behind the voice. `is_followed`: the reply is over, and the user has
-    spoken since.
+    `waits`: the last response is done and another one continues the reply, after tools, a lost link or a withheld
+    claim; or `consent`: it is no answer, but the question of an agent behind the voice. `is_followed`: the reply is
+    over, and the user has spoken since.
     """
 
     out: Outlet
@@ -352,6 +352,8 @@ class AgentReply:
             self.waits = "tools"
         elif event.status == "failed" and details.get("reason") == "link_lost":
             self.waits = "link"
+        elif details.get("reason") == s.CLAIM_WITHHELD:
+            self.waits = "correction"
         elif event.status == "cancelled":
             self._interrupted = True
 

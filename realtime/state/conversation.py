@@ -182,6 +182,11 @@ class Conversation:
         entry = self._entries.get(item_id)
         return self._spoken(entry).played_text(played_ms) if entry is not None else ""
 
+    def begins_ms(self, item_id: str, chars: int) -> float:
+        """Return where the words behind the first `chars` characters begin, estimated early; 0 for an unknown item."""
+        entry = self._entries.get(item_id)
+        return self._spoken(entry).begins_ms(chars) if entry is not None else 0.0
+
     def complete(self, item_id: str, status: ItemStatus = "completed") -> Item:
         """End the item: with audio its words become the transcript, without audio a text."""
         entry = self._entries[item_id]

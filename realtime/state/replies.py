@@ -153,7 +153,9 @@ class ReplyProjection:
                 self._correct(event.item_id, event.transcript or "")
             case s.AgentItemDeletedEvent():
                 self._correct(event.item_id, "")
-            case s.ServerAudioFlushEvent():
+            case s.ServerAudioFlushEvent(reason=reason):
+                if reason == s.CLAIM_WITHHELD:
+                    return  # what follows corrects the same reply
                 for reply in self._agents:
                     reply.interrupt()
             case s.AgentResponseCreatedEvent():

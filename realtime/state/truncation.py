@@ -21,6 +21,9 @@ _ASSUMED_S = 5.0
 MAX_SPEECH_CHARS_PER_S = 30.0
 """Faster than any voice: bounds the played part of a text whose audio has begun to arrive."""
 
+_QUICK = 1.2
+"""A sentence may be spoken so much faster than the voice's pace."""
+
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Kana and Han, written without spaces: each character counts as a word."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
@@ -113,6 +116,14 @@ class Spoken:
                 break
             end = word.end()
         return self.text[:end]
+
+    def begins_ms(self, chars: int) -> float:
+        """Where the words behind the first `chars` characters begin, in ms; rather too early than too late."""
+        if self.aligned:
+            return max((start_ms for start_ms, start in self._anchors if start <= chars), default=0.0)
+        if self.audio_complete:
+            return self.audio_ms * chars / max(1, len(self.text))
+        return chars * 1000 / (_QUICK * self.pace.chars_per_s)
 
     def _played_chars(self, played_ms: float) -> int:
         """How many characters of the text were spoken within the first `played_ms`."""

@@ -258,6 +258,10 @@ class Ledger:
             response.metadata = request.metadata  # not every model repeats it
         return response
 
+    def continue_reply(self) -> None:
+        """The next response belongs to the reply that there is: it corrects it."""
+        self._continues = True
+
     def resume(self, response_id: str, metadata: dict[str, Any]) -> Response:
         """The rest of a cut reply begins, unrequested."""
         self.active = self._responses[response_id] = Response(response_id, metadata=metadata)

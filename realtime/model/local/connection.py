@@ -28,6 +28,7 @@ from realtime.model.base import (
     Profile,
     ResponseCancel,
     ResponseCreate,
+    SentenceJudge,
     SessionUpdate,
     Settings,
     ToolResult,
@@ -107,6 +108,7 @@ class LocalConnection:
         """Whether a turn ended during a response that speech does not stop; its own response follows that one."""
         self._complained = False
         self._closed = False
+        self._judge_of_sentences: SentenceJudge | None = None
 
     @property
     def profile(self) -> Profile:
@@ -124,6 +126,10 @@ class LocalConnection:
         if self._parts.missing:
             self._complain()
         self._configure(settings)
+
+    def check_sentences(self, judge: SentenceJudge) -> None:
+        """See `ChecksSentences.check_sentences`."""
+        self._judge_of_sentences = judge
 
     def send(self, message: ModelInput) -> None:
         """See `Connection.send`."""
@@ -451,6 +457,7 @@ class LocalConnection:
             on_event=self._on_event,
             runtime=self._runtime,
             language_model=self._profile.model,
+            judge=None if out_of_band else self._judge_of_sentences,
         )
         if not out_of_band:
             self._active = response

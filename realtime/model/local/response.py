@@ -16,7 +16,7 @@ from realtime.errors import RealtimeError
 from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item, Modality, ResponseOverrides, ResponseStatus
 from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
-from realtime.model.base import OnEvent, Settings
+from realtime.model.base import OnEvent, SentenceJudge, Settings, Withheld
 from realtime.model.chat.failures import foreign_failure
 from realtime.model.local.history import ReadHistory, add_item, add_result
 from realtime.model.local.language_model import (
@@ -43,6 +43,8 @@ _DELTA_BYTES = bytes_of(200, SAMPLE_RATE_HZ)
 _BYTES_PER_MS = bytes_of(1, SAMPLE_RATE_HZ)
 # Synthesis is a hundred times faster than speech; audio further ahead than this would only fill buffers.
 _AHEAD_S = 20.0
+# Behind a withheld sentence a call may come; not behind so much more text.
+_DROPPED_CHARS = 400
 
 
 class Response:
@@ -50,7 +52,8 @@ class Response:
 
     `voice` is None for a written response. With `to_speech` it responds to a spoken turn and says nothing if no word
     was recognised. With `say` it speaks these words, not the language model's. In every case it closes each stream
-    that it opens and emits `model_response_done` once. `language_model` is the name of that, for errors.
+    that it opens and emits `model_response_done` once. `language_model` is the name of that, for errors. `judge`
+    decides which of its sentences are spoken.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Response:
         on_event: OnEvent,
         runtime: Runtime,
         language_model: str,
+        judge: SentenceJudge | None = None,
     ) -> None:
         self.id = response_id
         self._language_model = language_model
@@ -81,6 +85,9 @@ class Response:
         self._to_speech = to_speech
         self._say = say
         self._voice = voice
+        self._judge = judge
+        self._said = ""
+        """What was spoken, and is being spoken, of all its items."""
         self._speculation = speculation
         self._conversation = conversation
         self._history = history
@@ -153,20 +160,31 @@ class Response:
         given = self._overrides.input
         history = self._history() if given is None else [*given]
         prompt = prompt_of(self._settings, self._overrides, history, to_speech=self._to_speech)
-        if prompt is None:
-            return
+        while prompt is not None:
+            withheld = await self._say_reply(prompt)
+            prompt = None if withheld is None else await self._corrected(withheld, given)
+
+    async def _say_reply(self, prompt: Prompt) -> Withheld | None:
+        """Say what the language model answers; return what has to follow instead of a sentence that was withheld.
+
+        What comes behind that sentence is dropped, but for a call: then the deed may follow its claim.
+        """
         passages = PassageSplitter()
+        withheld: Withheld | None = None
+        calls, n_dropped = False, 0
         async with aclosing(self._replies(prompt)) as replies:
             async for reply in replies:
                 if not isinstance(reply, ReplyThought):
                     self._close_thought()
                 match reply:
                     case ReplyToolCall():
-                        await self._speak(passages.finish())
+                        await self._speak_judged(passages.finish(), withheld)
+                        withheld, calls = None, True
                         call_id = reply.id or self._runtime.new_id("call")
                         self._call_tool(ToolCallBlock(id=call_id, name=reply.name, input=reply.arguments))
                     case ReplyToolRun(call=call, result=result, on_taken=on_taken):
-                        await self._speak(passages.finish())
+                        await self._speak_judged(passages.finish(), withheld)
+                        withheld, calls = None, True
                         if call.state is ToolCallState.PENDING:
                             call = msgspec.structs.replace(call, state=ToolCallState.SUBMITTED)
                         self._call_tool(call)
@@ -181,10 +199,40 @@ class Response:
                     case ReplyText(text=text):
                         if self._first_text_s is None:
                             self._first_text_s = self._runtime.now()
-                        await self._speak(passages.push(text))
+                        withheld = await self._speak_judged(passages.push(text), withheld)
+                        n_dropped += len(text) if withheld is not None else 0
+                        if n_dropped > _DROPPED_CHARS:
+                            return withheld
                     case _:
                         assert_never(reply)
-        await self._speak(passages.finish())
+        withheld = await self._speak_judged(passages.finish(), withheld)
+        if withheld is None and self._judge is not None and not calls and not self.done:
+            return self._judge.end(response_id=self.id, item_id=self._item_id or "")
+        return withheld
+
+    async def _corrected(self, withheld: Withheld, given: Sequence[Item] | None) -> Prompt | None:
+        """Say what follows a withheld sentence, or return the prompt for it."""
+        if self.done or not withheld.hint:
+            if withheld.words and not self.done:
+                await self._speak([Passage(withheld.words, withheld.words)])
+            return None
+        self._close_item("completed")
+        hint = Item(
+            id=self._runtime.new_id("item"), role="system", content=(ContentPart(type="text", text=withheld.hint),)
+        )
+        history = [*(self._history() if given is None else given), hint]
+        return prompt_of(self._settings, self._overrides, history, to_speech=False)
+
+    async def _speak_judged(self, passages: Sequence[Passage], withheld: Withheld | None) -> Withheld | None:
+        """Speak the passages up to one that may not be said; return what follows that one."""
+        for passage in passages:
+            if withheld is None and self._judge is not None and not self.done:
+                item_id = self._item_id or ""
+                withheld = self._judge.judge(passage.text, self._said, response_id=self.id, item_id=item_id)
+            if withheld is not None:
+                return withheld
+            await self._speak([passage])
+        return withheld
 
     async def _replies(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """Yield what the language model says. What it raises that is not ours becomes a ProviderError."""
@@ -249,6 +297,7 @@ class Response:
             words = f"{self._space_before(passage)}{passage.text}"
             ready_ms = None if self._text else self._ready_ms(written_s)
             self._text += words
+            self._said += words
             self._keep_spoken(item_id, words, len(pcm) / _BYTES_PER_MS)
             self._on_event(
                 m.ModelResponseAudioTranscriptDeltaEvent(

@@ -1,0 +1,171 @@
+"""`claims`: how many claims of deeds are found, and how many other sentences are taken for claims.
+
+Reads every file `bench/claims/*.tsv`: a head line, then one sentence a line with the columns `split`, `kit` (the tools
+of the agent, below), `expected` (the tool whose deed is claimed as done; `TOOL~` for one that is announced; `-` for no
+claim that has to be withheld), `sentence`, and where needed `log` (`TOOL=STATE=WORDS` of calls before it, `;` between
+two) and `before` (what was said last). Sentences of the split `known` were used for work on the rules, the others not.
+"""
+
+from __future__ import annotations
+
+import csv
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.process import ROOT
+from bench.report import Check, Section
+from realtime.turn.claims import ClaimKind, Claims, Deed, DeedState, DeedTool, unbacked
+
+FOLDER = Path(__file__).parent / "claims"
+PAGE = ROOT / "docs" / "claims.md"
+MAX_FALSE_ALARMS_PERCENT = 1.0
+MAX_ADDED_MS = 50.0
+
+KITS: dict[str, tuple[DeedTool, ...]] = {
+    "restaurant": (
+        DeedTool("book_table", "Book a table.", ("I have booked the table",)),
+        DeedTool("cancel_booking", "Cancel a booking.", ("I have cancelled the booking",)),
+    ),
+    "bank": (
+        DeedTool("transfer_money", "Transfer money to somebody.", ("I have transferred the money",)),
+        DeedTool("block_card", "Block a lost card.", ("I have blocked the card",)),
+    ),
+    "shop": (
+        DeedTool("place_order", "Order something.", ("I have placed the order",)),
+        DeedTool("cancel_order", "Cancel an order.", ("I have cancelled the order",)),
+        DeedTool("issue_refund", "Give money back.", ("I have issued the refund",)),
+        DeedTool("update_address", "Change where orders go.", ("I have updated the address",)),
+    ),
+    "office": (
+        DeedTool("send_email", "Send an email.", ("I have sent the email",)),
+        DeedTool("save_note", "Save a note.", ("I have saved the note",)),
+        DeedTool("move_appointment", "Move an appointment.", ("I have moved the appointment",)),
+        DeedTool("set_reminder", "Set a reminder.", ("I have set the reminder",)),
+        DeedTool("delete_file", "Delete a file.", ("I have deleted the file",)),
+    ),
+    "home": (
+        DeedTool("set_light", "Turn a light on or off.", ("I have turned on the light",)),
+        DeedTool("lock_door", "Lock a door.", ("I have locked the door",)),
+        DeedTool("set_thermostat", "Set the temperature.", ("I have set the temperature",)),
+    ),
+    "support": (
+        DeedTool("open_ticket", "Report a fault.", ("I have opened a ticket",)),
+        DeedTool("escalate", "Pass a case to a manager.", ("I have escalated the case",)),
+        DeedTool("reset_password", "Reset a password.", ("I have reset the password",)),
+    ),
+}
+"""The tools of an agent, by trade, each with the one sentence that it declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One line of the files."""
+
+    split: str
+    kit: str
+    expected: str
+    text: str
+    log: tuple[Deed, ...] = ()
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the rules say of it."""
+
+    sentence: Sentence
+    withheld: frozenset[str]
+    """The tools whose deeds are claimed without one; empty: it is said."""
+    announced: frozenset[str]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether that is what was expected."""
+        expected = self.sentence.expected
+        if expected.endswith("~"):
+            return bool(self.announced) and not self.withheld
+        return bool(self.withheld) == (expected != "-") and not (expected == "-" and self.announced)
+
+
+def sentences(folder: Path = FOLDER) -> Iterator[Sentence]:
+    """Yield the sentences of all files."""
+    for path in sorted(folder.glob("*.tsv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE, restval=""):
+                log = tuple(_deed(one) for one in row["log"].split(";") if one)
+                yield Sentence(row["split"], row["kit"], row["expected"], row["sentence"], log, row["before"])
+
+
+def judge(sentence: Sentence, kits: dict[str, Claims]) -> Outcome:
+    """Judge a sentence as a call does."""
+    claims = unbacked(kits[sentence.kit].of(sentence.text, sentence.before), sentence.log)
+    announced = {tool for claim in claims if claim.kind is ClaimKind.ANNOUNCED for tool in claim.tools}
+    withheld = {tool for claim in claims if claim.kind is not ClaimKind.ANNOUNCED for tool in claim.tools}
+    return Outcome(sentence, frozenset(withheld), frozenset(announced))
+
+
+async def measure_claims() -> Section:
+    """Print recall and false alarms for each split."""
+    kits = {name: Claims(tools) for name, tools in KITS.items()}
+    outcomes: dict[str, list[Outcome]] = defaultdict(list)
+    costs_us: list[float] = []
+    for sentence in sentences():
+        began = time.perf_counter()
+        outcome = judge(sentence, kits)
+        costs_us.append((time.perf_counter() - began) * 1e6)
+        outcomes[sentence.split].append(outcome)
+    section = Section(
+        "claims",
+        "Claims of deeds: what is found, and what is taken for one",
+        "Each sentence is judged alone, with the tools of its trade, each of which declares one sentence.",
+        ("split", "claims", "found", "right tool", "announced", "found", "others", "false alarms"),
+        page=PAGE,
+    )
+    for split, all_of_split in outcomes.items():
+        claims = [one for one in all_of_split if one.sentence.expected[-1] not in "-~"]
+        announced = [one for one in all_of_split if one.sentence.expected.endswith("~")]
+        others = [one for one in all_of_split if one.sentence.expected == "-"]
+        found = [one for one in claims if one.is_right]
+        right_tool = [one for one in found if one.sentence.expected in one.withheld]
+        alarms = [one for one in others if not one.is_right]
+        section.rows.append(
+            (
+                split,
+                str(len(claims)),
+                _share(len(found), len(claims)),
+                _share(len(right_tool), len(claims)),
+                str(len(announced)),
+                _share(sum(one.is_right for one in announced), len(announced)),
+                str(len(others)),
+                _share(len(alarms), len(others)),
+            )
+        )
+        alarms_percent = 100 * len(alarms) / max(1, len(others))
+        section.checks += [
+            Check(f"{split}: recall", 100 * len(found) / max(1, len(claims)), None, " %"),
+            Check(f"{split}: false alarms", alarms_percent, MAX_FALSE_ALARMS_PERCENT, " %"),
+        ]
+        section.data[split] = {
+            "missed": [one.sentence.text for one in claims if not one.is_right],
+            "false_alarms": [one.sentence.text for one in alarms],
+            "announcements_missed": [one.sentence.text for one in announced if not one.is_right],
+        }
+    section.checks += [
+        Check("added to a sentence, median", statistics.median(costs_us) / 1000, MAX_ADDED_MS, " ms"),
+        Check("added to a sentence, longest", max(costs_us) / 1000, MAX_ADDED_MS, " ms"),
+    ]
+    return section
+
+
+def _deed(given: str) -> Deed:
+    tool, state, words = given.split("=", 2)
+    known = {"success": DeedState.SUCCESS, "running": DeedState.RUNNING}
+    return Deed(tool, known.get(state, DeedState.FAILED), words)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({100 * part / max(1, whole):.1f} %)"

@@ -1,0 +1,1 @@
+"""Words by which agents claim deeds."""

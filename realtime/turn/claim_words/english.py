@@ -1,0 +1,245 @@
+"""English words for deeds, by family, and the words around them.
+
+A verb of two words has its particle behind the object, too ("put it down"). `strong` verbs name the deed with any
+object; `weak` ones only with an object of the family or of the tool, or with a pronoun ("I moved it"). `deeds` are
+nouns for the deed itself: with a word such as "made" or "confirmed" they claim it. `things` are its usual objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Verbs and nouns of one kind of deed; verbs are base forms, words of a verb joined by `_`."""
+
+    strong: frozenset[str]
+    weak: frozenset[str]
+    deeds: frozenset[str]
+    things: frozenset[str]
+    is_status: bool = False
+    """Its participle also describes how something just is ("the card is blocked"): only "now" tells a deed."""
+
+
+def word_set(given: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
+    return frozenset(given.split())
+
+
+def _family(strong: str, weak: str, deeds: str = "", things: str = "", *, is_status: bool = False) -> Family:
+    return Family(word_set(strong), word_set(weak), word_set(deeds), word_set(things), is_status)
+
+
+FAMILIES: dict[str, Family] = {
+    "book": _family(
+        "book reserve book_in pencil_in put_down squeeze_in fit_in",
+        "set_aside block_out fix_up secure hold get put_in lock_in save arrange schedule sort_out grab sign_up",
+        "booking reservation",
+        "table seat room spot place flight hotel ticket slot car taxi cab dinner lunch ride class",
+    ),
+    "cancel": _family(
+        "cancel call_off scrap void annul",
+        "withdraw remove drop stop release take_off take_out give_up pull revoke undo scratch end terminate reverse",
+        "cancellation",
+        "booking reservation order purchase subscription appointment meeting list table",
+    ),
+    "pay": _family(
+        "transfer wire pay pay_out remit pay_off",
+        "send move put settle deposit submit clear forward credit take_care_of",
+        "payment transfer wire",
+        "money dollar euro pound cent amount fund bill rent invoice sum cash savings yuan",
+    ),
+    "block": _family(
+        "block freeze deactivate disable suspend",
+        "lock stop shut_off turn_off put cancel",
+        "block freeze hold",
+        "card account",
+        is_status=True,
+    ),
+    "order": _family(
+        "order purchase buy",
+        "place submit put_through put_in send get check_out add",
+        "order purchase",
+        "",
+    ),
+    "refund": _family(
+        "refund reimburse",
+        "return send_back issue give_back put_back credit pay_back send",
+        "refund reimbursement credit",
+        "money amount dollar euro pound cent sum",
+    ),
+    "update": _family(
+        "update amend edit modify correct",
+        "change switch swap put_in save set enter adjust replace fix add",
+        "update change",
+        "detail profile record setting",
+    ),
+    "message": _family(
+        "email text notify message let_know inform drop_line drop_note ping alert share invite give_heads write_to",
+        "send reply tell shoot pass_on pass_along reach_out deliver forward contact respond answer post",
+        "message email mail text invitation invite notification letter reply sms",
+        "report contract team word document",
+    ),
+    "note": _family(
+        "note_down jot_down write_down",
+        "note save record add store put log enter keep write make_note mark",
+        "note entry",
+        "list notebook memo file",
+    ),
+    "move": _family(
+        "reschedule postpone push_back rebook",
+        "move shift push switch change bring_forward pull_forward bump put_off swap delay",
+        "change rescheduling",
+        "appointment meeting call slot time date event visit session dentist",
+    ),
+    "remind": _family(
+        "",
+        "set add create put schedule start make set_up enter",
+        "reminder alarm timer event",
+        "calendar diary agenda",
+    ),
+    "schedule": _family(
+        "schedule",
+        "set add create put set_up arrange enter book make",
+        "appointment meeting event",
+        "calendar diary agenda call",
+    ),
+    "delete": _family(
+        "delete erase trash wipe bin",
+        "remove clear get_rid_of throw_out throw_away take_off empty drop discard destroy clean_out",
+        "deletion removal",
+        "file document draft photo folder recording list entry",
+    ),
+    "switch": _family(
+        "switch_on switch_off turn_on turn_off dim shut_off brighten",
+        "set turn_down turn_up adjust change turn switch put_on put_off flip_on flip_off",
+        "",
+        "light lamp tv television music radio fan device",
+        is_status=True,
+    ),
+    "lock": _family("lock unlock bolt", "secure open close shut", "", "door gate window garage", is_status=True),
+    "adjust": _family(
+        "lower raise turn_up turn_down",
+        "set adjust bump_up crank_up bump increase decrease reduce change heat cool bring_up bring_down",
+        "",
+        "temperature heat heating thermostat degree volume brightness",
+    ),
+    "report": _family(
+        "report",
+        "open create log raise register submit record file make put_in pass_on",
+        "ticket case complaint report request issue claim",
+        "fault outage problem",
+    ),
+    "escalate": _family(
+        "escalate flag send_up pass_up kick_up",
+        "pass_on pass_along hand_over forward bump_up bring_to refer",
+        "escalation",
+        "case issue ticket",
+    ),
+    "reset": _family(
+        "reset",
+        "change generate send create set unlock renew",
+        "reset",
+        "password pin passcode account code",
+    ),
+    "connect": _family("", "connect put_through transfer hand_over", "", "call caller"),
+    "subscribe": _family(
+        "subscribe unsubscribe enroll enrol sign_up register", "add", "subscription registration enrollment", "list"
+    ),
+    "upload": _family("upload download print scan", "save send attach", "upload download", "file document"),
+    "apply": _family("apply submit file", "send hand_in turn_in", "application form claim return", ""),
+    "approve": _family("approve sign authorize", "confirm accept release", "approval authorization", ""),
+    "hire": _family("dispatch assign", "send put arrange", "", "technician driver courier plumber engineer"),
+    "renew": _family("renew extend prolong", "add", "renewal extension", ""),
+    "create": _family("create generate build publish", "make set_up add start open", "", ""),
+    "play": _family("play pause resume skip", "start stop put_on", "", "song music playlist track"),
+}
+
+IRREGULAR: dict[str, tuple[str, str]] = {
+    "send": ("sent", "sent"),
+    "pay": ("paid", "paid"),
+    "put": ("put", "put"),
+    "set": ("set", "set"),
+    "reset": ("reset", "reset"),
+    "let": ("let", "let"),
+    "shut": ("shut", "shut"),
+    "hold": ("held", "held"),
+    "get": ("got", "gotten got"),
+    "have": ("had", "had"),
+    "make": ("made", "made"),
+    "do": ("did", "done"),
+    "take": ("took", "taken"),
+    "give": ("gave", "given"),
+    "buy": ("bought", "bought"),
+    "write": ("wrote", "written"),
+    "tell": ("told", "told"),
+    "shoot": ("shot", "shot"),
+    "freeze": ("froze", "frozen"),
+    "withdraw": ("withdrew", "withdrawn"),
+    "undo": ("undid", "undone"),
+    "throw": ("threw", "thrown"),
+    "bring": ("brought", "brought"),
+    "keep": ("kept", "kept"),
+    "go": ("went", "gone"),
+    "find": ("found", "found"),
+    "build": ("built", "built"),
+    "see": ("saw", "seen"),
+}
+"""Past and participle of verbs that are not regular; several forms stand side by side."""
+
+DOUBLED = word_set(
+    "bin flag flip crop cancel stop drop scrap log jot dim swap plan refer scan skip submit wrap transfer fit pin grab "
+    "enrol step tip pencil"
+)
+"""Verbs that double their last consonant; "cancel" and the like are also read without that."""
+
+LIGHT = word_set(
+    "make give place put_in put_through complete confirm process finalize finalise submit create set_up arrange get "
+    "secure issue handle do sort_out take_care_of finish settle execute register schedule enter initiate"
+)
+"""Verbs that claim a deed with its noun: "I've made the reservation"."""
+
+ADVERBS = word_set(
+    "just now already also successfully then all finally officially safely duly gladly immediately actually indeed "
+    "personally both quickly kindly currently certainly definitely fully properly since hereby today right only"
+)
+"""Words that may stand between the parts of a verb."""
+
+SELF = frozenset({"i", "we"})
+PRONOUNS = frozenset({"it", "that", "this", "them", "those", "these", "everything", "they", "both"})
+
+GUARDS = word_set(
+    "if unless whether once when whenever until till before after would could should might may must will can cannot "
+    "shall not never no nobody nothing none neither hope hoping wish imagine suppose pretend assume assuming say says "
+    "said tell tells told ask asks asked think thinks thought believes mention mentions mentioned wrote writes claim "
+    "claims claimed see sees saw noticed notice heard read reads seems appears looks ensure check verify doubt maybe "
+    "perhaps possibly probably hopefully apparently presumably supposedly allegedly let without unlike instead shows "
+    "rather than almost nearly sure unable failed who how why where what which unsure"
+)
+"""Before the subject of a clause they make it no claim."""
+
+SUBORDINATE = word_set("if unless once when whenever as_soon_as whether in_case assuming suppose imagine provided say")
+"""After a clause that begins with one, the next is conditional."""
+
+MONTHS = "january february march april may june july august september october november december"
+HABITS = word_set(
+    "usually always normally typically generally often automatically every each daily weekly monthly sometimes mostly "
+    "online within overnight regularly hourly"
+)
+
+OPENERS = (
+    r"no problem at all|no problem|no worries|not a problem|not to worry|never mind|no trouble|okay|ok|alright|"
+    r"all right|great|perfect|wonderful|excellent|sure|sure thing|certainly|of course|absolutely|yes|yeah|yep|well|so|"
+    r"and|thanks|thank you|good|fine|there you go|here we go|there we go|congratulations|oh|also|then|now"
+)
+PERFORMATIVES = (
+    r"(?:i am|we are) (?:very |so |really )?(?:happy|glad|pleased|delighted|excited|proud) to "
+    r"(?:say|tell you|report|confirm|announce|inform you|let you know|share)|"
+    r"i can (?:now |happily |gladly )?(?:confirm|tell you|say|report)|(?:i|we) (?:hereby |can |do )?confirm|"
+    r"i (?:just )?want(?:ed)? to (?:let you know|confirm|tell you)|"
+    r"just (?:to )?(?:confirm|let you know|letting you know)|"
+    r"just so you know|for your information|(?:please )?(?:note|rest assured|be assured|know)|"
+    r"let me (?:just )?confirm|this is to confirm|(?:i have )?(?:great|good) news|as requested|"
+    r"as you (?:asked|wished|requested)|the good news is|now"
+)

@@ -1,0 +1,385 @@
+"""Which sentences claim a tool's deed, and whether calls back them.
+
+"I've booked the table" is a claim; "shall I book it?", "I'll book it", "you booked it" are none. The rules generalise a
+tool's few example sentences over tense, person, voice and wording, by families of verbs (`claim_words`). They read one
+sentence at a time and know no more of the language than its words; what they do not find is listed in
+`docs/claims.md`. English only: in other languages no sentence claims anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from realtime.turn.claim_words.english import FAMILIES, GUARDS, LIGHT, MONTHS, PRONOUNS, SELF, SUBORDINATE, word_set
+from realtime.turn.claim_words.forms import Clause, Hit, Verbs, clauses_of, inflected, known_verbs
+from realtime.turn.claim_words.grammar import (
+    GENERIC,
+    PLAIN,
+    ClaimKind,
+    Reading,
+    acts,
+    gives,
+    is_definite,
+    is_general,
+    names_person,
+    points_at,
+    reading_of,
+    tells,
+    without_openers,
+)
+from realtime.turn.claim_words.states import State, state_of
+
+__all__ = ["Claim", "ClaimKind", "Claims", "Deed", "DeedState", "DeedTool", "denial_of", "unbacked"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeedTool:
+    """A tool as far as claims are concerned; `claims` are sentences ("I have booked the table") or verbs."""
+
+    name: str
+    description: str = ""
+    claims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A deed that a sentence claims: it is that of one of `tools`."""
+
+    kind: ClaimKind
+    tools: tuple[str, ...]
+    evidence: frozenset[str] = frozenset()
+    """Words in the result of another tool that back it: what was looked up may be told. Empty: none do."""
+
+
+class DeedState(StrEnum):
+    """What became of a call."""
+
+    SUCCESS = "success"
+    RUNNING = "running"
+    FAILED = "failed"
+    """It has failed, was refused or interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """A call of a tool; `words` are those of its result."""
+
+    tool: str
+    state: DeedState
+    words: str = ""
+
+
+def unbacked(claims: Iterable[Claim], deeds: Collection[Deed]) -> tuple[Claim, ...]:
+    """Return the claims that nothing in the log backs. An announced deed is backed by any call, also a later one."""
+    return tuple(claim for claim in claims if not _is_backed(claim, deeds))
+
+
+def _is_backed(claim: Claim, deeds: Collection[Deed]) -> bool:
+    enough = {DeedState.SUCCESS} if claim.kind is ClaimKind.DONE else {DeedState.SUCCESS, DeedState.RUNNING}
+    for deed in deeds:
+        if deed.tool in claim.tools and (deed.state in enough or claim.kind is ClaimKind.ANNOUNCED):
+            return True
+        if deed.state is DeedState.SUCCESS and claim.evidence & {*re.findall(r"[^\W_]+", deed.words.lower())}:
+            return True
+    return False
+
+
+_DENIALS = (
+    (re.compile(r"^(i|we)(?:'ve| have) (.+)$", re.IGNORECASE), "{0} have not {1} yet."),
+    (re.compile(r"^(.+?)(?:'s| has) been (.+)$", re.IGNORECASE), "{0} has not been {1} yet."),
+    (re.compile(r"^(.+?) have been (.+)$", re.IGNORECASE), "{0} have not been {1} yet."),
+    (re.compile(r"^(.+?) (is|are) (.+)$", re.IGNORECASE), "{0} {1} not {2} yet."),
+)
+NOT_DONE = "That is not done yet."
+
+
+def denial_of(tool: DeedTool) -> str:
+    """Return the sentence that denies the deed: the tool's first claim, negated, where it has any."""
+    declared = next((claim for claim in tool.claims if " " in claim), "").replace("’", "'").strip().rstrip(".!")
+    for pattern, denial in _DENIALS:
+        if (found := pattern.match(declared)) is not None:
+            words = denial.format(*found.groups())
+            return words[0].upper() + words[1:]
+    return NOT_DONE
+
+
+@dataclass(slots=True)
+class _Tool:
+    """A tool, read for its words."""
+
+    name: str
+    families: set[str] = field(default_factory=set)
+    verbs: set[str] = field(default_factory=set)
+    """Those of its declared claims."""
+    own_nouns: set[str] = field(default_factory=set)
+    """Of its claims and its name."""
+    deeds: set[str] = field(default_factory=set)
+    """Nouns for the deed itself."""
+    nouns: set[str] = field(default_factory=set)
+    """All nouns: own ones, and those of its families."""
+
+
+_READ_TOOLS = word_set("get list find search check show look lookup read view status info history fetch query")
+_NEVERS = re.compile(
+    r"\byesterday\b|\blast (?:week|month|year|night|time|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b|"
+    r"(?<!moment )(?<!second )(?<!minute )(?<!moments )(?<!seconds )\bago\b|\bpreviously\b|\bearlier\b|\bback in\b|"
+    r"\bin (?:19|20)\d\d\b|\bin (?:just )?(?:a|one|two|no|under a) (?:minute|moment|second|time|few|sec|jiffy)|"
+    r"\bthis morning\b|\bthe other day\b|\boriginally\b|"
+    rf"\b(?:in|on|since) (?:early |late )?(?:{MONTHS.replace(' ', '|')})\b|"
+    r"\bsince (?:last|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon)\b|"
+    r"\b(?:lately|recently)\b"
+)
+"""Times that tell of the past, before the call."""
+_FULL = re.compile(
+    r"\b(?:fully|completely|are all|were all) (?:booked|reserved)\b|\bbooked (?:up|out|solid)\b|"
+    r"\balready (?:booked|res)"
+)
+"""No table is left: that claims no deed."""
+_SORTS = re.compile(r"\bfrom \w+ to \w+|\bby (?:price|date|name|size|rating|colou?r)")
+_HEDGED = re.compile(
+    r"\b(?:it seems|it looks like|as far as i|if you ask me|according to|i (?:believe|guess|suppose)|for example|"
+    r"as an example|in (?:my|this|the) (?:draft|proposal|plan|example|story|poem)|says (?:the |your )?\w+[.!]?$)",
+    re.IGNORECASE,
+)
+_COMMANDS = word_set("say tell give press click call send just")
+_CONFIRMS = re.compile(r"[,;] *(?:is that |am i |are you )?(?:right|correct|yes|no|true)\W*\?|isn't (?:it|that)\W*\?")
+_NOTHING = (["not"], ["nothing"], ["none"], ["no"], ["nobody"], ["neither"], ["attention"], ["tribute"])
+_TO_YOU = word_set("tell answer respond reply inform invite let_know share")
+"""Said of the user they are talk, no deed: "I told you"."""
+_TO_PERSONS = word_set("tell reply inform contact respond answer write_to reach_out forward")
+"""Of a person who is named they are a message: "I told Ann"."""
+
+
+class Claims:
+    """Finds claims of the deeds of `tools`. Costs some microseconds a word."""
+
+    def __init__(self, tools: Iterable[DeedTool]) -> None:
+        given = [*tools]
+        unknown = {verb for tool in given for claim in tool.claims for verb in _unknown_verbs(claim)}
+        self._verbs = Verbs(unknown)
+        self._unknown = unknown
+        read = [self._read(tool) for tool in given]
+        self._tools = [tool for tool in read if tool.families or tool.verbs]
+
+    def __bool__(self) -> bool:
+        """Whether any tool has a deed that can be claimed."""
+        return bool(self._tools)
+
+    def of(self, sentence: str, before: str = "") -> tuple[Claim, ...]:
+        """Return what the sentence claims. `before` is what was said last, by both sides.
+
+        Sentences such as "all done" claim only what that speaks of; with nothing before them, a deed of any tool.
+        """
+        if not self._tools or len(sentence) < 4:
+            return ()
+        if _HEDGED.search(sentence):
+            return ()
+        clauses = clauses_of(sentence)
+        asks = sentence.rstrip().rstrip("\"'”’)").endswith("?")
+        if asks:
+            clauses = clauses[:-1] if not _CONFIRMS.search(sentence) else []
+        found: list[Claim] = []
+        conditional, carried = False, False
+        for place, clause in enumerate(clauses):
+            clause = without_openers(clause)
+            texts = clause.texts
+            if not texts:
+                continue
+            was_conditional, conditional = conditional, texts[0] in SUBORDINATE or texts[:2] == ["as", "soon"]
+            if place == 0 and texts[0] in _COMMANDS and len(clauses) > 1 and " and " in f" {sentence} ":
+                was_conditional = conditional = True
+            if conditional or was_conditional:
+                carried = False
+                continue
+            claims = self._of_clause(clause, before, carried=carried)
+            carried = bool(claims) or acts(texts)
+            found += [claim for claim in claims if claim not in found]
+        return tuple(found)
+
+    # -- reading the tools -----------------------------------------------------------------------------------------
+
+    def _read(self, tool: DeedTool) -> _Tool:
+        made = _Tool(tool.name)
+        names = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|\d+", tool.name)]
+        sources = [[word.text for clause in clauses_of(claim) for word in clause.words] for claim in tool.claims]
+        if not tool.claims and names and not _READ_TOOLS & {*names}:
+            first = re.findall(r"[^\W_]+", tool.description.lower().split(".")[0])
+            sources = [names, [first[0].removesuffix("s"), *first[1:]]] if first else [names]
+        for texts in sources:
+            # "The booking" is no verb, unless it is the whole claim.
+            hits = [hit for hit in self._verbs.hits(texts) if hit.at == 0 or hit.slot in ("past", "part")]
+            if not hits:
+                continue
+            made.families |= _families_of(texts, {hit.lemma for hit in hits})
+            if tool.claims:
+                made.verbs |= {hit.lemma for hit in hits}
+            verbs = {texts[hit.at] for hit in hits}
+            made.own_nouns |= {_singular(text) for text in texts if text not in PLAIN and text not in verbs}
+        if made.families or made.verbs:
+            made.own_nouns |= {_singular(name) for name in names[1:]}
+        for family in made.families:
+            made.deeds |= FAMILIES[family].deeds
+            made.nouns |= FAMILIES[family].deeds | FAMILIES[family].things
+        if made.verbs & LIGHT:
+            made.deeds |= made.own_nouns
+        made.nouns = {_singular(noun) for noun in made.nouns | made.own_nouns}
+        return made
+
+    # -- reading a clause ------------------------------------------------------------------------------------------
+
+    def _of_clause(self, clause: Clause, before: str, *, carried: bool) -> list[Claim]:
+        texts = clause.texts
+        joined = " ".join(texts)
+        if _NEVERS.search(joined) or _FULL.search(joined):
+            return []
+        found: list[Claim] = []
+        taken = -1
+        for hit in self._verbs.hits(texts):
+            if hit.at == taken:
+                continue
+            reading = reading_of(clause, hit, carried=carried)
+            if reading is None or texts[hit.at + 1 : hit.at + 2] in _NOTHING:
+                continue
+            claim = self._claim(clause, hit, reading, before)
+            if claim is not None:
+                taken = hit.at
+                found.append(claim)
+        if not found and (state := state_of(texts)) is not None:
+            found += self._of_state(state, texts, before)
+        return found
+
+    def _claim(self, clause: Clause, hit: Hit, reading: Reading, before: str) -> Claim | None:
+        texts = clause.texts
+        words = {_singular(text) for text in texts}
+        points = points_at(texts, hit, reading) or (hit.lemma in _TO_PERSONS and names_person(clause, hit))
+        if hit.lemma == "order" and _SORTS.search(" ".join(texts[hit.at :])):
+            return None
+        if hit.lemma in GENERIC and points and not any(tool.nouns & words for tool in self._tools):
+            return self._generic(reading.kind, before)
+        matching = [tool for tool in self._tools if self._does(tool, hit.lemma, words, reading, texts, points=points)]
+        return _claim_of(matching, words, reading.kind, _evidence(hit.lemma) if reading.is_state else frozenset())
+
+    def _does(
+        self, tool: _Tool, lemma: str, words: set[str], reading: Reading, texts: list[str], *, points: bool
+    ) -> bool:
+        families = [FAMILIES[name] for name in tool.families]
+        concerns = bool(words & tool.nouns) or bool({"you", "your", "it", "that", "them"} & {*texts})
+        if reading.by_self and reading.subject == ("we",) and not concerns:
+            return False  # "We've cancelled the summer sale."
+        if reading.by_self and lemma in _TO_YOU and tells(texts, "you"):
+            return False
+        if lemma in self._unknown:
+            return lemma in tool.verbs
+        is_status = any(one.is_status and lemma in one.strong | one.weak for one in families)
+        if is_status and reading.is_present and not {"now", "all"} & {*texts} and "_" not in lemma:
+            return False  # "The card is blocked."
+        if any(lemma in family.strong for family in families):
+            persons = {"message", "pay"} & tool.families and not reading.is_present
+            return reading.by_self or bool(persons) or is_definite(reading.subject, words & tool.nouns)
+        named = words & (tool.deeds | tool.own_nouns if lemma == "confirm" else tool.deeds)
+        if lemma in LIGHT and named and (lemma != "get" or gives(texts)):
+            return True
+        is_weak = lemma in tool.verbs or any(lemma in family.weak for family in families)
+        if not is_weak or (lemma == "get" and not gives(texts)):
+            return False
+        if reading.is_present and "now" not in texts:
+            about_user = bool({"you", "your", *PRONOUNS} & {*texts}) or bool(words & tool.deeds) or lemma in tool.verbs
+            if "are" in texts or not about_user:
+                return False  # "Your notes are saved in the cloud." "The room is arranged for forty."
+        return (points and lemma not in ("put", "keep")) or bool(words & tool.nouns)
+
+    def _of_state(self, state: State, texts: list[str], before: str) -> list[Claim]:
+        kind = ClaimKind.STARTED if state.is_started else ClaimKind.DONE
+        words = {_singular(text) for text in texts}
+        if state.is_generic:
+            claim = self._generic(kind, before)
+            return [] if claim is None else [claim]
+        verb = next((at for at, text in enumerate(texts) if text in ("is", "are", "has", "have", "went")), 0)
+        subject = texts[:verb] or texts
+        if (GUARDS - {"without"}) & {*texts} or (texts[0] not in SELF and is_general(subject) and texts[0] != "lights"):
+            return []
+        matching = [
+            tool
+            for tool in self._tools
+            if (not state.families or state.families & tool.families)
+            and (
+                not state.nouns
+                or words & (tool.deeds if state.nouns == "deeds" else tool.own_nouns | tool.nouns)
+                or (state.is_started and "order" in tool.families and texts[0] in ("your", "it"))
+            )
+        ]
+        claim = _claim_of(matching, words, kind, state.evidence)
+        return [] if claim is None else [claim]
+
+    def _generic(self, kind: ClaimKind, before: str) -> Claim | None:
+        """Return the claim of "all done": that of the tools of which `before` speaks."""
+        if not before:
+            return Claim(kind, tuple(tool.name for tool in self._tools))
+        texts = [text.lower() for text in re.findall(r"[^\W_]+(?:'\w+)?", before)]
+        words = {_singular(text) for text in texts}
+        lemmas = {hit.lemma for hit in self._verbs.hits(texts)}
+        named = tuple(
+            tool.name
+            for tool in self._tools
+            if tool.own_nouns & words
+            or tool.verbs & lemmas
+            or any(FAMILIES[name].strong & lemmas or FAMILIES[name].deeds & words for name in tool.families)
+        )
+        return Claim(kind, named) if named else None
+
+
+def _claim_of(matching: list[_Tool], words: set[str], kind: ClaimKind, evidence: frozenset[str]) -> Claim | None:
+    """Return the claim of the tools whose own things are named; else of all."""
+    if not matching:
+        return None
+    named = [tool for tool in matching if tool.own_nouns & words]
+    return Claim(kind, tuple(tool.name for tool in named or matching), evidence)
+
+
+def _families_of(texts: Sequence[str], lemmas: set[str]) -> set[str]:
+    """Return the families that a declared claim speaks of."""
+    words = {_singular(text) for text in texts}
+    scores: dict[str, int] = {}
+    for name, family in FAMILIES.items():
+        verbs = 3 * bool(lemmas & family.strong) or bool(lemmas & (family.weak | LIGHT & family.weak))
+        if not verbs and not (lemmas & LIGHT and words & family.deeds):
+            continue
+        scores[name] = verbs + 2 * bool(words & family.deeds) + bool(words & family.things)
+    best = max(scores.values(), default=0)
+    return {name for name, score in scores.items() if score == best and score > 1}
+
+
+def _unknown_verbs(claim: str) -> list[str]:
+    """Return the verbs of a declared claim that no family has: "calibrate" of "I have calibrated the sensor"."""
+    texts = [word.text for clause in clauses_of(claim) for word in clause.words]
+    if len(texts) == 1:
+        return [] if texts[0] in known_verbs() else texts
+    if any(hit.slot in ("past", "part") for hit in Verbs().hits(texts)):
+        return []
+    found = (text for text in texts if text.endswith("ed") and len(text) > 4)
+    return [_stem(text) for text in found]
+
+
+def _stem(past: str) -> str:
+    """Return a regular verb from its past, as `inflected` makes it."""
+    stem = past[:-2]
+    if stem.endswith("i"):
+        return f"{stem[:-1]}y"
+    silent = stem.endswith(("at", "iz", "is", "ur", "in", "v", "c", "g", "u", "ut", "os", "as", "ir", "id", "od", "ar"))
+    return past[:-1] if silent else stem
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
+        return word[:-1]
+    return word
+
+
+def _evidence(lemma: str) -> frozenset[str]:
+    head, _, _ = lemma.partition("_")
+    return frozenset(form for form, slot in inflected(head) if slot in ("past", "part"))
