@@ -35,8 +35,8 @@ FOLLOW_EVERY_S = 5.0
 class StatefulClientBase(MCPClientBase):
     """A client that keeps one connection from `connect` to `close`: `async with client:` does both.
 
-    A task of the client owns each connection, so `connect` and `close` may be called in different tasks, and clients may
-    be closed in any order. When the server is lost, calls that wait for it fail; it is dialled again at growing
+    A task of the client owns each connection, so `connect` and `close` may be called in different tasks, and clients
+    closed in any order. When the server is lost, calls that wait for it fail; it is dialled again at growing
     intervals, and at once by the next call. Tools that the server adds, changes and removes change within 5 s in the
     toolkits where the client is registered.
     """
