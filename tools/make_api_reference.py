@@ -33,6 +33,7 @@ MODULES = (
     "realtime.room.floor",
     "realtime.testing",
     "realtime.tool",
+    "realtime.tool.mcp",
 )
 """In this order. A name that several export is described where it comes first."""
 

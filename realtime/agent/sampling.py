@@ -1,4 +1,4 @@
-"""The language model of an agent writes for its tools, beside the conversation."""
+"""An agent's language model writes for its tools, beside the conversation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 from realtime.event.base import ContentPart, Item
 from realtime.formatter import FormatterBase
-from realtime.model.chat.base import ChatModelBase
-from realtime.model.chat.sampling import write
 from realtime.model.local.language_model import CallLanguageModel, Prompt, ReplyText
 from realtime.runtime import unique_id
 from realtime.tool.context import Sampler, Sampling
@@ -23,6 +21,9 @@ def sampler_of_connection(connection: object) -> Sampler | None:
 
 def sampler_of_agent(agent: Any) -> Sampler | None:
     """Return what writes for an agent that has a chat model; None for another one."""
+    from realtime.model.chat.base import ChatModelBase
+    from realtime.model.chat.sampling import write
+
     model, formatter = getattr(agent, "model", None), getattr(agent, "formatter", None)
     if isinstance(model, ChatModelBase) and isinstance(formatter, FormatterBase):
         return partial(write, model, formatter)

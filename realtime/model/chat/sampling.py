@@ -1,4 +1,4 @@
-"""A chat model that writes an answer by itself, outside of any conversation."""
+"""A chat model writes an answer outside of any conversation."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class LocalConnection:
         language_model: CallLanguageModel | None = None,
     ) -> None:
         self.language_model = language_model
-        """What writes the words, if it may be asked for others as well."""
+        """What writes the words; it may be asked for others as well."""
         self._engine = engine
         self._parts = parts
         self._speculation = speculation

@@ -35,8 +35,8 @@ FOLLOW_EVERY_S = 5.0
 class StatefulClientBase(MCPClientBase):
     """A client that keeps one connection from `connect` to `close`: `async with client:` does both.
 
-    A task of the client owns the connection, so `connect` and `close` may be called in different tasks and in any order
-    with those of other clients. When the server is lost, calls that wait for it fail; it is dialled again at growing
+    A task of the client owns each connection, so `connect` and `close` may be called in different tasks, and clients
+    closed in any order. When the server is lost, calls that wait for it fail; it is dialled again at growing
     intervals, and at once by the next call. Tools that the server adds, changes and removes change within 5 s in the
     toolkits where the client is registered.
     """
@@ -130,15 +130,20 @@ class StatefulClientBase(MCPClientBase):
         loop = asyncio.get_running_loop()
         n_failures = 0
         follower = asyncio.create_task(self._follow(), name=f"MCP tools {self.name}")
+        owners: set[asyncio.Task[None]] = set()
         try:
             while True:
                 self._wanted.clear()
                 began = loop.time()
-                await link.run()
+                owner = asyncio.create_task(link.run(), name=f"MCP connection {self.name}")
+                owners.add(owner)
+                owner.add_done_callback(owners.discard)
+                # The end of a server that hangs takes seconds, in which the next one is dialled.
+                await link.over()
                 if self._keeper is None:
                     return
                 n_failures = 1 if loop.time() - began > STEADY_S else n_failures + 1
-                logger.info("the MCP server %s is lost: %s", self.name, type(link.error).__name__)
+                logger.info("the MCP server %s is lost", self.name)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_wait_s(n_failures)):
                         await self._wanted.wait()
@@ -146,6 +151,7 @@ class StatefulClientBase(MCPClientBase):
                 self._changed.set()
         finally:
             follower.cancel()
+            await _end_of(owners)
 
     async def _follow(self) -> None:
         """Look at the tools when they may have changed, not too often."""
@@ -161,6 +167,16 @@ class StatefulClientBase(MCPClientBase):
                 except ToolError as error:
                     logger.info("the tools of the MCP server %s are not known: %s", self.name, error.code)
             await asyncio.sleep(FOLLOW_EVERY_S)
+
+
+async def _end_of(owners: set[asyncio.Task[None]]) -> None:
+    """Wait for the end of connections; cancelling ends them at once."""
+    try:
+        if owners:
+            await asyncio.wait({*owners})
+    finally:
+        for owner in owners:
+            owner.cancel()
 
 
 def _wait_s(n_failures: int) -> float | None:

@@ -306,6 +306,21 @@ async def test_a_server_that_hangs_costs_the_timeout_and_then_a_short_check() ->
         assert now() == pytest.approx(5 + 3, abs=0.1)
 
 
+async def test_a_server_that_is_busy_when_a_call_is_interrupted_keeps_its_connection() -> None:
+    server = ScriptedServer([tool("a")])
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        server.is_silent = True
+        calling = asyncio.create_task(run(toolkit, "a"))
+        await asyncio.sleep(2)
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        server.is_silent = False
+        assert (await run(toolkit, "a")).state == "success"
+    assert (server.n_dialled, server.sent("ping")) == (1, [])
+
+
 async def test_a_server_that_is_down_is_an_error_at_once_and_its_return_is_noticed() -> None:
     server = ScriptedServer([tool("a")])
     async with ScriptedClient(server) as client:
