@@ -171,7 +171,7 @@ class _Writer:
 
 
 def _is_plain(key: str, value: object) -> bool:
-    """Whether a keyword has no schemas in it, and a value of its kind.
+    """Whether a keyword holds no schemas, and a value of its kind.
 
     Providers refuse another one with the whole session.
     """
