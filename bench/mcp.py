@@ -30,7 +30,7 @@ from realtime.tool import Toolkit
 
 SERVER = ["-m", "bench.mcp_server"]
 CANCEL_LIMIT_MS = 200.0
-TIMEOUT_S = 2.0
+TIMEOUT_S = 5.0
 """Of a call, where the server hangs."""
 RATE_HZ = 16_000
 CHUNK_MS = 40
@@ -39,7 +39,7 @@ HOW = (
     "with a connection for each call. Calls: `echo`, one after the other; CPU is of our process alone. Interruption: a "
     "caller speaks (`barge_in.wav`, real time) over the embedded voice while a remote tool runs; from the event that "
     "confirms the interruption until the function at the server is cancelled. Lost: the server is killed while a call "
-    "waits (`died`), hangs while a call waits (`hung`: SIGSTOP, calls may take 2 s), and is called again. Flood: the "
+    "waits (`died`), hangs while a call waits (`hung`: SIGSTOP, calls may take 5 s), and is called again. Flood: the "
     "longest delay of our event loop while the server reports progress as fast as it can."
 )
 

@@ -17,4 +17,4 @@ async def test_a_server_is_called_interrupted_lost_and_found_again() -> None:
     ((way, *numbers),) = section.rows
     assert way == "stdio"
     assert all(float(number) >= 0 for number in numbers)
-    assert [check.limit for check in section.checks] == [200.0, 3.0]
+    assert [check.limit for check in section.checks] == [200.0, 6.0]

@@ -178,7 +178,7 @@ def _written_tool(tool: Json) -> Json:
     try:
         written = written_out(parameters, name)
         types.Schema.model_validate(written)
-    except (ValueError, KeyError, UsageError):
+    except (AttributeError, ValueError, KeyError, UsageError):
         return {**declaration, "parameters_json_schema": parameters}  # what Gemini's own schemas have no word for
     return {**declaration, "parameters": written}
 

@@ -8,6 +8,7 @@
 The SDK (`mcp`) is an extra of the package, and loaded by the first connection.
 """
 
+from realtime.tool.context import Sampling
 from realtime.tool.mcp.client import HttpStatelessClient, MCPClientBase
 from realtime.tool.mcp.function import MCPToolFunction
 from realtime.tool.mcp.stateful import HttpStatefulClient, StatefulClientBase, StdIOStatefulClient
@@ -17,6 +18,7 @@ __all__ = [
     "HttpStatelessClient",
     "MCPClientBase",
     "MCPToolFunction",
+    "Sampling",
     "StatefulClientBase",
     "StdIOStatefulClient",
 ]

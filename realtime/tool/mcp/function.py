@@ -15,6 +15,8 @@ from realtime.tool.registered import ToolObject, ToolOptions, schema_of
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, Tool
 
+TOLD_CHARS = 1_024
+"""Characters of a description that models get: OpenAI refuses a request with a longer one."""
 CONTEXT = "__tool_context__"
 """The parameter with the context of the call; no remote function may have it."""
 
@@ -35,7 +37,8 @@ class MCPToolFunction(ToolObject):
     Called with the arguments that `json_schema` describes, it returns a ToolResponse, also where something goes wrong
     (`state` is `error`). With `wrap_tool_result=False` it returns the CallToolResult of the SDK, and raises ToolError
     where there is none. `timeout`: how many seconds a call may take, as long as it likes for None; a toolkit has a
-    limit of its own. While a user is asked, that time stands still. Cancelling tells the server.
+    limit of its own. While a user is asked, that time stands still. Cancelling tells the server. Models get the first
+    1,024 characters of its description.
 
     In a toolkit it asks the user before each call if the server says that it destroys something, and it is read-only if
     the server says so. Raises ValueError for a tool that cannot be described to a model.
@@ -51,7 +54,7 @@ class MCPToolFunction(ToolObject):
         parameters = model_schema(tool.input_schema)
         parameters["properties"].pop(CONTEXT, None)
         self.tool_name = model_name(tool.name)
-        self.json_schema = schema_of(self.tool_name, self.description, parameters)
+        self.json_schema = schema_of(self.tool_name, self.description[:TOLD_CHARS], parameters)
         self.wrap_tool_result = wrap_tool_result
         self.timeout = timeout
         hints = tool.annotations

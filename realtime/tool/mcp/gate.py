@@ -41,6 +41,11 @@ class Pace:
         self._left -= 1
         return max(0.0, -self._left / self._per_s)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether more has come than may pass."""
+        return self._left < 0
+
     def takes(self) -> bool:
         """Take one if there is one."""
         if self.wait_s() > 0:
@@ -60,6 +65,14 @@ class Gate:
         self._stream = stream
         self._on_end = on_end
         self._pace = Pace(MESSAGES_PER_S, BURST)
+        self._clock = asyncio.get_running_loop().time
+        self.heard_at = self._clock()
+        """When the server has said something last."""
+
+    @property
+    def is_flooded(self) -> bool:
+        """Whether the server has sent more than is read: what it says now is heard late."""
+        return self._pace.is_behind
 
     @property
     def last_context(self) -> Context | None:
@@ -77,6 +90,7 @@ class Gate:
             except BaseException:
                 self._on_end()
                 raise
+            self.heard_at = self._clock()
             if not isinstance(item, Exception):
                 message: Any = item.message
                 if getattr(message, "method", None) == "notifications/message":

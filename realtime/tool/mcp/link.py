@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SUSPECT_S = 5.0
+"""Seconds of silence, then a call given up: the server is suspect."""
 CHECK_S = 3.0
-"""Seconds that a server has to show that it is still there."""
+"""Seconds that a suspect server has for a sign of life."""
 END_S = 1.0
 """Seconds to wait for the reason of a lost connection."""
 LISTEN_S = 5.0
@@ -69,7 +71,8 @@ class Link:
         self.error: Exception | None = None
         """Why it was not opened, or was lost."""
         self.is_suspect = False
-        """Whether a call was given up: the server may hang."""
+        """Whether the server may hang: a call was given up after a long silence, or in a flood."""
+        self._gate: Gate | None = None
 
     @property
     def is_over(self) -> bool:
@@ -138,6 +141,7 @@ class Link:
 
     async def call(self, name: str, arguments: dict[str, Any], call: RemoteCall) -> CallToolResult:
         """Call a remote function; cancelling tells the server. Raises ToolError with what went wrong."""
+        began = asyncio.get_running_loop().time()
         self._calls.append(call)
         try:
             with call.in_force():
@@ -147,13 +151,21 @@ class Link:
                 )
                 return result
         except asyncio.CancelledError:
-            self.is_suspect = True
+            self._given_up(began)
             raise
         except ToolError as error:
-            self.is_suspect = error.code == "mcp_timeout"
+            if error.code == "mcp_timeout":
+                self._given_up(began)
             raise
         finally:
             self._calls.remove(call)
+
+    def _given_up(self, began: float) -> None:
+        """Note that a call since `began` was given up. That an interruption ends it soon says nothing of the server."""
+        gate = self._gate
+        if gate is not None:
+            silent_s = asyncio.get_running_loop().time() - max(began, gate.heard_at)
+            self.is_suspect = gate.is_flooded or silent_s >= SUSPECT_S
 
     async def list_tools(self) -> list[Tool]:
         """Return the server's tools. Raises ToolError."""
@@ -190,7 +202,8 @@ class Link:
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[TransportStreams]:
         async with self._open() as (read, write):
-            yield Gate(read, self.close), write
+            self._gate = Gate(read, self.close)
+            yield self._gate, write
 
     async def _on_message(self, message: object) -> None:
         if getattr(message, "method", None) == "notifications/tools/list_changed":

@@ -61,7 +61,10 @@ class RemoteCall:
         self._limit = limit = TimeLimit(self._timeout_s)
         try:
             async with limit.running():
-                return await work
+                result = await work
+            if self._failure is None:
+                return result
+            raise TimeoutError
         except TimeoutError:
             if self._failure is not None:
                 raise ToolError(self._failure, code="mcp_refused") from None

@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from realtime.tool.context import ELICITATION
 from realtime.tool.registered import MAX_NAME_CHARS
 
 MAX_TOOLS = 512
@@ -30,7 +31,7 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 def model_name(remote: str) -> str:
     """Return the name of a remote tool as providers take it."""
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", remote)
-    if not re.match(r"[a-zA-Z_]", name):
+    if name == ELICITATION or not re.match(r"[a-zA-Z_]", name):
         name = f"_{name}"
     return name if len(name) <= MAX_NAME_CHARS else _with_digest(name, remote)
 
@@ -113,11 +114,10 @@ def model_schema(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _OF_ROOT = ("properties", "required", "additionalProperties", "description")
-_PLAIN = {
-    *("description", "enum", "const", "default", "examples", "format", "pattern"),
-    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems"),
-}
+_WORDS = {"description", "format", "pattern"}
+_COUNTS = {"minLength", "maxLength", "minItems", "maxItems"}
+_NUMBERS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+_VALUES = {"const", "default"}
 _TYPES = {"string", "number", "integer", "boolean", "object", "array", "null"}
 
 
@@ -139,7 +139,7 @@ class _Writer:
         reference = schema.get("$ref")
         if isinstance(reference, str) and reference not in inside:
             written = self.write(self._find(reference), (*inside, reference), depth + 1)
-        written |= {key: schema[key] for key in _PLAIN & schema.keys()}
+        written |= {key: value for key, value in schema.items() if _is_plain(key, value)}
         if (kinds := _types_of(schema.get("type"))) is not None:
             written["type"] = kinds
         for key in ("items", "additionalProperties", "not"):
@@ -171,9 +171,32 @@ class _Writer:
         return found
 
 
+def _is_plain(key: str, value: object) -> bool:
+    """Whether a keyword holds no schemas, and a value of its kind.
+
+    Providers refuse another one with the whole session.
+    """
+    if key in _WORDS:
+        return isinstance(value, str)
+    if key in _COUNTS:
+        return type(value) is int and value >= 0
+    if key in _NUMBERS:
+        return type(value) in (int, float)
+    if key == "enum":
+        return isinstance(value, list) and bool(value) and all(_is_scalar(one) for one in value)
+    if key == "examples":
+        return isinstance(value, list)
+    return key in _VALUES or (key == "uniqueItems" and isinstance(value, bool))
+
+
+def _is_scalar(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
 def _types_of(given: object) -> str | list[str] | None:
     if isinstance(given, str):
         return given if given in _TYPES else None
     if isinstance(given, list):
-        return [one for one in given if one in _TYPES] or None
+        kinds = [one for one in given if isinstance(one, str) and one in _TYPES]
+        return kinds[0] if len(kinds) == 1 else kinds or None
     return None

@@ -129,6 +129,7 @@ TREE = {
     "properties": {"child": {"$ref": "#/$defs/Tree"}},
     "$defs": {"Tree": {"type": "object", "properties": {"child": {"$ref": "#/$defs/Tree"}}}},
 }
+SEVERAL = {"type": "object", "properties": {"age": {"type": ["integer", "null"]}}}
 BETWEEN = {"type": "object", "properties": {"age": {"type": "integer", "exclusiveMinimum": 0}}}
 
 
@@ -139,6 +140,7 @@ BETWEEN = {"type": "object", "properties": {"age": {"type": "integer", "exclusiv
         (NESTED, "parameters", {"type": "object", "properties": {"who": PERSON}}),
         (TREE, "parameters_json_schema", TREE),
         (BETWEEN, "parameters_json_schema", BETWEEN),
+        (SEVERAL, "parameters_json_schema", SEVERAL),
         ({"$ref": "#/nowhere"}, "parameters_json_schema", {"$ref": "#/nowhere"}),
     ],
 )

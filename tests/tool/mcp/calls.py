@@ -72,7 +72,8 @@ class Caller:
             task.add_done_callback(self._answering.discard)
 
     async def say(self, words: str) -> None:
-        """Speak a turn, as fast as it can be sent."""
+        """Speak a turn, as fast as it can be sent, once the last answer was heard for a while."""
+        await self.until(lambda: len(self.of(s.AgentResponseAudioTranscriptDoneEvent)) == len(self.said))
         self._ears.texts = [words]
         pcm16 = AudioFormat.pcm16(RATE_HZ)
         for start in range(0, len(TURN), CHUNK_BYTES):
@@ -80,10 +81,14 @@ class Caller:
             await self.agent.handle_input(c.ClientAudioAppendEvent(audio=chunk, format=pcm16))
             await asyncio.sleep(0)
 
-    async def call_tool(self, name: str, /, **arguments: Any) -> ToolResultBlock:
-        """Have a tool called by a spoken turn, and wait until the agent has told of it; its result."""
+    async def type(self, words: str) -> None:
+        """Type a turn."""
+        await self.agent.handle_input(c.ClientTextAppendEvent(text=words))
+
+    async def call_tool(self, name: str, /, *, aloud: bool = True, **arguments: Any) -> ToolResultBlock:
+        """Have a tool called by a turn, and wait until the agent tells of it; its result."""
         before, told = len(self.events), len(self.said)
-        await self.say(f"call {name} {json.dumps(arguments)}")
+        await (self.say if aloud else self.type)(f"call {name} {json.dumps(arguments)}")
         await self.until(lambda: len(self.said) > told)
         results = [event.tool_result for event in self.events[before:] if hasattr(event, "tool_result")]
         # A question of a server is a call within the call, and has a result of its own.
@@ -93,7 +98,7 @@ class Caller:
     async def is_answered(self) -> bool:
         """Say something that needs no tool: whether the agent answers, which it does while the call goes on."""
         told = len(self.said)
-        await self.say("are you there")
+        await self.type("are you there")
         await self.until(lambda: len(self.said) > told)
         return self.said[-1] == "You said: are you there"
 
@@ -108,8 +113,11 @@ class Caller:
 
     @property
     def said(self) -> list[str]:
-        """What the agent said, by item."""
-        return [event.transcript for event in self.of(s.AgentResponseAudioTranscriptDoneEvent)]
+        """What the agent began to say, by item: nobody waits until it was heard."""
+        words: dict[str, str] = {}
+        for event in self.of(s.AgentResponseAudioTranscriptDeltaEvent):
+            words[event.item_id] = words.get(event.item_id, "") + event.delta
+        return [*words.values()]
 
 
 def answering(accepts: bool, **content: Any) -> Callable[[s.ServerEvent], c.ClientEvent | None]:

@@ -273,6 +273,22 @@ async def test_what_was_not_granted_is_refused() -> None:
     assert {"sampling", "roots"} & capabilities.keys() == set()
 
 
+async def test_a_question_that_is_too_long_is_not_asked() -> None:
+    seen: list[Json] = []
+
+    async def ask(server: ScriptedServer, request: Json) -> Json:
+        schema = {"type": "object", "properties": {"x": {"type": "string", "description": "y" * 30_000}}}
+        seen.append(await server.ask("elicitation/create", message="Who?", requestedSchema=schema))
+        return text("asked")
+
+    async def fill_in(message: str, schema: Json) -> Json:
+        raise AssertionError("asked")
+
+    async with ScriptedClient(ScriptedServer([tool("a")], ask), on_elicit=fill_in) as client:
+        assert (await run(await registered(client), "a")).output == "asked"
+    assert seen[0]["error"]["message"] == "more than 20,000 characters to ask"
+
+
 # -- servers that are gone -------------------------------------------------------------------------------------------
 
 
@@ -304,6 +320,21 @@ async def test_a_server_that_hangs_costs_the_timeout_and_then_a_short_check() ->
         assert (await run(toolkit, "a")).state == "success"
         assert server.n_dialled == 2
         assert now() == pytest.approx(5 + 3, abs=0.1)
+
+
+async def test_a_server_that_is_busy_when_a_call_is_interrupted_keeps_its_connection() -> None:
+    server = ScriptedServer([tool("a")])
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        server.is_silent = True
+        calling = asyncio.create_task(run(toolkit, "a"))
+        await asyncio.sleep(2)
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        server.is_silent = False
+        assert (await run(toolkit, "a")).state == "success"
+    assert (server.n_dialled, server.sent("ping")) == (1, [])
 
 
 async def test_a_server_that_is_down_is_an_error_at_once_and_its_return_is_noticed() -> None:

@@ -209,6 +209,17 @@ async def test_a_client_is_used_between_connect_and_close_only() -> None:
     assert client.server.n_dialled == 2
 
 
+async def test_a_long_description_is_cut_for_models_unless_the_program_gives_one() -> None:
+    server = ScriptedServer([tool("read", description="x" * 5_000)])
+    async with ScriptedClient(server) as client:
+        toolkit = Toolkit()
+        await toolkit.register_mcp_client(client)
+        read = await client.get_callable_function("read")
+        assert len(read.description) == 5_000
+        toolkit.register_tool_function(read, func_name="mine", func_description="y" * 2_000)
+        assert [len(one["function"]["description"]) for one in toolkit.json_schemas] == [1_024, 2_000]
+
+
 async def test_clients_close_in_any_order() -> None:
     first, second = ScriptedClient(files(), "first"), ScriptedClient(files(), "second")
     await first.connect()

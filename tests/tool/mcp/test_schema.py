@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime.model.openai_family.dashscope_shapes import plain_schema
 from realtime.tool.mcp.schema import MAX_SCHEMA_CHARS, fit_tools, model_name, model_names, model_schema
 from realtime.tool.registered import MAX_NAME_CHARS, _check_name
 
-KEYS = ["type", "properties", "required", "items", "$ref", "$defs", "anyOf", "enum", "additionalProperties", "a", "not"]
+KEYS = [
+    *("type", "properties", "required", "items", "$ref", "$defs", "anyOf", "enum", "additionalProperties", "a", "not"),
+    *("description", "maxLength", "minimum", "pattern", "examples", "default"),
+]
 SCALARS = st.none() | st.booleans() | st.integers() | st.sampled_from(["object", "array", "#/$defs/a", "#", "string"])
 ANYTHING = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
@@ -22,6 +26,11 @@ def plain(schema: Any) -> None:
     assert isinstance(schema, dict)
     assert "$ref" not in schema
     assert set(schema.get("required", ())) <= set(schema.get("properties", {}))
+    assert isinstance(schema.get("type", ""), str | list)
+    assert isinstance(schema.get("description", ""), str)
+    assert isinstance(schema.get("maxLength", 0), int)
+    assert isinstance(schema.get("enum", []), list)
+    plain_schema(schema)
     below = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
     for one in [*below, *(schema[key] for key in ("items", "not") if key in schema)]:
         plain(one)
@@ -56,7 +65,9 @@ def test_names_that_are_given_stay_when_others_come() -> None:
     assert both["a_b"] not in ("a_b", "")
 
 
-@pytest.mark.parametrize(("remote", "name"), [("read", "read"), ("-x", "_-x"), ("", "_"), ("a b", "a_b")])
+@pytest.mark.parametrize(
+    ("remote", "name"), [("read", "read"), ("-x", "_-x"), ("", "_"), ("a b", "a_b"), ("elicitation", "_elicitation")]
+)
 def test_a_name_stays_as_it_is_where_it_can(remote: str, name: str) -> None:
     assert model_name(remote) == name
     assert len(model_name("x" * 500)) == MAX_NAME_CHARS
