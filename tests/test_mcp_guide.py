@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from realtime.tool.mcp import gate, remote_call, schema
+from realtime.tool.mcp import function, gate, remote_call, schema
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
@@ -34,6 +34,6 @@ def test_the_limits_of_the_guide_are_those_of_the_code() -> None:
     assert rows["messages"] == f"{gate.MESSAGES_PER_S:g} a second, {gate.BURST:,} at once"
     assert rows["tools"].startswith(f"{schema.MAX_TOOLS}, ")
     assert rows["a tool's description; its schema"] == (
-        f"{schema.MAX_DESCRIPTION_CHARS:,}; {schema.MAX_SCHEMA_CHARS:,} characters"
+        f"{function.TOLD_CHARS:,}; {schema.MAX_SCHEMA_CHARS:,} characters"
     )
     assert rows["questions in one call"] == str(remote_call.MAX_QUESTIONS)

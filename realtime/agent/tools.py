@@ -24,10 +24,8 @@ from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock, Tool
 from realtime.message.blocks import INTERRUPTED_BY_USER
 from realtime.runtime import unique_id
 from realtime.tool.background import BackgroundTask, act_for
-from realtime.tool.context import RunTool, ToolScope
+from realtime.tool.context import ELICITATION, RunTool, ToolScope
 
-ELICITATION = "elicitation"
-"""Name of the call that shows a tool's question to the user."""
 MAX_PROGRESS = 1_000
 """Reports of one call that listeners get; the result has everything in any case."""
 

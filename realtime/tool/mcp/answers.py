@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MAX_QUESTION_CHARS = 20_000
+"""Characters of a question to the user, with its schema."""
 MAX_SAMPLED_TOKENS = 4_096
 """Tokens of one answer that a language model writes for a server."""
 MAX_SAMPLED_CHARS = 100_000
@@ -75,6 +78,8 @@ class Answers:
         if params.mode != "form":
             return ElicitResult(action="decline")
         schema = params.requested_schema
+        if len(params.message) + len(json.dumps(schema)) > MAX_QUESTION_CHARS:
+            return ErrorData(code=INVALID_REQUEST, message=f"more than {MAX_QUESTION_CHARS:,} characters to ask")
         try:
             if call is not None:
                 content = await call.ask(params.message, schema, self._permits.on_elicit)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from realtime.tool.context import ELICITATION
 from realtime.tool.registered import MAX_NAME_CHARS
 
 MAX_TOOLS = 512
@@ -30,7 +31,7 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 def model_name(remote: str) -> str:
     """Return the name of a remote tool as providers take it."""
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", remote)
-    if not re.match(r"[a-zA-Z_]", name):
+    if name == ELICITATION or not re.match(r"[a-zA-Z_]", name):
         name = f"_{name}"
     return name if len(name) <= MAX_NAME_CHARS else _with_digest(name, remote)
 

@@ -29,6 +29,7 @@ from mcp_types import (
 from pydantic import BaseModel
 
 app = MCPServer("shop")
+begun: list[str] = []
 cancelled: list[str] = []
 
 
@@ -72,6 +73,7 @@ async def steps(ctx: Context, n: int) -> str:
 @app.tool()
 async def wait() -> str:
     """Wait for ever."""
+    begun.append("wait")
     try:
         await asyncio.Event().wait()
     except asyncio.CancelledError:
@@ -84,6 +86,12 @@ async def wait() -> str:
 def n_cancelled() -> int:
     """Tell how many calls were cancelled."""
     return len(cancelled)
+
+
+@app.tool()
+def n_begun() -> int:
+    """Tell how many calls have begun to wait."""
+    return len(begun)
 
 
 @app.tool()

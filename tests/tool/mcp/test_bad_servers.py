@@ -273,6 +273,22 @@ async def test_what_was_not_granted_is_refused() -> None:
     assert {"sampling", "roots"} & capabilities.keys() == set()
 
 
+async def test_a_question_that_is_too_long_is_not_asked() -> None:
+    seen: list[Json] = []
+
+    async def ask(server: ScriptedServer, request: Json) -> Json:
+        schema = {"type": "object", "properties": {"x": {"type": "string", "description": "y" * 30_000}}}
+        seen.append(await server.ask("elicitation/create", message="Who?", requestedSchema=schema))
+        return text("asked")
+
+    async def fill_in(message: str, schema: Json) -> Json:
+        raise AssertionError("asked")
+
+    async with ScriptedClient(ScriptedServer([tool("a")], ask), on_elicit=fill_in) as client:
+        assert (await run(await registered(client), "a")).output == "asked"
+    assert seen[0]["error"]["message"] == "more than 20,000 characters to ask"
+
+
 # -- servers that are gone -------------------------------------------------------------------------------------------
 
 

@@ -164,19 +164,19 @@ async def test_over_http_each_of_two_calls_has_its_own_user(ports: dict[str, int
 
 
 async def test_cancelling_reaches_the_server(client: MCPClientBase) -> None:
-    async def count() -> int:
-        return int((await (await client.get_callable_function("n_cancelled"))()).text)
+    async def count(name: str) -> int:
+        return int((await (await client.get_callable_function(name))()).text)
 
-    before = await count()
+    n_begun, n_cancelled = await count("n_begun"), await count("n_cancelled")
     wait = await client.get_callable_function("wait")
-    calling = asyncio.create_task(wait())
-    # A round trip of its own: whatever was sent before has arrived by then.
-    await (await client.get_callable_function("process_id"))()
-    calling.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await calling
     async with asyncio.timeout(PATIENCE_S):
-        while await count() == before:
+        calling = asyncio.create_task(wait())
+        while await count("n_begun") == n_begun:
+            pass
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        while await count("n_cancelled") == n_cancelled:
             pass
 
 
@@ -218,7 +218,8 @@ async def test_a_killed_process_costs_its_call_and_is_started_again(kind: str) -
         await toolkit.register_mcp_client(client)
         first = int((await run(toolkit, "process_id")).output_text())
         calling = asyncio.create_task(run(toolkit, "wait"))
-        await run(toolkit, "add", '{"a": 1, "b": 1}')
+        while (await run(toolkit, "n_begun")).output == "0":
+            pass
         os.kill(first, signal.SIGKILL)
         async with asyncio.timeout(PATIENCE_S):
             lost = await calling
@@ -241,7 +242,8 @@ async def test_a_killed_http_server_costs_its_call_and_is_dialled_again(kind: st
         toolkit = Toolkit()
         await toolkit.register_mcp_client(client)
         calling = asyncio.create_task(run(toolkit, "wait"))
-        await run(toolkit, "add", '{"a": 1, "b": 1}')
+        while (await run(toolkit, "n_begun")).output == "0":
+            pass
         process.kill()
         async with asyncio.timeout(PATIENCE_S):
             assert (await calling).state == "error"
