@@ -106,7 +106,9 @@ class Site:
         if self._child is not None:
             await self._child.aclose()
         self._child = contextlib.AsyncExitStack()
-        child: Child = await self._child.enter_async_context(running([*SERVER, str(self._port)], core=None))
+        child: Child = await self._child.enter_async_context(
+            running([*SERVER, str(self._port)], core=None, log=Path(os.devnull))
+        )
         await listening(child, self._port)
 
     async def call(self, name: str, **arguments: object) -> ToolResultBlock:

@@ -24,7 +24,11 @@ PLATFORMS = {
 RUN_IN_CI = "linux-x86_64"
 # What an editable install without build isolation needs in the environment.
 BUILD = "hatchling>=1.26\neditables>=0.5\n"
-PARTS = {"core": (), "test": ("openai", "gemini", "dashscope", "anthropic", "ears", "test"), "speech": ("local",)}
+PARTS = {
+    "core": (),
+    "test": ("openai", "gemini", "dashscope", "anthropic", "mcp", "ears", "test"),
+    "speech": ("local",),
+}
 # Wheels of which one file is read: locked without their dependencies.
 ALONE = {
     "speech": "pipecat-ai==1.14.0 \\\n"

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLATFORMS = ["linux-x86_64", "macos-arm64", "windows-x86_64"]
 PARTS: dict[str, list[str]] = {
     "core": [],
-    "test": ["openai", "gemini", "dashscope", "anthropic", "ears", "test"],
+    "test": ["openai", "gemini", "dashscope", "anthropic", "mcp", "ears", "test"],
     "speech": ["local"],
 }
 SYSTEMS = {"linux": "linux", "macos": "darwin", "windows": "win32"}

@@ -47,9 +47,11 @@ async def test_a_scenario_is_green(scenario: str, tmp_path: Path) -> None:
     assert code == 0, output
 
 
-async def test_all_other_scenarios_are_about_authentication() -> None:
+async def test_all_other_scenarios_are_about_authentication_and_listed_as_open() -> None:
     code, output = await run_suite("list", "--client")
     listed = re.findall(r"^\s+- (\S+)", output, re.MULTILINE)
     assert code == 0
     assert {*GREEN} < {*listed}
     assert all(scenario.startswith("auth/") for scenario in {*listed} - {*GREEN})
+    guide = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    assert [scenario for scenario in listed if f"`{scenario}`" not in guide] == []
