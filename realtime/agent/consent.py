@@ -165,6 +165,17 @@ class Consents:
         self._park()
         self._look()
 
+    def withdraw(self) -> None:
+        """Another agent will have the call: the spoken questions end, and the model goes on with none of them."""
+        for question in [*self._open.values()]:
+            if question.by == "card" or question.answer is not None:
+                continue
+            response = self._controller.ledger.calling(question.open_id)
+            if response is not None and question.open_id == question.asked.id:
+                self._controller.ledger.cancel(response.id)
+            self._settle(question, "silence", "interrupted")
+            self._tools.withdraw({question.asked.id})
+
     def result(self, result: ToolResultBlock) -> None:
         """A call has its result; the events have it already."""
         question = self._open.get(result.id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -240,14 +240,14 @@ class ToolRunner:
         """Whether the model runs this open call itself."""
         return call_id in self._at_model
 
-    def withdraw(self) -> None:
-        """End the calls that wait for consent or run at the model.
+    def withdraw(self, only: Container[str] | None = None) -> None:
+        """End the calls that wait for consent or run at the model, or `only` these of them.
 
         Each has the state `interrupted` at once.
         """
         waiting = {one.call.id: one.call for one in self._questions.values() if not one.answer.done()}
         for call in (waiting | self._at_model).values():
-            if call.id not in self._tasks:
+            if call.id not in self._tasks or (only is not None and call.id not in only):
                 continue  # of an agent within another call, which an interruption stops or leaves at work
             task = self._tasks[call.id]
             self._interrupted(call, task)
