@@ -202,7 +202,7 @@ class Consents:
         question = self._current
         if question is not None and away:
             if self._asking is not None:
-                self._asking.stop()
+                self._asking.stop("away")
                 self._note_spoken(question)
             question.core.leave()
         self._look()
@@ -486,7 +486,7 @@ class Consents:
     def _change(self, question: Question, arguments: Mapping[str, object], turn: AnswerTurn) -> None:
         """Ask again, about other arguments."""
         if self._asking is not None:
-            self._asking.stop()
+            self._asking.stop("answered")
             self._note_spoken(question)
         words = question_of(question.words, arguments, self._language)
         question.core.changed(words, dict(arguments))
@@ -522,7 +522,7 @@ class Consents:
         """The question has its answer."""
         is_current = question is self._current
         if self._asking is not None and is_current and question.by != "card":
-            self._asking.stop()
+            self._asking.stop("answered")
             self._note_spoken(question)
         question.core.close()
         question.answer, question.answered_by = meaning, by
