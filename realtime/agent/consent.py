@@ -47,7 +47,7 @@ from realtime.turn.small_talk import repeats, tokens_of
 WORDS_S = 4.0
 """How long the words of an answer may take; then the model answers the turn."""
 GROW_S = 1.0
-"""Words that have not grown for so long after a turn are all of it."""
+"""After a turn, words that grow no more for so long are complete."""
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"

@@ -158,7 +158,7 @@ class ToolRunner:
         return [(call, decision) for call, decision in decided if not decision.asks]
 
     def decision_of(self, call: ToolCallBlock) -> PermissionDecision | None:
-        """Decide again about a call that waits for consent, as it is now; None while the agent is not there to."""
+        """Decide about a waiting call as it is now; None while its agent cannot."""
         question = self._questions.get(call.id)
         return None if question is None or question.decide is None else question.decide(call)
 
@@ -241,9 +241,9 @@ class ToolRunner:
         return call_id in self._at_model
 
     def withdraw(self, only: Container[str] | None = None) -> None:
-        """End the calls that wait for consent or run at the model, or `only` these of them.
+        """End the calls that wait for consent or run at the model.
 
-        Each has the state `interrupted` at once.
+        Each has the state `interrupted` at once. With `only`, others go on.
         """
         waiting = {one.call.id: one.call for one in self._questions.values() if not one.answer.done()}
         for call in (waiting | self._at_model).values():
