@@ -47,7 +47,7 @@ from realtime.turn.small_talk import repeats, tokens_of
 WORDS_S = 4.0
 """How long the words of an answer may take; then the model answers the turn."""
 GROW_S = 1.0
-"""After a turn, words that grow no more for so long are complete."""
+"""Words that grow no more for so long are complete."""
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
@@ -170,9 +170,7 @@ class Consents:
         for question in [*self._open.values()]:
             if question.by == "card" or question.answer is not None:
                 continue
-            response = self._controller.ledger.calling(question.open_id)
-            if response is not None and question.open_id == question.asked.id:
-                self._controller.ledger.cancel(response.id)
+            self._goes_on_without(question)
             self._settle(question, "silence", "interrupted")
             self._tools.withdraw({question.asked.id})
 
@@ -376,7 +374,14 @@ class Consents:
         for question in [*self._open.values()]:
             same = question.asked.name == call.name and not within and question.open_id == question.asked.id
             if same and question.answer is None and question.core.n_asked and question.by != "card":
+                self._goes_on_without(question)
                 self._refuse(question, "change", REPLACED, "interrupted")
+
+    def _goes_on_without(self, question: Question) -> None:
+        """The result of this call is followed by no response."""
+        response = self._controller.ledger.calling(question.open_id)
+        if response is not None and question.open_id == question.asked.id:
+            self._controller.ledger.cancel(response.id)
 
     def _park(self, *, begins: bool = False) -> None:
         """Let calls that wait for a spoken answer hold up no turn.
