@@ -341,6 +341,8 @@ class Consents:
             return "in a room a card asks"
         if not self._own.takes_unasked:
             return "this client does not expect an agent that speaks unasked"
+        if not self._controller.input.received_samples:
+            return "this client has sent no sound"
         if self._turns.turn.responder == "provider":
             return "the provider answers each turn by itself"
         return self._why_silent()
