@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
@@ -22,6 +22,7 @@ from realtime.tool.spoken_numbers import (
     digit_by_digit,
     folded,
     in_words,
+    matches_of,
     number_at,
     numeral,
     plain,
@@ -52,6 +53,9 @@ _TAG = re.compile(r"<[^<>]{0,200}>")
 _MARKUP = re.compile(r"[*`~|\\^{}\[\]<>#=_\"“”„«»「」]+")
 _SPACES = re.compile(r"\s+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUNDREDTHS = [
+    [name.lower()] for names in CURRENCIES.values() for *_, one, many in names.values() for name in (one, many) if name
+]
 _SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
 _SAME_WORDS = 0.5
 """Share of a question's words that a voice must have said."""
@@ -354,7 +358,10 @@ def _facts(text: str, language: Language) -> tuple[set[tuple[str, object]], list
 
     However they are written, the same values are the same.
     """
-    tokens = tokens_of(folded(text))
+    text = folded(text)
+    matches = matches_of(text)
+    tokens = [match.group().lower() for match in matches]
+    apart = {at for at in range(1, len(matches)) if "," in text[matches[at - 1].end() : matches[at].start()]}
     facts: set[tuple[str, object]] = set()
     words: list[str] = []
     at = 0
@@ -368,10 +375,44 @@ def _facts(text: str, language: Language) -> tuple[set[tuple[str, object]], list
         elif (ordinal := ordinal_at(tokens, at, language)) is not None:
             facts.add(("number", Decimal(ordinal[0])))
             at += ordinal[1]
-        elif (number := number_at(tokens, at, language)) is not None:
-            facts.add(("number", number[0].normalize()))
-            at += number[1]
+        elif (amount := _amount_at(tokens, at, language, apart)) is not None:
+            facts.add(("number", amount[0].normalize()))
+            at += amount[1]
         else:
             words.append(plain(tokens[at]))
             at += 1
     return facts, words
+
+
+def _amount_at(tokens: Sequence[str], at: int, language: Language, apart: Set[int]) -> tuple[Decimal, int] | None:
+    """Return the number that begins at a token, and its length, however it is said.
+
+    Digits one by one ("four four seven one"), years by halves ("twenty twenty-six") and hundredths of a currency
+    ("five euros and fifty cents") are one number.
+    """
+    read = number_at(tokens, at, language)
+    if read is None:
+        return None
+    end, digits = at, ""
+    while (digit := _digits_at(tokens, end, language)) and (len(digit) == 1 or end == at or end not in apart):
+        digits, end = digits + digit, end + 1
+    if end - at > 1:
+        return Decimal(digits), end - at
+    value, end = read[0], at + read[1]
+    behind = number_at(tokens, end, language)
+    if behind is not None and value in (19, 20, 21) and 10 <= behind[0] < 100:
+        return 100 * value + behind[0], end + behind[1] - at
+    if tokens[end : end + 1] and _currency(tokens[end]) is not None:
+        small = end + 1 + (tokens[end + 1 : end + 2] == [DEEDS[language].and_.strip()])
+        cents = number_at(tokens, small, language)
+        if cents is not None and cents[0] < 100 and tokens[small + cents[1] : small + cents[1] + 1] in _HUNDREDTHS:
+            return value + cents[0] / 100, small + cents[1] - at
+    return value, end - at
+
+
+def _digits_at(tokens: Sequence[str], at: int, language: Language) -> str:
+    """Return the digits of a token, which may be one digit as a word; "" for others."""
+    if at < len(tokens) and tokens[at].isdecimal():
+        return tokens[at]
+    read = number_at(tokens, at, language)
+    return str(read[0]) if read is not None and read[0] in range(10) and read[1] == 1 else ""
