@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
 from realtime.tool.question_words import ASKING, CURRENCIES, DEEDS, NEGATIONS, Phrases
+from realtime.tool.spoken_amounts import SIGNS, amount_at, currency_of, digits_at
 from realtime.tool.spoken_numbers import (
     LANGUAGES,
     MOST,
@@ -23,7 +24,6 @@ from realtime.tool.spoken_numbers import (
     folded,
     in_words,
     matches_of,
-    number_at,
     numeral,
     plain,
     tokens_of,
@@ -53,10 +53,6 @@ _TAG = re.compile(r"<[^<>]{0,200}>")
 _MARKUP = re.compile(r"[*`~|\\^{}\[\]<>#=_\"“”„«»「」]+")
 _SPACES = re.compile(r"\s+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_HUNDREDTHS = [
-    [name.lower()] for names in CURRENCIES.values() for *_, one, many in names.values() for name in (one, many) if name
-]
-_SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
 _SAME_WORDS = 0.5
 """Share of a question's words that a voice must have said."""
 
@@ -122,15 +118,15 @@ def _filled(template: str, arguments: Mapping[str, object], language: Language) 
         value, end = arguments[match[1]], match.end()
         behind = re.match(r"\s*(?:\{(\w+)\}|([$€£¥]|\w+))", template[end:])
         if behind and (amount := _as_number(value)) is not None:
-            code = _currency(str(arguments.get(behind[1], "")) if behind[1] else behind[2])
+            code = currency_of(str(arguments.get(behind[1], "")) if behind[1] else behind[2])
             if code is not None:
                 parts.append(say_money(amount, code, language))
                 end += behind.end()
                 continue
         before = template[max(0, match.start() - 1) : match.start()]
-        if before in _SIGNS and (amount := _as_number(value)) is not None:
+        if before in SIGNS and (amount := _as_number(value)) is not None:
             parts[-1] = parts[-1][:-1]
-            parts.append(say_money(amount, _SIGNS[before], language))
+            parts.append(say_money(amount, SIGNS[before], language))
             continue
         parts.append(spoken_value(match[1], value, {}, language))
     return _SPACES.sub(" ", "".join([*parts, template[end:]])).strip()
@@ -149,7 +145,7 @@ def spoken_value(name: str, value: object, arguments: Mapping[str, object], lang
     if isinstance(value, int | float):
         if is_identifier(name):
             return digit_by_digit(str(value), language)
-        code = _currency(str(arguments.get("currency", "")))
+        code = currency_of(str(arguments.get("currency", "")))
         if code is not None and re.search(r"amount|price|sum|total|cost|betrag|preis|importe|precio", name):
             return say_money(Decimal(str(value)), code, language)
         return say_number(Decimal(str(value)), language)
@@ -189,7 +185,7 @@ def _spoken_text(name: str, text: str, language: Language) -> str:
         if is_identifier(name) or (_PHONE.fullmatch(text) and text.startswith(("+", "0"))):
             return spelled(text, language)
         if (match := _AMOUNT.fullmatch(text)) is not None:
-            code, amount = _currency(match[1] or match[3] or ""), _as_number(match[2])
+            code, amount = currency_of(match[1] or match[3] or ""), _as_number(match[2])
             if amount is not None:
                 return say_money(amount, code, language) if code else say_number(amount, language)
     said = clean(text, language)
@@ -287,19 +283,6 @@ def _as_number(value: object) -> Decimal | None:
         return None
 
 
-def _currency(text: str) -> str | None:
-    text = text.strip()
-    if text in _SIGNS:
-        return _SIGNS[text]
-    if text.upper() in CURRENCIES:
-        return text.upper()
-    word = text.lower()
-    for code, names in CURRENCIES.items():
-        if any(word in (one, many) for one, many, _, _ in names.values()) and word:
-            return code
-    return None
-
-
 def _moment(text: str) -> tuple[date | None, time | None] | None:
     """Return an ISO date, time, or both."""
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
@@ -375,44 +358,10 @@ def _facts(text: str, language: Language) -> tuple[set[tuple[str, object]], list
         elif (ordinal := ordinal_at(tokens, at, language)) is not None:
             facts.add(("number", Decimal(ordinal[0])))
             at += ordinal[1]
-        elif (amount := _amount_at(tokens, at, language, apart)) is not None:
+        elif (amount := digits_at(tokens, at, language, apart) or amount_at(tokens, at, language)) is not None:
             facts.add(("number", amount[0].normalize()))
             at += amount[1]
         else:
             words.append(plain(tokens[at]))
             at += 1
     return facts, words
-
-
-def _amount_at(tokens: Sequence[str], at: int, language: Language, apart: Set[int]) -> tuple[Decimal, int] | None:
-    """Return the number that begins at a token, and its length, however it is said.
-
-    Digits one by one ("four four seven one"), years by halves ("twenty twenty-six") and hundredths of a currency
-    ("five euros and fifty cents") are one number.
-    """
-    read = number_at(tokens, at, language)
-    if read is None:
-        return None
-    end, digits = at, ""
-    while (digit := _digits_at(tokens, end, language)) and (len(digit) == 1 or end == at or end not in apart):
-        digits, end = digits + digit, end + 1
-    if end - at > 1:
-        return Decimal(digits), end - at
-    value, end = read[0], at + read[1]
-    behind = number_at(tokens, end, language)
-    if behind is not None and value in (19, 20, 21) and 10 <= behind[0] < 100:
-        return 100 * value + behind[0], end + behind[1] - at
-    if tokens[end : end + 1] and _currency(tokens[end]) is not None:
-        small = end + 1 + (tokens[end + 1 : end + 2] == [DEEDS[language].and_.strip()])
-        cents = number_at(tokens, small, language)
-        if cents is not None and cents[0] < 100 and tokens[small + cents[1] : small + cents[1] + 1] in _HUNDREDTHS:
-            return value + cents[0] / 100, small + cents[1] - at
-    return value, end - at
-
-
-def _digits_at(tokens: Sequence[str], at: int, language: Language) -> str:
-    """Return the digits of a token, which may be one digit as a word; "" for others."""
-    if at < len(tokens) and tokens[at].isdecimal():
-        return tokens[at]
-    read = number_at(tokens, at, language)
-    return str(read[0]) if read is not None and read[0] in range(10) and read[1] == 1 else ""
