@@ -161,8 +161,8 @@ class Asking:
         self._context.send(base.ResponseCreate(overrides))
         self._timers.after("aside", BEGIN_S, self._end_aside)
 
-    def stop(self) -> None:
-        """The question has its answer: say no more of it."""
+    def stop(self, reason: str) -> None:
+        """Say no more of the question: it has its answer, or no listener."""
         spoken = self.spoken
         self._timers.cancel("begin")
         self._timers.cancel("played")
@@ -171,7 +171,7 @@ class Asking:
         self._note_played(spoken)
         self._end(spoken)
         if self._context.ears.unplayed_ms() > 0:
-            self._context.emit(s.ServerAudioFlushEvent(reason="answered"))
+            self._context.emit(s.ServerAudioFlushEvent(reason=reason))
 
     # -- inside --------------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ from realtime.turn.small_talk import repeats, tokens_of
 WORDS_S = 4.0
 """How long the words of an answer may take; then the model answers the turn."""
 GROW_S = 1.0
-"""Words that have not grown for so long after a turn are all of it."""
+"""Words that grow no more for so long are complete."""
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
@@ -165,6 +165,15 @@ class Consents:
         self._park()
         self._look()
 
+    def withdraw(self) -> None:
+        """Another agent will have the call: the spoken questions end, and the model goes on with none of them."""
+        for question in [*self._open.values()]:
+            if question.by == "card" or question.answer is not None:
+                continue
+            self._goes_on_without(question)
+            self._settle(question, "silence", "interrupted")
+            self._tools.withdraw({question.asked.id})
+
     def result(self, result: ToolResultBlock) -> None:
         """A call has its result; the events have it already."""
         question = self._open.get(result.id)
@@ -191,7 +200,7 @@ class Consents:
         question = self._current
         if question is not None and away:
             if self._asking is not None:
-                self._asking.stop()
+                self._asking.stop("away")
                 self._note_spoken(question)
             question.core.leave()
         self._look()
@@ -237,7 +246,7 @@ class Consents:
         if not self.is_asked:
             self._turn = None
             return
-        if turn is None:
+        if turn is None or turn.is_over:
             # No detector finds turns: this one is what came since the last.
             before = self._controller.user_turns.current
             start_ms = self._controller.input.position_ms - int(self._controller.input.uncommitted_ms)
@@ -365,7 +374,14 @@ class Consents:
         for question in [*self._open.values()]:
             same = question.asked.name == call.name and not within and question.open_id == question.asked.id
             if same and question.answer is None and question.core.n_asked and question.by != "card":
+                self._goes_on_without(question)
                 self._refuse(question, "change", REPLACED, "interrupted")
+
+    def _goes_on_without(self, question: Question) -> None:
+        """The result of this call is followed by no response."""
+        response = self._controller.ledger.calling(question.open_id)
+        if response is not None and question.open_id == question.asked.id:
+            self._controller.ledger.cancel(response.id)
 
     def _park(self, *, begins: bool = False) -> None:
         """Let calls that wait for a spoken answer hold up no turn.
@@ -475,7 +491,7 @@ class Consents:
     def _change(self, question: Question, arguments: Mapping[str, object], turn: AnswerTurn) -> None:
         """Ask again, about other arguments."""
         if self._asking is not None:
-            self._asking.stop()
+            self._asking.stop("answered")
             self._note_spoken(question)
         words = question_of(question.words, arguments, self._language)
         question.core.changed(words, dict(arguments))
@@ -511,7 +527,7 @@ class Consents:
         """The question has its answer."""
         is_current = question is self._current
         if self._asking is not None and is_current and question.by != "card":
-            self._asking.stop()
+            self._asking.stop("answered")
             self._note_spoken(question)
         question.core.close()
         question.answer, question.answered_by = meaning, by

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from realtime.agent import RealtimeAgent
+from realtime.audio.endpoint import Endpoint, EndpointConfig
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.config import SessionConfig
+from realtime.event.config import InterruptionMode, SessionConfig, TurnDetection
+from realtime.model.local import LocalRealtimeModel
+from realtime.model.local.engine import SpeechEngine
+from realtime.model.local.language_model import Prompt, Reply, ReplyToolCall
 from realtime.state.transcript import as_text, lines_of
+from realtime.tool import ToolContext
 from tests.agent.consent_call import Table, Waiter, asked_call
+from tests.model.local.stand_ins import LoudnessVad, stand_in_parts
 
 pytestmark = pytest.mark.virtual_time
 
@@ -400,3 +408,114 @@ async def test_only_what_the_client_reports_is_heard() -> None:
         await made.says("Yes.")
         receipt = await made.until_receipt()
         assert (receipt["question_played_ms"], receipt["heard_whole"]) == (1_000, True)
+
+
+async def test_nothing_else_is_said_while_an_answer_is_awaited() -> None:
+    """Neither fillers of a tool that runs meanwhile nor words of the program come between question and answer."""
+    table = Table()
+
+    async def look_up(context: ToolContext) -> str:
+        """Look something up."""
+        context.say("I am still looking.")
+        await asyncio.sleep(20)
+        return "found"
+
+    table.tools.register(look_up)
+    calls = (("look_up", "{}"), ("book_table", '{"people": 4, "day": "Friday"}'))
+    async with asked_call(table.tools, Waiter(calls), fillers=("One moment.",), client_timeout_s=100) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        said = len(made.said)
+        await asyncio.sleep(7)
+        assert len(made.said) == said
+        await made.says("Yes.")
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
+
+
+# -- who finds the turns -----------------------------------------------------------------------------------------------
+
+
+def loudness_detector(wanted: TurnDetection) -> Endpoint:
+    return Endpoint(LoudnessVad(), EndpointConfig(keep_audio=False))
+
+
+@pytest.mark.parametrize("interruption", ["selective", "immediate"])
+async def test_where_this_server_finds_the_turns(interruption: InterruptionMode) -> None:
+    table = Table()
+    config = SessionConfig(turn_detection=TurnDetection(authority="server", interruption=interruption))
+    async with asked_call(table.tools, config=config, make_detector=loudness_detector) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes, but only three.")
+        await made.until_state("heard", 2)
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["heard_whole"], table.booked) == ("yes", True, [(3, "Friday")])
+
+
+async def test_in_push_to_talk_the_answer_is_what_was_sent_since_the_question() -> None:
+    table = Table()
+    config = SessionConfig(turn_detection=TurnDetection(authority="client"))
+    async with asked_call(table.tools, config=config, microphone=False) as made:
+        made.sends(BOOK)
+        made.receive(c.ClientAudioCommitEvent())
+        await made.until_state("asking")
+        made.sends("Yes.")
+        made.receive(c.ClientAudioCommitEvent())
+        await made.until(lambda: made.custom("consent_ignored"))
+        assert (made.custom("consent_ignored")[0]["reason"], table.booked) == ("before_end", [])
+        await made.until_state("heard")
+        made.sends("Yes.")
+        made.receive(c.ClientAudioCommitEvent())
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["heard_whole"], table.booked) == ("yes", True, [(4, "Friday")])
+
+
+async def test_a_hand_over_closes_the_question() -> None:
+    table = Table()
+    engine = SpeechEngine(lambda progress: stand_in_parts())
+    other = RealtimeAgent("Ben", "You answer.", LocalRealtimeModel(language_model=Waiter(), engine=engine), fillers=())
+    async with asked_call(table.tools, transfers=[other]) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await made.session.participant.transfer_to("Ben", greets=False)
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["done"], table.booked) == ("interrupted", "interrupted", [])
+        await made.until(lambda: len(made.said) == 2)
+        speakers = [event.agent_name for event in made.of(s.AgentResponseAudioTranscriptDoneEvent)]
+        assert speakers == ["Robin", "Ben"], "the other agent answers what the user has said"
+    engine.close()
+
+
+async def test_a_new_call_of_the_model_takes_the_place_of_the_question() -> None:
+    """The model applies what the user says by calling again: only the new call is asked about."""
+
+    class Waitress(Waiter):
+        async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
+            if prompt.history[-1].text == "Tell me about the weather.":
+                yield ReplyToolCall("book_table", '{"people": 4, "day": "Sunday"}')
+                return
+            async for reply in super().respond(prompt):
+                yield reply
+
+    table = Table()
+    async with asked_call(table.tools, Waitress()) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Tell me about the weather.")
+        await made.until_state("heard", 2)
+        assert made.said == [QUESTION, "Shall I book a table for four people on Sunday?"]
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        await made.until_receipt(2)
+        assert [(one["answered_by"], one["done"]) for one in made.receipts] == [
+            ("interrupted", "denied"),
+            ("voice", "success"),
+        ]
+        assert table.booked == [(4, "Sunday")]
+        await made.until(lambda: len(made.said) == 3)
+        assert made.said[2] == "Result: booked for 4 on Sunday."
