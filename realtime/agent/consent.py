@@ -12,12 +12,13 @@ from typing import assert_never
 
 import msgspec
 
+from realtime.agent.answer_turns import AnswerTurns
 from realtime.agent.asking import LOOK_S, Asking
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.overlap import Overlap
 from realtime.agent.permissions import denial_of
-from realtime.agent.questions import LatestTurn, Question
+from realtime.agent.questions import Question
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host, OwnCall
@@ -44,10 +45,6 @@ from realtime.turn.consent import (
 from realtime.turn.machine import Signal
 from realtime.turn.small_talk import repeats, tokens_of
 
-WORDS_S = 4.0
-"""How long the words of an answer may take; then the model answers the turn."""
-GROW_S = 1.0
-"""Words that have not grown for so long after a turn are all of it."""
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
@@ -86,7 +83,13 @@ class Consents:
         self._recording = recording
         self._timers = Timers()
         self._open: dict[str, Question] = {}
-        self._turn: LatestTurn | None = None
+        self._answer = AnswerTurns(
+            controller,
+            grows=not context.profile.emits_speech_events,
+            is_echo=self._is_echo,
+            take=self._take,
+            overdue=self._overdue,
+        )
         self._is_away = False
         self._asking = None if own is None else Asking(context, controller, own, self, instructions)
         self._kind: Kind = "first"
@@ -165,6 +168,13 @@ class Consents:
         self._park()
         self._look()
 
+    def withdraw(self) -> None:
+        """Another agent will have the call: the spoken questions end, and the model goes on with none of them."""
+        for question in self._asked_aloud:
+            self._goes_on_without(question)
+            self._settle(question, "silence", "interrupted")
+            self._tools.withdraw({question.asked.id})
+
     def result(self, result: ToolResultBlock) -> None:
         """A call has its result; the events have it already."""
         question = self._open.get(result.id)
@@ -182,8 +192,9 @@ class Consents:
         self._open.clear()
         self._park()
         self._timers.close()
+        self._answer.forget()
         if self._asking is not None:
-            self._asking.rest()
+            self._asking.close()
 
     def set_away(self, away: bool) -> None:
         """The client is away, and may come back: nothing is asked meanwhile, and then it is asked again."""
@@ -191,7 +202,7 @@ class Consents:
         question = self._current
         if question is not None and away:
             if self._asking is not None:
-                self._asking.stop()
+                self._asking.stop("away")
                 self._note_spoken(question)
             question.core.leave()
         self._look()
@@ -210,64 +221,39 @@ class Consents:
     @property
     def is_asked(self) -> bool:
         """See `Answers`."""
-        return any(one.by != "card" and one.answer is None and one.core.n_asked for one in self._open.values())
+        question = self._current
+        if question is None or self._asking is None:
+            return False
+        return self._asking.is_speaking or any(one.core.n_asked for one in self._asked_aloud)
 
     @property
     def holds_response(self) -> bool:
         """See `Answers`."""
-        return self._turn is not None and self._turn.is_held
+        return self._answer.is_held
 
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """See `Answers`."""
         question = self._current
         if question is None or not self.is_asked:
-            self._turn = None
+            self._answer.forget()
             return
         question.core.voice_began()
-        if self._turn is None or self._turn.turn_id != turn_id:
-            self._turn = LatestTurn(turn_id, start_ms)
-        else:
-            # It goes on: its words are not complete yet.
-            self._turn.is_over = self._turn.is_taken = False
-        self._timers.cancel("words")
+        self._answer.begin(turn_id, start_ms)
 
     def voice_ended(self, end_ms: int, *, far: bool = False) -> None:
         """See `Answers`."""
-        turn = self._turn
-        if not self.is_asked:
-            self._turn = None
-            return
-        if turn is None or turn.is_over:
-            # No detector finds turns: this one is what came since the last.
-            before = self._controller.user_turns.current
-            start_ms = self._controller.input.position_ms - int(self._controller.input.uncommitted_ms)
-            turn = self._turn = LatestTurn("", start_ms, before_id="" if before is None else before.item_id)
-        turn.end_ms, turn.far, turn.is_over, turn.is_held = end_ms, far, True, True
-        self._await_words()
+        if self.is_asked:
+            self._answer.end(end_ms, far=far)
+        else:
+            self._answer.forget()
 
     def words(self, turn_id: str, words: str) -> None:
         """See `Answers`."""
-        turn = self._turn
-        if turn is None or turn.is_taken or not turn.is_over or not turn.is_item(turn_id):
-            return
-        turn.is_taken = True
-        self._timers.cancel("words")
-        self._take(
-            AnswerTurn(
-                words=words,
-                start_ms=turn.start_ms,
-                end_ms=turn.end_ms,
-                echo=self._is_echo(words),
-                far=turn.far,
-            )
-        )
+        self._answer.words(turn_id, words)
 
     def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""
-        position_ms = self._controller.input.position_ms
-        self._turn = turn = LatestTurn(item_id, position_ms, position_ms)
-        turn.is_typed = turn.is_over = turn.is_held = turn.is_taken = True
-        self._take(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms))
+        self._answer.typed(item_id, words)
 
     def dismissed(self, overlap: Overlap) -> None:
         """See `Answers`."""
@@ -323,9 +309,8 @@ class Consents:
 
     def on_failed(self, why: str) -> None:
         """See `Follower`."""
-        for question in [*self._open.values()]:
-            if question.by != "card" and question.answer is None:
-                self._fall_back(question, why)
+        for question in self._asked_aloud:
+            self._fall_back(question, why)
         self._park()
         self._release()
 
@@ -334,7 +319,12 @@ class Consents:
     @property
     def _current(self) -> Question | None:
         """The question that is asked by voice: the oldest without an answer."""
-        return next((one for one in self._open.values() if one.by != "card" and one.answer is None), None)
+        return next(iter(self._asked_aloud), None)
+
+    @property
+    def _asked_aloud(self) -> list[Question]:
+        """The questions for a voice that have no answer, in order."""
+        return [one for one in self._open.values() if one.by != "card" and one.answer is None]
 
     def _now(self) -> float:
         return self._context.runtime.now()
@@ -351,6 +341,8 @@ class Consents:
             return "in a room a card asks"
         if not self._own.takes_unasked:
             return "this client does not expect an agent that speaks unasked"
+        if not self._controller.input.received_samples:
+            return "this client has sent no sound"
         if self._turns.turn.responder == "provider":
             return "the provider answers each turn by itself"
         return self._why_silent()
@@ -365,14 +357,21 @@ class Consents:
         for question in [*self._open.values()]:
             same = question.asked.name == call.name and not within and question.open_id == question.asked.id
             if same and question.answer is None and question.core.n_asked and question.by != "card":
+                self._goes_on_without(question)
                 self._refuse(question, "change", REPLACED, "interrupted")
+
+    def _goes_on_without(self, question: Question) -> None:
+        """The result of this call is followed by no response."""
+        response = self._controller.ledger.calling(question.open_id)
+        if response is not None and question.open_id == question.asked.id:
+            self._controller.ledger.cancel(response.id)
 
     def _park(self, *, begins: bool = False) -> None:
         """Let calls that wait for a spoken answer hold up no turn.
 
         That is once one of them is asked, or `begins` to be.
         """
-        asked = [one for one in self._open.values() if one.by != "card" and one.answer is None]
+        asked = self._asked_aloud
         begins = begins or any(one.core.n_asked for one in asked)
         self._controller.ledger.ask_aloud(one.open_id for one in asked if begins)
 
@@ -405,24 +404,6 @@ class Consents:
         """Whether a voice sounds that is undecided."""
         return self._controller.interruptions.current is not None
 
-    def _await_words(self, seen: str = "", waited_s: float = 0.0) -> None:
-        """Look for the words of the ended turn once a second; `seen` are those of the last look.
-
-        Of a model that reports no voices, words that grow no more are complete. Without any, the model answers.
-        """
-        turn, user_turn = self._turn, self._controller.user_turns.current
-        if turn is None or turn.is_taken or not turn.is_over:
-            return
-        grows = not self._context.profile.emits_speech_events
-        is_item = user_turn is not None and grows and turn.is_item(user_turn.item_id)
-        words = user_turn.growing_words if user_turn is not None and is_item else ""
-        if words and words == seen and user_turn is not None:
-            self.words(user_turn.item_id, words)
-        elif waited_s < WORDS_S:
-            self._timers.after("words", GROW_S, lambda: self._await_words(words, waited_s + GROW_S))
-        else:
-            self._overdue()
-
     def _overdue(self) -> None:
         """The words of the turn do not come."""
         question = self._current
@@ -452,7 +433,7 @@ class Consents:
                 assert self._asking is not None
                 self._kind = kind
                 self._park(begins=True)
-                open_ids = {one.open_id for one in self._open.values() if one.by != "card" and one.answer is None}
+                open_ids = {one.open_id for one in self._asked_aloud}
                 self._asking.ask(question.core.question, question.core.arguments, open_ids)
             case Ignore(why=why, turn=turn):
                 self._context.emit(question.ignored(why, turn))
@@ -475,7 +456,7 @@ class Consents:
     def _change(self, question: Question, arguments: Mapping[str, object], turn: AnswerTurn) -> None:
         """Ask again, about other arguments."""
         if self._asking is not None:
-            self._asking.stop()
+            self._asking.stop("answered")
             self._note_spoken(question)
         words = question_of(question.words, arguments, self._language)
         question.core.changed(words, dict(arguments))
@@ -511,38 +492,34 @@ class Consents:
         """The question has its answer."""
         is_current = question is self._current
         if self._asking is not None and is_current and question.by != "card":
-            self._asking.stop()
+            self._asking.stop("answered")
             self._note_spoken(question)
         question.core.close()
         question.answer, question.answered_by = meaning, by
-        self._timers.cancel("words")
-        if self._turn is not None:
-            self._turn.is_held = False
+        self._answer.release()
         self._park()
         self._tell(question, "answered")
 
     def _forget_answer(self) -> None:
         """The embedded model takes no words between a call and its result: an agent there would begin anew."""
-        turn = self._turn
+        turn = self._answer.latest
         if turn is None or not self._context.profile.says_given_words:
             return
         if turn.is_typed:
             self._turns.forget_answer([turn.turn_id])
-        elif turn.turn_id:
-            self._turns.forget_answer(self._controller.user_turns.turn_of(turn.turn_id).piece_ids)
+            return
+        for turn_id in filter(None, [*turn.joined_ids, turn.turn_id]):
+            self._turns.forget_answer(self._controller.user_turns.turn_of(turn_id).piece_ids)
 
     def _release(self) -> None:
         """The turn gets no response: the floor is free."""
-        if self._turn is not None and self._turn.is_held:
-            self._turn.is_held = False
+        if self._answer.release():
             self._turns.signal(Signal.RESPONSE_DONE)
 
     def _respond(self, *, beside: bool = False) -> None:
         """The model answers the turn."""
-        turn = self._turn
-        if turn is None or not turn.is_held:
+        if not self._answer.release():
             return
-        turn.is_held = False
         if not beside or self._asking is None:
             self._turns.respond_to_turn()
             return
