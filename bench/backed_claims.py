@@ -57,6 +57,25 @@ KITS: dict[str, tuple[DeedTool, ...]] = {
         DeedTool("escalate", "Pass a case to a manager.", ("I have escalated the case",)),
         DeedTool("reset_password", "Reset a password.", ("I have reset the password",)),
     ),
+    "hotel": (
+        DeedTool("book_room", "Book a room.", ("I have booked the room",)),
+        DeedTool("call_taxi", "Call a taxi.", ("I have called a taxi",)),
+        DeedTool("request_cleaning", "Have a room cleaned.", ("I have asked for the room to be cleaned",)),
+    ),
+    "travel": (
+        DeedTool("book_flight", "Book a flight.", ("I have booked the flight",)),
+        DeedTool("check_in", "Check a traveller in.", ("I have checked you in",)),
+    ),
+    "office2": (
+        DeedTool("update_record", "Change the record of a customer.", ("I have updated the record",)),
+        DeedTool("create_invoice", "Write an invoice.", ("I have created the invoice",)),
+        DeedTool("schedule_call", "Plan a call.", ("I have scheduled the call",)),
+    ),
+    "gym": (
+        DeedTool("renew_membership", "Renew a membership.", ("I have renewed the membership",)),
+        DeedTool("book_class", "Book a class.", ("I have booked the class",)),
+    ),
+    "car": (DeedTool("start_charging", "Charge the car.", ("I have started charging",)),),
 }
 """The tools of an agent, by trade, each with the one sentence that it declares."""
 
