@@ -1,4 +1,4 @@
-"""Begins and ends the check of what an agent says in a call (`realtime.agent.claims`)."""
+"""Begins and ends the check of what an agent says (`realtime.agent.claims`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_of(spec: AgentSpec, settings: RunSettings, host: Host, deeds: CallDeed
 def begin_checking(
     context: AgentContext, controller: Controller, connection: Connection, settings: RunSettings, host: Host
 ) -> None:
-    """Have sentences checked by the model before it speaks, else by its transcript.
+    """Have sentences checked before they are spoken, else by their transcript.
 
     In a room the reply of a model that only has a transcript is not cut: the floor decides who speaks there.
     """
