@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,10 +11,8 @@ import msgspec
 from realtime.event.server import ServerCustomEvent
 from realtime.message import PermissionRule
 from realtime.permission import PermissionContext, PermissionDecision, PermissionEngine, PermissionMode
-from realtime.permission.accepted import AcceptedRules
+from realtime.permission.accepted import PERMISSION_UPDATED, AcceptedRules, Rules
 
-PERMISSION_UPDATED = "permission_updated"
-"""The custom event of a change: `{mode, rules, added, removed, by}`; `by` is `user`, `program` or `session`."""
 NOT_ALLOWED = "this call is not allowed"
 
 
@@ -24,10 +23,10 @@ def denial_of(decision: PermissionDecision) -> str:
 
 
 class CallPermissions(PermissionEngine):
-    """The rules and the mode of one call, which begins with a copy of the agent's.
+    """The rules and the mode of one call.
 
-    The program may change them at any time, from any thread; listeners get `permission_updated`. Rules that users
-    accept are theirs: in a room, those of one human are of no use to another.
+    It begins with a copy of the agent's. The program may change them at any time, from any thread; listeners get
+    `permission_updated`. Rules that users accept are theirs: in a room, those of one human are of no use to another.
     """
 
     def __init__(self, agents: PermissionEngine) -> None:
@@ -46,9 +45,17 @@ class CallPermissions(PermissionEngine):
     ) -> None:
         """Take on what users have accepted before.
 
-        `tell` gets an event of each change, on the thread that changed; `keeps`: whether accepted rules are kept.
+        `tell` gets an event of each change, on this event loop; `keeps`: whether accepted rules are kept.
         """
-        self._accepted, self._tell, self._keeps = accepted, tell, keeps
+        loop = asyncio.get_running_loop()
+
+        def tell_here(event: ServerCustomEvent) -> None:
+            if asyncio._get_running_loop() is loop:
+                tell(event)
+            elif not loop.is_closed():
+                loop.call_soon_threadsafe(tell, event)
+
+        self._accepted, self._tell, self._keeps = accepted, tell_here, keeps
         if not accepted.is_told:
             accepted.is_told = True
             self._changed("session", added=accepted.all)
@@ -78,13 +85,13 @@ class CallPermissions(PermissionEngine):
             self._changed("program", added=[rule])
 
     def remove_rule(self, rule: PermissionRule) -> bool:
-        """Remove a rule, whatever its source, also from the users who have accepted it; returns whether it was there.
+        """Remove a rule, whatever its source; returns whether it was there.
 
-        Where accepted rules are kept, it is forgotten for later calls, too.
+        The users who have accepted it lose it, too; also for later calls, where accepted rules are kept.
         """
         was_accepted = self._accepted.remove(rule)
         if was_accepted:
-            self._save()
+            self._save((), (rule,))
         is_removed = super().remove_rule(rule) or was_accepted
         if is_removed:
             self._changed("program", removed=[rule])
@@ -95,16 +102,16 @@ class CallPermissions(PermissionEngine):
     def accept(self, rules: Sequence[PermissionRule], user: str) -> None:
         """Add rules that a user has accepted."""
         if added := self._accepted.add(user, rules):
-            self._save()
+            self._save(added, ())
             self._changed("user", added=added)
 
     def of(self, user: str) -> PermissionEngine:
         """Return the permissions in force for calls that serve this user."""
         return self.with_allowed(self._accepted.of(user))
 
-    def _save(self) -> None:
+    def _save(self, added: Rules, removed: Rules) -> None:
         if self._accepted.save is not None and self._keeps():
-            self._accepted.save(self._accepted.of(""))
+            self._accepted.save(added, removed)
 
     def _changed(
         self, by: str, *, added: Sequence[PermissionRule] = (), removed: Sequence[PermissionRule] = ()
@@ -112,8 +119,8 @@ class CallPermissions(PermissionEngine):
         value: dict[str, Any] = {
             "mode": self.mode.value,
             "rules": msgspec.to_builtins(self.rules),
-            "added": msgspec.to_builtins(added),
-            "removed": msgspec.to_builtins(removed),
+            "added": msgspec.to_builtins(list(added)),
+            "removed": msgspec.to_builtins(list(removed)),
             "by": by,
         }
         self._tell(ServerCustomEvent(name=PERMISSION_UPDATED, value=value))

@@ -79,7 +79,7 @@ class _OpenCut:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A call that waits for the user's consent, with the ids of its item and response."""
+    """A call that waits for the user's consent."""
 
     call: ToolCallBlock
     item_id: str = ""
@@ -464,14 +464,14 @@ class Responses:
             self._questions[call.id] = _Question(call, event.item_id, event.response_id)
         self._context.forward(msgspec.structs.replace(event, tool_use=call))
         self._ledger.call(response, call.id)
-        self._conversation.add_tool_call(event.item_id, msgspec.structs.replace(call, suggested_rules=[]))
+        self._conversation.add_tool_call(event.item_id, call)
         if is_consent:
             self._tell_allowed(event.item_id, call)
         self._tools.start_tool(call, at_model=at_model, denial=denial)
         return True
 
     def _tell_allowed(self, item_id: str, call: ToolCallBlock) -> None:
-        """Tell that the user, or a rule in their place, has agreed to a call as it is now."""
+        """Tell that a call may run as it is now: the user or a rule has agreed."""
         allowed = msgspec.structs.replace(call, state=ToolCallState.ALLOWED, suggested_rules=[])
         item = Item(id=item_id, type="tool_call", tool_call=allowed)
         if item_id in self._conversation:
@@ -540,7 +540,6 @@ class Responses:
                         **self._context.who,
                     )
                 )
-        if rules:
             self._tools.accept(call_id, rules)
 
     def permissions_changed(self) -> None:

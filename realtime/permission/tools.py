@@ -1,4 +1,4 @@
-"""How the rules of one tool are matched and suggested, and what the tool itself has to say."""
+"""How the rules of one tool are matched and suggested."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 from realtime.message import PermissionBehavior, PermissionRule
 from realtime.permission.context import PermissionContext, PermissionMode
 from realtime.permission.decision import PermissionDecision
-from realtime.permission.pattern import is_whole, matches, pattern_of
+from realtime.permission.pattern import is_whole, matches, matches_text, pattern_of
 
 SUGGESTED = "suggested"
 """The source of a suggested rule."""
 MAX_SUGGESTED_CHARS = 500
-"""A longer pattern is not suggested: nobody could read what they agree to."""
+"""A longer pattern is not suggested: who could read it?"""
 
 
 class ToolPermissions:
@@ -31,7 +31,7 @@ class ToolPermissions:
         return None
 
     def check_read_only(self, tool_input: Mapping[str, Any]) -> bool:
-        """Return whether this call changes nothing, so that it runs without a question, in every mode."""
+        """Return whether this call changes nothing: then it runs in every mode."""
         return False
 
     def match_rule(
@@ -44,18 +44,25 @@ class ToolPermissions:
         return matches(rule_content, tool_input, known)
 
     def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
-        """Yield the patterns of the rules to suggest for a call, the narrowest first; None is the whole tool."""
+        """Yield the patterns to suggest for a call, narrowest first; None is the whole tool."""
         exact = pattern_of(tool_input)
         if exact is not None and len(exact) <= MAX_SUGGESTED_CHARS:
             yield exact
-            amounts = [name for name, value in tool_input.items() if _is_amount(value)]
+            amounts = [name for name, value in tool_input.items() if _is_amount(name, value)]
             if len(amounts) == 1 and (smaller := pattern_of(tool_input, up_to=amounts[0])) is not None:
                 yield smaller
         yield None
 
 
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+_NO_AMOUNT = re.compile(
+    r"(?i:.*(^|_))(id|number|nr|no|code|key|pin|phone|zip|index|version|year|month|week|day|hour|minute|time)"
+)
+"""Names of numbers that do not say how much: less is not within more."""
+
+
+def _is_amount(name: str, value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and value > 0 and not _NO_AMOUNT.fullmatch(name)
 
 
 def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionRule]:
@@ -68,10 +75,10 @@ def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionR
 
 
 class PrefixPermissions(ToolPermissions):
-    """Rules about how one text argument begins, such as the command of a shell.
+    """Rules about how one text argument begins.
 
-    `git commit:*` is about texts that are these words or go on after them; a pattern without `:*` is about texts that
-    contain it.
+    It may be the command of a shell. `git commit:*` and `git commit *` are about texts that are these words or go on
+    after them, and `*` stands for any characters elsewhere, too; a pattern without `*` is about texts that contain it.
     """
 
     def __init__(self, argument: str) -> None:
@@ -84,10 +91,11 @@ class PrefixPermissions(ToolPermissions):
         if is_whole(rule_content):
             return True
         text = " ".join(str(tool_input.get(self.argument, "")).split())
-        words, colon, _ = (rule_content or "").partition(":*")
-        if not colon:
-            return words in text
-        return text == words or text.startswith(f"{words} ")
+        pattern = rule_content or ""
+        if "*" not in pattern:
+            return pattern in text
+        words = pattern.removesuffix(":*").removesuffix(" *")
+        return matches_text(f"{words} *" if words != pattern else words, text) or text == words
 
     def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
         """See `ToolPermissions.suggest`: the first two words, then the first one."""
@@ -154,10 +162,10 @@ class PathPermissions(ToolPermissions):
         """See `ToolPermissions.suggest`: this file, then its folder."""
         path = tool_input.get(self.argument)
         if isinstance(path, str) and path:
-            yield re.sub(r"([*?\[])", r"[\1]", path)
-            folder = str(PurePath(path).parent)
-            if folder != ".":
-                yield f"{folder.rstrip('/')}/**"
+            exact = re.sub(r"([*?\[])", r"[\1]", os.path.normpath(os.path.expanduser(path)))
+            folder, slash, _ = exact.rpartition("/")
+            found = [exact, f"{folder}/**"] if slash else [f"./{exact}"]
+            yield from (one for one in found if matches_path(one, path))
         yield None
 
     def is_risky(self, path: str) -> bool:
@@ -172,20 +180,22 @@ class PathPermissions(ToolPermissions):
 
 def is_inside(path: str, context: PermissionContext) -> bool:
     """Return whether a path is in a working directory, with links followed."""
+    if "\0" in path:
+        return False
     real = os.path.realpath(os.path.expanduser(path))
     folders = (os.path.realpath(os.path.expanduser(folder)) for folder in context.working_directories)
     return any(real == folder or real.startswith(os.path.join(folder, "")) for folder in folders)
 
 
 def matches_path(pattern: str, path: str) -> bool:
-    """Return whether a path is that of a glob; one without a folder is about the file's name in any folder.
+    """Return whether a path is that of a glob. One without a slash is about files of that name in any folder.
 
     `..` is resolved first, so that no path leaves the folder of its pattern.
     """
     path = os.path.normpath(os.path.expanduser(path))
     if "/" not in pattern and pattern != "**":
         path = PurePath(path).name
-    return _glob(os.path.expanduser(pattern)).fullmatch(path) is not None
+    return _glob(os.path.expanduser(pattern.removeprefix("./"))).fullmatch(path) is not None
 
 
 @lru_cache(maxsize=256)
