@@ -194,13 +194,14 @@ class Withholding:
         """Silence the reply, and have the model go on as decided."""
         self._replies.settle_cut()
         self._context.emit(ServerAudioFlushEvent(reason=CLAIM_WITHHELD))
-        running = self._ledger.active
+        running, goes_on = self._ledger.active, self._ledger.waits_for_tools
         if running is not None:
             self._context.send(ResponseCancel(running.id))
             self._ledger.cancel(running.id)
         self._items.forget_speech()
         self._replies.truncate(running)
-        if self._correct(withheld) and running is not None:
+        # Results that are awaited bring another response, which tells of them.
+        if not goes_on and self._correct(withheld) and running is not None:
             self._corrected.add(running.id)
 
     def _correct(self, withheld: Withheld) -> bool:
