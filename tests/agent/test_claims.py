@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -297,6 +298,14 @@ async def test_the_tools_of_a_delegate_count() -> None:
         await turn(one, "Please do.", responses=2)
         assert one.said() == ["Let me ask.", BOOKED]
     assert booking.booked == [6]
+
+
+def test_the_program_of_the_guide_runs() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "claims.md").read_text("utf-8")
+    names: dict[str, Any] = {}
+    exec(guide.split("```python\n")[1].split("```")[0], names)
+    assert names["agent"].claims == "checked"
+    assert names["toolkit"].tools["book_table"].claims == ("I have booked the table",)
 
 
 async def test_an_unknown_mode_is_refused() -> None:
