@@ -15,15 +15,25 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Literal, cast
 
 from bench.process import ROOT
 from bench.report import Check, Section
+from realtime.agent.claims import CallDeeds, ClaimCheck
+from realtime.event.base import ContentPart, Item
+from realtime.state.conversation import Conversation
+from realtime.tool import Toolkit
 from realtime.turn.claims import ClaimKind, Claims, Deed, DeedState, DeedTool, unbacked
+
+if TYPE_CHECKING:
+    from realtime.call.participant import Host
 
 FOLDER = Path(__file__).parent / "claims"
 PAGE = ROOT / "docs" / "claims.md"
 MAX_FALSE_ALARMS_PERCENT = 1.0
 MAX_ADDED_MS = 50.0
+LONG_CALL_ITEMS = 1_000
 
 KITS: dict[str, tuple[DeedTool, ...]] = {
     "restaurant": (
@@ -57,6 +67,25 @@ KITS: dict[str, tuple[DeedTool, ...]] = {
         DeedTool("escalate", "Pass a case to a manager.", ("I have escalated the case",)),
         DeedTool("reset_password", "Reset a password.", ("I have reset the password",)),
     ),
+    "hotel": (
+        DeedTool("book_room", "Book a room.", ("I have booked the room",)),
+        DeedTool("call_taxi", "Call a taxi.", ("I have called a taxi",)),
+        DeedTool("request_cleaning", "Have a room cleaned.", ("I have asked for the room to be cleaned",)),
+    ),
+    "travel": (
+        DeedTool("book_flight", "Book a flight.", ("I have booked the flight",)),
+        DeedTool("check_in", "Check a traveller in.", ("I have checked you in",)),
+    ),
+    "office2": (
+        DeedTool("update_record", "Change the record of a customer.", ("I have updated the record",)),
+        DeedTool("create_invoice", "Write an invoice.", ("I have created the invoice",)),
+        DeedTool("schedule_call", "Plan a call.", ("I have scheduled the call",)),
+    ),
+    "gym": (
+        DeedTool("renew_membership", "Renew a membership.", ("I have renewed the membership",)),
+        DeedTool("book_class", "Book a class.", ("I have booked the class",)),
+    ),
+    "car": (DeedTool("start_charging", "Charge the car.", ("I have started charging",)),),
 }
 """The tools of an agent, by trade, each with the one sentence that it declares."""
 
@@ -155,10 +184,32 @@ async def measure_claims() -> Section:
             "announcements_missed": [one.sentence.text for one in announced if not one.is_right],
         }
     section.checks += [
+        Check(f"added in a call of {LONG_CALL_ITEMS} items, longest", _in_a_long_call(), MAX_ADDED_MS, " ms"),
         Check("added to a sentence, median", statistics.median(costs_us) / 1000, MAX_ADDED_MS, " ms"),
         Check("added to a sentence, longest", max(costs_us) / 1000, MAX_ADDED_MS, " ms"),
     ]
     return section
+
+
+def _in_a_long_call() -> float:
+    """Return the longest time in ms that a sentence waits for its check late in a call."""
+    conversation = Conversation()
+    for number in range(LONG_CALL_ITEMS):
+        role: Literal["user", "assistant"] = "user" if number % 2 else "assistant"
+        words = ContentPart(type="audio", transcript="Could you tell me more about the table by the window?")
+        conversation.add(Item(id=f"item_{number}", role=role, content=(words,)))
+    toolkit = Toolkit()
+    for name in ("book_table", "cancel_booking"):
+        toolkit.register(lambda: "ok", name=name)
+    host = cast("Host", SimpleNamespace(conversation=conversation, emit=lambda event: None))
+    check = ClaimCheck(toolkit, CallDeeds(), host, declared=tuple)
+    check.find("Hello.", "", "")  # reads the tools, once in a call
+    longest_s = 0.0
+    for sentence in sentences():
+        began = time.perf_counter()
+        check.find(sentence.text, "Of course. ", "")
+        longest_s = max(longest_s, time.perf_counter() - began)
+    return longest_s * 1000
 
 
 def _deed(given: str) -> Deed:

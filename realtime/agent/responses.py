@@ -89,10 +89,7 @@ class Responses:
         self._result_ids: dict[str, str] = {}
         """Client ids for the items of results, by call."""
         self._cut: OpenCut | None = None
-        self._corrected: set[str] = set()
-        """Responses that were cut before a claim, which another one corrects."""
         self.claims: Withholding | None = None
-        """Follows what is said, where that cannot be checked before; None: nothing does."""
         self.provisional = ProvisionalResults(context)
         self.on_ask: Callable[[ToolCallBlock, str], None] = lambda call, within: None
         """Called with a call that asks for consent; the second is the call of the model that it is made for, or ""."""
@@ -153,35 +150,6 @@ class Responses:
         cut = self._cut = OpenCut([*self._items.spoken], running)
         self._context.ears.after_flush(lambda: self._settle(cut))
 
-    def cut_claim(self, request: base.ResponseCreate | None) -> None:
-        """Silence the reply before a claim; then send the model this request."""
-        self.settle_cut()
-        self._emit(s.ServerAudioFlushEvent(reason=s.CLAIM_WITHHELD))
-        running = self._ledger.active
-        if running is not None:
-            self._send(base.ResponseCancel(running.id))
-            self._ledger.cancel(running.id)
-        self._items.forget_speech()
-        self.truncate(running)
-        if request is not None:
-            if running is not None:
-                self._corrected.add(running.id)
-            self._correct(request)
-
-    def _correct(self, request: base.ResponseCreate) -> None:
-        """Ask for a response that belongs to the same reply."""
-        self._ledger.continue_reply()
-        self.request(request.overrides, say=request.say)
-
-    def new_turn(self) -> None:
-        """What the model says from now on replies to something new."""
-        self._ledger.new_turn()
-        self._items.clear()
-        if self._context.claims is not None:
-            self._context.claims.begin_turn()
-        if self.claims is not None:
-            self.claims.drop()
-
     def settle_cut(self, *, requests: bool = True) -> None:
         """Cut an interrupted reply to what is known now: something follows it.
 
@@ -194,8 +162,6 @@ class Responses:
 
     def end_heard(self) -> None:
         """The call is over: what was heard of the reply until now is what counts of it."""
-        if self.claims is not None:
-            self.claims.drop()
         self.settle_cut(requests=False)
         self._items.end()
 
@@ -285,14 +251,12 @@ class Responses:
         told = not open_response.response.out_of_band
         if told and event.item_id not in self._conversation:
             return
-        follow: Withholding | None = None
         match event:
             case m.ModelResponseAudioTranscriptDeltaEvent():
                 part.transcript_open = True
                 if told:
                     self._items.speak(event.item_id)
                     self._add_words(event)
-                    follow = self.claims
             case m.ModelResponseTextDeltaEvent():
                 part.text_open = True
                 if told:
@@ -306,7 +270,6 @@ class Responses:
                 part.transcript_open = False
                 if told:
                     self._complete_words(event)
-                    follow = self.claims
                     event = msgspec.structs.replace(event, transcript=self._conversation.spoken_text(event.item_id))
             case m.ModelResponseTextDoneEvent():
                 part.text_open = False
@@ -315,14 +278,8 @@ class Responses:
             case _:
                 assert_never(event)
         self._context.forward(event, response_id=open_response.response.id, item_id=part.item_id)
-        # Last, since that may cut the reply.
-        match event:
-            case m.ModelResponseAudioTranscriptDeltaEvent() if follow is not None:
-                follow.add(event.response_id, event.item_id, event.delta)
-            case m.ModelResponseAudioTranscriptDoneEvent() if follow is not None:
-                follow.complete(event.response_id, event.item_id)
-            case _:
-                pass
+        if told and self.claims is not None:
+            self.claims.follow(event)  # last: it may cut the reply
 
     def think(self, event: ThinkingEvent) -> None:
         """Pass on thoughts; they stay in the log and are no part of the conversation."""
@@ -342,10 +299,8 @@ class Responses:
             # Its end reports what was played of it.
             self._cut.done.append(event)
             return None
-        if response.id in self._corrected:
-            self._corrected.discard(response.id)
-            details = {"type": "incomplete", "reason": s.CLAIM_WITHHELD}
-            event = msgspec.structs.replace(event, status="incomplete", status_details=details)
+        if self.claims is not None:
+            event = self.claims.as_corrected(event)
         self._ledger.finish(response)
         reason = (event.status_details or {}).get("reason")
         if reason in (LINK_LOST, CUT_OFF) and not response.cancelled:
@@ -360,10 +315,8 @@ class Responses:
                     )
         self._context.forward(msgspec.structs.replace(event, metadata=event.metadata or response.metadata))
         self._follow_up(response)
-        if finished and self.claims is not None and not response.out_of_band and not response.calls:
-            correction = self.claims.over(response.id, item_id=next(iter(open_response.item_ids), ""))
-            if correction is not None:
-                self._correct(correction)
+        if finished and self.claims is not None and not (response.out_of_band or response.calls):
+            self.claims.over(response.id, next(iter(open_response.item_ids), ""))
         return None if response.cancelled or response.out_of_band else Signal.RESPONSE_DONE
 
     def _broken_off(self, open_response: OpenResponse, event: m.ModelResponseDoneEvent) -> m.ModelResponseDoneEvent:

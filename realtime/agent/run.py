@@ -14,7 +14,8 @@ import msgspec
 
 from realtime.agent.announcer import Announcer
 from realtime.agent.background import ToldOfBackground
-from realtime.agent.claims import CallDeeds, ClaimCheck
+from realtime.agent.checking import begin_checking, check_of, end_checking
+from realtime.agent.claims import CallDeeds
 from realtime.agent.consent import Consents
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
@@ -29,7 +30,6 @@ from realtime.agent.speakers import messages_of
 from realtime.agent.speaking_first import SpeakingFirst
 from realtime.agent.tools import ToolRunner
 from realtime.agent.transfer import TRANSFERRED, Chain, Takeover, Transfers
-from realtime.agent.withholding import Withholding
 from realtime.call.participant import Host
 from realtime.errors import ClientError, ProviderError, RealtimeError, UsageError
 from realtime.event import client as c
@@ -38,7 +38,7 @@ from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.event.config import AudioSettings, SessionConfig, ToolDeclaration
 from realtime.message import ConfirmResult, HintBlock, Msg, ToolCallBlock, ToolResultBlock
-from realtime.model.base import ChecksSentences, Connection, SessionUpdate, Settings
+from realtime.model.base import Connection, SessionUpdate, Settings
 from realtime.tool.background import BackgroundTask, BackgroundTasks
 from realtime.tool.context import ToolScope
 from realtime.turn.machine import State
@@ -131,6 +131,7 @@ class AgentRun:
         self._leave_reason = reason
         self._close_questions()
         if self._controller is not None:
+            end_checking(self._controller)
             self._controller.responses.end_heard()
         self._stopping.set()
         task, self._task = self._task, None
@@ -159,6 +160,7 @@ class AgentRun:
         assert background is not None
         assert task is not None
         self._close_questions()
+        end_checking(controller)
         controller.end_responses()
         controller.resumption.forget()
         controller.user_turns.settle_words()
@@ -242,9 +244,7 @@ class AgentRun:
                 self._connection, scope.sample = connection, sampler_of_connection(connection)
                 try:
                     detector = detector or settings.new_detector()
-                    check = None
-                    if self.spec.claims == "checked":
-                        check = ClaimCheck(self.spec.toolkit, deeds, host, declared=lambda: settings.config.tools or ())
+                    check = check_of(self.spec, settings, host, deeds)
                     context = AgentContext(host, connection, self.agent_id or "", self.name, check)
                     self._controller = controller = Controller(
                         context,
@@ -256,8 +256,7 @@ class AgentRun:
                     )
                     controller.configure(settings.config, settings.authority, settings.interruption)
                     self._consents = Consents.of(self.spec, settings, host, context, controller, tools)
-                    if check is not None:
-                        self._begin_checking(check, context, controller)
+                    begin_checking(context, controller, connection, settings, host)
                     self._announcer = announcer = Announcer(group, context, controller)
                     told = ToldOfBackground(self.spec.toolkit, settings, host, tools, controller, announcer, deeds.add)
                     self._background = told
@@ -546,23 +545,6 @@ class AgentRun:
             self._controller.on_model(event)
             if type(event) is not m.ModelResponseAudioDeltaEvent:
                 self._note(event)
-
-    def _begin_checking(self, check: ClaimCheck, context: AgentContext, controller: Controller) -> None:
-        """Have what the agent says checked: by the model before it speaks, else by its transcript."""
-        connection, host = self._connection, self._host
-        assert host is not None
-        if isinstance(connection, ChecksSentences):
-            connection.check_sentences(check)
-        elif host.own is not None:
-            controller.responses.claims = Withholding(
-                check,
-                context.conversation,
-                context.ears,
-                context.profile,
-                context.runtime,
-                instructions=lambda: self._settings.for_model(self.name).instructions,
-                cut=controller.responses.cut_claim,
-            )
 
     def _delayed(self, event: c.ClientEvent) -> bool:
         """Whether hooks see the event first, and then pass it on."""

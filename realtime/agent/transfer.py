@@ -172,7 +172,8 @@ class Transfers:
         for tool_name, target in transfer_tools(run.spec.transfers).items():
             what = target.description or _first_sentence(target.sys_prompt)
             about = f"Hand the call over to {target.name}. {what}".strip()
-            run.spec.toolkit.register(self._tool(target), name=tool_name, description=about)
+            claim = f"I have handed you over to {target.name}"
+            run.spec.toolkit.register(self._tool(target), name=tool_name, description=about, claims=[claim])
 
     def _tool(self, target: AgentSpec) -> Callable[..., Any]:
         async def transfer() -> ToolResponse | str:

@@ -316,7 +316,12 @@ class TurnTaking:
         if {Action.FLUSH, Action.RESUME} & {*actions} or (
             not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions)
         ):
-            self.responses.new_turn()
+            self.ledger.new_turn()
+            self.reply_items.clear()
+            if self._context.claims is not None:
+                self._context.claims.begin_turn()
+            if self.responses.claims is not None:
+                self.responses.claims.drop()
         if Action.COMMIT in actions:
             self._commit_turn(label)
         if Action.CREATE in actions and signal in _TURN_ENDS and self.answers.holds_response:

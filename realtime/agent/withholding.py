@@ -10,17 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
 
 from realtime.agent.claims import ClaimCheck, Found
+from realtime.agent.context import AgentContext
 from realtime.agent.phrases import SAY_EXACTLY
-from realtime.call.participant import Ears
+from realtime.agent.reply_items import ReplyItems
 from realtime.call.timers import Timers
+from realtime.event import model as m
 from realtime.event.base import ResponseOverrides
-from realtime.model.base import Profile, ResponseCreate, Withheld
+from realtime.event.server import CLAIM_WITHHELD, ServerAudioFlushEvent
+from realtime.model.base import ResponseCancel, Withheld
 from realtime.model.local.sentences import SentenceSplitter
-from realtime.runtime import Runtime
-from realtime.state.conversation import Conversation
 from realtime.turn.claims import unbacked
+from realtime.turn.responses import Ledger, Response
 
 LEAD_MS = 250
 """So much before a withheld sentence the reply is cut.
@@ -61,29 +66,47 @@ class _Pending:
     until_s: float
 
 
+class Replies(Protocol):
+    """What cuts a reply and asks for another: `realtime.agent.responses.Responses`."""
+
+    def settle_cut(self) -> None:
+        """Cut an interrupted reply to what is known now."""
+        ...
+
+    def truncate(self, running: Response | None) -> None:
+        """Cut the reply once it is known what was played."""
+        ...
+
+    def request(self, overrides: ResponseOverrides | None = None, *, say: str = "") -> None:
+        """Ask the model for a response."""
+        ...
+
+
 class Withholding:
-    """Follows the transcripts of one call. `cut` silences the reply and asks the model for what follows."""
+    """Follows the transcripts of one call, and cuts its `replies`. `instructions` returns those of the call."""
 
     def __init__(
         self,
         check: ClaimCheck,
-        conversation: Conversation,
-        ears: Ears,
-        profile: Profile,
-        runtime: Runtime,
-        *,
+        context: AgentContext,
+        ledger: Ledger,
+        items: ReplyItems,
+        replies: Replies,
         instructions: Callable[[], str],
-        cut: Callable[[ResponseCreate | None], None],
     ) -> None:
         self._check = check
-        self._conversation = conversation
-        self._ears = ears
-        self._profile = profile
-        self._runtime = runtime
+        self._context = context
+        self._conversation = context.conversation
+        self._ears = context.ears
+        self._runtime = context.runtime
+        self._ledger = ledger
+        self._items = items
+        self._replies = replies
         self._instructions = instructions
-        self._cut = cut
         self._transcripts: dict[str, _Transcript] = {}
         self._pending: _Pending | None = None
+        self._corrected: set[str] = set()
+        """Responses that were cut before a claim, which another one corrects."""
         self._timers = Timers()
 
     def drop(self) -> None:
@@ -94,8 +117,32 @@ class Withholding:
 
     # -- following -------------------------------------------------------------------------------------------------
 
-    def add(self, response_id: str, item_id: str, delta: str) -> None:
-        """Take further words of an item; the conversation has them."""
+    def follow(self, event: m.ModelEvent) -> None:
+        """Take what the model says; the conversation has it."""
+        match event:
+            case m.ModelResponseAudioTranscriptDeltaEvent(response_id=response_id, item_id=item_id, delta=delta):
+                self._add(response_id, item_id, delta)
+            case m.ModelResponseAudioTranscriptDoneEvent(response_id=response_id, item_id=item_id):
+                if (transcript := self._transcripts.get(item_id)) is not None:
+                    self._judge(response_id, item_id, transcript, transcript.sentences.finish())
+            case _:
+                pass
+
+    def over(self, response_id: str, item_id: str) -> None:
+        """The response is over: have what it announced and did not do corrected."""
+        found = None if self._pending is not None else self._check.ended(response_id)
+        if found is not None:
+            self._correct(self._check.withhold(found, response_id, item_id, heard=True))
+
+    def as_corrected(self, event: m.ModelResponseDoneEvent) -> m.ModelResponseDoneEvent:
+        """Return the end of a response; of one that another corrects, with that reason."""
+        if event.response_id not in self._corrected:
+            return event
+        self._corrected.discard(event.response_id)
+        details = {"type": "incomplete", "reason": CLAIM_WITHHELD}
+        return msgspec.structs.replace(event, status="incomplete", status_details=details)
+
+    def _add(self, response_id: str, item_id: str, delta: str) -> None:
         transcript = self._transcripts.setdefault(item_id, _Transcript())
         transcript.arrivals.append((len(transcript.text), self._conversation.audio_ms(item_id)))
         transcript.text += delta
@@ -104,18 +151,6 @@ class Withholding:
         if _ENDED.search(rest):
             # Providers send a word with the space before it: the next one may be half a second away.
             self._judge(response_id, item_id, transcript, [rest])
-
-    def complete(self, response_id: str, item_id: str) -> None:
-        """The words of an item are complete."""
-        if (transcript := self._transcripts.get(item_id)) is not None:
-            self._judge(response_id, item_id, transcript, transcript.sentences.finish())
-
-    def over(self, response_id: str, *, item_id: str) -> ResponseCreate | None:
-        """The response is over: return the request that corrects what it announced and did not do."""
-        found = None if self._pending is not None else self._check.ended(response_id)
-        if found is None:
-            return None
-        return self._request(self._check.withhold(found, response_id, item_id, heard=True))
 
     def _judge(self, response_id: str, item_id: str, transcript: _Transcript, sentences: list[str]) -> None:
         for sentence in sentences:
@@ -153,14 +188,32 @@ class Withholding:
         self._pending = None
         heard = played_ms > begins_ms
         withheld = self._check.withhold(pending.found, pending.response_id, pending.item_id, heard=heard)
-        self._cut(self._request(withheld))
+        self._cut(withheld)
 
-    def _request(self, withheld: Withheld) -> ResponseCreate | None:
+    def _cut(self, withheld: Withheld) -> None:
+        """Silence the reply, and have the model go on as decided."""
+        self._replies.settle_cut()
+        self._context.emit(ServerAudioFlushEvent(reason=CLAIM_WITHHELD))
+        running, goes_on = self._ledger.active, self._ledger.waits_for_tools
+        if running is not None:
+            self._context.send(ResponseCancel(running.id))
+            self._ledger.cancel(running.id)
+        self._items.forget_speech()
+        self._replies.truncate(running)
+        # Results that are awaited bring another response, which tells of them.
+        if not goes_on and self._correct(withheld) and running is not None:
+            self._corrected.add(running.id)
+
+    def _correct(self, withheld: Withheld) -> bool:
+        """Ask for a response that belongs to the same reply; returns whether one is wanted."""
+        if not (withheld.hint or withheld.words):
+            return False
+        self._ledger.continue_reply()
         if withheld.hint:
             instructions = f"{self._instructions()}\n\n{withheld.hint}".strip()
-            return ResponseCreate(ResponseOverrides(instructions=instructions))
-        if not withheld.words:
-            return None
-        if self._profile.says_given_words:
-            return ResponseCreate(None, withheld.words)
-        return ResponseCreate(ResponseOverrides(instructions=f"{SAY_EXACTLY}{withheld.words}"))
+            self._replies.request(ResponseOverrides(instructions=instructions))
+        elif self._context.profile.says_given_words:
+            self._replies.request(say=withheld.words)
+        else:
+            self._replies.request(ResponseOverrides(instructions=f"{SAY_EXACTLY}{withheld.words}"))
+        return True

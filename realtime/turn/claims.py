@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from realtime.turn.claim_words.english import FAMILIES, GUARDS, LIGHT, MONTHS, PRONOUNS, SELF, SUBORDINATE, word_set
-from realtime.turn.claim_words.forms import Clause, Hit, Verbs, clauses_of, inflected, known_verbs
+from realtime.turn.claim_words.forms import STRAY, Clause, Hit, Verbs, clauses_of, inflected, known_verbs
 from realtime.turn.claim_words.grammar import (
     GENERIC,
     PLAIN,
@@ -130,7 +130,8 @@ _NEVERS = re.compile(
     r"\bthis morning\b|\bthe other day\b|\boriginally\b|"
     rf"\b(?:in|on|since) (?:early |late )?(?:{MONTHS.replace(' ', '|')})\b|"
     r"\bsince (?:last|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon)\b|"
-    r"\b(?:lately|recently)\b"
+    r"\b(?:lately|recently)\b|\bfor (?:years|months|weeks)\b|\b(?:once|before)$|\bmy own\b|"
+    r"\b(?:on|in|at) my\b|\bthis (?:year|season|month)\b"
 )
 """Times that tell of the past, before the call."""
 _FULL = re.compile(
@@ -140,8 +141,9 @@ _FULL = re.compile(
 """No table is left: that claims no deed."""
 _SORTS = re.compile(r"\bfrom \w+ to \w+|\bby (?:price|date|name|size|rating|colou?r)")
 _HEDGED = re.compile(
-    r"\b(?:it seems|it looks like|as far as i|if you ask me|according to|i (?:believe|guess|suppose)|for example|"
-    r"as an example|in (?:my|this|the) (?:draft|proposal|plan|example|story|poem)|says (?:the |your )?\w+[.!]?$)",
+    r"\b(?:it seems|it looks like|it says|as far as i|if you ask me|according to|i (?:believe|guess|suppose)|"
+    r"for example|as an example|in (?:my|this|the) (?:draft|proposal|plan|example|story|poem)|"
+    r"says (?:the |your )?\w+[.!]?$)",
     re.IGNORECASE,
 )
 _COMMANDS = word_set("say tell give press click call send just")
@@ -149,6 +151,8 @@ _CONFIRMS = re.compile(r"[,;] *(?:is that |am i |are you )?(?:right|correct|yes|
 _NOTHING = (["not"], ["nothing"], ["none"], ["no"], ["nobody"], ["neither"], ["attention"], ["tribute"])
 _TO_YOU = word_set("tell answer respond reply inform invite let_know share")
 """Said of the user they are talk, no deed: "I told you"."""
+_NEED_NOUNS = frozenset({"put", "keep"})
+"""With a pronoun alone they claim nothing: "I put it badly"."""
 _TO_PERSONS = word_set("tell reply inform contact respond answer write_to reach_out forward")
 """Of a person who is named they are a message: "I told Ann"."""
 
@@ -183,11 +187,13 @@ class Claims:
             clauses = clauses[:-1] if not _CONFIRMS.search(sentence) else []
         found: list[Claim] = []
         conditional, carried = False, False
-        for place, clause in enumerate(clauses):
-            clause = without_openers(clause)
+        begins = True
+        for place, whole in enumerate(clauses):
+            clause = Clause(without_openers(whole).words, begins)
             texts = clause.texts
             if not texts:
                 continue
+            begins = False
             was_conditional, conditional = conditional, texts[0] in SUBORDINATE or texts[:2] == ["as", "soon"]
             if place == 0 and texts[0] in _COMMANDS and len(clauses) > 1 and " and " in f" {sentence} ":
                 was_conditional = conditional = True
@@ -213,13 +219,13 @@ class Claims:
             hits = [hit for hit in self._verbs.hits(texts) if hit.at == 0 or hit.slot in ("past", "part")]
             if not hits:
                 continue
-            made.families |= _families_of(texts, {hit.lemma for hit in hits})
+            made.families |= _families_of(texts, {hit.lemma for hit in hits} - self._unknown)
             if tool.claims:
                 made.verbs |= {hit.lemma for hit in hits}
             verbs = {texts[hit.at] for hit in hits}
             made.own_nouns |= {_singular(text) for text in texts if text not in PLAIN and text not in verbs}
         if made.families or made.verbs:
-            made.own_nouns |= {_singular(name) for name in names[1:]}
+            made.own_nouns |= {_singular(name) for name in names[1:] if name not in PLAIN}
         for family in made.families:
             made.deeds |= FAMILIES[family].deeds
             made.nouns |= FAMILIES[family].deeds | FAMILIES[family].things
@@ -255,6 +261,8 @@ class Claims:
         texts = clause.texts
         words = {_singular(text) for text in texts}
         points = points_at(texts, hit, reading) or (hit.lemma in _TO_PERSONS and names_person(clause, hit))
+        if hit.lemma == "report" and texts[hit.at + 1 : hit.at + 2] == ["to"]:
+            return None
         if hit.lemma == "order" and _SORTS.search(" ".join(texts[hit.at :])):
             return None
         if hit.lemma in GENERIC and points and not any(tool.nouns & words for tool in self._tools):
@@ -272,13 +280,16 @@ class Claims:
         if reading.by_self and lemma in _TO_YOU and tells(texts, "you"):
             return False
         if lemma in self._unknown:
-            return lemma in tool.verbs
+            return lemma in tool.verbs and (points or "_" in lemma or bool(words & tool.own_nouns))
         is_status = any(one.is_status and lemma in one.strong | one.weak for one in families)
         if is_status and reading.is_present and not {"now", "all"} & {*texts} and "_" not in lemma:
             return False  # "The card is blocked."
         if any(lemma in family.strong for family in families):
             persons = {"message", "pay"} & tool.families and not reading.is_present
-            return reading.by_self or bool(persons) or is_definite(reading.subject, words & tool.nouns)
+            if reading.subject == ("you",) and "message" in tool.families:
+                return False
+            about_user = not reading.is_present and bool({"you", "your"} & {*texts})
+            return reading.by_self or bool(persons) or about_user or is_definite(reading.subject, words & tool.nouns)
         named = words & (tool.deeds | tool.own_nouns if lemma == "confirm" else tool.deeds)
         if lemma in LIGHT and named and (lemma != "get" or gives(texts)):
             return True
@@ -287,9 +298,11 @@ class Claims:
             return False
         if reading.is_present and "now" not in texts:
             about_user = bool({"you", "your", *PRONOUNS} & {*texts}) or bool(words & tool.deeds) or lemma in tool.verbs
-            if "are" in texts or not about_user:
+            if ("are" in texts and lemma != "confirm") or not about_user:
                 return False  # "Your notes are saved in the cloud." "The room is arranged for forty."
-        return (points and lemma not in ("put", "keep")) or bool(words & tool.nouns)
+        return (points and lemma not in _NEED_NOUNS and (reading.by_self or lemma != "set_up")) or bool(
+            words & tool.nouns
+        )
 
     def _of_state(self, state: State, texts: list[str], before: str) -> list[Claim]:
         kind = ClaimKind.STARTED if state.is_started else ClaimKind.DONE
@@ -349,7 +362,7 @@ def _families_of(texts: Sequence[str], lemmas: set[str]) -> set[str]:
             continue
         scores[name] = verbs + 2 * bool(words & family.deeds) + bool(words & family.things)
     best = max(scores.values(), default=0)
-    return {name for name, score in scores.items() if score == best and score > 1}
+    return {name for name, score in scores.items() if score == best and (score > 1 or name == "create")}
 
 
 def _unknown_verbs(claim: str) -> list[str]:
@@ -359,8 +372,11 @@ def _unknown_verbs(claim: str) -> list[str]:
         return [] if texts[0] in known_verbs() else texts
     if any(hit.slot in ("past", "part") for hit in Verbs().hits(texts)):
         return []
-    found = (text for text in texts if text.endswith("ed") and len(text) > 4)
-    return [_stem(text) for text in found]
+    for at, text in enumerate(texts):
+        if text.endswith("ed") and len(text) > 4:
+            particle = next((one for one in texts[at + 1 : at + 3] if one in STRAY | {"in"}), "")
+            return [f"{_stem(text)}_{particle}" if particle else _stem(text)]
+    return []
 
 
 def _stem(past: str) -> str:

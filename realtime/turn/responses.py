@@ -137,12 +137,7 @@ class Ledger:
     @property
     def responding(self) -> bool:
         """Whether a reply is on its way: requested, running, owed, or waiting for its tools."""
-        return (
-            self.active is not None
-            or self._is_owed
-            or self.is_requested
-            or any(one.unanswered and not one.cancelled for one in self._responses.values())
-        )
+        return self.active is not None or self._is_owed or self.is_requested or self.waits_for_tools
 
     @property
     def is_replying(self) -> bool:
@@ -158,6 +153,11 @@ class Ledger:
     def is_requested(self) -> bool:
         """Whether a wanted request is unanswered, even if it counts as lost."""
         return bool(self._waiting) and self._waiting[-1].wanted
+
+    @property
+    def waits_for_tools(self) -> bool:
+        """Whether a response that counts waits for results; another one follows them."""
+        return any(one.unanswered and not one.cancelled for one in self._responses.values())
 
     def is_current(self, response_id: str, unplayed_ms: int) -> bool:
         """Whether the reply with this response is under way or still played.

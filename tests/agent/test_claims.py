@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,10 +38,11 @@ DENIED = "I have not booked the table yet."
 
 
 class Booking:
-    """Tools of a restaurant; `fails` is what booking raises."""
+    """Tools of a restaurant; `fails` is what booking raises, `takes_s` how long it takes."""
 
-    def __init__(self, *, fails: str = "", **options: Any) -> None:
+    def __init__(self, *, fails: str = "", takes_s: float = 0.0, **options: Any) -> None:
         self.fails = fails
+        self.takes_s = takes_s
         self.booked: list[int] = []
         self.toolkit = Toolkit()
         self.toolkit.register(self.book_table, claims=["I have booked the table"], **options)
@@ -48,6 +50,7 @@ class Booking:
 
     async def book_table(self, people: int) -> str:
         """Book a table."""
+        await asyncio.sleep(self.takes_s)
         if self.fails:
             raise RuntimeError(self.fails)
         self.booked.append(people)
@@ -152,6 +155,15 @@ async def test_a_claim_before_its_call_is_dropped_and_the_call_made() -> None:
         assert one.said() == ["One moment.", BOOKED]
         assert len(withheld(one.log)) == 1
     assert model.hints == []
+    assert booking.booked == [6]
+
+
+async def test_a_claim_behind_its_call_waits_for_the_result() -> None:
+    model, booking = Scripted([books(), *words(BOOKED)], words(BOOKED)), Booking(takes_s=0.5)
+    async with talk(model, toolkit=booking.toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == [BOOKED]
+        assert len(model.prompts) == 2
     assert booking.booked == [6]
 
 
@@ -288,6 +300,14 @@ async def test_the_tools_of_a_delegate_count() -> None:
     assert booking.booked == [6]
 
 
+def test_the_program_of_the_guide_runs() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "claims.md").read_text("utf-8")
+    names: dict[str, Any] = {}
+    exec(guide.split("```python\n")[1].split("```")[0], names)
+    assert names["agent"].claims == "checked"
+    assert names["toolkit"].tools["book_table"].claims == ("I have booked the table",)
+
+
 async def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(UsageError, match="claims is 'checked' or 'off'"):
         RealtimeAgent("Robin", "", ScriptedModel([]), claims="always")  # type: ignore[arg-type]
@@ -410,6 +430,32 @@ async def test_a_deed_that_is_done_before_its_claim_is_heard_lets_it_be_heard() 
         await asyncio.sleep(1)
         assert flushed(made) == []
         assert withheld(made.seen) == []
+
+
+async def test_a_claim_whose_call_still_runs_is_cut_and_the_result_told() -> None:
+    gate = asyncio.Event()
+    toolkit = Toolkit()
+
+    async def book_table(people: int) -> str:
+        """Book a table."""
+        await gate.wait()
+        return "ok"
+
+    toolkit.register(book_table, claims=["I have booked the table"])
+    async with checked(toolkit=toolkit) as made:
+        link, response_id, item_id = begin_reply(made)
+        block = ToolCallBlock(id="call_1", name="book_table", input='{"people": 6}')
+        link.say(m.ModelResponseToolUseDoneEvent(tool_use=block, response_id=response_id, item_id="call_item"))
+        link.finish(response_id, FIRST + BOOKED)
+        plays(made, item_id, 100)
+        plays(made, item_id, 3_400)
+        await asyncio.sleep(5)
+        assert flushed(made) == [CLAIM_WITHHELD]
+        await answers(made, item_id, 3_400)
+        assert len(link.got(ResponseCreate)) == 1
+        gate.set()
+        await asyncio.sleep(1)
+        assert len(link.got(ResponseCreate)) == 2
 
 
 async def test_a_user_who_interrupts_before_the_claim_hears_no_correction() -> None:

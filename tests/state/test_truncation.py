@@ -62,3 +62,18 @@ def test_more_played_audio_never_means_fewer_words(
         spoken.audio_ms += audio_ms
     transcripts = [spoken.played_text(played_ms) for played_ms in sorted(moments_ms)]
     assert all(later.startswith(earlier) for earlier, later in pairwise(transcripts))
+
+
+def test_words_begin_where_their_audio_does() -> None:
+    """In step exactly, in complete audio by their share, in audio to come rather early."""
+    aligned = Spoken(aligned=True)
+    aligned.add_text("One.")
+    aligned.audio_ms += 700
+    aligned.add_text(" Two.")
+    aligned.audio_ms += 900
+    assert aligned.begins_ms(5) == 700
+    free = Spoken()
+    free.add_text("One two three four five six.")
+    assert 0 < free.begins_ms(18) < 18 * 1000 / 15
+    free.audio_ms, free.audio_complete = 2_800.0, True
+    assert free.begins_ms(14) == pytest.approx(1_400)

@@ -258,4 +258,4 @@ def test_of_the_sentences_for_work_few_are_taken_for_claims_and_most_claims_are_
     others = [one for one in known if one.sentence.expected == "-"]
     claims = [one for one in known if one.sentence.expected != "-"]
     assert 100 * sum(not one.is_right for one in others) / len(others) <= MAX_FALSE_ALARMS_PERCENT
-    assert sum(one.is_right for one in claims) / len(claims) >= 0.95
+    assert sum(one.is_right for one in claims) / len(claims) >= 0.9

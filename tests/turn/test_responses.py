@@ -339,3 +339,14 @@ def test_a_failure_counts_until_the_agent_takes_the_floor_again() -> None:
     assert room.has_failed
     room.new_turn()
     assert not room.has_failed
+
+
+def test_a_correction_belongs_to_the_reply_that_it_corrects() -> None:
+    ledger = Ledger()
+    ledger.request(0.0)
+    ledger.begin("resp_1", 0.0)
+    ledger.cancel("resp_1")
+    ledger.continue_reply()
+    ledger.request(1.0)
+    ledger.begin("resp_2", 1.5)
+    assert ledger.is_current("resp_1", 0), "the first response stands for the reply"

@@ -202,11 +202,13 @@ class Response:
                         withheld = await self._speak_judged(passages.push(text), withheld)
                         n_dropped += len(text) if withheld is not None else 0
                         if n_dropped > _DROPPED_CHARS:
-                            return withheld
+                            return None if calls else withheld
                     case _:
                         assert_never(reply)
         withheld = await self._speak_judged(passages.finish(), withheld)
-        if withheld is None and self._judge is not None and not calls and not self.done:
+        if calls:
+            return None  # another response follows their results
+        if withheld is None and self._judge is not None and not self.done:
             return self._judge.end(response_id=self.id, item_id=self._item_id or "")
         return withheld
 

@@ -33,8 +33,9 @@ def _family(strong: str, weak: str, deeds: str = "", things: str = "", *, is_sta
 
 FAMILIES: dict[str, Family] = {
     "book": _family(
-        "book reserve book_in pencil_in put_down squeeze_in fit_in",
-        "set_aside block_out fix_up secure hold get put_in lock_in save arrange schedule sort_out grab sign_up",
+        "book reserve rebook book_in pencil_in put_down squeeze_in fit_in sign_up enrol enroll",
+        "set_aside block_out fix_up set_up secure hold get put_in lock_in save arrange schedule sort_out grab issue "
+        "confirm buy order add",
         "booking reservation",
         "table seat room spot place flight hotel ticket slot car taxi cab dinner lunch ride class",
     ),
@@ -46,7 +47,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "pay": _family(
         "transfer wire pay pay_out remit pay_off",
-        "send move put settle deposit submit clear forward credit take_care_of",
+        "send send_out send_off send_over move put settle deposit submit clear forward credit take_care_of",
         "payment transfer wire",
         "money dollar euro pound cent amount fund bill rent invoice sum cash savings yuan",
     ),
@@ -65,7 +66,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "refund": _family(
         "refund reimburse",
-        "return send_back issue give_back put_back credit pay_back send",
+        "return send_back issue give_back put_back credit pay_back send send_out",
         "refund reimbursement credit",
         "money amount dollar euro pound cent sum",
     ),
@@ -73,11 +74,12 @@ FAMILIES: dict[str, Family] = {
         "update amend edit modify correct",
         "change switch swap put_in save set enter adjust replace fix add",
         "update change",
-        "detail profile record setting",
+        "detail profile record setting number phone name title status entry address",
     ),
     "message": _family(
         "email text notify message let_know inform drop_line drop_note ping alert share invite give_heads write_to",
-        "send reply tell shoot pass_on pass_along reach_out deliver forward contact respond answer post",
+        "send send_out send_off send_over reply tell shoot pass_on pass_along reach_out deliver forward contact "
+        "respond answer post",
         "message email mail text invitation invite notification letter reply sms",
         "report contract team word document",
     ),
@@ -89,14 +91,14 @@ FAMILIES: dict[str, Family] = {
     ),
     "move": _family(
         "reschedule postpone push_back rebook",
-        "move shift push switch change bring_forward pull_forward bump put_off swap delay",
+        "move move_up move_back shift push switch change bring_forward pull_forward bump put_off swap delay",
         "change rescheduling",
         "appointment meeting call slot time date event visit session dentist",
     ),
     "remind": _family(
         "",
         "set add create put schedule start make set_up enter",
-        "reminder alarm timer event",
+        "reminder alarm alert timer event",
         "calendar diary agenda",
     ),
     "schedule": _family(
@@ -107,7 +109,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "delete": _family(
         "delete erase trash wipe bin",
-        "remove clear get_rid_of throw_out throw_away take_off empty drop discard destroy clean_out",
+        "remove clear clear_out get_rid_of throw_out throw_away take_off empty drop discard destroy clean_out",
         "deletion removal",
         "file document draft photo folder recording list entry",
     ),
@@ -148,11 +150,11 @@ FAMILIES: dict[str, Family] = {
         "subscribe unsubscribe enroll enrol sign_up register", "add", "subscription registration enrollment", "list"
     ),
     "upload": _family("upload download print scan", "save send attach", "upload download", "file document"),
-    "apply": _family("apply submit file", "send hand_in turn_in", "application form claim return", ""),
+    "apply": _family("apply submit file", "send hand_in turn_in request ask_for", "application form claim return", ""),
     "approve": _family("approve sign authorize", "confirm accept release", "approval authorization", ""),
     "hire": _family("dispatch assign", "send put arrange", "", "technician driver courier plumber engineer"),
     "renew": _family("renew extend prolong", "add", "renewal extension", ""),
-    "create": _family("create generate build publish", "make set_up add start open", "", ""),
+    "create": _family("", "create generate build publish make make_out draw_up set_up add start open", "", ""),
     "play": _family("play pause resume skip", "start stop put_on", "", "song music playlist track"),
 }
 
@@ -195,8 +197,9 @@ DOUBLED = word_set(
 """Verbs that double their last consonant; "cancel" and the like are also read without that."""
 
 LIGHT = word_set(
-    "make give place put_in put_through complete confirm process finalize finalise submit create set_up arrange get "
-    "secure issue handle do sort_out take_care_of finish settle execute register schedule enter initiate"
+    "make make_out draw_up give place put_in put_through complete confirm process finalize finalise submit create "
+    "set_up arrange get secure issue handle do sort_out take_care_of finish settle execute register "
+    "schedule enter initiate"
 )
 """Verbs that claim a deed with its noun: "I've made the reservation"."""
 
@@ -215,7 +218,7 @@ GUARDS = word_set(
     "said tell tells told ask asks asked think thinks thought believes mention mentions mentioned wrote writes claim "
     "claims claimed see sees saw noticed notice heard read reads seems appears looks ensure check verify doubt maybe "
     "perhaps possibly probably hopefully apparently presumably supposedly allegedly let without unlike instead shows "
-    "rather than almost nearly sure unable failed who how why where what which unsure"
+    "last previous next rather than almost nearly sure unable failed who how why where what which unsure"
 )
 """Before the subject of a clause they make it no claim."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from realtime.turn.claim_words.english import ADVERBS, DOUBLED, FAMILIES, IRREGULAR, LIGHT, word_set
+from realtime.turn.claim_words.english import ADVERBS, DOUBLED, FAMILIES, IRREGULAR, LIGHT, PRONOUNS, word_set
 
 Slot = Literal["base", "past", "part", "ing"]
 
@@ -17,6 +17,30 @@ PARTICLE_WINDOW = 6
 """How many words may stand between a verb and its particle."""
 STRAY = word_set("up out off together aside away down back on over through along around ahead by")
 """Behind a verb they make another one, unless that is listed."""
+_BEHIND_PARTICLE = (
+    [],
+    *(
+        [word]
+        for word in [
+            "for",
+            "at",
+            "on",
+            "to",
+            "in",
+            "and",
+            "as",
+            "under",
+            "with",
+            "now",
+            "already",
+            "again",
+            "too",
+            "from",
+        ]
+    ),
+)
+_APART = frozenset({"up", "out", "off", "together", "aside", "away", "down"})
+"""They make another verb also behind a pronoun: "I added it up"."""
 CONTIGUOUS = frozenset({"take_care_of", "get_rid_of"})
 
 _CLITICS = {"'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am"}
@@ -27,6 +51,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!]|\.(?=\s)|\s-\s")
 _QUOTED = re.compile(r"[\"“„][^\"”“]*[\"”“]|(?<!\w)'[^']*'(?!\w)")
 _BREAKS = frozenset(",;:—–()!.-")
 _JOINS = frozenset({"but", "so", "because", "while", "though", "although"})
+_OBJECTS = word_set("you me him her us them the a an your my our his their two three some")
 _SUBJECTS = word_set("i we you he she it they that this there the your my his her our their everything all")
 
 
@@ -111,7 +136,9 @@ class Verbs:
                 continue
             found = [reading for reading in readings if reading[1] and _has_particles(texts, at, reading)]
             following = texts[at + 1] if at + 1 < len(texts) else ""
-            if following not in STRAY and not any(following in reading[1] for reading in found):
+            later = texts[at + 2] if at + 2 < len(texts) and following in PRONOUNS else ""
+            stray = following in STRAY or later in _APART
+            if not stray and not any(following in reading[1] for reading in found):
                 found += [reading for reading in readings if not reading[1]]
             for lemma, _, slot in found:
                 yield Hit(at, lemma, slot)
@@ -121,7 +148,15 @@ def _has_particles(texts: Sequence[str], at: int, reading: tuple[str, tuple[str,
     lemma, particles, _ = reading
     if lemma in CONTIGUOUS:
         return tuple(texts[at + 1 : at + 1 + len(particles)]) == particles
-    return all(particle in texts[at + 1 : at + 2 + PARTICLE_WINDOW] for particle in particles)
+    near = texts[at + 1 : at + 2 + PARTICLE_WINDOW]
+    return all(particle in near and _ends_verb(near, near.index(particle)) for particle in particles)
+
+
+def _ends_verb(near: Sequence[str], place: int) -> bool:
+    """Whether a particle belongs to its verb: "checked you in for Monday", not "checked the weather in Rome"."""
+    if place == 0 or near[place] not in ("in", "on", "over", "through"):
+        return True
+    return near[place + 1 : place + 2] in _BEHIND_PARTICLE
 
 
 def clauses_of(sentence: str) -> list[Clause]:
@@ -178,8 +213,12 @@ def _expanded(text: str) -> list[Word]:
 def _of_clitic_s(head: str, after: list[str]) -> str:
     """Return what `'s` stands for behind this word: "is", "has", or "" for a possessive."""
     following = next((word for word in after if word not in ADVERBS and word != "not"), "")
+    behind = after[after.index(following) + 1 : after.index(following) + 2] if following else []
+    is_part = following in _PARTICIPLES or following.endswith("ed")
+    if is_part and (head in ("he", "she", "who") or (behind and behind[0] in _OBJECTS)):
+        return "has"
     if following in ("been", "got"):
         return "has"
-    if head in _IS_AFTER or following in ("being", "on", "off", "in", *_PARTICIPLES):
+    if head in _IS_AFTER or following in ("being", "on", "off", "in", "yours", *_PARTICIPLES):
         return "is"
     return "is" if following.endswith("ed") and head not in ("today", "tonight", "tomorrow") else ""

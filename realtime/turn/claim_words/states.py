@@ -68,11 +68,16 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     ),
     (
         re.compile(
-            r"^(?!i |we )(?:the|your|that|this)? ?(?:[\w']+ ){0,4}(?:has |have )?(?:just |now )?(?:gone|went) (?:through|out)\b"
+            r"^(?!i |we )(?:the|your|that|this)? ?(?:[\w']+ ){0,4}(?:has |have )?(?:just |now )?"
+            r"(?:gone|went) (?:through|out)\b"
         ),
         State(nouns="deeds", evidence=frozenset({"sent", "completed", "complete"})),
     ),
     (re.compile(r"^(?:your |the )?(?:\w+ )?(?:\w+) (?:complete|confirmed)$"), State(nouns="deeds")),
+    (
+        re.compile(r"^(?!i |we )(?:[\w']+ ){1,5}(?:just )?(?:has gone|have gone|went) out\b"),
+        State(word_set("pay message refund"), nouns="all", evidence=frozenset({"sent"})),
+    ),
     (
         re.compile(r"^(?:the|your|that|this) (?:\w+ ){1,3}is (?:now )?(?:off|history|gone)$"),
         State(word_set("cancel"), nouns="all", words=word_set("order booking reservation subscription appointment")),
