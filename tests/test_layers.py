@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"module"},
     {"slices"},
     {"websocket", "message"},
-    {"event"},
+    {"event", "permission"},
     {"audio", "state", "tool", "token", "formatter", "memory"},
     {"client"},
     {"turn"},

@@ -19,6 +19,7 @@ from realtime.message import (
     Base64Source,
     ConfirmResult,
     DataBlock,
+    PermissionBehavior,
     PermissionRule,
     TextBlock,
     ToolCallBlock,
@@ -153,7 +154,9 @@ def confirmation(script: Script) -> None:
     script.start("reply_1", "Friday")
     for name in ("pay", "delete", "mail", "look"):
         script.call(f"call_{name}", name, '{"amount": 5}')
-    rule = PermissionRule(tool_name="pay", rule_content="amount<10", behavior="allow", source="session")
+    rule = PermissionRule(
+        tool_name="pay", rule_content="amount<10", behavior=PermissionBehavior.ALLOW, source="session"
+    )
     asked = [
         ToolCallBlock(
             id=f"call_{name}",

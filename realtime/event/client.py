@@ -12,7 +12,7 @@ import msgspec
 
 from realtime.event.base import AudioFormat, Event, ImageFormat, Item, ResponseOverrides
 from realtime.event.decode import classes_by_type, read_event
-from realtime.message import ToolCallBlock, ToolOutput, ToolResultState
+from realtime.message import PermissionRule, ToolCallBlock, ToolOutput, ToolResultState
 from realtime.message.blocks import settle_bytes
 
 Position = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -113,7 +113,7 @@ class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True):
     its reason; the `output` of a consent is ignored.
 
     `state` says how a client tool ended. With a consent, `tool_call` is the call as it shall run: its name and input
-    may be changed.
+    may be changed; `rules` are those of its `suggested_rules` that the user accepts with it.
 
     `item_id` names the item that the result becomes; without it the server chooses an id.
     """
@@ -124,6 +124,7 @@ class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True):
     confirmed: bool | None = None
     state: ToolResultState = ToolResultState.SUCCESS
     tool_call: ToolCallBlock | None = None
+    rules: list[PermissionRule] | None = None
     item_id: str | None = None
 
 

@@ -79,6 +79,16 @@ class AudioSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     cancels_echo: bool | None = None
 
 
+class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What becomes of the permission rules that the user accepts.
+
+    They hold for the call; with `keep` also in later calls of the same user and session id. Whoever knows that id then
+    has the rules: choose one that cannot be guessed.
+    """
+
+    keep: bool | None = None
+
+
 class ToolDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as a model sees it. `parameters` is a JSON Schema object."""
 
@@ -121,6 +131,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: MaxTokens | None = None
     extra: dict[str, Any] | None = None
     recording: bool | None = None
+    permissions: PermissionSettings | None = None
 
     def __post_init__(self) -> None:
         check_tool_count(len(self.tools or ()))

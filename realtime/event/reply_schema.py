@@ -31,13 +31,13 @@ from realtime.message import (
     BlockType,
     ContentBlock,
     FinishedReason,
+    PermissionBehavior,
     Role,
     ToolCallState,
     ToolResultState,
     URLSource,
     Usage,
 )
-from realtime.message.blocks import PermissionBehavior
 from realtime.message.fold import ALLOWED_BLOCKS, TOOL_CALL_ARROWS
 from realtime.runtime import unique_id, wall_clock_iso
 
@@ -102,7 +102,7 @@ _WORDS: dict[str, Iterable[str]] = {
     "ToolCallState": ToolCallState,
     "ToolResultState": ToolResultState,
     "FinishedReason": get_args(FinishedReason),
-    "PermissionBehavior": get_args(PermissionBehavior),
+    "PermissionBehavior": PermissionBehavior,
 }
 
 _URI_FIELDS = {(URLSource, "url"), (ToolResultDataDeltaEvent, "url")}

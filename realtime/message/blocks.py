@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, get_args
 
 import msgspec
 import pybase64
@@ -47,7 +47,12 @@ class ToolResultState(StrEnum):
     """The user or a rule refused it."""
 
 
-PermissionBehavior = Literal["allow", "deny", "ask"]
+class PermissionBehavior(StrEnum):
+    """What a permission rule does with a tool call; each value equals its text."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
 
 
 class _BlockMeta(msgspec.StructMeta):
@@ -239,20 +244,21 @@ def system_reminder(text: str) -> str:
 
 
 class PermissionRule(_Checked, frozen=True, kw_only=True):
-    """Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments."""
+    """Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
+
+    `source`: where the rule comes from, such as `user`. What patterns mean is in `realtime.permission`.
+    """
 
     kinds = {"tool_name": str, "rule_content": (str, type(None)), "source": str}
 
     tool_name: str
     rule_content: str | None = None
-    behavior: PermissionBehavior = "ask"
+    behavior: PermissionBehavior = PermissionBehavior.ASK
     source: str = ""
 
     def _check(self) -> None:
         super()._check()
-        if self.behavior not in get_args(PermissionBehavior):
-            words = ", ".join(get_args(PermissionBehavior))
-            raise ValueError(f"PermissionRule.behavior is one of {words}, not {self.behavior!r}")
+        settle_state(self, "behavior", PermissionBehavior)
 
 
 class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 from realtime.errors import BadTool
 from realtime.event import ToolDeclaration
-from realtime.message import ToolCallBlock
+from realtime.message import PermissionBehavior, PermissionRule, ToolCallBlock
+from realtime.permission import Consent, PermissionContext, PermissionDecision, ToolPermissions
+from realtime.permission.tools import rules_of
 from realtime.tool.arguments import Arguments, GivenSchema, Reader, written_out
 from realtime.tool.background import Announce
 from realtime.tool.docstring import parse_docstring
@@ -48,8 +50,14 @@ class RegisteredToolFunction:
     extended_model: Any = None
     """A class of pydantic, whose fields the tool takes as well."""
     postprocess_func: Postprocess | None = None
-    confirm: bool = False
-    """Whether an agent asks the user before each call."""
+    consent: Consent | None = None
+    """How an agent asks the user before each call; None: it does not ask."""
+    question: str | None = None
+    """The template of that question, with `{name}` for arguments."""
+    claims: Sequence[str] = ()
+    """Sentences that an agent says only after the deed."""
+    permissions: ToolPermissions = field(default_factory=ToolPermissions)
+    """How permission rules are matched and suggested, and what the tool itself has to say."""
     async_execution: bool = False
     """Whether it runs in the background."""
     announce: Announce = "spoken"
@@ -58,6 +66,45 @@ class RegisteredToolFunction:
     """Whether it changes nothing."""
     stops_with_reply: bool = False
     """Whether an interruption of the reply stops it. Without that, only cancelling stops a tool in the foreground."""
+
+    # -- permissions (`realtime.permission.engine.DecidedTool`) ----------------------------------------------------
+
+    @property
+    def confirm(self) -> bool:
+        """Whether an agent asks the user before each call."""
+        return self.consent is not None
+
+    def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision | None:
+        """Return the tool's own decision: it runs if it is declared without `confirm`; None leaves it to the rules."""
+        own = self.permissions.check_permissions(tool_input, context)
+        if own is None and not self.confirm:
+            return PermissionDecision(PermissionBehavior.ALLOW, f"{self.name} runs without a question")
+        return own
+
+    def check_read_only(self, tool_input: dict[str, Any]) -> bool:
+        """Return whether a call changes nothing, and no question is wanted all the same."""
+        return not self.confirm and (self.read_only or self.permissions.check_read_only(tool_input))
+
+    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:
+        """Return whether a rule is about a call; None where it cannot be read."""
+        return self.permissions.match_rule(rule_content, tool_input, self._properties or None)
+
+    def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
+        """Return rules that would allow a call, the narrowest first."""
+        return rules_of(self.name, self.permissions.suggest(tool_input))
+
+    @property
+    def _properties(self) -> Mapping[str, Any]:
+        """What the schema says of each argument."""
+        properties: Mapping[str, Any] = self.extended_json_schema["function"]["parameters"].get("properties", {})
+        return properties
+
+    def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as rules see them: with the defaults of those that are missing."""
+        defaults = {name: of["default"] for name, of in self._properties.items() if "default" in of}
+        return {**defaults, **arguments}
+
+    # -- schemas and arguments -------------------------------------------------------------------------------------
 
     @property
     def extended_json_schema(self) -> dict[str, Any]:
@@ -90,11 +137,20 @@ class ToolOptions:
 
     A model reads the docstring up to its first section, unless there is a `description`; only one paragraph if
     `is_brief`. `variadic` are the kinds of `*args` and `**kwargs` that the model gives; None refuses both.
+
+    `confirm`: an agent asks the user before each call; `consent` says how and means `confirm` too, `either` is the
+    default. `question` is the template of that question, such as `"Shall I book a table for {people}?"`. `claims` are
+    sentences, or verbs, of what an agent says after the deed. `permissions` override how permission rules are matched
+    and suggested.
     """
 
     group: str = BASIC
     description: str | None = None
     confirm: bool = False
+    consent: Consent | None = None
+    question: str | None = None
+    claims: Sequence[str] = ()
+    permissions: ToolPermissions | None = None
     preset: dict[str, Any] = field(default_factory=dict)
     json_schema: dict[str, Any] | None = None
     is_brief: bool | None = None
@@ -110,6 +166,11 @@ class ToolOptions:
         return replace(
             self,
             description=own.description if self.description is None else self.description,
+            confirm=self.confirm or own.confirm,
+            consent=self.consent or own.consent,
+            question=own.question if self.question is None else self.question,
+            claims=self.claims or own.claims,
+            permissions=self.permissions or own.permissions,
             background=self.background or own.background,
             announce=own.announce if self.announce == "spoken" else self.announce,
             read_only=self.read_only or own.read_only,
@@ -173,12 +234,24 @@ def make_tool(
         preset_kwargs=options.preset,
         original_name=own_name if renamed else None,
         postprocess_func=options.postprocess,
-        confirm=options.confirm,
+        consent=options.consent or ("either" if options.confirm else None),
+        question=options.question,
+        claims=(options.claims,) if isinstance(options.claims, str) else (*options.claims,),
+        permissions=_permissions(options.permissions, name),
         async_execution=options.background,
         announce=options.announce,
         read_only=options.read_only,
         stops_with_reply=options.stops_with_reply,
     )
+
+
+def _permissions(given: ToolPermissions | None, name: str) -> ToolPermissions:
+    """Return the permissions of a tool. Raises BadTool for coroutine functions: calls are decided at once."""
+    permissions = given or ToolPermissions()
+    for method in ("check_permissions", "check_read_only", "match_rule", "suggest"):
+        if inspect.iscoroutinefunction(getattr(permissions, method)):
+            raise BadTool(f"the permissions of tool {name!r} have a coroutine function {method!r}: make it a plain one")
+    return permissions
 
 
 _SHORT_AND_LONG = re.compile(r"\A(.*)\n\s*\n")

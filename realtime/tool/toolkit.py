@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import replace
@@ -16,6 +16,7 @@ from weakref import WeakSet
 from realtime.errors import BadTool, ToolError
 from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.permission import Consent, ToolPermissions
 from realtime.runtime import unique_id
 from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks, current_owner
 from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
@@ -91,13 +92,18 @@ class Toolkit(GroupedTools):
         background: bool = False,
         announce: Announce = "spoken",
         read_only: bool = False,
+        consent: Consent | None = None,
+        question: str | None = None,
+        claims: Sequence[str] = (),
+        permissions: ToolPermissions | None = None,
     ) -> Function:
         """Add a function, by default with its own name and docstring.
 
         `confirm`: an agent asks the user before each call. `background`: the model hears at once that the tool has
         started, and talks on; the result comes as a hint when it is there. With `announce="spoken"` the agent then
         speaks as soon as nothing else is said. The model also gets tools that list and stop what runs. `read_only`: it
-        changes nothing, so it may also run for a reply that is dropped before anybody hears of it.
+        changes nothing, so it may also run for a reply that is dropped before anybody hears of it. `consent`,
+        `question`, `claims` and `permissions`: see `ToolOptions`.
 
         Returns the function, so it serves as a decorator. Raises BadTool for a name that is taken or that providers
         refuse, an unknown group, and a function whose arguments cannot be described.
@@ -109,6 +115,10 @@ class Toolkit(GroupedTools):
             background=background,
             announce=announce,
             read_only=read_only,
+            consent=consent,
+            question=question,
+            claims=claims,
+            permissions=permissions,
         )
         self._add(self._registered(function, name, options), "raise")
         return function
@@ -129,6 +139,11 @@ class Toolkit(GroupedTools):
         async_execution: bool = False,
         announce: Announce = "spoken",
         read_only: bool = False,
+        confirm: bool = False,
+        consent: Consent | None = None,
+        question: str | None = None,
+        claims: Sequence[str] = (),
+        permissions: ToolPermissions | None = None,
     ) -> None:
         """Add a function, with the arguments that AgentScope documents.
 
@@ -138,8 +153,8 @@ class Toolkit(GroupedTools):
         each response. `namesake_strategy` says what happens where the name is taken: the new tool replaces the other
         one, is skipped, refused or gets another name. `async_execution`: the tool runs in the background (see
         `register`, also for `announce`); outside of a voice call `view_task`, `wait_task` and `cancel_task` are for its
-        result. `read_only`, which AgentScope lacks: see `register`. Raises BadTool as `register` does, and for another
-        schema.
+        result. `read_only` and what follows, which AgentScope lacks: see `register`. Raises BadTool as `register` does,
+        and for another schema.
         """
         kinds = (
             (inspect.Parameter.VAR_POSITIONAL, include_var_positional),
@@ -156,6 +171,11 @@ class Toolkit(GroupedTools):
             background=async_execution,
             announce=announce,
             read_only=read_only,
+            confirm=confirm,
+            consent=consent,
+            question=question,
+            claims=claims,
+            permissions=permissions,
         )
         self._add(self._registered(tool_func, func_name, options), namesake_strategy)
 

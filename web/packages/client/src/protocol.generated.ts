@@ -71,11 +71,15 @@ export interface UsageDetail {
   output_reasoning_tokens: number | null;
 }
 
-/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments. */
+/**
+ * Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
+ *
+ * `source`: where the rule comes from, such as `user`. What patterns mean is in `realtime.permission`.
+ */
 export interface PermissionRule {
   tool_name: string;
   rule_content: string | null;
-  behavior: "allow" | "ask" | "deny";
+  behavior: "allow" | "deny" | "ask";
   source: string;
 }
 
@@ -193,6 +197,16 @@ export interface AudioSettings {
 }
 
 /**
+ * What becomes of the permission rules that the user accepts.
+ *
+ * They hold for the call; with `keep` also in later calls of the same user and session id. Whoever knows that id then
+ * has the rules: choose one that cannot be guessed.
+ */
+export interface PermissionSettings {
+  keep?: boolean | null;
+}
+
+/**
  * Settings of a call. For a missing one the agent's own value holds.
  *
  * `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
@@ -226,6 +240,7 @@ export interface SessionConfig {
   max_output_tokens?: number | "inf" | null;
   extra?: Record<string, unknown> | null;
   recording?: boolean | null;
+  permissions?: PermissionSettings | null;
 }
 
 /**
@@ -245,11 +260,15 @@ export interface ContentPartInput {
   format?: AudioFormatInput | null;
 }
 
-/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments. */
+/**
+ * Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
+ *
+ * `source`: where the rule comes from, such as `user`. What patterns mean is in `realtime.permission`.
+ */
 export interface PermissionRuleInput {
   tool_name: string;
   rule_content?: string | null;
-  behavior?: "allow" | "ask" | "deny";
+  behavior?: "allow" | "deny" | "ask";
   source?: string;
 }
 
@@ -445,7 +464,7 @@ export interface ClientImageAppendEvent {
  * its reason; the `output` of a consent is ignored.
  *
  * `state` says how a client tool ended. With a consent, `tool_call` is the call as it shall run: its name and input
- * may be changed.
+ * may be changed; `rules` are those of its `suggested_rules` that the user accepts with it.
  *
  * `item_id` names the item that the result becomes; without it the server chooses an id.
  */
@@ -459,6 +478,7 @@ export interface ClientToolResultEvent {
   confirmed?: boolean | null;
   state?: "running" | "success" | "error" | "interrupted" | "denied";
   tool_call?: ToolCallBlockInput | null;
+  rules?: PermissionRuleInput[] | null;
   item_id?: string | null;
 }
 
@@ -1359,7 +1379,7 @@ const isURLSource: Check = struct({ type: oneOf("url"), url: isString, media_typ
 const isDataBlock: Check = struct({ type: oneOf("data"), source: either(isBase64Source, isURLSource), id: isString, name: either(isString, isNull) }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
 const isToolResultBlock: Check = struct({ type: oneOf("tool_result"), id: isString, name: isString, output: either(isString, listOf(either(isTextBlock, isDataBlock))), state: oneOf("running", "success", "error", "interrupted", "denied") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
 const isUsageDetail: Check = struct({ input_text_tokens: either(isInteger, isNull), input_audio_tokens: either(isInteger, isNull), input_image_tokens: either(isInteger, isNull), input_cached_tokens: either(isInteger, isNull), output_text_tokens: either(isInteger, isNull), output_audio_tokens: either(isInteger, isNull), output_reasoning_tokens: either(isInteger, isNull) });
-const isPermissionRule: Check = struct({ tool_name: isString, rule_content: either(isString, isNull), behavior: oneOf("allow", "ask", "deny"), source: isString });
+const isPermissionRule: Check = struct({ tool_name: isString, rule_content: either(isString, isNull), behavior: oneOf("allow", "deny", "ask"), source: isString });
 const isToolCallBlock: Check = struct({ type: oneOf("tool_call"), id: isString, name: isString, input: isString, state: oneOf("pending", "asking", "allowed", "submitted", "finished") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull), suggested_rules: listOf(isPermissionRule) });
 const isContentPart: Check = struct({ type: oneOf("audio", "image", "text") }, { text: either(isString, isNull), transcript: either(isString, isNull), image: either(isString, isNull), media_type: either(isString, isNull), audio: either(isString, isNull), format: either(isAudioFormat, isNull) });
 const isItem: Check = struct({ id: isString, type: oneOf("message", "tool_call", "tool_result"), role: either(oneOf("assistant", "system", "user"), isNull), name: either(isString, isNull), status: oneOf("completed", "in_progress", "incomplete"), content: listOf(isContentPart), tool_call: either(isToolCallBlock, isNull), tool_result: either(isToolResultBlock, isNull) });

@@ -88,11 +88,15 @@ export interface HintBlock {
   source: string | null;
 }
 
-/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments. */
+/**
+ * Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
+ *
+ * `source`: where the rule comes from, such as `user`. What patterns mean is in `realtime.permission`.
+ */
 export interface PermissionRule {
   tool_name: string;
   rule_content: string | null;
-  behavior: "allow" | "ask" | "deny";
+  behavior: "allow" | "deny" | "ask";
   source: string;
 }
 
@@ -526,11 +530,15 @@ export interface HintBlockInput {
   source?: string | null;
 }
 
-/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments. */
+/**
+ * Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
+ *
+ * `source`: where the rule comes from, such as `user`. What patterns mean is in `realtime.permission`.
+ */
 export interface PermissionRuleInput {
   tool_name: string;
   rule_content?: string | null;
-  behavior?: "allow" | "ask" | "deny";
+  behavior?: "allow" | "deny" | "ask";
   source?: string;
 }
 
@@ -769,7 +777,7 @@ export const readHintBlock: Reader<HintBlock> = struct("HintBlock", {
 export const readPermissionRule: Reader<PermissionRule> = struct("PermissionRule", {
   tool_name: string,
   rule_content: made(nullable(string), () => null),
-  behavior: made(word("allow", "ask", "deny"), () => "ask"),
+  behavior: made(caseless("allow", "deny", "ask"), () => "ask"),
   source: made(string, () => ""),
 });
 

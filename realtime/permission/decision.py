@@ -1,0 +1,54 @@
+"""What was decided about one tool call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from realtime.message import PermissionBehavior, PermissionRule
+
+Consent = Literal["voice", "card", "either"]
+"""How the user is asked: by voice, by a card on the page, or by both, of which the first answer counts."""
+
+
+@dataclass(slots=True)
+class PermissionDecision:
+    """Whether a call runs, is asked for or is denied, and why."""
+
+    behavior: PermissionBehavior
+    message: str
+    """A sentence for people and models."""
+    decision_reason: str | None = None
+    suggested_rules: Sequence[PermissionRule] | None = None
+    """Rules that the user may accept with this call, the narrowest first. Each of them would have allowed it."""
+    bypass_immune: bool = False
+    """Of a tool that asks because of a danger: no rule allows the call instead; only `bypass` does."""
+    rule: PermissionRule | None = None
+    """The rule that decided; None where the tool or the mode did."""
+    consent: Consent | None = None
+    """How the tool wants the user to be asked; None for one that does not ask by itself."""
+    question: str | None = None
+    """The tool's template of the question, with `{name}` for arguments; None: it has none."""
+    description: str = ""
+    """What the tool says that it does."""
+
+    @property
+    def allows(self) -> bool:
+        """Whether the call runs without a question."""
+        return self.behavior is PermissionBehavior.ALLOW
+
+    @property
+    def asks(self) -> bool:
+        """Whether the user has to consent first."""
+        return self.behavior is PermissionBehavior.ASK
+
+    @property
+    def denies(self) -> bool:
+        """Whether the call does not run at all."""
+        return self.behavior is PermissionBehavior.DENY
+
+    @property
+    def is_consent(self) -> bool:
+        """Whether a rule or the mode agreed in the user's place; False where nobody would have been asked."""
+        return self.allows and (self.rule is not None or self.consent is not None)

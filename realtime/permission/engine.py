@@ -1,0 +1,231 @@
+"""The engine: decides about calls by rules, the tool's own word and the mode. No event loop, no clock."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Generator, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from realtime.errors import UsageError
+from realtime.message import PermissionBehavior, PermissionRule
+from realtime.permission.context import PermissionContext, PermissionMode, Rules
+from realtime.permission.decision import PermissionDecision
+from realtime.permission.pattern import is_whole, matches_text
+
+logger = logging.getLogger(__name__)
+
+ALLOW, DENY, ASK = PermissionBehavior.ALLOW, PermissionBehavior.DENY, PermissionBehavior.ASK
+_Steps = Generator[Any, Any, Any]
+
+
+class DecidedTool(Protocol):
+    """A tool as the engine sees it. Each method may also be a coroutine function (see `check_permission`)."""
+
+    @property
+    def name(self) -> str:
+        """The name that rules call it by."""
+        ...
+
+    def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> Any:
+        """Return the tool's own decision; None leaves it to rules and mode."""
+        ...
+
+    def check_read_only(self, tool_input: dict[str, Any]) -> Any:
+        """Return whether this call changes nothing."""
+        ...
+
+    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> Any:
+        """Return whether a rule is about this call; None where the rule cannot be read."""
+        ...
+
+    def generate_suggestions(self, tool_input: dict[str, Any]) -> Any:
+        """Return rules that would allow this call, the narrowest first."""
+        ...
+
+
+class PermissionEngine:
+    """Decides whether a call of a tool runs, is asked for or is denied.
+
+    In this order: a rule that denies; a rule that asks; a call that only reads runs; in `explore` all else is denied;
+    the tool's own decision; a rule that allows; the mode: `default` and `accept_edits` ask, `bypass` allows, `dont_ask`
+    denies. Where `dont_ask` would ask, it denies.
+
+    A rule is about the tools of its `tool_name`, in which `*` stands for any characters. One that cannot be read allows
+    nothing; where it denies or asks, it counts for every call of the tool, and a warning names the tool.
+
+    Takes a context, or rules and a mode. Raises ValueError for an unknown mode.
+    """
+
+    def __init__(
+        self, context: PermissionContext | Iterable[PermissionRule] = (), mode: PermissionMode | str | None = None
+    ) -> None:
+        rules = () if isinstance(context, PermissionContext) else [*context]
+        self.context = context if isinstance(context, PermissionContext) else PermissionContext()
+        if mode is not None:
+            self.context.mode = PermissionMode(mode)
+        self._unreadable: set[PermissionRule] = set()
+        for rule in rules:
+            PermissionEngine.add_rule(self, rule)
+
+    # -- rules -----------------------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> PermissionMode:
+        """The mode in force."""
+        return self.context.mode
+
+    @mode.setter
+    def mode(self, mode: PermissionMode | str) -> None:
+        self.context.mode = PermissionMode(mode)
+
+    @property
+    def rules(self) -> list[PermissionRule]:
+        """All rules: those that deny first, then those that ask, then those that allow."""
+        context = self.context
+        kinds = (context.deny_rules, context.ask_rules, context.allow_rules)
+        return [rule for kind in kinds for rules in kind.values() for rule in rules]
+
+    def add_rule(self, rule: PermissionRule) -> None:
+        """Add a rule, unless it is there."""
+        kind = self._rules_of(rule.behavior)
+        before = kind.get(rule.tool_name, [])
+        if rule not in before:
+            kind[rule.tool_name] = [*before, rule]  # A thread that reads the list keeps what it has.
+
+    def remove_rule(self, rule: PermissionRule) -> bool:
+        """Remove a rule, whatever its source; returns whether it was there."""
+        kind = self._rules_of(rule.behavior)
+        before = kind.get(rule.tool_name, [])
+        after = [one for one in before if one.rule_content != rule.rule_content]
+        if len(after) == len(before):
+            return False
+        if after:
+            kind[rule.tool_name] = after
+        else:
+            del kind[rule.tool_name]
+        return True
+
+    def joined(self, other: PermissionEngine) -> PermissionEngine:
+        """Return an engine with the rules of both; the mode is that of this one, or of `other` if it is `default`."""
+        mode = other.mode if self.mode is PermissionMode.DEFAULT else self.mode
+        folders = {**other.context.working_directories, **self.context.working_directories}
+        engine = PermissionEngine(PermissionContext(mode, folders))
+        for rule in (*self.rules, *other.rules):
+            PermissionEngine.add_rule(engine, rule)
+        engine._unreadable = self._unreadable
+        return engine
+
+    # -- decisions -------------------------------------------------------------------------------------------------
+
+    def decide(self, tool: DecidedTool, tool_input: dict[str, Any]) -> PermissionDecision:
+        """Decide about a call at once. Raises UsageError for a tool whose methods are coroutine functions."""
+        steps = self._decision(tool, tool_input)
+        answer = None
+        while True:
+            try:
+                answer = steps.send(answer)
+            except StopIteration as end:
+                return _decided(end.value)
+            if inspect.isawaitable(answer):
+                if inspect.iscoroutine(answer):
+                    answer.close()
+                raise UsageError(
+                    f"the permissions of tool {tool.name!r} are coroutine functions: make them plain functions",
+                    code="bad_permissions",
+                )
+
+    async def check_permission(self, tool: DecidedTool, tool_input: dict[str, Any]) -> PermissionDecision:
+        """Decide about a call as `decide` does; the tool's methods may be coroutine functions."""
+        steps = self._decision(tool, tool_input)
+        answer = None
+        while True:
+            try:
+                answer = steps.send(answer)
+            except StopIteration as end:
+                return _decided(end.value)
+            if isinstance(answer, Awaitable):
+                answer = await answer
+
+    def _decision(self, tool: DecidedTool, given: dict[str, Any]) -> _Steps:
+        """Decide; yields what the tool's methods return, and is sent their results."""
+        context = self.context
+        rule = yield from self._first(context.deny_rules, tool, given)
+        if rule is not None:
+            return PermissionDecision(DENY, f"A rule denies this call of {tool.name}", _reason(rule), rule=rule)
+        rule = yield from self._first(context.ask_rules, tool, given)
+        if rule is not None:
+            return (yield from self._asking(tool, given, _reason(rule), rule=rule))
+        if (yield tool.check_read_only(given)):
+            return PermissionDecision(ALLOW, f"{tool.name} changes nothing", "Read-only calls run without a question")
+        if context.mode is PermissionMode.EXPLORE:
+            return PermissionDecision(DENY, f"{tool.name} may change something", "The mode explore allows only reading")
+        own = yield tool.check_permissions(given, context)
+        if own is not None and own.behavior in (ALLOW, DENY):
+            return own
+        if own is not None and own.bypass_immune and context.mode is not PermissionMode.BYPASS:
+            return (yield from self._asking(tool, given, own.decision_reason, own.message, bypass_immune=True))
+        rule = yield from self._first(context.allow_rules, tool, given)
+        if rule is not None:
+            return PermissionDecision(ALLOW, f"A rule allows this call of {tool.name}", _reason(rule), rule=rule)
+        if context.mode is PermissionMode.BYPASS:
+            return PermissionDecision(ALLOW, f"{tool.name} runs without a question", "The mode bypass asks nothing")
+        return (yield from self._asking(tool, given, f"The mode is {context.mode}"))
+
+    def _asking(
+        self, tool: DecidedTool, given: dict[str, Any], reason: str | None, message: str = "", **fields: Any
+    ) -> _Steps:
+        suggested = yield tool.generate_suggestions(given)
+        behavior, message = ASK, message or f"The user has to agree to this call of {tool.name}"
+        if self.mode is PermissionMode.DONT_ASK:
+            behavior, message = DENY, f"The user would have to agree to this call of {tool.name}, and is not asked"
+            reason = f"The mode dont_ask denies instead of asking: {reason}"
+        return PermissionDecision(behavior, message, reason, suggested_rules=suggested, **fields)
+
+    def _first(self, kind: Rules, tool: DecidedTool, given: dict[str, Any]) -> _Steps:
+        """Return the first rule of a kind that is about this call; None if there is none."""
+        for rule in _about(kind, tool.name):
+            if is_whole(rule.rule_content):
+                return rule
+            match = yield tool.match_rule(rule.rule_content, given)
+            if match is None:
+                self._report(rule)
+                match = rule.behavior is not ALLOW
+            if match:
+                return rule
+        return None
+
+    def _report(self, rule: PermissionRule) -> None:
+        """Warn of a rule that cannot be read, once; its pattern may hold what people said, and stays out of the log."""
+        if rule not in self._unreadable:
+            self._unreadable.add(rule)
+            logger.warning(
+                "a rule for tool %s (source %s) cannot be read: %s",
+                rule.tool_name,
+                rule.source or "unknown",
+                "it allows nothing" if rule.behavior is ALLOW else "it counts for every call of the tool",
+            )
+
+    def _rules_of(self, behavior: PermissionBehavior) -> Rules:
+        match behavior:
+            case PermissionBehavior.ALLOW:
+                return self.context.allow_rules
+            case PermissionBehavior.DENY:
+                return self.context.deny_rules
+            case PermissionBehavior.ASK:
+                return self.context.ask_rules
+
+
+def _about(kind: Mapping[str, list[PermissionRule]], name: str) -> Iterator[PermissionRule]:
+    yield from kind.get(name, ())
+    for pattern, rules in [*kind.items()]:
+        if pattern != name and "*" in pattern and matches_text(pattern, name):
+            yield from rules
+
+
+def _reason(rule: PermissionRule) -> str:
+    return f"Rule: {rule.rule_content or 'every call'}"
+
+
+def _decided(decision: PermissionDecision) -> PermissionDecision:
+    return decision

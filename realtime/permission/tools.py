@@ -1,0 +1,207 @@
+"""How the rules of one tool are matched and suggested, and what the tool itself has to say."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Any
+
+from realtime.message import PermissionBehavior, PermissionRule
+from realtime.permission.context import PermissionContext, PermissionMode
+from realtime.permission.decision import PermissionDecision
+from realtime.permission.pattern import is_whole, matches, pattern_of
+
+SUGGESTED = "suggested"
+"""The source of a suggested rule."""
+MAX_SUGGESTED_CHARS = 500
+"""A longer pattern is not suggested: nobody could read what they agree to."""
+
+
+class ToolPermissions:
+    """The permissions of a tool: conditions on its arguments (`realtime.permission.pattern`).
+
+    Subclasses override what is different. The methods return at once, and never change their arguments.
+    """
+
+    def check_permissions(self, tool_input: Mapping[str, Any], context: PermissionContext) -> PermissionDecision | None:
+        """Return the tool's own decision; None leaves it to rules and mode. A rule that denies or asks comes first."""
+        return None
+
+    def check_read_only(self, tool_input: Mapping[str, Any]) -> bool:
+        """Return whether this call changes nothing, so that it runs without a question, in every mode."""
+        return False
+
+    def match_rule(
+        self, rule_content: str | None, tool_input: Mapping[str, Any], known: Collection[str] | None = None
+    ) -> bool | None:
+        """Return whether a rule is about this call; None where the rule cannot be read.
+
+        `known` are the names of the tool's arguments; None: any.
+        """
+        return matches(rule_content, tool_input, known)
+
+    def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
+        """Yield the patterns of the rules to suggest for a call, the narrowest first; None is the whole tool."""
+        exact = pattern_of(tool_input)
+        if exact is not None and len(exact) <= MAX_SUGGESTED_CHARS:
+            yield exact
+            amounts = [name for name, value in tool_input.items() if _is_amount(value)]
+            if len(amounts) == 1 and (smaller := pattern_of(tool_input, up_to=amounts[0])) is not None:
+                yield smaller
+        yield None
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionRule]:
+    """Return rules that allow calls of a tool, as suggestions."""
+    allow = PermissionBehavior.ALLOW
+    return [
+        PermissionRule(tool_name=tool_name, rule_content=pattern, behavior=allow, source=SUGGESTED)
+        for pattern in patterns
+    ]
+
+
+class PrefixPermissions(ToolPermissions):
+    """Rules about how one text argument begins, such as the command of a shell.
+
+    `git commit:*` is about texts that are these words or go on after them; a pattern without `:*` is about texts that
+    contain it.
+    """
+
+    def __init__(self, argument: str) -> None:
+        self.argument = argument
+
+    def match_rule(
+        self, rule_content: str | None, tool_input: Mapping[str, Any], known: Collection[str] | None = None
+    ) -> bool | None:
+        """See `ToolPermissions.match_rule`."""
+        if is_whole(rule_content):
+            return True
+        text = " ".join(str(tool_input.get(self.argument, "")).split())
+        words, colon, _ = (rule_content or "").partition(":*")
+        if not colon:
+            return words in text
+        return text == words or text.startswith(f"{words} ")
+
+    def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
+        """See `ToolPermissions.suggest`: the first two words, then the first one."""
+        words = str(tool_input.get(self.argument, "")).split()
+        if len(words) > 1 and re.fullmatch(r"[\w-]+", words[1]) and not words[1].startswith("-"):
+            yield f"{words[0]} {words[1]}:*"
+        if words:
+            yield f"{words[0]}:*"
+        yield None
+
+
+class PathPermissions(ToolPermissions):
+    """Rules about the path of a file: globs such as `notes/**` or `*.md`, where `**` also stands for folders.
+
+    In `accept_edits` and `dont_ask` the tool runs without a question on files in the working directories. Files that
+    could run code or hold secrets are asked for in any case (not in `bypass`). With `reads`, it only reads.
+    """
+
+    risky_files: Collection[str] = frozenset(
+        (
+            *(".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".zshrc", ".zprofile", ".profile"),
+            *(".netrc", ".npmrc", ".pypirc", ".env", ".envrc"),
+        )
+    )
+    """Names of files, in lower case; `.env.` with any ending is one too."""
+    risky_folders: Collection[str] = frozenset((".git", ".ssh", ".vscode", ".idea"))
+
+    def __init__(self, argument: str, *, reads: bool = False) -> None:
+        self.argument = argument
+        self.reads = reads
+
+    def check_read_only(self, tool_input: Mapping[str, Any]) -> bool:
+        """See `ToolPermissions.check_read_only`."""
+        return self.reads
+
+    def check_permissions(self, tool_input: Mapping[str, Any], context: PermissionContext) -> PermissionDecision | None:
+        """See `ToolPermissions.check_permissions`."""
+        path = tool_input.get(self.argument)
+        if not isinstance(path, str) or not path:
+            return None
+        if self.is_risky(path):
+            return PermissionDecision(
+                PermissionBehavior.ASK,
+                f"{path} may run code or hold secrets",
+                "Safety check: a file that may run code or hold secrets",
+                bypass_immune=True,
+            )
+        if context.mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.DONT_ASK) and is_inside(path, context):
+            return PermissionDecision(
+                PermissionBehavior.ALLOW, f"{path} is in a working directory", "The file is in a working directory"
+            )
+        return None
+
+    def match_rule(
+        self, rule_content: str | None, tool_input: Mapping[str, Any], known: Collection[str] | None = None
+    ) -> bool | None:
+        """See `ToolPermissions.match_rule`."""
+        if is_whole(rule_content):
+            return True
+        path = tool_input.get(self.argument)
+        return isinstance(path, str) and matches_path(rule_content or "", path)
+
+    def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
+        """See `ToolPermissions.suggest`: this file, then its folder."""
+        path = tool_input.get(self.argument)
+        if isinstance(path, str) and path:
+            yield re.sub(r"([*?\[])", r"[\1]", path)
+            folder = str(PurePath(path).parent)
+            if folder != ".":
+                yield f"{folder.rstrip('/')}/**"
+        yield None
+
+    def is_risky(self, path: str) -> bool:
+        """Return whether a file may run code or hold secrets."""
+        *folders, name = (part.lower() for part in PurePath(os.path.normpath(path)).parts or ("",))
+        return (
+            name in self.risky_files
+            or name.startswith(".env.")
+            or any(part in self.risky_folders for part in (*folders, name))
+        )
+
+
+def is_inside(path: str, context: PermissionContext) -> bool:
+    """Return whether a path is in a working directory, with links followed."""
+    real = os.path.realpath(os.path.expanduser(path))
+    folders = (os.path.realpath(os.path.expanduser(folder)) for folder in context.working_directories)
+    return any(real == folder or real.startswith(os.path.join(folder, "")) for folder in folders)
+
+
+def matches_path(pattern: str, path: str) -> bool:
+    """Return whether a path is that of a glob; one without a folder is about the file's name in any folder.
+
+    `..` is resolved first, so that no path leaves the folder of its pattern.
+    """
+    path = os.path.normpath(os.path.expanduser(path))
+    if "/" not in pattern and pattern != "**":
+        path = PurePath(path).name
+    return _glob(os.path.expanduser(pattern)).fullmatch(path) is not None
+
+
+@lru_cache(maxsize=256)
+def _glob(pattern: str) -> re.Pattern[str]:
+    """Return a glob as a regular expression: `**` is any path, `*` and `?` stay within a folder."""
+    parts: list[str] = []
+    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[[*?\[]\]|.", pattern, re.DOTALL):
+        match token:
+            case "**/":
+                parts.append("(?:.*/)?")
+            case "**":
+                parts.append(".*")
+            case "*":
+                parts.append("[^/]*")
+            case "?":
+                parts.append("[^/]")
+            case _:
+                parts.append(re.escape(token[1] if len(token) == 3 else token))
+    return re.compile("".join(parts), re.DOTALL)
