@@ -58,8 +58,8 @@ export function permissionNotice({ by, rules, added, removed }: PermissionUpdate
 
 /** A receipt in one line. */
 export function receiptWords({ answer, answered_by: by }: ConsentReceipt): string {
-  if (by === "timeout" || answer === "silence") return say("receipt.silence");
   if (by === "interrupted") return say("receipt.interrupted");
+  if (by === "timeout" || answer === "silence") return say("receipt.silence");
   const key = answer === "change" ? "receipt.change" : `receipt.${answer}.${by}`;
   return isKey(key) ? say(key) : "";
 }
