@@ -25,7 +25,7 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item, ResponseOverrides
 from realtime.event.config import InterruptionMode, SessionConfig, TurnAuthority
-from realtime.message import ToolResultBlock
+from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model import base
 from realtime.model.voices import voice_here
 from realtime.turn.machine import Signal, State
@@ -74,6 +74,8 @@ class Controller:
         self.turn, self.ledger, self.responses = turns.turn, turns.ledger, turns.responses
         self.user_turns, self.interruptions, self.resumption = turns.user_turns, turns.interruptions, turns.resumption
         self._items, self._reply_items = turns.items, turns.reply_items
+        self.answered_on_card: Callable[[str, bool, ToolCallBlock | None], None] = lambda call_id, confirmed, call: None
+        """Called when the user has answered a question on its card."""
 
     @property
     def input(self) -> AudioInput:
@@ -135,6 +137,7 @@ class Controller:
             case c.ClientToolResultEvent(confirmed=bool(confirmed)):
                 words = ToolResultBlock(id=event.id, name=event.name, output=event.output).output_text()
                 self.responses.confirm(event.id, confirmed, words=words, changed=event.tool_call)
+                self.answered_on_card(event.id, confirmed, event.tool_call)
             case c.ClientToolResultEvent():
                 self._answer_tool(event)
             case c.ClientItemCreateEvent() | c.ClientItemDeleteEvent():
@@ -253,7 +256,8 @@ class Controller:
                 if self.responses.tool_use(event):
                     self.turn.tool_called()
             case m.ModelItemDeletedEvent():
-                self._context.delete_item(event.item_id)
+                if event.item_id not in self.turns.forgotten:
+                    self._context.delete_item(event.item_id)
             case m.ModelReconnectingEvent():
                 self.turns.lose_link()
                 self._context.forward(event)

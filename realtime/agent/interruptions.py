@@ -377,6 +377,11 @@ class Interruptions:
             if isinstance(event, m.ModelInputCommittedEvent):
                 self._reply.forget_piece(event.item_id)
 
+    def is_far(self, length_ms: int, clip: Clip) -> bool:
+        """Whether the newest audio, of this length, comes from elsewhere than the user's usual voice."""
+        relative_db = self._usual.relative_db(clip(min(length_ms, TURN_LEVEL_MS)), self._rate_hz)
+        return relative_db is not None and relative_db <= FAR_DB
+
     def learn(self, length_ms: int, clip: Clip) -> None:
         """The newest audio, of this length, is a turn of the user."""
         self._usual.learn(clip(min(length_ms, TURN_LEVEL_MS)), self._rate_hz)

@@ -8,7 +8,7 @@ in the `Ledger` (`realtime.turn.responses`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -40,6 +40,8 @@ LINK_LOST = "link_lost"
 """Why a response failed that was lost with its link (`realtime.model.wire`)."""
 CUT_OFF = "cut_off"
 """Why the rest of a cut reply ends before the reply does: its model was stopped."""
+TOLD_LATER = "The result of {name} is there now: {words}. Tell the user."
+"""Tells a model the result of a call that it has a provisional one of."""
 GO_ON = (
     "Your last answer was broken off. The user has heard it as far as it stands here. "
     "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
@@ -94,6 +96,10 @@ class Responses:
         self._result_ids: dict[str, str] = {}
         """Client ids for the items of results, by call."""
         self._cut: _OpenCut | None = None
+        self._for_now: dict[str, str] = {}
+        """Calls whose model has a provisional result, with the names of their tools."""
+        self.on_ask: Callable[[ToolCallBlock, str], None] = lambda call, within: None
+        """Called with a call that asks for consent; the second is the call of the model that it is made for, or ""."""
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
@@ -436,6 +442,8 @@ class Responses:
         self._ledger.call(response, call.id)
         self._conversation.add_tool_call(event.item_id, call)
         self._tools.start_tool(call, at_model=at_model)
+        if call.state is ToolCallState.ASKING:
+            self.on_ask(call, "")
         return True
 
     def ask_within(self, within: str, call: ToolCallBlock) -> None:
@@ -450,6 +458,7 @@ class Responses:
                 response_id="" if response is None else response.id, item_id="", tool_use=call, **self._context.who
             )
         )
+        self.on_ask(call, within)
 
     def answered_within(self, result: ToolResultBlock) -> None:
         """Such a call has its result."""
@@ -477,6 +486,22 @@ class Responses:
             if item_id in self._conversation:
                 self._conversation.add(item)
             self._context.item_done(item)
+
+    def answer_for_now(self, call_id: str, words: str) -> None:
+        """Give the model a provisional result of an open call, once: it says nothing before it has one."""
+        if call_id in self._for_now:
+            return
+        calls = (item.tool_call for item in self._conversation.items() if item.tool_call is not None)
+        name = self._for_now[call_id] = next((call.name for call in calls if call.id == call_id), "")
+        self._send(base.ToolResult(ToolResultBlock(id=call_id, name=name, output=words)))
+
+    def _tell_result(self, result: ToolResultBlock, item_id: str) -> None:
+        if self._for_now.pop(result.id, None) is None:
+            self._send(base.ToolResult(result, item_id))
+            return
+        words = TOLD_LATER.format(name=result.name, words=result.output_text(names_media=True))
+        content = (ContentPart(type="text", text=words),)
+        self._send(base.ItemCreate(Item(id=item_id, role="system", content=content)))
 
     def is_taken(self, item_id: str) -> bool:
         """Whether a result that is on its way will have this id."""
@@ -509,7 +534,7 @@ class Responses:
                 **self._context.who,
             )
         )
-        self._send(base.ToolResult(result, item_id))
+        self._tell_result(result, item_id)
         if response is None:
             return None
         self._ledger.answer(response, result.id)

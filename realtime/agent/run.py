@@ -14,6 +14,7 @@ import msgspec
 
 from realtime.agent.announcer import Announcer
 from realtime.agent.background import ToldOfBackground
+from realtime.agent.consent import Consents
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.detector import load_silero, silence_ms_of, silero_detector
@@ -65,6 +66,7 @@ class AgentRun:
         self._controller: Controller | None = None
         self._connection: Connection | None = None
         self._announcer: Announcer | None = None
+        self._consents: Consents | None = None
         self._background: ToldOfBackground | None = None
         self._task: asyncio.Task[None] | None = None
         self._joined = False
@@ -122,6 +124,7 @@ class AgentRun:
         if self._task is None:
             return
         self._leave_reason = reason
+        self._close_questions()
         if self._controller is not None:
             self._controller.responses.end_heard()
         self._stopping.set()
@@ -145,6 +148,7 @@ class AgentRun:
         controller, background, task = self.controller, self._background, self._task
         assert background is not None
         assert task is not None
+        self._close_questions()
         controller.end_responses()
         controller.resumption.forget()
         controller.user_turns.settle_words()
@@ -234,6 +238,7 @@ class AgentRun:
                         echo_found=partial(self._remove_echo, host),
                     )
                     controller.configure(settings.config, settings.authority, settings.interruption)
+                    self._consents = Consents.of(self.spec, settings, host, context, controller, tools)
                     self._announcer = announcer = Announcer(group, context, controller)
                     told = ToldOfBackground(self.spec.toolkit, settings, host, tools, controller, announcer)
                     self._background = told
@@ -272,6 +277,7 @@ class AgentRun:
                         await self._transfers.close()
                     if self._initiative is not None:
                         self._initiative.close(handed_over=self._leave_reason == TRANSFERRED)
+                    self._close_questions()
                     tools.cancel_tools()
                     if self._background is not None:
                         self._background.close()
@@ -549,6 +555,8 @@ class AgentRun:
             # Before the model goes on with the result: the tool may have given it others.
             self._declare_tools()
             self._controller.tool_done(result)
+            if self._consents is not None:
+                self._consents.result(result)
             if self._background is not None:
                 self._background.answered(result.id)
 
@@ -559,6 +567,14 @@ class AgentRun:
     def _asked_tool_done(self, result: ToolResultBlock) -> None:
         if self._controller is not None:
             self._controller.responses.answered_within(result)
+        if self._consents is not None:
+            self._consents.result(result)
+
+    def _close_questions(self) -> None:
+        """The call is over, or another agent has it: questions without an answer end with it."""
+        consents, self._consents = self._consents, None
+        if consents is not None:
+            consents.close()
 
     def _tool_reports(self, call_id: str, text: str, kind: s.ProgressKind) -> None:
         if self._controller is not None and not self._stopping.is_set():

@@ -23,6 +23,7 @@ from realtime.model.base import RealtimeModel, Settings
 from realtime.model.voices import voice_here
 from realtime.module import StateModule
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
+from realtime.turn.consent import SILENCE_S
 
 CLIENT_TIMEOUT_S = 60.0
 
@@ -48,6 +49,7 @@ class AgentSpec(StateModule):
         agent_id: str | None = None,
         tool_timeout_s: float = DEFAULT_TIMEOUT_S,
         client_timeout_s: float = CLIENT_TIMEOUT_S,
+        consent_silence_s: float = SILENCE_S,
         make_detector: DetectorFactory | None = None,
         recognise: Recognise | None = None,
         client_may_replace_tools: bool = False,
@@ -72,6 +74,9 @@ class AgentSpec(StateModule):
         self.agent_id = agent_id
         self.tool_timeout_s = tool_timeout_s
         self.client_timeout_s = client_timeout_s
+        self.consent_silence_s = consent_silence_s
+        if not consent_silence_s > 0:
+            raise UsageError("consent_silence_s is a number of seconds above 0", code="bad_consent_silence")
         self.make_detector = make_detector or silero_detector
         self.recognise = recognise or recognise_words
         self.client_may_replace_tools = client_may_replace_tools

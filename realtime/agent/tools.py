@@ -175,6 +175,10 @@ class ToolRunner:
         question.set_result(answer)
         return True
 
+    def runs_at_model(self, call_id: str) -> bool:
+        """Whether the model runs this open call itself."""
+        return call_id in self._at_model
+
     def withdraw(self) -> None:
         """End the calls that wait for consent or run at the model.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import assert_never
 
+from realtime.agent.answers import Answers, NoQuestions
 from realtime.agent.client_items import ClientItems
 from realtime.agent.context import AgentContext
 from realtime.agent.echo_watch import EchoWatch
@@ -33,6 +34,7 @@ from realtime.turn.responses import Ledger
 
 MAX_DETECTION_LAG_MS = 500
 """A detector is never later than this; a larger distance between a voice and its report has another cause."""
+_TURN_ENDS = frozenset({Signal.SPEECH_STOPPED, Signal.COMMIT})
 CATCHING_UP_MS = 2_000
 """How long a returned link may leave a missed voice unreported."""
 
@@ -78,6 +80,10 @@ class TurnTaking:
         self.input.alert_while(self.interruptions.is_alert)
         self.responses = Responses(context, tools, self.ledger, self.reply_items)
         self.resumption = Resumption()
+        self.answers: Answers = NoQuestions()
+        """Takes turns first, while a question is open."""
+        self.forgotten: set[str] = set()
+        """Pieces of answers that the model forgets, and the call keeps."""
         self.before_response: Callable[[], None] = lambda: None
         """Called before a turn's response is requested."""
 
@@ -180,6 +186,8 @@ class TurnTaking:
     def commit(self, label: str | None) -> None:
         """The client ends the user's turn; `label` is the `event_id` of that."""
         in_speech = self.turn.authority == "server" and self.turn.state is State.USER_SPEAKING
+        if in_speech or self.turn.authority == "client":
+            self.answers.voice_ended(self.input.position_ms)
         if in_speech:
             self.user_turns.tell_end(self.input.position_ms)
         self.signal(Signal.COMMIT, label=label)
@@ -208,7 +216,7 @@ class TurnTaking:
 
     def _take_floor(self, overlap: Overlap) -> None:
         """The voice is the user's turn, from its onset."""
-        if self.reply_items.speech is not None and not overlap.after_reply:
+        if self.reply_items.speech is not None and not overlap.after_reply and not self.answers.is_asked:
             is_whole = not self.ledger.responding
             self.resumption.doubt(CutReply(overlap, self.reply_items.speech, is_whole, self.ledger.overrides))
         follows_echo = self.interruptions.follows_echo(overlap)
@@ -233,6 +241,7 @@ class TurnTaking:
         if overlap is not None:
             self.input.hold(False)
             self.interruptions.forget_pieces(*overlap.held)
+            self.answers.dismissed(overlap)
 
     def _words_known(self, overlap: Overlap, words: str, piece_id: str) -> None:
         """A turn that cut a reply has these words: it interrupts, or the reply goes on."""
@@ -293,7 +302,7 @@ class TurnTaking:
         actions = self.turn.receive(
             signal,
             self._runtime.now() - lag_ms / 1000,
-            responding=self.ledger.responding,
+            responding=self.ledger.is_replying,
             played_ms=max(0, self.reply_items.played_ms() - lag_ms),
             unplayed_ms=self._ears.unplayed_ms(),
             news=self.items.has_news,
@@ -303,7 +312,7 @@ class TurnTaking:
             self._interrupt(actions, "hasty_turn" if Action.WITHDRAW in actions else signal.value)
         if typed is not None:
             self.items.put(typed)
-        goes_on = not self.turn.interrupts and (self.ledger.responding or self._ears.unplayed_ms() > 0)
+        goes_on = not self.turn.interrupts and (self.ledger.is_replying or self._ears.unplayed_ms() > 0)
         if {Action.FLUSH, Action.RESUME} & {*actions} or (
             not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions)
         ):
@@ -311,11 +320,30 @@ class TurnTaking:
             self.reply_items.clear()
         if Action.COMMIT in actions:
             self._commit_turn(label)
+        if Action.CREATE in actions and signal in _TURN_ENDS and self.answers.holds_response:
+            return actions
         if Action.CREATE in actions and (self._auto_response or signal in (Signal.REQUEST, Signal.TEXT)):
-            self.items.has_news = False
-            self.before_response()
-            self.responses.request(overrides, say=say)
+            self._create(overrides, say)
         return actions
+
+    def _create(self, overrides: ResponseOverrides | None = None, say: str = "") -> None:
+        self.items.has_news = False
+        self.before_response()
+        self.responses.request(overrides, say=say)
+
+    def respond_to_turn(self) -> None:
+        """Ask for the response to a turn that was no answer to an open question."""
+        if self._auto_response and self.turn.creates:
+            self._create()
+        else:
+            self.signal(Signal.RESPONSE_DONE)
+
+    def forget_answer(self, turn_id: str) -> None:
+        """Let the model forget an answer to a question; the call keeps it."""
+        if self._profile.supports_item_delete:
+            for piece_id in self.user_turns.turn_of(turn_id).piece_ids:
+                self.forgotten.add(piece_id)
+                self._send(base.ItemDelete(piece_id))
 
     def _interrupt(self, actions: tuple[Action, ...], reason: str) -> None:
         """Stop the reply: silence first, then the model, then the reply's items once it is known what was played."""
@@ -327,10 +355,11 @@ class TurnTaking:
             self._send(base.ResponseCancel(running.id))
         if Action.DROP in actions:
             self.ledger.cancel_all()
-        # What the user says now may change what was asked: the model learns that first, and may ask again.
-        self._tools.withdraw()
-        if Action.FLUSH in actions and Action.WITHDRAW not in actions:
-            self._tools.interrupt_tools()
+        if not self.answers.is_asked:
+            # What the user says now may change what was asked: the model learns that first, and may ask again.
+            self._tools.withdraw()
+            if Action.FLUSH in actions and Action.WITHDRAW not in actions:
+                self._tools.interrupt_tools()
         if Action.WITHDRAW in actions:
             self.reply_items.withdraw_all()
             self.responses.close_streams(running)
@@ -359,6 +388,7 @@ class TurnTaking:
         self._speech_start_ms = start_ms
         actions = self.signal(Signal.SPEECH_STARTED, lag_ms=lag_ms)
         turn = self.user_turns.begin(piece_id, goes_on=Action.WITHDRAW in actions)
+        self.answers.voice_began(turn.item_id, start_ms)
         self._emit(s.AgentInputStartedEvent(item_id=turn.item_id, audio_start_ms=start_ms, **self._context.who))
 
     def on_input(self, event: m.ModelInputStartedEvent | InputEvent) -> None:
@@ -389,6 +419,8 @@ class TurnTaking:
                 | m.ModelInputTranscriptionFailedEvent()
             ):
                 words = self.user_turns.transcribe(event)
+                if words is not None and self.user_turns.current is not None:
+                    self.answers.words(self.user_turns.current.item_id, words)
                 if words is not None and self.resumption.overlap is not None:
                     self._words_known(self.resumption.overlap, words, event.item_id)
             case _:
@@ -409,7 +441,11 @@ class TurnTaking:
         self._replay.started(self.user_turns.turn_of(event.item_id), event.item_id, event.audio_start_ms)
 
     def _speech_stopped(self, end_ms: int) -> None:
-        self.interruptions.learn(self.input.position_ms - self._speech_start_ms, self._newest_audio)
+        length_ms = self.input.position_ms - self._speech_start_ms
+        is_far = self.answers.is_asked and self.interruptions.is_far(length_ms, self._newest_audio)
+        if not is_far:
+            self.interruptions.learn(length_ms, self._newest_audio)
+        self.answers.voice_ended(end_ms, far=is_far)
         self.user_turns.tell_end(end_ms)
         self.signal(Signal.SPEECH_STOPPED)
 

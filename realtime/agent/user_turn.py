@@ -40,6 +40,17 @@ class UserTurn:
         return next(reversed(self._texts), None) == piece_id
 
     @property
+    def piece_ids(self) -> tuple[str, ...]:
+        """Its pieces of audio, as the model calls them."""
+        return (*self._texts,)
+
+    @property
+    def growing_words(self) -> str:
+        """The words reported so far, also of pieces whose words are incomplete."""
+        texts = (self._growing.get(piece_id) or text for piece_id, text in self._texts.items())
+        return " ".join(text.strip() for text in texts if text)
+
+    @property
     def is_unfinished(self) -> bool:
         """Whether words of it were reported and never completed."""
         return any(self._growing.values())

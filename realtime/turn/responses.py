@@ -125,6 +125,8 @@ class Ledger:
         self._last_id: str | None = None
         self._reply_id: str | None = None
         """The first response of the reply, which stands for all of them."""
+        self.asking: set[str] = set()
+        """Calls that wait for a spoken answer of the user: they hold up no turn, and no interruption drops them."""
 
     def configure(self, *, tool_auto_response: bool) -> None:
         """Set whether the model continues by itself after client tools."""
@@ -140,6 +142,16 @@ class Ledger:
             or self._is_owed
             or self.is_requested
             or any(one.unanswered and not one.cancelled for one in self._responses.values())
+        )
+
+    @property
+    def is_replying(self) -> bool:
+        """The same, without the calls that wait for a spoken answer."""
+        return (
+            self.active is not None
+            or self._is_owed
+            or self.is_requested
+            or any(one.unanswered - self.asking and not one.cancelled for one in self._responses.values())
         )
 
     @property
@@ -265,7 +277,8 @@ class Ledger:
     def cancel_all(self) -> None:
         """Drop everything of the conversation that is requested, running or owed."""
         for response in self._responses.values():
-            response.cancelled = response.cancelled or not response.out_of_band
+            waits = response.done and bool(response.unanswered & self.asking)
+            response.cancelled = response.cancelled or not (response.out_of_band or waits)
         for request in self._waiting:
             request.wanted = False
         self.active = None

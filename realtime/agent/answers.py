@@ -1,0 +1,56 @@
+"""How the turns of a call are first answers to an open question: what `TurnTaking` needs of that."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from realtime.agent.overlap import Overlap
+
+
+class Answers(Protocol):
+    """Takes the user's turns while a question is open (`realtime.agent.consent`)."""
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a question was spoken and has no answer: a turn is first an answer."""
+        ...
+
+    @property
+    def holds_response(self) -> bool:
+        """Whether the turn that has just ended gets no response yet."""
+        ...
+
+    def voice_began(self, turn_id: str, start_ms: int) -> None:
+        """A turn of the user begins, or goes on."""
+        ...
+
+    def voice_ended(self, end_ms: int, *, far: bool = False) -> None:
+        """The turn is over; its words follow. `far`: it is much quieter than the user."""
+        ...
+
+    def words(self, turn_id: str, words: str) -> None:
+        """The words of a turn are complete."""
+        ...
+
+    def dismissed(self, overlap: Overlap) -> None:
+        """A voice over the question was no turn."""
+        ...
+
+
+class NoQuestions:
+    """The answers of a call in which nothing is asked by voice."""
+
+    is_asked = False
+    holds_response = False
+
+    def voice_began(self, turn_id: str, start_ms: int) -> None:
+        """See `Answers`."""
+
+    def voice_ended(self, end_ms: int, *, far: bool = False) -> None:
+        """See `Answers`."""
+
+    def words(self, turn_id: str, words: str) -> None:
+        """See `Answers`."""
+
+    def dismissed(self, overlap: Overlap) -> None:
+        """See `Answers`."""

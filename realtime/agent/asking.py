@@ -1,0 +1,260 @@
+"""Speaks a question for consent when the floor is free, and follows its playback to its end.
+
+A model that speaks given words says them beside the conversation. A speech-to-speech model that responds beside tools is
+instructed to, and what it said is compared. One that answers nothing while a tool call is open gets a provisional result
+of that call first, and asks as an ordinary reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from realtime.agent.context import AgentContext
+from realtime.agent.controller import Controller
+from realtime.agent.saying import INITIATIVE, SAY_EXACTLY
+from realtime.call.participant import OwnCall
+from realtime.call.timers import Timers
+from realtime.event import server as s
+from realtime.event.base import ResponseOverrides
+from realtime.model import base
+from realtime.tool.question import says_all
+from realtime.turn.machine import State
+
+QUESTION = "question"
+"""Begins the `initiative` of a question."""
+LOOK_S = 0.1
+"""How often a free floor is looked for while a question waits."""
+BEGIN_S = 10.0
+"""How long a model may take to begin; then a card asks."""
+MOST_WRONG = 2
+"""So many times a model may say something else; then a card asks."""
+NOT_DONE_YET = (
+    "Not done yet: the user has to agree first. You are about to ask them. Until they have agreed and you are told the "
+    "result, do not say that it is done, and do not call the tool again."
+)
+"""The provisional result of a call, for a model that says nothing before it has one."""
+
+
+class Follower(Protocol):
+    """Who has a question asked."""
+
+    def on_begun(self) -> None:
+        """It begins to be spoken."""
+
+    def on_heard(self, position_ms: int) -> None:
+        """It was played to its end; the client's audio was at `position_ms` then."""
+
+    def on_cut(self) -> None:
+        """It was cut, or something else was said: it is to be asked again."""
+
+    def on_failed(self, why: str) -> None:
+        """The model cannot ask."""
+
+
+@dataclass(slots=True)
+class Spoken:
+    """One question as it is spoken."""
+
+    key: str
+    text: str
+    arguments: Mapping[str, object]
+    response_id: str | None = None
+    item_id: str | None = None
+    transcript: str = ""
+    is_done: bool = False
+    """Whether all of it has arrived."""
+    played_ms: int = 0
+    heard_whole: bool = False
+    reported_ms: int = 0
+    """The client's position at its latest report about it."""
+
+
+class Asking:
+    """Speaks one question at a time."""
+
+    def __init__(
+        self,
+        context: AgentContext,
+        controller: Controller,
+        own: OwnCall,
+        follower: Follower,
+        instructions: Callable[[], str],
+    ) -> None:
+        self._context = context
+        self._controller = controller
+        self._follower = follower
+        self._instructions = instructions
+        self._profile = context.profile
+        self._timers = Timers()
+        self._n_wrong = 0
+        self._aside: str | None = None
+        """The response beside the conversation that answers something else; it has the floor."""
+        self.spoken: Spoken | None = None
+        """The question as it was spoken last."""
+        self._unfollow = own.follow(self._follow)
+
+    def close(self) -> None:
+        """The call is over."""
+        self._timers.close()
+        self._unfollow()
+
+    @property
+    def is_speaking(self) -> bool:
+        """Whether a question is being spoken or played."""
+        return self.spoken is not None and not self.spoken.heard_whole and self.spoken.response_id != ""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no one speaks or is about to. Tools may run."""
+        one, ledger = self._controller, self._controller.ledger
+        works = ledger.active is not None or ledger.is_requested or one.link_lost or self._aside is not None
+        listens = one.turn.state is State.USER_SPEAKING or one.interruptions.current is not None
+        return not (works or listens or self._context.ears.unplayed_ms() > 0)
+
+    @property
+    def beside(self) -> bool:
+        """Whether the model can ask while its call is open."""
+        return self._profile.says_given_words or self._profile.responds_beside_tools
+
+    def ask(self, text: str, arguments: Mapping[str, object], open_ids: Collection[str]) -> None:
+        """Begin to speak a question. `open_ids` are the calls of the model that wait for an answer."""
+        key = self._context.runtime.new_id(QUESTION)
+        self.spoken = Spoken(key, text, arguments)
+        self._timers.after("begin", BEGIN_S, lambda: self._fail("the model did not begin to ask"))
+        metadata = {INITIATIVE: key}
+        if self._profile.says_given_words:
+            overrides = ResponseOverrides(conversation="none", tool_choice="none", metadata=metadata)
+            self._context.send(base.ResponseCreate(overrides, text))
+            return
+        exactly = f"{SAY_EXACTLY}{text}"
+        if self._profile.responds_beside_tools:
+            overrides = ResponseOverrides(
+                conversation="none", tool_choice="none", metadata=metadata, instructions=exactly, input=()
+            )
+            self._context.send(base.ResponseCreate(overrides))
+            return
+        for call_id in open_ids:
+            self._controller.responses.answer_for_now(call_id, NOT_DONE_YET)
+        told = f"{self._instructions()}\n\n{exactly}".strip()
+        self._controller.speak(ResponseOverrides(metadata=metadata, instructions=told))
+
+    def answer_beside(self) -> None:
+        """Let the model answer the user's words beside the conversation."""
+        self._aside = key = self._context.runtime.new_id("aside")
+        overrides = ResponseOverrides(conversation="none", tool_choice="none", metadata={INITIATIVE: key})
+        self._context.send(base.ResponseCreate(overrides))
+        self._timers.after("aside", BEGIN_S, self._end_aside)
+
+    def stop(self) -> None:
+        """The question has its answer: say no more of it."""
+        spoken = self.spoken
+        self._timers.cancel("begin")
+        self._timers.cancel("played")
+        if spoken is None or spoken.heard_whole or spoken.response_id == "":
+            return
+        self._note_played(spoken)
+        self._silence(spoken)
+        if self._context.ears.unplayed_ms() > 0:
+            self._context.emit(s.ServerAudioFlushEvent(reason="answered"))
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _follow(self, event: s.ServerEvent) -> None:
+        spoken = self.spoken
+        match event:
+            case s.AgentResponseCreatedEvent(metadata=dict(metadata)):
+                self._created(event.response_id, str(metadata.get(INITIATIVE, "")))
+            case s.AgentResponseDoneEvent() if event.response_id == self._aside:
+                self._end_aside()
+            case _ if spoken is None or not self.is_speaking:
+                pass
+            case s.ServerAudioFlushEvent():
+                self._cut(spoken)
+            case s.AgentResponseAudioTranscriptDeltaEvent() if event.response_id == spoken.response_id:
+                spoken.item_id = event.item_id
+                spoken.transcript += event.delta
+            case s.AgentResponseAudioTranscriptDoneEvent() if event.response_id == spoken.response_id:
+                spoken.item_id, spoken.transcript = event.item_id, event.transcript or spoken.transcript
+            case s.AgentResponseAudioDoneEvent() if event.response_id == spoken.response_id:
+                spoken.item_id = event.item_id
+            case s.AgentResponseDoneEvent() if event.response_id == spoken.response_id:
+                self._done(spoken, event)
+            case s.ServerPlaybackEvent() if event.item_id == spoken.item_id:
+                spoken.reported_ms = event.input_ms or 0
+                self._look(spoken)
+            case s.AgentErrorEvent() if spoken.response_id is None and event.error_type == "provider_error":
+                self._fail("the model refuses to ask")
+            case _:
+                pass
+
+    def _created(self, response_id: str, initiative: str) -> None:
+        if initiative == self._aside:
+            self._aside = response_id
+        elif self.spoken is not None and initiative == self.spoken.key and self.spoken.response_id is None:
+            self.spoken.response_id = response_id
+            self._timers.cancel("begin")
+            self._follower.on_begun()
+        elif initiative.startswith(QUESTION):
+            self._controller.responses.drop(response_id)
+
+    def _end_aside(self) -> None:
+        self._aside = None
+        self._timers.cancel("aside")
+
+    def _done(self, spoken: Spoken, event: s.AgentResponseDoneEvent) -> None:
+        if event.status != "completed" or spoken.item_id is None:
+            if spoken.item_id is None and event.status != "cancelled":
+                self._fail("the model said nothing")
+            else:
+                self._cut(spoken)
+            return
+        says_it = self._profile.says_given_words or says_all(spoken.transcript, spoken.text, spoken.arguments)
+        if says_it:
+            spoken.is_done = True
+            self._look(spoken)
+            return
+        self._n_wrong += 1
+        if self._n_wrong >= MOST_WRONG:
+            self._fail("the model did not ask what it was to ask")
+        else:
+            self._cut(spoken)
+        if self._context.ears.unplayed_ms() > 0:
+            self._context.emit(s.ServerAudioFlushEvent(reason="wrong_question"))
+
+    def _look(self, spoken: Spoken) -> None:
+        """Note how much of it was played; all of it, or look again when it may be."""
+        if spoken is not self.spoken or not self.is_speaking or not spoken.is_done:
+            return
+        self._note_played(spoken)
+        unplayed_ms = self._context.ears.unplayed_ms()
+        if unplayed_ms <= 0 and spoken.played_ms > 0:
+            spoken.heard_whole = True
+            self._n_wrong = 0
+            self._timers.cancel("played")
+            self._follower.on_heard(max(self._controller.input.position_ms, spoken.reported_ms))
+        else:
+            self._timers.after("played", max(0.02, min(unplayed_ms / 1000, 0.5)), lambda: self._look(spoken))
+
+    def _note_played(self, spoken: Spoken) -> None:
+        if spoken.item_id is not None:
+            spoken.played_ms = max(spoken.played_ms, self._context.ears.played_ms(spoken.item_id))
+
+    def _cut(self, spoken: Spoken) -> None:
+        self._note_played(spoken)
+        self._silence(spoken)
+        self._follower.on_cut()
+
+    def _silence(self, spoken: Spoken) -> None:
+        """Nothing more of it is said."""
+        response_id, spoken.response_id = spoken.response_id, ""
+        self._timers.cancel("begin")
+        self._timers.cancel("played")
+        if response_id and not spoken.is_done:
+            self._controller.responses.drop(response_id)
+
+    def _fail(self, why: str) -> None:
+        if self.spoken is not None:
+            self._silence(self.spoken)
+        self._follower.on_failed(why)

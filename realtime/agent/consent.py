@@ -1,0 +1,595 @@
+"""Consent in one call: each call that asks is a question, spoken or on a card, and leaves a receipt.
+
+What a turn means and when to ask is decided in `realtime.turn.consent`; `realtime.agent.asking` speaks. This module
+gives both what they need, and does what they decide. Everything is synchronous. docs/consent.md describes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import msgspec
+
+from realtime.agent.asking import LOOK_S, Asking
+from realtime.agent.context import AgentContext
+from realtime.agent.controller import Controller
+from realtime.agent.overlap import Overlap
+from realtime.agent.settings import AgentSpec, RunSettings
+from realtime.agent.tools import ToolRunner
+from realtime.call.participant import Host, OwnCall
+from realtime.call.timers import Timers
+from realtime.errors import ClientError
+from realtime.event import server as s
+from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.permission import Consent
+from realtime.tool.question import ToolWords, question_of
+from realtime.tool.registered import RegisteredToolFunction
+from realtime.turn.answers import read_answer
+from realtime.turn.consent import (
+    Allow,
+    AnsweredBy,
+    AnswerTurn,
+    Change,
+    Deny,
+    Ignore,
+    Kind,
+    LetAnswer,
+    Meaning,
+    OpenQuestion,
+    Speak,
+    Step,
+)
+from realtime.turn.machine import Signal
+from realtime.turn.small_talk import repeats, tokens_of
+
+WORDS_S = 1.5
+"""How long the words of an answer may take; then the model answers the turn, and they still count."""
+SILENT = "the user did not answer, which counts as a refusal"
+CHANGED = "the user wants a change: {words}; call again with it"
+REPLACED = "another call of this tool has taken the place of this one"
+ECHOES = ("echo", "echo_words")
+
+
+@dataclass(slots=True)
+class Question:
+    """One question of the call."""
+
+    core: OpenQuestion
+    by: Consent
+    asked: ToolCallBlock
+    """The call as the model made it."""
+    call: ToolCallBlock
+    """As it would run."""
+    words: ToolWords
+    """What the question can say of the tool."""
+    open_id: str
+    """The call that is open at the model: this one, or the one that it is made for."""
+    at_model: bool
+    """Whether the model runs the tool itself, and waits for it."""
+    answer: Meaning | None = None
+    answered_by: AnsweredBy | None = None
+    turn: AnswerTurn | None = None
+    item_id: str | None = None
+    played_ms: int = 0
+    heard_whole: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the user has changed the call."""
+        return self.call.input != self.asked.input
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The user's latest turn."""
+
+    turn_id: str
+    start_ms: int
+    end_ms: int | None = None
+    far: bool = False
+    is_over: bool = False
+    is_held: bool = False
+    """Whether it waits for its words and has no response."""
+    is_taken: bool = False
+
+
+class Consents:
+    """The questions of one call. Give it each call that asks (`ask`) and each result (`result`); `close` it at the end.
+
+    `own` is None in a room. `tool_of` finds the agent's tools. `why_silent` says why neither side can ask or answer by
+    voice, "" where they can. `recording` is where the sound of the call will be; None: nowhere.
+    """
+
+    def __init__(
+        self,
+        context: AgentContext,
+        controller: Controller,
+        tools: ToolRunner,
+        own: OwnCall | None,
+        *,
+        tool_of: Callable[[str], RegisteredToolFunction | None],
+        silence_s: float,
+        instructions: Callable[[], str],
+        why_silent: Callable[[], str],
+        recording: str | None,
+    ) -> None:
+        self._context = context
+        self._controller = controller
+        self._turns = controller.turns
+        self._responses = controller.responses
+        self._tools = tools
+        self._own = own
+        self._tool_of = tool_of
+        self._silence_s = silence_s
+        self._why_silent = why_silent
+        self._recording = recording
+        self._timers = Timers()
+        self._open: dict[str, Question] = {}
+        self._turn: _Turn | None = None
+        self._asking = None if own is None else Asking(context, controller, own, self, instructions)
+        self._kind: Kind = "first"
+        """Why the question is being spoken."""
+        controller.turns.answers = self
+        controller.responses.on_ask = self.ask
+        controller.answered_on_card = self.answered
+
+    @classmethod
+    def of(
+        cls,
+        spec: AgentSpec,
+        settings: RunSettings,
+        host: Host,
+        context: AgentContext,
+        controller: Controller,
+        tools: ToolRunner,
+    ) -> Consents:
+        """Return those of an agent's call."""
+
+        def why_silent() -> str:
+            if "audio" not in settings.for_model(spec.name).output_modalities:
+                return "this agent writes, and does not speak"
+            if settings.config.input_audio_transcription is False:
+                return "the words of the user are not transcribed in this call"
+            return ""
+
+        return cls(
+            context,
+            controller,
+            tools,
+            host.own,
+            tool_of=spec.toolkit.tools.get,
+            silence_s=spec.consent_silence_s,
+            instructions=lambda: settings.for_model(spec.name).instructions,
+            why_silent=why_silent,
+            recording=f"/api/calls/{host.call_id}/sound" if settings.config.recording else None,
+        )
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    def ask(self, call: ToolCallBlock, within: str = "") -> None:
+        """A call waits for consent; `within` is the model's call that it is made for, if it is not the model's."""
+        tool = self._tool_of(call.name)
+        parameters = {} if tool is None else tool.json_schema["function"]["parameters"]
+        description = "" if tool is None else tool.json_schema["function"].get("description", "")
+        words = ToolWords(call.name, description, None if tool is None else tool.question)
+        consent = "either" if tool is None else tool.consent or "either"
+        why = "" if consent == "card" else self._why_not_by_voice()
+        arguments = call.arguments or {}
+        question = Question(
+            OpenQuestion(
+                question_of(words, arguments, self._language), arguments, parameters, read_answer, silence_s=self._silence_s
+            ),
+            "card" if why else consent,
+            call,
+            call,
+            words,
+            within or call.id,
+            self._tools.runs_at_model(call.id),
+        )
+        self._replace_older(call, within)
+        self._open[call.id] = question
+        if question.by == "card":
+            self._tell(question, "asking", why=why)
+            return
+        self._park()
+        self._look()
+
+    def result(self, result: ToolResultBlock) -> None:
+        """A call has its result; the events have it already."""
+        question = self._open.get(result.id)
+        if question is None:
+            return
+        self._ended(question, result.state)
+        del self._open[result.id]
+        self._park()
+        self._look()
+
+    def close(self) -> None:
+        """The call is over, or another agent has it."""
+        for question in self._open.values():
+            self._ended(question, ToolResultState.INTERRUPTED)
+        self._open.clear()
+        self._park()
+        self._timers.close()
+        if self._asking is not None:
+            self._asking.close()
+
+    def answered(
+        self, call_id: str, confirmed: bool, changed: ToolCallBlock | None = None, *, rule: bool = False
+    ) -> None:
+        """The card of a question was answered, or a rule has answered it."""
+        question = self._open.get(call_id)
+        if question is None or question.answer is not None:
+            return
+        is_changed = changed is not None and changed.input != question.call.input
+        meaning: Meaning = "no" if not confirmed else "change" if is_changed else "yes"
+        self._settle(question, meaning, "rule" if rule else "card")
+
+    # -- `realtime.agent.answers.Answers` ------------------------------------------------------------------------------
+
+    @property
+    def is_asked(self) -> bool:
+        """See `Answers`."""
+        return any(one.by != "card" and one.answer is None and one.core.n_asked for one in self._open.values())
+
+    @property
+    def holds_response(self) -> bool:
+        """See `Answers`."""
+        return self._turn is not None and self._turn.is_held
+
+    def voice_began(self, turn_id: str, start_ms: int) -> None:
+        """See `Answers`."""
+        question = self._current
+        if question is None or not self.is_asked:
+            self._turn = None
+            return
+        question.core.voice_began()
+        if self._turn is None or self._turn.turn_id != turn_id:
+            self._turn = _Turn(turn_id, start_ms)
+        else:
+            # It goes on: its words are not complete yet.
+            self._turn.is_over = self._turn.is_taken = False
+        self._timers.cancel("words")
+
+    def voice_ended(self, end_ms: int, *, far: bool = False) -> None:
+        """See `Answers`."""
+        turn = self._turn
+        if not self.is_asked:
+            self._turn = None
+            return
+        if turn is None:
+            # No detector finds turns: this one is what came since the last.
+            start_ms = self._controller.input.position_ms - int(self._controller.input.uncommitted_ms)
+            turn = self._turn = _Turn("", start_ms)
+        turn.end_ms, turn.far, turn.is_over, turn.is_held = end_ms, far, True, True
+        self._timers.after("words", WORDS_S, self._words_overdue)
+
+    def words(self, turn_id: str, words: str) -> None:
+        """See `Answers`."""
+        turn = self._turn
+        if turn is None or turn.is_taken or not turn.is_over or turn.turn_id not in ("", turn_id):
+            return
+        turn.is_taken = True
+        self._timers.cancel("words")
+        self._take(
+            AnswerTurn(
+                words=words,
+                start_ms=turn.start_ms,
+                end_ms=turn.end_ms,
+                echo=self._is_echo(words),
+                far=turn.far,
+            )
+        )
+
+    def typed(self, words: str) -> None:
+        """The user typed while a question is open."""
+        position_ms = self._controller.input.position_ms
+        self._turn = _Turn("", position_ms, position_ms, is_over=True, is_held=True, is_taken=True)
+        self._take(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms))
+
+    def dismissed(self, overlap: Overlap) -> None:
+        """See `Answers`."""
+        question = self._current
+        if question is None or not self.is_asked or not overlap.words:
+            return
+        turn = AnswerTurn(
+            words=overlap.words,
+            start_ms=overlap.start_ms,
+            end_ms=overlap.end_ms,
+            echo=overlap.dismissed in ECHOES or self._is_echo(overlap.words),
+            far=overlap.dismissed == "far_voice",
+            over=True,
+        )
+        self._do(question, question.core.take(turn, self._now()))
+
+    # -- `realtime.agent.asking.Follower` ------------------------------------------------------------------------------
+
+    def on_begun(self) -> None:
+        """See `Follower`."""
+        question = self._current
+        if question is None:
+            return
+        state = {"first": "asking", "again": "repeated", "changed": "changed"}[self._kind]
+        question.core.begins()
+        self._park()
+        self._tell(question, state)
+
+    def on_heard(self, position_ms: int) -> None:
+        """See `Follower`."""
+        question = self._current
+        if question is not None:
+            question.core.heard(position_ms, self._now())
+            self._note_spoken(question)
+            self._tell(question, "heard")
+            self._look()
+
+    def on_cut(self) -> None:
+        """See `Follower`."""
+        question = self._current
+        if question is not None:
+            question.core.cut()
+            self._note_spoken(question)
+            self._look()
+
+    def on_failed(self, why: str) -> None:
+        """See `Follower`."""
+        for question in [*self._open.values()]:
+            if question.by != "card" and question.answer is None:
+                self._fall_back(question, why)
+        self._park()
+        self._release()
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    @property
+    def _current(self) -> Question | None:
+        """The question that is asked by voice: the oldest without an answer."""
+        return next((one for one in self._open.values() if one.by != "card" and one.answer is None), None)
+
+    def _now(self) -> float:
+        return self._context.runtime.now()
+
+    @property
+    def _language(self) -> str | None:
+        """The only language of the model; None where it has others."""
+        languages = self._context.profile.languages
+        return languages[0] if len(languages) == 1 else None
+
+    def _why_not_by_voice(self) -> str:
+        """Return why a card has to ask; "" where the question can be spoken."""
+        if self._own is None:
+            return "in a room a card asks"
+        if not self._own.takes_unasked:
+            return "this client does not expect an agent that speaks unasked"
+        if self._turns.turn.responder == "provider":
+            return "the provider answers each turn by itself"
+        return self._why_silent()
+
+    def _fall_back(self, question: Question, why: str) -> None:
+        """A card asks from now on."""
+        question.by = "card"
+        self._tell(question, "asking", why=why)
+
+    def _replace_older(self, call: ToolCallBlock, within: str) -> None:
+        """Another call of the tool, from what the model said meanwhile, takes the place of an open question."""
+        for question in [*self._open.values()]:
+            same = question.asked.name == call.name and not within and question.open_id == question.asked.id
+            if same and question.answer is None and question.core.n_asked and question.by != "card":
+                self._refuse(question, "change", REPLACED, "interrupted")
+
+    def _park(self, *, begins: bool = False) -> None:
+        """Let the calls that wait for a spoken answer hold up no turn, once one of them is asked or `begins` to be."""
+        asked = [one for one in self._open.values() if one.by != "card" and one.answer is None]
+        begins = begins or any(one.core.n_asked for one in asked)
+        self._controller.ledger.asking = {one.open_id for one in asked} if begins else set()
+
+    def _look(self) -> None:
+        """Speak if a question waits and the floor is free; act on the time that has passed."""
+        question, asking = self._current, self._asking
+        self._timers.cancel("look")
+        if question is None or asking is None:
+            return
+        now = self._now()
+        if question.core.due_at is not None and now >= question.core.due_at and not self._is_heard_now:
+            self._do(question, question.core.look(now))
+            if question is not self._current:
+                return
+        if asking.is_free and not self.holds_response and not asking.is_speaking:
+            step = question.core.may_speak()
+            if step is not None:
+                self._do(question, step)
+                return
+        due_at = question.core.due_at
+        wait_s = LOOK_S if due_at is None else max(LOOK_S / 5, min(LOOK_S * 10, due_at - now))
+        if question.core.phase in ("waiting", "heard"):
+            self._timers.after("look", wait_s, self._look)
+
+    @property
+    def _is_heard_now(self) -> bool:
+        """Whether a voice sounds that is undecided."""
+        return self._controller.interruptions.current is not None
+
+    def _words_overdue(self) -> None:
+        """The words of a turn are late: take those that have come, or let the model answer it."""
+        turn, user_turn = self._turn, self._controller.user_turns.current
+        if turn is None or turn.is_taken:
+            return
+        words = "" if user_turn is None else user_turn.growing_words
+        if words:
+            self.words(turn.turn_id or user_turn.item_id if user_turn is not None else "", words)
+            return
+        question = self._current
+        if question is not None:
+            question.core.repeat()
+        self._respond(beside=question is not None and question.at_model)
+        self._look()
+
+    def _is_echo(self, words: str) -> bool:
+        """Whether the words are of the question and of nothing else."""
+        question = self._current
+        return question is not None and repeats(tokens_of(words), tokens_of(question.core.question), share=1.0)
+
+    def _take(self, turn: AnswerTurn) -> None:
+        question = self._current
+        if question is None:
+            self._respond()
+            return
+        self._do(question, question.core.take(turn, self._now()))
+        self._look()
+
+    def _do(self, question: Question, step: Step) -> None:
+        match step:
+            case None:
+                pass
+            case Speak(kind=kind):
+                assert self._asking is not None
+                self._kind = kind
+                self._park(begins=True)
+                open_ids = self._controller.ledger.asking
+                self._asking.ask(question.core.question, question.core.arguments, open_ids)
+            case Ignore(why=why, turn=turn):
+                self._ignored(question, why, turn)
+            case LetAnswer():
+                self._respond(beside=question.at_model)
+            case Change(arguments=arguments, turn=turn):
+                self._change(question, arguments, turn)
+            case Allow(turn=turn):
+                question.turn = turn
+                self._allow(question)
+            case Deny(meaning=meaning, words=words, turn=turn):
+                question.turn = turn
+                said = SILENT if meaning == "silence" else CHANGED.format(words=words) if meaning == "change" else words
+                self._refuse(question, meaning, said, "timeout" if meaning == "silence" else "voice")
+            case _:
+                assert_never(step)
+
+    def _ignored(self, question: Question, why: str, turn: AnswerTurn) -> None:
+        value = {
+            "tool_call_id": question.call.id,
+            "tool": question.call.name,
+            "reason": str(why),
+            "words": turn.words,
+            "answer_start_ms": turn.start_ms,
+            "answer_end_ms": turn.end_ms,
+        }
+        self._context.emit(s.ServerCustomEvent(name="consent_ignored", value=value))
+        if not turn.over:
+            self._release()
+
+    def _change(self, question: Question, arguments: Mapping[str, object], turn: AnswerTurn) -> None:
+        """Ask again, about other arguments."""
+        if self._asking is not None:
+            self._asking.stop()
+        words = question_of(question.words, arguments, self._language)
+        question.core.changed(words, dict(arguments))
+        question.call = msgspec.structs.replace(question.call, input=json.dumps(dict(arguments), ensure_ascii=False))
+        question.heard_whole, question.turn = False, turn
+        self._forget_answer(question)
+        self._release()
+
+    def _allow(self, question: Question) -> None:
+        self._settle(question, "yes", "voice")
+        self._forget_answer(question)
+        changed = question.call if question.is_changed else None
+        try:
+            self._responses.confirm(question.asked.id, True, changed=changed)
+        except ClientError as error:  # it is over already
+            self._controller.tell_error(error)
+
+    def _refuse(self, question: Question, meaning: Meaning, words: str, by: AnsweredBy) -> None:
+        self._settle(question, meaning, by)
+        self._forget_answer(question)
+        try:
+            self._responses.confirm(question.asked.id, False, words=words)
+        except ClientError as error:
+            self._controller.tell_error(error)
+
+    def _settle(self, question: Question, meaning: Meaning, by: AnsweredBy) -> None:
+        """The question has its answer."""
+        is_current = question is self._current
+        if self._asking is not None and is_current and question.by != "card":
+            self._note_spoken(question)
+            self._asking.stop()
+        question.core.close()
+        question.answer, question.answered_by = meaning, by
+        self._timers.cancel("words")
+        if self._turn is not None:
+            self._turn.is_held = False
+        self._park()
+        self._tell(question, "answered")
+
+    def _forget_answer(self, question: Question) -> None:
+        """The model that waits for the tool itself takes no words meanwhile."""
+        turn = self._turn
+        if turn is None or not question.at_model or not turn.turn_id:
+            return
+        self._turns.forget_answer(turn.turn_id)
+
+    def _release(self) -> None:
+        """The turn gets no response: nobody has the floor."""
+        if self._turn is not None and self._turn.is_held:
+            self._turn.is_held = False
+            self._turns.signal(Signal.RESPONSE_DONE)
+
+    def _respond(self, *, beside: bool = False) -> None:
+        """The model answers the turn."""
+        turn = self._turn
+        if turn is None or not turn.is_held:
+            return
+        turn.is_held = False
+        if not beside or self._asking is None:
+            self._turns.respond_to_turn()
+            return
+        self._asking.answer_beside()
+        self._turns.signal(Signal.RESPONSE_DONE)
+
+    def _note_spoken(self, question: Question) -> None:
+        spoken = None if self._asking is None else self._asking.spoken
+        if spoken is not None and spoken.text == question.core.question:
+            question.item_id = spoken.item_id
+            question.played_ms = max(spoken.played_ms, 0)
+            question.heard_whole = question.heard_whole or spoken.heard_whole
+
+    # -- what listeners learn ------------------------------------------------------------------------------------------
+
+    def _tell(self, question: Question, state: str, *, why: str = "") -> None:
+        value: dict[str, Any] = {
+            "tool_call_id": question.asked.id,
+            "tool": question.call.name,
+            "question": question.core.question,
+            "by": question.by,
+            "state": state,
+            "n": max(1, question.core.n_asked),
+        }
+        if why:
+            value["why"] = why
+        if question.is_changed:
+            value["input"] = question.call.input
+        self._context.emit(s.ServerCustomEvent(name="consent_question", value=value))
+
+    def _ended(self, question: Question, state: ToolResultState) -> None:
+        """The call has its result: write the receipt."""
+        if question.answer is None:
+            is_late = state is ToolResultState.DENIED
+            self._settle(question, "silence", "timeout" if is_late else "interrupted")
+        turn = question.turn
+        value = {
+            "tool_call_id": question.asked.id,
+            "tool": question.call.name,
+            "question": question.core.question,
+            "question_item_id": question.item_id,
+            "question_played_ms": question.played_ms,
+            "heard_whole": question.heard_whole,
+            "answered_by": question.answered_by,
+            "answer": question.answer,
+            "words": "" if turn is None else turn.words,
+            "answer_start_ms": None if turn is None else turn.start_ms,
+            "answer_end_ms": None if turn is None else turn.end_ms,
+            "participant": self._controller.user_turns.user_name,
+            "recording": self._recording,
+            "done": str(state),
+        }
+        self._context.emit(s.ServerCustomEvent(name="consent_receipt", value=value))

@@ -1,0 +1,181 @@
+"""A tool asks aloud: the embedded voice speaks the question, and what the user says is first an answer to it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.agent.consent_call import Table, asked_call
+
+pytestmark = pytest.mark.virtual_time
+
+BOOK = "Book a table for four on Friday."
+QUESTION = "Shall I book a table for four people on Friday?"
+
+
+async def test_a_yes_after_the_question_runs_the_call() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        assert (table.booked, made.said) == ([], [QUESTION])
+        await asyncio.sleep(1)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
+        assert made.states == ["asking", "heard", "answered"]
+        assert (receipt["answer"], receipt["answered_by"], receipt["words"]) == ("yes", "voice", "Yes.")
+        assert (receipt["heard_whole"], receipt["done"], receipt["question"]) == (True, "success", QUESTION)
+        await made.until(lambda: len(made.said) == 2)
+        assert made.said[1] == "Result: booked for 4 on Friday."
+
+
+async def test_a_no_is_a_refusal_with_the_users_words() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(1)
+        await made.says("No.")
+        receipt = await made.until_receipt()
+        assert table.booked == []
+        assert (receipt["answer"], receipt["answered_by"], receipt["done"]) == ("no", "voice", "denied")
+        await made.until(lambda: len(made.said) == 2)
+        assert made.said[1] == "Result: the user refused: No.."
+
+
+async def test_a_change_is_asked_again_and_runs_with_the_changed_input() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(1)
+        await made.says("Yes, but only three.")
+        await made.until_state("heard", 2)
+        assert (table.booked, made.said[1]) == ([], "Shall I book a table for three people on Friday?")
+        await asyncio.sleep(1)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert table.booked == [(3, "Friday")]
+        assert made.states == ["asking", "heard", "changed", "heard", "answered"]
+        assert receipt["question"] == "Shall I book a table for three people on Friday?"
+        assert (receipt["answer"], receipt["heard_whole"]) == ("yes", True)
+
+
+async def test_a_change_that_only_the_model_can_apply_is_a_refusal_that_says_so() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(1)
+        await made.says("No, for another evening instead.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["done"], table.booked) == ("change", "denied", [])
+        await made.until(lambda: len(made.said) == 2)
+        assert "the user wants a change: No, for another evening instead." in made.said[1]
+
+
+@pytest.mark.parametrize("words", ["How much is it?", "Tell me about the weather."])
+async def test_anything_else_is_answered_and_the_question_is_asked_again(words: str) -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(1)
+        await made.says(words)
+        await made.until_state("heard", 2)
+        assert made.said == [QUESTION, f"You said {words}", QUESTION]
+        assert made.states == ["asking", "heard", "repeated", "heard"]
+        await asyncio.sleep(1)
+        await made.says("Yes.")
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
+        await made.until(lambda: len(made.said) == 4)
+        assert made.said[3] == "Result: booked for 4 on Friday."
+
+
+async def test_silence_is_asked_once_more_and_then_refused() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await made.until_state("heard", 2)
+        receipt = await made.until_receipt()
+        assert made.states == ["asking", "heard", "repeated", "heard", "answered"]
+        assert (receipt["answer"], receipt["answered_by"], receipt["done"]) == ("silence", "timeout", "denied")
+        assert table.booked == []
+
+
+async def test_a_yes_before_the_end_of_the_question_does_not_count() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await asyncio.sleep(0.1)
+        await made.says("Yes please.", 700)
+        await made.until(lambda: made.custom("consent_ignored"))
+        assert [one["reason"] for one in made.custom("consent_ignored")] == ["before_end"]
+        await made.until_state("heard")
+        assert table.booked == []
+        await asyncio.sleep(1)
+        await made.says("Yes.")
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
+
+
+async def test_a_backchannel_over_the_question_changes_nothing() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await asyncio.sleep(0.1)
+        await made.says("Mm-hm.", 400)
+        await made.until_state("heard")
+        assert made.states == ["asking", "heard"]
+        assert table.booked == []
+
+
+async def test_a_no_over_the_question_counts_at_once() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await asyncio.sleep(0.1)
+        await made.says("No.", 500)
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["heard_whole"], table.booked) == ("no", False, [])
+        assert made.states == ["asking", "answered"]
+
+
+async def test_a_yes_that_goes_on_as_a_change_books_nothing_before() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(1)
+        await made.says("Yes.", 500)
+        await asyncio.sleep(0.75)
+        await made.says("Yes, but only three.")
+        await made.until_state("heard", 2)
+        assert table.booked == []
+        await made.says("Yes.")
+        await made.until_receipt()
+        assert table.booked == [(3, "Friday")]
+
+
+async def test_several_questions_are_asked_one_after_the_other() -> None:
+    table = Table()
+    calls = tuple(("book_table", f'{{"people": 4, "day": "{day}"}}') for day in ("Friday", "Saturday"))
+    from tests.agent.consent_call import Waiter
+
+    async with asked_call(table.tools, Waiter(calls)) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await made.says("Yes.")
+        await made.until_state("heard", 2)
+        assert table.booked == [(4, "Friday")]
+        await made.says("No.")
+        await made.until_receipt(2)
+        assert [one["answer"] for one in made.receipts] == ["yes", "no"]
+        assert table.booked == [(4, "Friday")]
