@@ -81,10 +81,10 @@ def tell(server: ScriptedServer, name: str, **value: Any) -> None:
     server.send("server_custom", name=name, value=value)
 
 
-def question(server: ScriptedServer, state: str, by: str = "either", words: str = ASKED, n: int = 1) -> None:
+def question(server: ScriptedServer, state: str, by: str = "either", words: str = ASKED, **more: Any) -> None:
     """The question whether a table may be booked is at this point."""
     asked = {"tool_call_id": "c1", "tool": "book_table", "question": words}
-    tell(server, "consent_question", **asked, by=by, state=state, n=n)
+    tell(server, "consent_question", **asked, by=by, state=state, n=1, **more)
 
 
 def receipt(server: ScriptedServer, **changed: Any) -> None:
@@ -197,9 +197,8 @@ def asked(page: Page, server: ScriptedServer, address: str) -> None:
     use(server, "c1", "book_table", {"people": 5, "day": "Friday"}, "asking", suggested_rules=RULES)
     question(server, "asking", words="Shall I book a table for 5 people on Friday?")
     heard(server, "item_3", "Yes, but only four.")
-    use(server, "c1", "book_table", {"people": 4, "day": "Friday"}, "asking", suggested_rules=RULES)
-    question(server, "changed")
-    question(server, "heard")
+    for state in ("changed", "heard"):
+        question(server, state, input=json.dumps({"people": 4, "day": "Friday"}))
     expect(page.locator(".confirm .was")).to_have_text("before: 5")
 
 

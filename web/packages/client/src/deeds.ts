@@ -16,6 +16,19 @@ export interface ConsentQuestion {
   readonly state: "asking" | "heard" | "repeated" | "changed" | "answered";
   /** How often it was asked, counted from 1. */
   readonly n: number;
+  /** Why only a card asks, where a voice was wanted. */
+  readonly why?: string;
+  /** The arguments as JSON, once the asked person has changed them. */
+  readonly input?: string;
+}
+
+/** What the asked person said, and why it is no answer. */
+export interface ConsentIgnored {
+  readonly tool_call_id: string;
+  readonly tool: string;
+  /** before_end: a yes before the question was heard to its end; echo, far_voice, resent, other_person or no_words. */
+  readonly reason: string;
+  readonly words: string;
 }
 
 /** What became of a question for consent: asked, answered, done. Times are ms in the sound of the user. */
@@ -60,6 +73,7 @@ export interface ClaimWithheld {
 /** The events about deeds, by name. */
 export interface DeedEvents {
   consent_question: ConsentQuestion;
+  consent_ignored: ConsentIgnored;
   consent_receipt: ConsentReceipt;
   permission_updated: PermissionUpdate;
   claim_withheld: ClaimWithheld;
@@ -81,6 +95,10 @@ const orNull =
   (check: Check): Check =>
   (value) =>
     value === null || check(value);
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
 const oneOf =
   (...words: readonly string[]): Check =>
   (value) =>
@@ -90,7 +108,7 @@ const isRule: Check = (value) => {
   return isText(tool) && orNull(isText)(content ?? null) && oneOf("allow", "deny", "ask")(behavior);
 };
 
-const CHECKS: { readonly [Name in keyof DeedEvents]: { readonly [Field in keyof DeedEvents[Name]]: Check } } = {
+const CHECKS: { readonly [Name in keyof DeedEvents]: { readonly [Field in keyof DeedEvents[Name]]-?: Check } } = {
   consent_question: {
     tool_call_id: isText,
     tool: isText,
@@ -98,6 +116,14 @@ const CHECKS: { readonly [Name in keyof DeedEvents]: { readonly [Field in keyof 
     by: oneOf("voice", "card", "either"),
     state: oneOf("asking", "heard", "repeated", "changed", "answered"),
     n: isNumber,
+    why: optional(isText),
+    input: optional(isText),
+  },
+  consent_ignored: {
+    tool_call_id: isText,
+    tool: isText,
+    reason: isText,
+    words: isText,
   },
   consent_receipt: {
     tool_call_id: isText,

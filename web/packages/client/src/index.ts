@@ -8,6 +8,7 @@ export { CallSocket } from "./call-socket.ts";
 export type { ClientEvents, ClientState, Closing, ResumeToken, SessionSettings } from "./call-socket.ts";
 export {
   type ClaimWithheld,
+  type ConsentIgnored,
   type ConsentQuestion,
   type ConsentReceipt,
   type Deed,

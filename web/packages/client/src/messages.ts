@@ -125,9 +125,13 @@ function foldList(list: readonly Message[], event: ServerEvent | LocalSignal): r
     case "server_custom": {
       const deed = readDeed(event);
       if (deed?.name !== "consent_question") return list;
-      const { tool_call_id: id, tool, question, state } = deed.value;
+      const { tool_call_id: id, tool, question, state, input } = deed.value;
       const isOver = ({ status }: Message): boolean => state === "answered" && status === "asking";
-      return change(list, made(id, "tool", tool), (old) => ({ question, ...(isOver(old) && { status: "growing" }) }));
+      return change(list, made(id, "tool", tool), (old) => ({
+        question,
+        input: input ?? old.input,
+        ...(isOver(old) && { status: "growing" }),
+      }));
     }
     case "agent_response_tool_result": {
       const { id, name, output, state } = event.tool_result;

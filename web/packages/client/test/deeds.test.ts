@@ -24,6 +24,8 @@ const CLAIM = { item_id: "a1", response_id: "r1", sentence: "I paid.", tools: ["
 
 test.each([
   ["consent_question", QUESTION],
+  ["consent_question", { ...QUESTION, input: "{}", why: "it writes" }],
+  ["consent_ignored", { tool_call_id: "t1", tool: "pay", reason: "before_end", words: "Yes." }],
   ["consent_receipt", RECEIPT],
   ["permission_updated", UPDATE],
   ["claim_withheld", CLAIM],
@@ -36,6 +38,7 @@ test.each([
   ["a name that every object has", "constructor", QUESTION],
   ["a field less", "consent_question", { ...QUESTION, question: undefined }],
   ["a word that is not known", "consent_question", { ...QUESTION, by: "letter" }],
+  ["arguments that are no text", "consent_question", { ...QUESTION, input: {} }],
   ["a number as text", "consent_receipt", { ...RECEIPT, question_played_ms: "1800" }],
   ["a rule that is none", "permission_updated", { ...UPDATE, rules: [{ ...RULE, behavior: "perhaps" }] }],
   ["no list", "claim_withheld", { ...CLAIM, tools: "pay" }],

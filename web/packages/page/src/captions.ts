@@ -58,6 +58,8 @@ export interface ToolWork {
   readonly rules?: readonly PermissionRule[];
   /** What it was to be given before the user changed it, as JSON. */
   readonly before?: string;
+  /** Why the latest words were no answer to the question. */
+  readonly ignored?: string;
   readonly receipt?: ConsentReceipt;
 }
 
@@ -123,11 +125,11 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSigna
     }
     case "agent_item_done": {
       const { tool_call: call } = event.item;
-      if (call?.state !== "allowed" && call?.state !== "asking") return bubbles;
+      if (call?.state !== "allowed") return bubbles;
       const { name, text } = tool(call, null);
-      const status = call.state === "asking" ? "asking" : "live";
-      const isIt = (old: Bubble): boolean => old.id === `tool:${call.id}` && (old.status === "asking" || old.tool?.question !== undefined);
-      return bubbles.map((old) => (isIt(old) && old.status !== "done" ? { ...old, name, text, tool: given(old, call), status } : old));
+      const isAsked = (old: Bubble): boolean => old.status === "asking" || (old.status === "live" && old.tool?.question !== undefined);
+      const isIt = (old: Bubble): boolean => old.id === `tool:${call.id}` && isAsked(old);
+      return bubbles.map((old) => (isIt(old) ? { ...old, name, text, tool: given(old, call), status: "live" } : old));
     }
     case "agent_error":
       // The rule was no suggestion of this question any more: it stays open, and is shown anew.
@@ -205,23 +207,28 @@ function tool({ id, name, input }: { id: string; name: string; input: string }, 
   return { id: `tool:${id}`, side: "tool", name, text, status: "live", responseId, tool: { ...NO_WORK, input: text } };
 }
 
-/** The work with what it shall be given now; a change of an open question keeps what it was before. */
-function given({ tool: work = NO_WORK, status }: Bubble, call: ToolCallBlock): ToolWork {
-  const input = call.input === "{}" ? "" : call.input;
-  const rules = call.suggested_rules ?? work.rules ?? [];
-  const isChanged = status === "asking" && call.state === "asking" && work.input !== input;
-  return { ...work, input, ...(rules.length > 0 && { rules }), ...(isChanged && { before: work.input }) };
+/** The work with what it is given, and what may be allowed from now on. */
+function given({ tool: work = NO_WORK }: Bubble, { input, suggested_rules: rules = [] }: ToolCallBlock): ToolWork {
+  return { ...work, input: input === "{}" ? "" : input, ...(rules.length > 0 && { rules }) };
 }
 
 function foldDeed(bubbles: readonly Bubble[], deed: Exclude<Deed, { name: "permission_updated" }>): readonly Bubble[] {
   switch (deed.name) {
     case "consent_question": {
       const { value: question } = deed;
-      return change(bubbles, askedTool(question), ({ tool: work = NO_WORK, status }) => ({
-        tool: { ...work, question },
-        // Whoever answers, and however: the question is over.
-        status: question.state === "answered" && status === "asking" ? "live" : status,
-      }));
+      return change(bubbles, askedTool(question), ({ text, tool: { ignored: _, ...work } = NO_WORK, status }) => {
+        const { input = work.input } = question;
+        return {
+          text: status === "asking" ? input : text,
+          tool: { ...work, question, input, ...(input !== work.input && { before: work.input }) },
+          // Whoever answers, and however: the question is over.
+          status: question.state === "answered" && status === "asking" ? "live" : status,
+        };
+      });
+    }
+    case "consent_ignored": {
+      const { value: ignored } = deed;
+      return change(bubbles, askedTool(ignored), ({ tool: work = NO_WORK }) => ({ tool: { ...work, ignored: ignored.reason } }));
     }
     case "consent_receipt": {
       const { value: receipt } = deed;
@@ -237,7 +244,7 @@ function foldDeed(bubbles: readonly Bubble[], deed: Exclude<Deed, { name: "permi
 }
 
 /** The bubble of a tool of which only the question or the receipt is known. */
-function askedTool({ tool_call_id: id, tool: name }: ConsentQuestion | ConsentReceipt): Bubble {
+function askedTool({ tool_call_id: id, tool: name }: Pick<ConsentQuestion, "tool_call_id" | "tool">): Bubble {
   return { id: `tool:${id}`, side: "tool", name, text: "", status: "live", responseId: null, tool: NO_WORK };
 }
 

@@ -6,11 +6,17 @@ import { type Key, isKey, say } from "./texts.ts";
 import { nameWords } from "./tool-words.ts";
 import type { Notice } from "./words.ts";
 
-/** How an open question can be answered now; empty for one that only the card asks. */
-export function askingWords({ by, state }: ConsentQuestion): string {
-  if (by === "card") return "";
+/** How an open question can be answered now; empty for one that was meant for a card. */
+export function askingWords({ by, state, why }: ConsentQuestion): string {
+  if (by === "card") return why ? say("ask.cardOnly") : "";
   if (state === "heard") return say(by === "voice" ? "ask.speakOnly" : "ask.speak");
   return say(state === "repeated" ? "ask.spokenAgain" : "ask.spoken");
+}
+
+/** Why words were no answer; empty where that is nothing to say. */
+export function ignoredWords(reason: string): string {
+  const key = `ask.ignored.${reason}`;
+  return isKey(key) ? say(key) : "";
 }
 
 const CONDITION = /\s*([^\s=!<>,"]+)\s*(<=|>=|!=|=|<|>)\s*("(?:[^"\\]|\\.)*"|[^,"[{]*)(?:,|$)/gy;
@@ -57,9 +63,11 @@ export function permissionNotice({ by, rules, added, removed }: PermissionUpdate
 }
 
 /** A receipt in one line. */
-export function receiptWords({ answer, answered_by: by }: ConsentReceipt): string {
+export function receiptWords({ answer, answered_by: by, done }: ConsentReceipt): string {
   if (by === "interrupted") return say("receipt.interrupted");
   if (by === "timeout" || answer === "silence") return say("receipt.silence");
+  // On a card, a change is a consent as well.
+  if (answer === "change" && done !== "denied") return say("receipt.yesChanged");
   const key = answer === "change" ? "receipt.change" : `receipt.${answer}.${by}`;
   return isKey(key) ? say(key) : "";
 }

@@ -237,8 +237,8 @@ describe("consent", () => {
       tool_use: { type: "tool_call", id: "t1", name: "book", input, state, suggested_rules },
     });
   const tells = (name: string, value: Record<string, unknown>) => event("server_custom", { name, value });
-  const asks = (state: string, question = "Shall I book for 5?") =>
-    tells("consent_question", { tool_call_id: "t1", tool: "book", question, by: "either", state, n: 1 });
+  const asks = (state: string, changed: Record<string, unknown> = {}) =>
+    tells("consent_question", { tool_call_id: "t1", tool: "book", question: "Shall I book for 5?", by: "either", state, n: 1, ...changed });
   const RECEIPT = {
     tool_call_id: "t1",
     tool: "book",
@@ -272,8 +272,15 @@ describe("consent", () => {
   });
 
   test("a change keeps what it was before, and goes on asking", () => {
-    const changed = bubble(use('{"n":5}'), asks("heard"), use('{"n":4}'), asks("changed", "Shall I book for 4?"));
+    const four = { question: "Shall I book for 4?", input: '{"n":4}' };
+    const changed = bubble(use('{"n":5}'), asks("heard"), asks("changed", four), asks("heard", four));
     expect(changed).toMatchObject({ status: "asking", tool: { input: '{"n":4}', before: '{"n":5}', question: { question: "Shall I book for 4?" } } });
+  });
+
+  test("words that are no answer are said to be none, until the question goes on", () => {
+    const early = tells("consent_ignored", { tool_call_id: "t1", tool: "book", reason: "before_end", words: "Yes." });
+    expect(bubble(use("{}"), asks("asking"), early)).toMatchObject({ status: "asking", tool: { ignored: "before_end" } });
+    expect(bubble(use("{}"), asks("asking"), early, asks("heard"))?.tool?.ignored).toBeUndefined();
   });
 
   test("a rule that the server does not take leaves the question open, as new", () => {

@@ -1,6 +1,6 @@
 import type { ConsentQuestion, ConsentReceipt, PermissionRule, PermissionUpdate } from "@realtime-voice/client";
 import { describe, expect, test } from "vitest";
-import { askingWords, claimLines, claimWords, conditionWords, listedRule, modeWords, offerWords, permissionNotice, receiptLines, receiptWords } from "../src/consent-words.ts";
+import { askingWords, claimLines, claimWords, conditionWords, ignoredWords, listedRule, modeWords, offerWords, permissionNotice, receiptLines, receiptWords } from "../src/consent-words.ts";
 
 const RULE: PermissionRule = { tool_name: "book_table", rule_content: "people<=4, day=Friday", behavior: "allow", source: "suggested" };
 const QUESTION: ConsentQuestion = { tool_call_id: "t1", tool: "book_table", question: "Shall I?", by: "either", state: "asking", n: 1 };
@@ -32,6 +32,12 @@ describe("how a question can be answered", () => {
 
   test("a card alone needs no words", () => {
     expect(askingWords({ ...QUESTION, by: "card" })).toBe("");
+    expect(askingWords({ ...QUESTION, by: "card", why: "this agent writes" })).toBe("It cannot be asked aloud here. Please choose.");
+  });
+
+  test("an answer that does not count says why, where its speaker can do something about it", () => {
+    expect(ignoredWords("before_end")).toContain("Please wait for its end.");
+    expect(["echo", "", "of tomorrow"].map(ignoredWords)).toEqual(["", "", ""]);
   });
 });
 
@@ -71,7 +77,8 @@ describe("a receipt", () => {
     expect(line("voice", "yes")).toBe("You agreed by voice");
     expect(line("card", "no")).toBe("You refused on the card");
     expect(line("rule", "yes")).toBe("A rule allowed it");
-    expect(line("voice", "change")).toBe("You wanted a change");
+    expect(receiptWords({ ...RECEIPT, answer: "change", done: "denied" })).toBe("You wanted a change");
+    expect(line("card", "change")).toBe("You agreed to it as you changed it");
     expect(line("timeout", "silence")).toBe("Nobody answered");
     expect(line("interrupted", "silence")).toBe("The question was interrupted");
     for (const by of ["voice", "card", "rule", "timeout", "interrupted"] as const) {

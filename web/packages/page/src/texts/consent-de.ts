@@ -7,6 +7,10 @@ export const CONSENT_DE: ConsentTexts = {
   "ask.spokenAgain": "Die Frage wird noch einmal vorgelesen. Ein „Ja“ zählt, sobald Sie die Frage bis zum Ende gehört haben.",
   "ask.speak": "Sagen Sie „Ja“ oder „Nein“, oder wählen Sie hier.",
   "ask.speakOnly": "Sagen Sie „Ja“ oder „Nein“. Hier zählt nur Ihre Stimme.",
+  "ask.cardOnly": "Hier kann nicht laut gefragt werden. Bitte wählen Sie.",
+  "ask.ignored.before_end": "Sie haben vor dem Ende der Frage geantwortet. Bitte warten Sie das Ende ab.",
+  "ask.ignored.far_voice": "Diese Stimme war zu weit weg, um zu zählen.",
+  "ask.ignored.other_person": "Nur wer gefragt wurde, kann antworten.",
   "ask.changed": "So geändert, wie Sie es gesagt haben.",
   "ask.was": "vorher: {value}",
   "ask.change": "Ändern",
@@ -43,6 +47,7 @@ export const CONSENT_DE: ConsentTexts = {
 
   "receipt.yes.voice": "Sie haben mündlich zugestimmt",
   "receipt.yes.card": "Sie haben auf der Karte zugestimmt",
+  "receipt.yesChanged": "Sie haben mit Ihrer Änderung zugestimmt",
   "receipt.yes.rule": "Eine Regel hat es erlaubt",
   "receipt.no.voice": "Sie haben Nein gesagt",
   "receipt.no.card": "Sie haben auf der Karte abgelehnt",

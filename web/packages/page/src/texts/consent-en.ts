@@ -5,6 +5,10 @@ export const CONSENT_EN = {
   "ask.spokenAgain": "It is being asked once more. A “yes” counts once you have heard the question to its end.",
   "ask.speak": "Say “yes” or “no”, or choose here.",
   "ask.speakOnly": "Say “yes” or “no”. Only your voice counts here.",
+  "ask.cardOnly": "It cannot be asked aloud here. Please choose.",
+  "ask.ignored.before_end": "You answered before the question was over. Please wait for its end.",
+  "ask.ignored.far_voice": "That voice was too far away to count.",
+  "ask.ignored.other_person": "Only the person who was asked can answer.",
   "ask.changed": "Changed to what you said.",
   "ask.was": "before: {value}",
   "ask.change": "Change",
@@ -41,6 +45,7 @@ export const CONSENT_EN = {
 
   "receipt.yes.voice": "You agreed by voice",
   "receipt.yes.card": "You agreed on the card",
+  "receipt.yesChanged": "You agreed to it as you changed it",
   "receipt.yes.rule": "A rule allowed it",
   "receipt.no.voice": "You said no",
   "receipt.no.card": "You refused on the card",

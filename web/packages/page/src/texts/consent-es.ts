@@ -7,6 +7,10 @@ export const CONSENT_ES: ConsentTexts = {
   "ask.spokenAgain": "La pregunta se está leyendo otra vez. Un «sí» cuenta cuando la haya oído hasta el final.",
   "ask.speak": "Diga «sí» o «no», o elija aquí.",
   "ask.speakOnly": "Diga «sí» o «no». Aquí solo cuenta su voz.",
+  "ask.cardOnly": "Aquí no se puede preguntar en voz alta. Elija, por favor.",
+  "ask.ignored.before_end": "Respondió antes de que terminara la pregunta. Espere a que acabe.",
+  "ask.ignored.far_voice": "Esa voz estaba demasiado lejos para contar.",
+  "ask.ignored.other_person": "Solo puede responder la persona a la que se preguntó.",
   "ask.changed": "Cambiado según lo que ha dicho.",
   "ask.was": "antes: {value}",
   "ask.change": "Cambiar",
@@ -43,6 +47,7 @@ export const CONSENT_ES: ConsentTexts = {
 
   "receipt.yes.voice": "Aceptó de viva voz",
   "receipt.yes.card": "Aceptó en la tarjeta",
+  "receipt.yesChanged": "Aceptó con su cambio",
   "receipt.yes.rule": "Una regla lo permitió",
   "receipt.no.voice": "Dijo que no",
   "receipt.no.card": "Lo rechazó en la tarjeta",

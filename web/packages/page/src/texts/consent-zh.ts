@@ -7,6 +7,10 @@ export const CONSENT_ZH: ConsentTexts = {
   "ask.spokenAgain": "正在再次朗读这个问题。听完整个问题之后说“好的”才算数。",
   "ask.speak": "请说“好的”或“不要”，或在这里选择。",
   "ask.speakOnly": "请说“好的”或“不要”。这里只认您的声音。",
+  "ask.cardOnly": "这里无法朗读问题，请在此选择。",
+  "ask.ignored.before_end": "您在问题结束之前就回答了。请等问题说完。",
+  "ask.ignored.far_voice": "那个声音太远，不算数。",
+  "ask.ignored.other_person": "只有被问的人才能回答。",
   "ask.changed": "已按您说的修改。",
   "ask.was": "之前：{value}",
   "ask.change": "修改",
@@ -43,6 +47,7 @@ export const CONSENT_ZH: ConsentTexts = {
 
   "receipt.yes.voice": "您口头同意了",
   "receipt.yes.card": "您在卡片上同意了",
+  "receipt.yesChanged": "您同意了修改后的内容",
   "receipt.yes.rule": "规则允许了它",
   "receipt.no.voice": "您说了不",
   "receipt.no.card": "您在卡片上拒绝了",

@@ -2,7 +2,7 @@
 
 import type { AnswerChanges, PermissionRule } from "@realtime-voice/client";
 import type { Bubble } from "../captions.ts";
-import { askingWords, offerWords } from "../consent-words.ts";
+import { askingWords, ignoredWords, offerWords } from "../consent-words.ts";
 import { ELICITATION, answered, argumentsOf, elicitationOf, fieldsOfValues } from "../form.ts";
 import { say } from "../texts.ts";
 import { nameWords, valueWords } from "../tool-words.ts";
@@ -93,7 +93,7 @@ function makeConsent<Asking extends Bubble>(onAnswer: (asking: Asking, answer: A
       const byVoice = spoken?.by === "voice";
       root.setAttribute("aria-label", say("confirm.group", { name: nameWords(name) }));
       setText(question, spoken?.question ?? say("confirm.question", { name: nameWords(name) }));
-      setTextOrHide(how, spoken ? askingWords(spoken) : "");
+      setTextOrHide(how, ignoredWords(tool?.ignored ?? "") || (spoken ? askingWords(spoken) : ""));
       how.dataset["state"] = spoken?.state ?? "";
       if (input !== shownInput) {
         shownInput = input;
@@ -109,7 +109,7 @@ function makeConsent<Asking extends Bubble>(onAnswer: (asking: Asking, answer: A
         rules.replaceChildren(...ruleChoice(offered));
       }
       rules.hidden = offered.length === 0 || byVoice;
-      buttons.hidden = byVoice;
+      yes.hidden = byVoice;
       label();
       setText(no, say("ask.no"));
       for (const control of [yes, no, rules]) control.disabled = !isEnabled;
