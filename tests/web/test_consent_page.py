@@ -1,0 +1,96 @@
+"""Consent on the page: a real server with the embedded voice, Chromium, and answers from its microphone."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Locator, Page, expect
+
+from realtime.model.local.engine import load_parts
+from tests.web.acoustics import Acoustics
+from tests.web.conftest import Serving
+
+Serve = Callable[..., Serving]
+Until = Callable[[Page, str], None]
+Say = Callable[[str], Path]
+
+APP = f"{Path(__file__).with_name('consent_app.py')}:make_waiter"
+ASKS = "Shall I book a table for five people on Friday?"
+ASKS_CHANGED = "Shall I book a table for four people on Friday?"
+
+
+@pytest.fixture(scope="session")
+def speech(tmp_path_factory: pytest.TempPathFactory) -> Say:
+    """`speech(sentence)`: a recording of it, in another voice than the agent's."""
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    voice = load_parts().voices["heart-low"]
+    folder = tmp_path_factory.mktemp("speech")
+
+    def record(sentence: str) -> Path:
+        path = folder / f"{sentence}.wav"
+        if not path.exists():
+            soundfile.write(path, np.frombuffer(voice.synthesize(sentence), "<i2"), 24_000)
+        return path
+
+    return record
+
+
+def call(page: Page, address: str, until: Until) -> None:
+    page.goto(address)
+    page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().state === 'listening' && realtime.snapshot().microphoneSamples > 0")
+
+
+def card(page: Page) -> Locator:
+    return page.get_by_role("group", name="Consent to Book table")
+
+
+def heard(page: Page, until: Until, question: str) -> None:
+    """Wait until the question was heard to its end."""
+    until(page, f"realtime.snapshot().bubbles.some((one) => one.status === 'asking' && one.tool.question?.state === 'heard' && one.tool.question.question === '{question}')")
+
+
+def test_a_spoken_yes_consents_and_leaves_a_receipt(page: Page, serve: Serve, speech: Say, until: Until) -> None:
+    acoustics = Acoustics(page)
+    call(page, serve(APP).address, until)
+    acoustics.say(speech("Book a table, please."))
+    expect(card(page).locator(".question")).to_have_text(ASKS)
+    heard(page, until, ASKS)
+    expect(card(page)).to_contain_text("Say “yes” or “no”")
+    acoustics.say(speech("Yes, please."))
+    expect(card(page)).to_have_count(0)
+    tool = page.locator(".bubble.tool")
+    expect(tool.locator(".tool-result")).to_have_text("booked for 5 on Friday")
+    tool.get_by_text("You agreed by voice").click()
+    expect(tool.locator(".receipt dd")).to_contain_text([ASKS, "to its end", "Yes", "it was done"])
+    expect(page.locator(".bubble.agent .words").last).to_have_text("I was told: booked for 5 on Friday.")
+
+
+def test_a_change_in_words_is_shown_and_asked_again(page: Page, serve: Serve, speech: Say, until: Until) -> None:
+    acoustics = Acoustics(page)
+    call(page, serve(APP).address, until)
+    acoustics.say(speech("Book a table, please."))
+    heard(page, until, ASKS)
+    acoustics.say(speech("Yes, but only four."))
+    expect(card(page).locator(".question")).to_have_text(ASKS_CHANGED)
+    expect(card(page).locator(".was")).to_have_text("before: 5")
+    heard(page, until, ASKS_CHANGED)
+    page.screenshot(path="/tmp/tpage_shots/live-changed.png")
+    acoustics.say(speech("Yes, please."))
+    tool = page.locator(".bubble.tool")
+    expect(tool.locator(".tool-result")).to_have_text("booked for 4 on Friday")
+    expect(tool.locator(".receipt summary")).to_have_text("You agreed by voice")
+    page.screenshot(path="/tmp/tpage_shots/live-done.png")
+
+
+def test_a_no_by_voice_closes_the_card(page: Page, serve: Serve, speech: Say, until: Until) -> None:
+    acoustics = Acoustics(page)
+    call(page, serve(APP).address, until)
+    acoustics.say(speech("Book a table, please."))
+    heard(page, until, ASKS)
+    acoustics.say(speech("No, thank you."))
+    expect(card(page)).to_have_count(0)
+    expect(page.locator(".tool-state")).to_have_text("You refused it")
+    expect(page.locator(".receipt summary")).to_have_text("You said no")
