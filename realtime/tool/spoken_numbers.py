@@ -296,8 +296,8 @@ _WORDS: dict[Language, dict[int, str]] = {
     "de": dict(
         enumerate(
             each(
-                "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
-                "siebzehn achtzehn neunzehn"
+                "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn "
+                "sechzehn siebzehn achtzehn neunzehn"
             )
         )
     )
@@ -308,9 +308,9 @@ _WORDS: dict[Language, dict[int, str]] = {
     "es": dict(
         enumerate(
             each(
-                "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis "
-                "diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis "
-                "veintisiete veintiocho veintinueve"
+                "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince "
+                "dieciséis diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro veinticinco "
+                "veintiséis veintisiete veintiocho veintinueve"
             )
         )
     )

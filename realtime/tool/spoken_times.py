@@ -177,7 +177,7 @@ def _english(tokens: Sequence[str], at: int) -> tuple[Clock, int] | None:
             minute, end, is_marked = behind[0], end + behind[1], True
     else:
         return None
-    if tokens[end : end + 1] == ["o'clock"]:
+    if end < len(tokens) and tokens[end] in ("o'clock", "oclock"):
         end, is_marked = end + 1, True
     half, count = _half(tokens, end, _EN_HALVES)
     if not is_marked and half is None:

@@ -1,0 +1,318 @@
+"""Which argument of a call an answer changes, where that is certain. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+
+from realtime.tool.question import is_identifier
+from realtime.tool.spoken_numbers import LANGUAGES, numeral, plain
+from realtime.tool.spoken_times import NEAR_DAYS, WEEKDAYS, Clock, Day
+from realtime.turn.answer_pieces import Asked, Choice, Number, Ordinal, Piece, Value, raw_tokens
+from realtime.turn.answer_words import (
+    NAMED,
+    NO_NAMES,
+    PREPOSITIONS,
+    REJECTING,
+    RELATIVE,
+    Kind,
+    as_compared,
+)
+
+_LIGHT = {
+    Kind.YES,
+    Kind.NO,
+    Kind.PAD,
+    Kind.CHANGE,
+    Kind.INSTEAD,
+    Kind.EXCEPT,
+    Kind.LINK,
+    Kind.SORRY,
+    Kind.ALWAYS,
+}
+_MOST_NAMES = 3
+"""Words of a name."""
+
+
+class Changes:
+    """What an answer changes."""
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        words: str,
+        arguments: Mapping[str, object],
+        schema: Mapping[str, object],
+        asked: Asked,
+    ) -> None:
+        self._pieces = pieces
+        self._raw = raw_tokens(words)
+        self._arguments = arguments
+        properties = schema.get("properties")
+        self._properties = properties if isinstance(properties, Mapping) else {}
+        self._asked = asked
+        self._kinds = {piece.kind for piece in pieces}
+        self._new = self._new_values()
+
+    @property
+    def has_new(self) -> bool:
+        """Whether the answer has a value that the question does not have."""
+        return bool(self._new)
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the answer asks for something else than the question."""
+        kinds = self._kinds
+        if Kind.DOUBT in kinds:
+            return False
+        if self._new:
+            return self._is_light() or bool(kinds & {Kind.CHANGE, Kind.INSTEAD, Kind.EXCEPT, Kind.NO})
+        if Kind.INSTEAD in kinds or self._name() is not None:
+            return True
+        has_content = any(piece.kind is None and piece.value is None for piece in self._pieces)
+        if kinds & {Kind.CHANGE, Kind.EXCEPT}:
+            return has_content
+        return Kind.NO in kinds and Kind.YES not in kinds and self._has_object()
+
+    def changed(self) -> dict[str, object] | None:
+        """Return all arguments with the new one; None where it is not certain which changes, or to what."""
+        if self._new:
+            if len(self._new) > 1 or not self._is_light() or any(token in RELATIVE for token in self._words()):
+                return None
+            found = self._target(self._new[0])
+        else:
+            found = self._name()
+        if found is None:
+            return None
+        name, value = found
+        if value == self._arguments.get(name) or not fits(value, self._properties.get(name)):
+            return None
+        return {**self._arguments, name: value}
+
+    def _words(self) -> list[str]:
+        return [token for piece in self._pieces for token in piece.tokens]
+
+    def _new_values(self) -> list[Piece]:
+        values = [(at, piece) for at, piece in enumerate(self._pieces) if piece.value is not None]
+        new = []
+        for at, piece in values:
+            assert piece.value is not None
+            before = self._pieces[at - 1].tokens if at else ()
+            is_rejected = before in REJECTING and (len(values) > 1 or before not in (("no",), ("nein",)))
+            if not is_rejected and not self._asked.has(piece.value):
+                new.append(piece)
+        return new
+
+    def _is_light(self) -> bool:
+        """Return whether nothing was said beside values, marks of a change and what the question says, too."""
+        return all(
+            piece.value is not None or piece.kind in _LIGHT or self._is_known(piece.tokens[0])
+            for piece in self._pieces
+            if piece.kind is not Kind.DOUBT
+        ) and not (Kind.DOUBT in self._kinds or Kind.WAIT in self._kinds)
+
+    def _is_known(self, word: str) -> bool:
+        names = {token for name in self._properties for token in as_compared(name.replace("_", " "))}
+        return word in self._asked.tokens or word in names or f"{word}s" in self._asked.tokens
+
+    def _has_object(self) -> bool:
+        """Return whether there is a preposition with unknown words behind it: "no, for Anna"."""
+        return any(
+            piece.tokens[-1] in PREPOSITIONS and behind.kind is None
+            for piece, behind in zip(self._pieces, self._pieces[1:], strict=False)
+        )
+
+    def _target(self, piece: Piece) -> tuple[str, object] | None:
+        """Return the only argument that the new value can replace, and that argument's new value."""
+        value = piece.value
+        assert value is not None
+        found = [
+            (name, new)
+            for name, old in self._arguments.items()
+            if (new := self._replaced(name, old, value)) is not None
+        ]
+        if isinstance(value, Number) and len(found) > 1:
+            found = [(name, new) for name, new in found if self._counts(name, piece)]
+        return found[0] if len(found) == 1 else None
+
+    def _counts(self, name: str, piece: Piece) -> bool:
+        """Return whether the word behind a new number is what this argument counts."""
+        at = self._pieces.index(piece) + 1
+        behind = self._pieces[at].tokens[0] if at < len(self._pieces) else ""
+        old = _number_of(self._arguments[name])
+        counted = self._asked.behind(Number(old.normalize())) if old is not None else None
+        return bool(behind) and (behind == counted or behind in as_compared(name.replace("_", " ")))
+
+    def _replaced(self, name: str, old: object, new: Value) -> object | None:
+        schema = self._properties.get(name)
+        match new:
+            case Choice(value=choice):
+                listed = schema.get("enum") if isinstance(schema, Mapping) else None
+                return choice if isinstance(listed, list) and choice in listed else None
+            case Number(value=number):
+                return self._number(name, old, number)
+            case Day():
+                return _day(old, new)
+            case Clock():
+                return _clock(old, new)
+            case Ordinal(day=day):
+                return _day_of_month(old, day)
+
+    def _number(self, name: str, old: object, new: Decimal) -> object | None:
+        number = _number_of(old)
+        if number is None or is_identifier(name) or not self._asked.has(Number(number.normalize())):
+            return None
+        if isinstance(old, str):
+            return format(new, "f")
+        if isinstance(old, int) or new == int(new):
+            return int(new) if new == int(new) else None
+        return float(new)
+
+    def _name(self) -> tuple[str, object] | None:
+        """Return the argument that holds a name, and the name that was said instead.
+
+        Certain only where the recogniser wrote it with a capital letter inside a text that has small ones.
+        """
+        names = [
+            name
+            for name, value in self._arguments.items()
+            if isinstance(value, str) and name.lower() in NAMED and self._is_asked(value)
+        ]
+        if len(names) != 1 or not any(token.islower() for token in self._raw):
+            return None
+        unknown = [piece for piece in self._pieces if piece.kind is None]
+        if not 0 < len(unknown) <= _MOST_NAMES or any(piece.value is not None for piece in unknown):
+            return None
+        first, last = unknown[0].at, unknown[-1].at
+        if last - first != len(unknown) - 1 or first == 0 or not self._is_light_but(unknown):
+            return None
+        said = self._raw[first : last + 1]
+        if not all(word[:1].isupper() and word.isalpha() and plain(word.lower()) not in NO_NAMES for word in said):
+            return None
+        before = as_compared(self._raw[first - 1])
+        value = self._arguments[names[0]]
+        asked_with = self._before(str(value))
+        if before and (before[0] == asked_with or (before in (("fur",), ("for",), ("para",)) and names[0] != "to")):
+            return names[0], " ".join(said)
+        return None
+
+    def _is_light_but(self, unknown: Sequence[Piece]) -> bool:
+        return all(piece in unknown or piece.kind in _LIGHT for piece in self._pieces)
+
+    def _is_asked(self, value: str) -> bool:
+        return self._before(value) is not None
+
+    def _before(self, value: str) -> str | None:
+        """Return the word of the question before a text argument; None where the question does not have the text."""
+        words, items = list(as_compared(value)), self._asked.items
+        for at in range(1, len(items) - len(words) + 1):
+            before = items[at - 1]
+            if words and items[at : at + len(words)] == words and isinstance(before, str):
+                return before
+        return None
+
+
+def _number_of(value: object) -> Decimal | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return Decimal(str(value))
+    return numeral(value.strip(), "en") if isinstance(value, str) and value[:1].isdigit() else None
+
+
+def _day(old: object, new: Day) -> str | None:
+    """Return a new day in the language and the case of the old one, which is a name."""
+    if not isinstance(old, str):
+        return None
+    for language in LANGUAGES:
+        weekdays, near = WEEKDAYS[language], NEAR_DAYS[language]
+        if old.strip().lower() in (*weekdays, *near):
+            if new.weekday is None:
+                return near[new.near or 0]
+            name = weekdays[new.weekday]
+            return name.title() if old[:1].isupper() or language == "de" else name
+    return None
+
+
+_TIME = re.compile(r"(\d{1,2}):(\d{2})(:\d{2})?(?:\s?([AaPp])\.?[Mm]\.?)?")
+
+
+def _clock(old: object, new: Clock) -> str | None:
+    """Return a new time in the form of the old one; without a half of the day, in that of the old one."""
+    if not isinstance(old, str) or (match := _TIME.fullmatch(old.strip())) is None:
+        return None
+    hour = int(match[1])
+    if match[4]:
+        hour = hour % 12 + (12 if match[4].lower() == "p" else 0)
+    at = new.hour if new.is_sure or new.hour == 0 else new.hour % 12 + (12 if hour >= 12 else 0)
+    if match[4]:
+        half = ("PM" if at >= 12 else "AM") if match[4].isupper() else ("pm" if at >= 12 else "am")
+        space = " " if " " in old.strip() else ""
+        return f"{at % 12 or 12}:{new.minute:02}{space}{half}"
+    written = f"{at:02}" if len(match[1]) == 2 else str(at)
+    return f"{written}:{new.minute:02}{':00' if match[3] else ''}"
+
+
+def _day_of_month(old: object, day: int) -> str | None:
+    """Return an ISO date with another day of its month."""
+    try:
+        return date.fromisoformat(old).replace(day=day).isoformat() if isinstance(old, str) else None
+    except ValueError:
+        return None
+
+
+def fits(value: object, schema: object) -> bool:
+    """Whether a value fits the schema of an argument, as far as changed values can break it."""
+    if not isinstance(schema, Mapping):
+        return True
+    for several in ("anyOf", "oneOf"):
+        if isinstance(options := schema.get(several), list) and not any(fits(value, option) for option in options):
+            return False
+    kinds = schema.get("type")
+    if kinds is not None and not any(_is_a(value, kind) for kind in (kinds if isinstance(kinds, list) else [kinds])):
+        return False
+    if "const" in schema and value != schema["const"]:
+        return False
+    if isinstance(listed := schema.get("enum"), list) and value not in listed:
+        return False
+    return _is_within(value, schema)
+
+
+def _is_a(value: object, kind: object) -> bool:
+    match kind:
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "string":
+            return isinstance(value, str)
+    return False
+
+
+def _is_within(value: object, schema: Mapping[str, object]) -> bool:
+    """Return whether a number is in its range, and a text has a length that is allowed."""
+
+    def limit(name: str) -> Decimal | None:
+        one = schema.get(name)
+        return Decimal(str(one)) if isinstance(one, int | float) and not isinstance(one, bool) else None
+
+    if isinstance(value, str):
+        pattern = schema.get("pattern")
+        least, most = limit("minLength"), limit("maxLength")
+        if isinstance(pattern, str) or (least is not None and len(value) < least):
+            return False
+        return most is None or len(value) <= most
+    if not isinstance(value, int | float):
+        return True
+    number = Decimal(str(value))
+    least, most, step = limit("minimum"), limit("maximum"), limit("multipleOf")
+    above, below = limit("exclusiveMinimum"), limit("exclusiveMaximum")
+    return not (
+        (least is not None and number < least)
+        or (most is not None and number > most)
+        or (above is not None and number <= above)
+        or (below is not None and number >= below)
+        or (step is not None and step > 0 and number % step != 0)
+    )

@@ -1,0 +1,265 @@
+"""Cut an answer to a question for consent into pieces: known phrases, values, and the rest. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from realtime.tool.spoken_numbers import Language, folded, matches_of, number_at
+from realtime.tool.spoken_times import Clock, Day, day_at, ordinal_at, time_at
+from realtime.turn.answer_words import (
+    ALTERNATIVES,
+    ARTICLES,
+    HOMOPHONES,
+    JOINTS,
+    LEADS,
+    LONGEST,
+    PHRASES,
+    PRONOUNS,
+    STOPS,
+    Kind,
+    as_compared,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that was said."""
+
+    value: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinal:
+    """A day of a month that was said."""
+
+    day: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that the schema of an argument lists."""
+
+    value: str
+
+
+Value = Number | Ordinal | Choice | Day | Clock
+Item = Value | str
+"""What words are compared by: their value, else the word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some words of an answer. `kind` is None for values and for words that mean nothing by themselves."""
+
+    tokens: tuple[str, ...]
+    at: int
+    """Its first token."""
+    kind: Kind | None = None
+    value: Value | None = None
+
+
+_SWAPPED = {"me": "you", "my": "your", "i": "you", "mir": "dir", "mein": "dein", "meine": "deine"}
+"""The words of the person who answers, as the question says them."""
+
+
+class Asked:
+    """The question, by its words and values."""
+
+    def __init__(self, question: str, language: Language, schema: Mapping[str, object]) -> None:
+        self.choices = _choices(schema)
+        tokens = as_compared(folded(question))
+        self.tokens = frozenset(tokens)
+        self.items = _without_articles(_items(tokens, language, self.choices))
+        counted = [at for at in range(1, len(self.items)) if isinstance(self.items[at - 1], Number)]
+        self._uncounted = [item for at, item in enumerate(self.items) if at not in counted]
+        self._has_alternatives = any(item in ALTERNATIVES for item in self.items)
+        self._shortest_echo = 4 if language == "zh" else 2
+        self._verb = next(
+            (
+                tokens[at + len(lead)]
+                for lead in LEADS
+                for at in range(len(tokens) - len(lead))
+                if tokens[at : at + len(lead)] == lead
+            ),
+            None,
+        )
+
+    @property
+    def values(self) -> list[Value]:
+        """The values in the question."""
+        return [item for item in self.items if not isinstance(item, str)]
+
+    def has(self, value: Value) -> bool:
+        """Whether the question has this value."""
+        return any(same(value, own) for own in self.values)
+
+    def behind(self, value: Value) -> str | None:
+        """Return the word behind a value of the question: what it counts."""
+        for at, item in enumerate(self.items[:-1]):
+            behind = self.items[at + 1]
+            if not isinstance(item, str) and same(item, value) and isinstance(behind, str):
+                return behind
+        return None
+
+    def is_piece(self, pieces: Sequence[Piece]) -> bool:
+        """Whether these words are a piece of the question: then they may be its echo."""
+        items = _without_articles([item for piece in pieces for item in _items_of(piece)])
+        return len(items) >= self._shortest_echo and self._has_run(items)
+
+    def repeats(self, pieces: Sequence[Piece]) -> bool:
+        """Whether these words, in each of their runs, only say again what the question says.
+
+        In a question with an "and" or "or" a part is not the whole, and nothing repeats it.
+        """
+        runs: list[list[Item]] = []
+        end = -1
+        for piece in pieces:
+            if piece.kind not in (None, Kind.LINK):
+                return False
+            if piece.at != end:
+                runs.append([])
+            runs[-1] += _items_of(piece)
+            end = piece.at + len(piece.tokens)
+        for run in runs:
+            items = [_SWAPPED.get(item, item) if isinstance(item, str) else item for item in _without_articles(run)]
+            if len(items) > 1 and items[-1] in PRONOUNS and not self._has_run(items):
+                items.pop()
+            if not self._has_run(items) or self._has_alternatives:
+                return False
+        return True
+
+    def is_imperative(self, pieces: Sequence[Piece]) -> bool:
+        """Whether these words are the verb of the question and a pronoun, which the question itself does not say."""
+        tokens = [token for piece in pieces for token in piece.tokens]
+        if len(tokens) != 2 or tokens[0] != self._verb or tokens[0] in STOPS or tokens[1] not in PRONOUNS:
+            return False
+        return not self._has_alternatives and not self._has_run(tokens)
+
+    def _has_run(self, items: Sequence[Item]) -> bool:
+        """Return whether the question has these items in a row, with what its numbers count or without."""
+        count = len(items)
+        return any(
+            all(same(said, asked) for said, asked in zip(items, own[at : at + count], strict=True))
+            for own in (self.items, self._uncounted)
+            for at in range(len(own) - count + 1)
+        )
+
+
+def same(said: Item, asked: Item) -> bool:
+    """Whether two items mean the same; a time without a half of the day is the same in both halves."""
+    if isinstance(said, Clock) and isinstance(asked, Clock):
+        half = 24 if said.is_sure and asked.is_sure else 12
+        return said.minute == asked.minute and said.hour % half == asked.hour % half
+    return said == asked
+
+
+def _items_of(piece: Piece) -> list[Item]:
+    return [piece.value] if piece.value is not None else list(piece.tokens)
+
+
+def _without_articles(items: Sequence[Item]) -> list[Item]:
+    return [item for item in items if not (isinstance(item, str) and item in ARTICLES)]
+
+
+def _choices(schema: Mapping[str, object]) -> dict[tuple[str, ...], str]:
+    """Return the listed values of all arguments, by their words."""
+    properties = schema.get("properties")
+    found: dict[tuple[str, ...], str] = {}
+    for one in properties.values() if isinstance(properties, Mapping) else ():
+        values = one.get("enum") if isinstance(one, Mapping) else None
+        for value in values if isinstance(values, list) else ():
+            if isinstance(value, str) and (words := as_compared(folded(value.replace("_", " ").replace("-", " ")))):
+                found[words] = value
+    return found
+
+
+def _items(tokens: Sequence[str], language: Language, choices: Mapping[tuple[str, ...], str]) -> list[Item]:
+    items: list[Item] = []
+    at = 0
+    while at < len(tokens):
+        value, count = _value_at(tokens, at, language, choices)
+        items.append(tokens[at] if value is None else value)
+        at += count
+    return items
+
+
+def _value_at(
+    tokens: Sequence[str], at: int, language: Language, choices: Mapping[tuple[str, ...], str]
+) -> tuple[Value | None, int]:
+    """Return the longest value that begins at a token, and its tokens; None and 1 without one."""
+    found: list[tuple[Value, int]] = []
+    for words, choice in choices.items():
+        if tuple(tokens[at : at + len(words)]) == words:
+            found.append((Choice(choice), len(words)))
+    for read in (time_at, day_at):
+        if (one := read(tokens, at, language)) is not None:
+            found.append(one)
+    if (ordinal := ordinal_at(tokens, at, language)) is not None:
+        found.append((Ordinal(ordinal[0]), ordinal[1]))
+    if (number := number_at(tokens, at, language)) is not None:
+        found.append((Number(number[0].normalize()), number[1]))
+    return max(found, key=lambda one: one[1], default=(None, 1))
+
+
+def pieces_of(words: str, language: Language, asked: Asked) -> list[Piece]:
+    """Return the pieces of an answer; of two readings at a place the longer wins, then the phrase."""
+    tokens = as_compared(words)
+    if language == "en":
+        tokens = _with_homophones(tokens, asked)
+    return _joined(list(_cut(tokens, language, asked)))
+
+
+def raw_tokens(words: str) -> list[str]:
+    """Return the tokens of an answer as they were written, in the places of those of `Piece.at`."""
+    return [match.group() for match in matches_of(words)]
+
+
+def _cut(tokens: Sequence[str], language: Language, asked: Asked) -> Iterator[Piece]:
+    phrases = PHRASES[language]
+    at = 0
+    while at < len(tokens):
+        length = next((n for n in range(LONGEST[language], 0, -1) if tuple(tokens[at : at + n]) in phrases), 0)
+        value, count = _value_at(tokens, at, language, asked.choices)
+        if value is not None and count > length:
+            yield Piece(tuple(tokens[at : at + count]), at, value=value)
+            at += count
+            continue
+        said = tuple(tokens[at : at + (length or 1)])
+        kind = phrases.get(said)
+        if kind is Kind.NO and said[0] in STOPS and said[0] in asked.tokens:
+            kind = None
+        yield Piece(said, at, kind)
+        at += len(said)
+
+
+def _joined(pieces: list[Piece]) -> list[Piece]:
+    """Return the pieces; "and" between agreement and agreement says nothing."""
+    for at, piece in enumerate(pieces[:-1]):
+        behind = pieces[at + 1].kind
+        if piece.kind is None and piece.tokens[0] in JOINTS and behind in (Kind.YES, Kind.ALWAYS):
+            pieces[at] = Piece(piece.tokens, piece.at, Kind.PAD)
+    return pieces
+
+
+def _with_homophones(tokens: tuple[str, ...], asked: Asked) -> tuple[str, ...]:
+    """Return the words with "only for" as "only four", where the question has a number."""
+    counted = {asked.behind(value) for value in asked.values if isinstance(value, Number)}
+    if not counted:
+        return tokens
+    end = len(tokens)
+    while end and PHRASES["en"].get((tokens[end - 1],)) is Kind.PAD:
+        end -= 1
+    changed = list(tokens)
+    for at, token in enumerate(tokens):
+        if token not in HOMOPHONES:
+            continue
+        is_counting = at + 1 < len(tokens) and tokens[at + 1] in counted
+        before = tokens[max(0, at - 2) : at]
+        is_said_last = at == end - 1 and (
+            before[-1:] in (("only",), ("just",)) or before in (("make", "it"), ("make", "that"))
+        )
+        if is_counting or is_said_last:
+            changed[at] = HOMOPHONES[token]
+    return tuple(changed)
