@@ -93,12 +93,16 @@ class Asking:
         """The response beside the conversation that answers something else; it has the floor."""
         self.spoken: Spoken | None = None
         """The question as it was spoken last."""
-        self._unfollow = own.follow(self._follow)
+        self._own = own
+        self._unfollow: Callable[[], None] | None = None
 
-    def close(self) -> None:
-        """The call is over."""
+    def rest(self) -> None:
+        """There is no question any more."""
         self._timers.close()
-        self._unfollow()
+        self._aside = None
+        if self._unfollow is not None:
+            self._unfollow()
+            self._unfollow = None
 
     @property
     def is_speaking(self) -> bool:
@@ -120,6 +124,8 @@ class Asking:
 
     def ask(self, text: str, arguments: Mapping[str, object], open_ids: Collection[str]) -> None:
         """Begin to speak a question. `open_ids` are the calls of the model that wait for an answer."""
+        if self._unfollow is None:
+            self._unfollow = self._own.follow(self._follow)
         key = self._context.runtime.new_id(QUESTION)
         self.spoken = Spoken(key, text, arguments)
         self._timers.after("begin", BEGIN_S, lambda: self._fail("the model did not begin to ask"))

@@ -180,7 +180,11 @@ class Consents:
         arguments = call.arguments or {}
         question = Question(
             OpenQuestion(
-                question_of(words, arguments, self._language), arguments, parameters, read_answer, silence_s=self._silence_s
+                question_of(words, arguments, self._language),
+                arguments,
+                parameters,
+                read_answer,
+                silence_s=self._silence_s,
             ),
             "card" if why else consent,
             call,
@@ -215,7 +219,7 @@ class Consents:
         self._park()
         self._timers.close()
         if self._asking is not None:
-            self._asking.close()
+            self._asking.rest()
 
     def answered(
         self, call_id: str, confirmed: bool, changed: ToolCallBlock | None = None, *, rule: bool = False
@@ -390,7 +394,10 @@ class Consents:
         """Speak if a question waits and the floor is free; act on the time that has passed."""
         question, asking = self._current, self._asking
         self._timers.cancel("look")
-        if question is None or asking is None:
+        if asking is None:
+            return
+        if question is None:
+            asking.rest()
             return
         now = self._now()
         if question.core.due_at is not None and now >= question.core.due_at and not self._is_heard_now:
@@ -487,12 +494,12 @@ class Consents:
         question.core.changed(words, dict(arguments))
         question.call = msgspec.structs.replace(question.call, input=json.dumps(dict(arguments), ensure_ascii=False))
         question.heard_whole, question.turn = False, turn
-        self._forget_answer(question)
+        self._forget_answer()
         self._release()
 
     def _allow(self, question: Question) -> None:
         self._settle(question, "yes", "voice")
-        self._forget_answer(question)
+        self._forget_answer()
         changed = question.call if question.is_changed else None
         try:
             self._responses.confirm(question.asked.id, True, changed=changed)
@@ -501,7 +508,7 @@ class Consents:
 
     def _refuse(self, question: Question, meaning: Meaning, words: str, by: AnsweredBy) -> None:
         self._settle(question, meaning, by)
-        self._forget_answer(question)
+        self._forget_answer()
         try:
             self._responses.confirm(question.asked.id, False, words=words)
         except ClientError as error:
@@ -521,12 +528,11 @@ class Consents:
         self._park()
         self._tell(question, "answered")
 
-    def _forget_answer(self, question: Question) -> None:
-        """The model that waits for the tool itself takes no words meanwhile."""
+    def _forget_answer(self) -> None:
+        """The embedded model takes no words between a call and its result: an agent there would begin anew."""
         turn = self._turn
-        if turn is None or not question.at_model or not turn.turn_id:
-            return
-        self._turns.forget_answer(turn.turn_id)
+        if turn is not None and turn.turn_id and self._context.profile.says_given_words:
+            self._turns.forget_answer(turn.turn_id)
 
     def _release(self) -> None:
         """The turn gets no response: nobody has the floor."""

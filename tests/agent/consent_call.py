@@ -78,7 +78,9 @@ class Waiter:
     name = "waiter"
     takes_images = False
 
-    def __init__(self, calls: tuple[tuple[str, str], ...] = (("book_table", '{"people": 4, "day": "Friday"}'),)) -> None:
+    def __init__(
+        self, calls: tuple[tuple[str, str], ...] = (("book_table", '{"people": 4, "day": "Friday"}'),)
+    ) -> None:
         self.calls = calls
         self.prompts: list[Prompt] = []
 

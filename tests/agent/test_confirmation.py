@@ -1,4 +1,4 @@
-"""A tool that asks: it runs only when the user has agreed, and no question is left open."""
+"""A tool that asks on a card: it runs only when the user has agreed, and no question is left open."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,7 +38,8 @@ class Till:
 
     def __init__(self) -> None:
         self.paid: list[int] = []
-        self.tools = Toolkit([clock], confirm=[self.pay])
+        self.tools = Toolkit([clock])
+        self.tools.register(self.pay, consent="card")
 
     async def pay(self, amount: int) -> str:
         """Pay."""

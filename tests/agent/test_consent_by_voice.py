@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.agent.consent_call import Table, asked_call
+from tests.agent.consent_call import Table, Waiter, asked_call
 
 pytestmark = pytest.mark.virtual_time
 
@@ -159,6 +159,7 @@ async def test_a_yes_that_goes_on_as_a_change_books_nothing_before() -> None:
         await made.says("Yes, but only three.")
         await made.until_state("heard", 2)
         assert table.booked == []
+        await asyncio.sleep(0.3)
         await made.says("Yes.")
         await made.until_receipt()
         assert table.booked == [(3, "Friday")]
@@ -167,14 +168,14 @@ async def test_a_yes_that_goes_on_as_a_change_books_nothing_before() -> None:
 async def test_several_questions_are_asked_one_after_the_other() -> None:
     table = Table()
     calls = tuple(("book_table", f'{{"people": 4, "day": "{day}"}}') for day in ("Friday", "Saturday"))
-    from tests.agent.consent_call import Waiter
-
     async with asked_call(table.tools, Waiter(calls)) as made:
         await made.says(BOOK)
         await made.until_state("heard")
+        await asyncio.sleep(0.3)
         await made.says("Yes.")
         await made.until_state("heard", 2)
         assert table.booked == [(4, "Friday")]
+        await asyncio.sleep(0.3)
         await made.says("No.")
         await made.until_receipt(2)
         assert [one["answer"] for one in made.receipts] == ["yes", "no"]

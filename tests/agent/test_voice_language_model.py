@@ -212,7 +212,9 @@ async def test_tools_of_the_call_are_offered_too_and_run_in_the_call() -> None:
     agent = react(
         [call("get_weather", "a", city="Oslo"), call("open_door", "b", room="attic")], say("Done."), toolkit=weather()
     )
-    async with talk(agent, toolkit=Toolkit(confirm=[open_door])) as one:
+    toolkit = Toolkit()
+    toolkit.register(open_door, consent="card")
+    async with talk(agent, toolkit=toolkit) as one:
         await one.type("Open the attic")
         asked = await one.until(ServerEvents.AgentResponseToolUseDoneEvent, 2)
         assert (asked.tool_use.name, asked.tool_use.state) == ("open_door", "asking")

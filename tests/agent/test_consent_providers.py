@@ -1,0 +1,196 @@
+"""Consent by voice on speech-to-speech models, each with its service on loopback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from realtime.agent.realtime import RealtimeAgent
+from realtime.audio.playback import WallClockPlayback
+from realtime.call.session import Session
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.runtime import Runtime
+from tests.agent.consent_call import Table
+from tests.agent.fakes import ListSink, listener_into
+from tests.agent.test_dropped_socket import Log
+from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
+
+USE = ("book_table", {"people": 4, "day": "Friday"})
+QUESTION = "Shall I book a table for four people on Friday?"
+SHORT = b"\x01\x02" * 4_800
+PUSH_TO_TALK = SessionConfig(turn_detection=TurnDetection(authority="client"))
+
+
+@dataclass
+class ProviderCall:
+    """A call, its log and its service."""
+
+    session: Session
+    log: Log
+    service: Any
+    sent_ms: int = 0
+
+    def feed(self, ms: int) -> None:
+        """The client sends audio."""
+        self.sent_ms += ms
+        audio = c.ClientAudioAppendEvent(audio=bytes(32 * ms), format=AudioFormat.pcm16(16_000))
+        self.session.receive(audio)
+
+    def custom(self, name: str) -> list[dict[str, Any]]:
+        return [event.value for event in self.log.of(s.ServerCustomEvent) if event.name == name]
+
+    @property
+    def states(self) -> list[str]:
+        return [one["state"] for one in self.custom("consent_question")]
+
+    async def until_state(self, state: str, count: int = 1) -> None:
+        await self.log.until(lambda: self.states.count(state) >= count)
+
+    async def until_receipt(self) -> dict[str, Any]:
+        await self.log.until(lambda: self.custom("consent_receipt") != [])
+        return self.custom("consent_receipt")[0]
+
+
+@asynccontextmanager
+async def provider_call(fake: Fake, table: Table, config: SessionConfig | None = None) -> AsyncIterator[ProviderCall]:
+    async with fake.service() as service:
+        runtime = Runtime()
+        agent = RealtimeAgent("Friday", "Be nice.", fake.model(service), toolkit=table.tools, fillers=())
+        session = Session(participant=agent.run(), runtime=runtime, session_id="session1")
+        view = listener_into(ListSink(), runtime, clock=WallClockPlayback(24_000))
+        session.attach(view)
+        log = Log()
+        session.log.subscribe(log.note)
+        await session.start(config or SessionConfig())
+        try:
+            yield ProviderCall(session, log, service)
+        finally:
+            await session.end("test_over")
+            session.detach(view)
+
+
+async def speak_beside(provider: Any, asked: Any, text: str, number: int) -> None:
+    """The service says something beside the conversation, as it was asked to."""
+    plain = provider._response
+    metadata = asked["response"]["metadata"]
+    provider._response = lambda *given: plain(*given) | {"conversation_id": None, "metadata": metadata}
+    await provider.speak(f"beside_{number}", f"said_{number}", text, SHORT)
+    provider._response = plain
+
+
+async def test_openai_asks_beside_its_open_call_and_the_words_are_checked() -> None:
+    table = Table()
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
+        asked = await provider.until("response.create", 2)
+        assert asked["response"]["conversation"] == "none"
+        assert asked["response"]["instructions"].endswith(QUESTION)
+        await speak_beside(provider, asked, QUESTION, 1)
+        await made.until_state("heard")
+        made.feed(2_000)
+        await provider.hear("item_u2", start_ms=2_600, end_ms=3_000, transcript="Yes.")
+        receipt = await made.until_receipt()
+        assert (table.booked, receipt["answer"], receipt["heard_whole"]) == ([(4, "Friday")], "yes", True)
+        await provider.until("response.create", 3)
+        outputs = [one["item"] for one in provider.sent("conversation.item.create")]
+        assert [one["output"] for one in outputs] == ["booked for 4 on Friday"]
+
+
+async def test_a_model_that_says_another_number_asks_again_and_then_a_card_asks() -> None:
+    table = Table()
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
+        for number in (1, 2):
+            asked = await provider.until("response.create", 1 + number)
+            await speak_beside(provider, asked, "Shall I book a table for five people on Friday?", number)
+        await made.log.until(lambda: made.custom("consent_question")[-1]["by"] == "card")
+        told = made.custom("consent_question")[-1]
+        assert (told["state"], told["why"]) == ("asking", "the model did not ask what it was to ask")
+        made.session.receive(c.ClientToolResultEvent(id="call_1", name="book_table", output="", confirmed=True))
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["heard_whole"], table.booked) == ("card", False, [(4, "Friday")])
+
+
+async def test_dashscope_gets_a_provisional_result_and_the_real_one_later() -> None:
+    table = Table()
+    async with provider_call(DASHSCOPE, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await DASHSCOPE.call_tool(provider, "call_1", use=USE)
+        await provider.until("response.create", 2)
+        (provisional,) = [one["item"] for one in provider.sent("conversation.item.create")]
+        assert provisional["output"].startswith("Not done yet")
+        await DASHSCOPE.speak(provider, QUESTION, SHORT)
+        await made.until_state("heard")
+        made.feed(2_000)
+        await provider.hear("item_u2", start_ms=2_600, end_ms=3_000, transcript="Yes.")
+        receipt = await made.until_receipt()
+        assert (table.booked, receipt["answer"]) == ([(4, "Friday")], "yes")
+        await provider.until("response.create", 3)
+        told = [one["item"] for one in provider.sent("conversation.item.create")][-1]
+        assert "booked for 4 on Friday" in json.dumps(told)
+
+
+async def test_gemini_gets_a_provisional_result_and_the_real_one_later() -> None:
+    table = Table()
+    async with provider_call(GEMINI, table, PUSH_TO_TALK) as made:
+        provider = await made.service.session()
+        made.feed(1_000)
+        made.session.receive(c.ClientAudioCommitEvent())
+        await provider.when(lambda: GEMINI.commits(provider))
+        await GEMINI.call_tool(provider, "call_1", use=USE)
+        await provider.until("toolResponse")
+        assert "Not done yet" in json.dumps(provider.sent("toolResponse")[0])
+        await provider.until("clientContent")
+        assert QUESTION in json.dumps(provider.sent("clientContent")[-1])
+        await GEMINI.speak(provider, QUESTION, SHORT)
+        await made.until_state("heard")
+        made.feed(1_000)
+        await provider.content(inputTranscription={"text": "Yes."})
+        made.session.receive(c.ClientAudioCommitEvent())
+        receipt = await made.until_receipt()
+        assert (table.booked, receipt["answer"], receipt["words"]) == ([(4, "Friday")], "yes", "Yes.")
+        await provider.when(lambda: "booked for 4 on Friday" in json.dumps(provider.sent("clientContent")))
+
+
+@pytest.mark.parametrize(
+    ("fake", "config", "why"),
+    [
+        (OPENAI, SessionConfig(turn_detection=TurnDetection(interruption="off")), "by itself"),
+        (OPENAI, SessionConfig(input_audio_transcription=False), "not transcribed"),
+        (OPENAI, SessionConfig(output_modalities=("text",)), "does not speak"),
+    ],
+    ids=["the-provider-answers", "no-words", "no-voice"],
+)
+async def test_a_card_asks_where_no_voice_can(fake: Fake, config: SessionConfig, why: str) -> None:
+    table = Table(consent="voice")
+    async with provider_call(fake, table, config) as made:
+        provider = await made.service.session()
+        made.session.receive(c.ClientTextAppendEvent(text="Book a table for four on Friday."))
+        await provider.until("response.create")
+        await fake.call_tool(provider, "call_1", use=USE)
+        await made.until_state("asking")
+        (told,) = made.custom("consent_question")
+        assert (told["by"], why in told["why"]) == ("card", True)
+        made.session.receive(c.ClientToolResultEvent(id="call_1", name="book_table", output="", confirmed=False))
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["answer"], receipt["done"]) == ("card", "no", "denied")
+        assert table.booked == []
