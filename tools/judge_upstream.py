@@ -1,9 +1,9 @@
 """AgentScope's own tests, run against this project: `python tools/judge_upstream.py CLONE [FILE ...]`.
 
-CLONE is a folder with AgentScope's repository (branch v1). Each of its test files runs unmodified in a process and a
-folder of its own, through the import shim in `tests/judges/agentscope`, without keys of providers. Prints what passed,
-and the reason for each test that did not (`tests/judges/agentscope/reasons.toml`). Exits with 1 where a test fails
-without a reason, or passes in spite of one.
+CLONE is a folder with AgentScope's repository (branch v1, or main: the files that it has of those below). Each of its
+test files runs unmodified in a process and a folder of its own, through the import shim in `tests/judges/agentscope`,
+without keys of providers. Prints what passed, and the reason for each test that did not
+(`tests/judges/agentscope/reasons.toml`). Exits with 1 where a test fails without a reason, or passes in spite of one.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ FILES = (
     *("model_openai_test", "model_dashscope_test", "model_gemini_test", "model_anthropic_test"),
     *("token_char_test", "token_openai_test", "token_anthropic_test", "user_input_test"),
 )
+FILES_OF_MAIN = ("permission_engine_test", "permission_mode_test", "permission_bash_parser_test")
+"""Those of branch main: files of one name have other tests there."""
 TIMEOUT_S = 300.0
 
 
@@ -92,11 +94,16 @@ def main(clone: str, files: Iterable[str] = ()) -> int:
     """Judge the files; return the exit code."""
     reasons = tomllib.loads(REASONS.read_text("utf-8"))
     code = 0
-    for file in [*files] or FILES:
+    for file in [*files] or _files_of(Path(clone)):
         verdict = judge(Path(clone) / "tests" / f"{file.removesuffix('.py')}.py", reasons.get(file, {}))
         print("\n".join(verdict.lines()), flush=True)
         code |= not verdict.is_as_expected
     return code
+
+
+def _files_of(clone: Path) -> Iterable[str]:
+    """Return the files to judge in a clone; branch main is the one that has permissions."""
+    return FILES_OF_MAIN if (clone / "tests" / f"{FILES_OF_MAIN[0]}.py").exists() else FILES
 
 
 if __name__ == "__main__":

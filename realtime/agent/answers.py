@@ -32,6 +32,10 @@ class Answers(Protocol):
         """The words of a turn are complete."""
         ...
 
+    def typed(self, item_id: str, words: str) -> None:
+        """The user has typed a turn, which is in the conversation."""
+        ...
+
     def dismissed(self, overlap: Overlap) -> None:
         """A voice over the question was no turn."""
         ...
@@ -50,6 +54,9 @@ class NoQuestions:
         """See `Answers`."""
 
     def words(self, turn_id: str, words: str) -> None:
+        """See `Answers`."""
+
+    def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""
 
     def dismissed(self, overlap: Overlap) -> None:

@@ -49,6 +49,9 @@ class Follower(Protocol):
     def on_cut(self) -> None:
         """It was cut, or something else was said: it is to be asked again."""
 
+    def on_other_words(self) -> None:
+        """The model says something else in the conversation."""
+
     def on_failed(self, why: str) -> None:
         """The model cannot ask."""
 
@@ -170,8 +173,8 @@ class Asking:
     def _follow(self, event: s.ServerEvent) -> None:
         spoken = self.spoken
         match event:
-            case s.AgentResponseCreatedEvent(metadata=dict(metadata)):
-                self._created(event.response_id, str(metadata.get(INITIATIVE, "")))
+            case s.AgentResponseCreatedEvent():
+                self._created(event, str((event.metadata or {}).get(INITIATIVE, "")))
             case s.AgentResponseDoneEvent() if event.response_id == self._aside:
                 self._end_aside()
             case _ if spoken is None or not self.is_speaking:
@@ -195,7 +198,8 @@ class Asking:
             case _:
                 pass
 
-    def _created(self, response_id: str, initiative: str) -> None:
+    def _created(self, event: s.AgentResponseCreatedEvent, initiative: str) -> None:
+        response_id = event.response_id
         if initiative == self._aside:
             self._aside = response_id
         elif self.spoken is not None and initiative == self.spoken.key and self.spoken.response_id is None:
@@ -204,6 +208,8 @@ class Asking:
             self._follower.on_begun()
         elif initiative.startswith(QUESTION):
             self._controller.responses.drop(response_id)
+        elif event.conversation == "auto":
+            self._follower.on_other_words()
 
     def _end_aside(self) -> None:
         self._aside = None

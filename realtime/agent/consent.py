@@ -17,6 +17,7 @@ from realtime.agent.asking import LOOK_S, Asking
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.overlap import Overlap
+from realtime.agent.permissions import denial_of
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host, OwnCall
@@ -90,6 +91,7 @@ class _Turn:
     start_ms: int
     end_ms: int | None = None
     far: bool = False
+    is_typed: bool = False
     is_over: bool = False
     is_held: bool = False
     """Whether it waits for its words and has no response."""
@@ -134,7 +136,7 @@ class Consents:
         """Why the question is being spoken."""
         controller.turns.answers = self
         controller.responses.on_ask = self.ask
-        controller.answered_on_card = self.answered
+        controller.responses.on_answer = self.answered
 
     @classmethod
     def of(
@@ -171,11 +173,16 @@ class Consents:
 
     def ask(self, call: ToolCallBlock, within: str = "") -> None:
         """A call waits for consent; `within` is the model's call that it is made for, if it is not the model's."""
+        decision = self._tools.decision_of(call)
+        if decision is None:
+            # The agent that is the model says soon how it asks.
+            if self._tools.is_open(call.id):
+                self._timers.after(f"ask {call.id}", LOOK_S / 5, lambda: self.ask(call, within))
+            return
         tool = self._tool_of(call.name)
         parameters = {} if tool is None else tool.json_schema["function"]["parameters"]
-        description = "" if tool is None else tool.json_schema["function"].get("description", "")
-        words = ToolWords(call.name, description, None if tool is None else tool.question)
-        consent = "either" if tool is None else tool.consent or "either"
+        words = ToolWords(call.name, decision.description, decision.question)
+        consent = decision.consent or "either"
         why = "" if consent == "card" else self._why_not_by_voice()
         arguments = call.arguments or {}
         question = Question(
@@ -221,16 +228,14 @@ class Consents:
         if self._asking is not None:
             self._asking.rest()
 
-    def answered(
-        self, call_id: str, confirmed: bool, changed: ToolCallBlock | None = None, *, rule: bool = False
-    ) -> None:
-        """The card of a question was answered, or a rule has answered it."""
+    def answered(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, by_rule: bool) -> None:
+        """A question was answered: on its card, or by a rule."""
         question = self._open.get(call_id)
         if question is None or question.answer is not None:
             return
         is_changed = changed is not None and changed.input != question.call.input
         meaning: Meaning = "no" if not confirmed else "change" if is_changed else "yes"
-        self._settle(question, meaning, "rule" if rule else "card")
+        self._settle(question, meaning, "rule" if by_rule else "card")
 
     # -- `realtime.agent.answers.Answers` ------------------------------------------------------------------------------
 
@@ -288,10 +293,10 @@ class Consents:
             )
         )
 
-    def typed(self, words: str) -> None:
-        """The user typed while a question is open."""
+    def typed(self, item_id: str, words: str) -> None:
+        """See `Answers`."""
         position_ms = self._controller.input.position_ms
-        self._turn = _Turn("", position_ms, position_ms, is_over=True, is_held=True, is_taken=True)
+        self._turn = _Turn(item_id, position_ms, position_ms, is_typed=True, is_over=True, is_held=True, is_taken=True)
         self._take(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms))
 
     def dismissed(self, overlap: Overlap) -> None:
@@ -336,6 +341,13 @@ class Consents:
         if question is not None:
             question.core.cut()
             self._note_spoken(question)
+            self._look()
+
+    def on_other_words(self) -> None:
+        """See `Follower`."""
+        question = self._current
+        if question is not None:
+            question.core.set_aside()
             self._look()
 
     def on_failed(self, why: str) -> None:
@@ -430,7 +442,7 @@ class Consents:
             return
         question = self._current
         if question is not None:
-            question.core.repeat()
+            question.core.set_aside()
         self._respond(beside=question is not None and question.at_model)
         self._look()
 
@@ -463,9 +475,9 @@ class Consents:
                 self._respond(beside=question.at_model)
             case Change(arguments=arguments, turn=turn):
                 self._change(question, arguments, turn)
-            case Allow(turn=turn):
+            case Allow(turn=turn, rule=rule):
                 question.turn = turn
-                self._allow(question)
+                self._allow(question, rule=rule)
             case Deny(meaning=meaning, words=words, turn=turn):
                 question.turn = turn
                 said = SILENT if meaning == "silence" else CHANGED.format(words=words) if meaning == "change" else words
@@ -490,19 +502,26 @@ class Consents:
         """Ask again, about other arguments."""
         if self._asking is not None:
             self._asking.stop()
+            self._note_spoken(question)
         words = question_of(question.words, arguments, self._language)
         question.core.changed(words, dict(arguments))
         question.call = msgspec.structs.replace(question.call, input=json.dumps(dict(arguments), ensure_ascii=False))
         question.heard_whole, question.turn = False, turn
+        decision = self._tools.decision_of(question.call)
+        if decision is not None and decision.denies:
+            self._refuse(question, "change", denial_of(decision), "rule")
+            return
         self._forget_answer()
         self._release()
 
-    def _allow(self, question: Question) -> None:
+    def _allow(self, question: Question, *, rule: bool) -> None:
         self._settle(question, "yes", "voice")
         self._forget_answer()
         changed = question.call if question.is_changed else None
+        # Rules were suggested for the call as it was.
+        rules = question.asked.suggested_rules[:1] if rule and changed is None else ()
         try:
-            self._responses.confirm(question.asked.id, True, changed=changed)
+            self._responses.confirm(question.asked.id, True, changed=changed, rules=rules)
         except ClientError as error:  # it is over already
             self._controller.tell_error(error)
 
@@ -518,8 +537,8 @@ class Consents:
         """The question has its answer."""
         is_current = question is self._current
         if self._asking is not None and is_current and question.by != "card":
-            self._note_spoken(question)
             self._asking.stop()
+            self._note_spoken(question)
         question.core.close()
         question.answer, question.answered_by = meaning, by
         self._timers.cancel("words")
@@ -531,8 +550,12 @@ class Consents:
     def _forget_answer(self) -> None:
         """The embedded model takes no words between a call and its result: an agent there would begin anew."""
         turn = self._turn
-        if turn is not None and turn.turn_id and self._context.profile.says_given_words:
-            self._turns.forget_answer(turn.turn_id)
+        if turn is None or not self._context.profile.says_given_words:
+            return
+        if turn.is_typed:
+            self._turns.forget_answer([turn.turn_id])
+        elif turn.turn_id:
+            self._turns.forget_answer(self._controller.user_turns.turn_of(turn.turn_id).piece_ids)
 
     def _release(self) -> None:
         """The turn gets no response: nobody has the floor."""

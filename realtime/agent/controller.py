@@ -25,7 +25,7 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item, ResponseOverrides
 from realtime.event.config import InterruptionMode, SessionConfig, TurnAuthority
-from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message import ToolResultBlock
 from realtime.model import base
 from realtime.model.voices import voice_here
 from realtime.turn.machine import Signal, State
@@ -74,8 +74,6 @@ class Controller:
         self.turn, self.ledger, self.responses = turns.turn, turns.ledger, turns.responses
         self.user_turns, self.interruptions, self.resumption = turns.user_turns, turns.interruptions, turns.resumption
         self._items, self._reply_items = turns.items, turns.reply_items
-        self.answered_on_card: Callable[[str, bool, ToolCallBlock | None], None] = lambda call_id, confirmed, call: None
-        """Called when the user has answered a question on its card."""
 
     @property
     def input(self) -> AudioInput:
@@ -136,8 +134,8 @@ class Controller:
                 self._cancel(event.response_id)
             case c.ClientToolResultEvent(confirmed=bool(confirmed)):
                 words = ToolResultBlock(id=event.id, name=event.name, output=event.output).output_text()
-                self.responses.confirm(event.id, confirmed, words=words, changed=event.tool_call)
-                self.answered_on_card(event.id, confirmed, event.tool_call)
+                rules = event.rules or ()
+                self.responses.confirm(event.id, confirmed, words=words, changed=event.tool_call, rules=rules)
             case c.ClientToolResultEvent():
                 self._answer_tool(event)
             case c.ClientItemCreateEvent() | c.ClientItemDeleteEvent():
@@ -172,7 +170,10 @@ class Controller:
         """Take a typed turn: the reply stops, the text becomes an item, and the model responds."""
         # Checked before the turn machine hears of it: what is refused changes nothing.
         item = self._items.typed(event.text)
-        if self._text_auto_response:
+        if self._text_auto_response and self.turns.answers.is_asked:
+            self._items.put(item)
+            self.turns.answers.typed(item.id, event.text)
+        elif self._text_auto_response:
             self.turns.signal(Signal.TEXT, typed=item)
         else:
             self._items.put(item)

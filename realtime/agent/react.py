@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from realtime.agent.base import Messages
 from realtime.agent.hooks import StopReply, is_messages
+from realtime.agent.permissions import denial_of
 from realtime.agent.played import cut_to_played
 from realtime.agent.react_base import ReActAgentBase
 from realtime.agent.react_reply import ReActReply
@@ -40,7 +41,7 @@ from realtime.model.chat.compression import COMPRESSED, Backoff, Compressor, rep
 from realtime.model.chat.responses import responses_of
 from realtime.tool import Toolkit
 from realtime.tool.background import BackgroundTask, act_for, result_hint
-from realtime.tool.context import Around, ToolScope, current_scope, scope_of
+from realtime.tool.context import Around, Decide, ToolScope, current_scope, scope_of
 from realtime.tool.response import ToolResponse
 
 SUMMARIZE = (
@@ -366,17 +367,21 @@ class ReActAgent(ReActAgentBase):
             result = await self.from_call.run(call)
             yield ToolResponse(_blocks_of(result), state=result.state)
         else:
-            asks, around = self.toolkit.asks(call), scope_of(call, _NO_CALL).around
-            if around is not None and around.concerns(asks=asks):
-                yield await self._run_in(around, call, asks=asks)
-            elif asks:
+            scope = scope_of(call, _NO_CALL)
+            decide, around = self.toolkit.decider(scope), scope.around
+            decision = decide(call)
+            if decision.denies:
+                yield ToolResponse([TextBlock(text=denial_of(decision))], state=ToolResultState.DENIED)
+            elif around is not None and around.concerns(decision):
+                yield await self._run_in(around, call, decide)
+            elif decision.asks:
                 yield ToolResponse([TextBlock(text=NEEDS_CONSENT)], state=ToolResultState.DENIED)
             else:
                 async with aclosing(self.toolkit.call_tool_function(call)) as responses:
                     async for response in responses:
                         yield response
 
-    async def _run_in(self, around: Around, call: ToolCallBlock, *, asks: bool) -> ToolResponse:
+    async def _run_in(self, around: Around, call: ToolCallBlock, decide: Decide) -> ToolResponse:
         """Run a tool within a voice call.
 
         That may ask the user, and change the call and its result.
@@ -391,7 +396,7 @@ class ReActAgent(ReActAgentBase):
                     metadata = response.metadata
             return response.result_of(allowed)
 
-        result = await around.run(call, run, asks=asks)
+        result = await around.run(call, run, decide)
         return ToolResponse(_blocks_of(result), metadata=metadata, state=result.state)
 
     def generate_response(self, /, **kwargs: Any) -> ToolResponse:

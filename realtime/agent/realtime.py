@@ -25,6 +25,7 @@ from realtime.event.base import Item
 from realtime.event.config import SessionConfig
 from realtime.message import Msg
 from realtime.message.outcome import Usage
+from realtime.permission import PermissionEngine
 from realtime.runtime import Runtime
 
 InputEvent = r.ExternalExecutionResultEvent | r.UserInterruptEvent | r.UserConfirmResultEvent
@@ -70,6 +71,8 @@ class RealtimeAgent(AgentSpec):
     `transfers` are agents that the model may hand a call over to, by a tool for each, which tells it their
     `description` (by default the first sentence of their instructions). The other agent goes on with the same call: it
     has its own model, voice, instructions and tools, knows what was heard, and greets no second time.
+
+    `permissions` decide which calls of its tools run, are asked for or are denied (`realtime.permission`).
 
     `suggestions` are prompts to try, in the user's words: a page offers them (`agent_ready.model.suggestions`).
 
@@ -195,9 +198,9 @@ class RealtimeAgent(AgentSpec):
     async def send(self, event: InputEvent) -> None:
         """Answer an open reply: results of client tools, consent to calls, or a request to stop.
 
-        Consent may change name and input of the call. A request to stop another reply does nothing. Raises UsageError
-        before `start` and for permission rules, which are not kept; ClientError for a call that does not wait, with
-        what precedes it done.
+        Consent may change name and input of the call, and accept rules that were suggested for it. A request to stop
+        another reply does nothing. Raises UsageError before `start`; ClientError for a call that does not wait and for
+        other rules, with what precedes it done.
         """
         run = self._running().run
         match event:
@@ -215,6 +218,15 @@ class RealtimeAgent(AgentSpec):
                     run.confirm(answer)
             case _:
                 assert_never(event)
+
+    @property
+    def permissions(self) -> PermissionEngine:
+        """The rules and the mode of its tools; in a call those of that call, else those that its calls begin with.
+
+        They may be changed at any time, from any thread; listeners of the call get `permission_updated`.
+        """
+        run: AgentRun | None = self._own.run if self._own is not None else self._run
+        return self.toolkit.permissions if run is None else run.permissions
 
     # -- of its own accord -----------------------------------------------------------------------------------------
 

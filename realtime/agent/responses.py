@@ -16,6 +16,7 @@ import msgspec
 
 from realtime.agent.context import AgentContext
 from realtime.agent.open_responses import OpenResponse, Part, ThinkingEvent
+from realtime.agent.permissions import denial_of
 from realtime.agent.reply_items import ReplyItems
 from realtime.agent.resumption import SpokenPart, renamed
 from realtime.agent.tools import ToolRunner
@@ -23,8 +24,9 @@ from realtime.errors import ClientError
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
-from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
+from realtime.message import PermissionRule, ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.model import base
+from realtime.permission.accepted import same
 from realtime.state.latency import RESUMES
 from realtime.turn.machine import Signal
 from realtime.turn.responses import After, Ledger, Response
@@ -76,6 +78,15 @@ class _OpenCut:
     """What the model is asked for once it knows that."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A call that waits for the user's consent, with the ids of its item and response."""
+
+    call: ToolCallBlock
+    item_id: str = ""
+    response_id: str = ""
+
+
 class Responses:
     """Follows the model's responses."""
 
@@ -91,8 +102,8 @@ class Responses:
         self._format: AudioFormat | None = None
         self._ms_per_byte = 0.0
         self._open: dict[str, OpenResponse] = {}
-        self._questions: dict[str, tuple[str, ToolCallBlock]] = {}
-        """Calls that wait for the user's consent, by id; with their item ids."""
+        self._questions: dict[str, _Question] = {}
+        """Calls that wait for the user's consent, by id."""
         self._result_ids: dict[str, str] = {}
         """Client ids for the items of results, by call."""
         self._cut: _OpenCut | None = None
@@ -100,6 +111,8 @@ class Responses:
         """Calls whose model has a provisional result, with the names of their tools."""
         self.on_ask: Callable[[ToolCallBlock, str], None] = lambda call, within: None
         """Called with a call that asks for consent; the second is the call of the model that it is made for, or ""."""
+        self.on_answer: Callable[[str, bool, ToolCallBlock | None, bool], None] = lambda *answer: None
+        """Called when one is answered: its id, whether it runs, the changed call, whether a rule answers."""
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
@@ -432,19 +445,40 @@ class Responses:
             self._context.forward(event)
             return False
         # It runs at the model: for listeners it is a tool of the agent like any other.
-        at_model = call.state in (ToolCallState.SUBMITTED, ToolCallState.ASKING)
-        if call.state is ToolCallState.SUBMITTED:
+        at_model = call.state is not ToolCallState.PENDING
+        denial, is_consent = "", call.state is ToolCallState.ALLOWED
+        if call.state is not ToolCallState.ASKING:
             call = msgspec.structs.replace(call, state=ToolCallState.PENDING)
-        elif at_model or self._tools.asks(call):
-            call = msgspec.structs.replace(call, state=ToolCallState.ASKING)
-            self._questions[call.id] = (event.item_id, call)
+        if not at_model:
+            decision = self._tools.decide(call)
+            is_consent = decision.is_consent
+            if decision.denies:
+                denial = denial_of(decision)
+                # The client runs no call that is finished.
+                is_clients = self._tools.is_clients(call.name)
+                state = ToolCallState.FINISHED if is_clients else ToolCallState.PENDING
+                call = msgspec.structs.replace(call, state=state)
+            elif decision.asks:
+                call = decision.asking(call)
+        if call.state is ToolCallState.ASKING:
+            self._questions[call.id] = _Question(call, event.item_id, event.response_id)
         self._context.forward(msgspec.structs.replace(event, tool_use=call))
         self._ledger.call(response, call.id)
-        self._conversation.add_tool_call(event.item_id, call)
-        self._tools.start_tool(call, at_model=at_model)
+        self._conversation.add_tool_call(event.item_id, msgspec.structs.replace(call, suggested_rules=[]))
+        if is_consent:
+            self._tell_allowed(event.item_id, call)
+        self._tools.start_tool(call, at_model=at_model, denial=denial)
         if call.state is ToolCallState.ASKING:
             self.on_ask(call, "")
         return True
+
+    def _tell_allowed(self, item_id: str, call: ToolCallBlock) -> None:
+        """Tell that the user, or a rule in their place, has agreed to a call as it is now."""
+        allowed = msgspec.structs.replace(call, state=ToolCallState.ALLOWED, suggested_rules=[])
+        item = Item(id=item_id, type="tool_call", tool_call=allowed)
+        if item_id in self._conversation:
+            self._conversation.add(item)
+        self._context.item_done(item)
 
     def ask_within(self, within: str, call: ToolCallBlock) -> None:
         """Ask for consent to a call of an agent behind `within`.
@@ -452,7 +486,7 @@ class Responses:
         Listeners see that call; it is no item of the conversation, whose model does not know it.
         """
         response = self._ledger.calling(within)
-        self._questions[call.id] = ("", call)
+        self._questions[call.id] = _Question(call)
         self._emit(
             s.AgentResponseToolUseDoneEvent(
                 response_id="" if response is None else response.id, item_id="", tool_use=call, **self._context.who
@@ -465,27 +499,64 @@ class Responses:
         self._questions.pop(result.id, None)
         self._emit(s.AgentResponseToolResultEvent(tool_result=result, **self._context.who))
 
-    def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> None:
+    def confirm(
+        self,
+        call_id: str,
+        confirmed: bool,
+        *,
+        words: str = "",
+        changed: ToolCallBlock | None = None,
+        rules: Sequence[PermissionRule] = (),
+        by_rule: bool = False,
+    ) -> None:
         """Run or refuse a call that asks for consent. Raises ClientError if none of this id does.
 
-        It may run `changed`; a refusal may have a reason in `words`.
+        It may run `changed`; a refusal may have a reason in `words`. `rules` are those of the suggested ones that the
+        user accepts with it: for others, and with a refusal, ClientError is raised and the question stays open.
         """
-        item_id, call = self._questions.get(call_id, ("", None))
+        question = self._questions.get(call_id)
         nothing_asks = ClientError(f"no tool call with the id {call_id!r} asks for consent", code="unknown_tool_call")
-        if call is None:
+        if question is None:
             raise nothing_asks
-        allowed = msgspec.structs.replace(call, state=ToolCallState.ALLOWED)
+        suggested = question.call.suggested_rules if confirmed else []
+        if any(not any(same(rule, one) for one in suggested) for rule in rules):
+            raise ClientError(
+                f"only the rules that were suggested for the call {call_id!r} can be accepted, together with a consent",
+                code="unknown_rule",
+            )
+        allowed = msgspec.structs.replace(question.call, state=ToolCallState.ALLOWED, suggested_rules=[])
         if changed is not None:
             allowed = msgspec.structs.replace(allowed, name=changed.name, input=changed.input)
         refusal = f"{REFUSED}{f': {words}' if words else ''}"
-        if not self._tools.confirm_tool(call_id, allowed if confirmed else refusal):
+        answer = self._tools.confirm_tool(call_id, allowed if confirmed else refusal)
+        if answer is None:
             raise nothing_asks
         del self._questions[call_id]
-        if confirmed:
-            item = Item(id=item_id, type="tool_call", tool_call=allowed)
-            if item_id in self._conversation:
-                self._conversation.add(item)
-            self._context.item_done(item)
+        self.on_answer(call_id, confirmed, changed, by_rule)
+        if isinstance(answer, ToolCallBlock):
+            self._tell_allowed(question.item_id, answer)
+            if self._tools.is_clients(question.call.name):
+                # From now on the client may run it.
+                self._emit(
+                    s.AgentResponseToolUseDoneEvent(
+                        response_id=question.response_id,
+                        item_id=question.item_id,
+                        tool_use=answer,
+                        **self._context.who,
+                    )
+                )
+        if rules:
+            self._tools.accept(call_id, rules)
+
+    def permissions_changed(self) -> None:
+        """Rules or the mode have changed: answer the questions that are none any more."""
+        for call, decision in self._tools.rechecked():
+            if call.id in self._questions and decision.allows:
+                self.confirm(call.id, True, by_rule=True)
+            elif call.id in self._questions:
+                self._tools.confirm_tool(call.id, denial_of(decision))
+                del self._questions[call.id]
+                self.on_answer(call.id, False, None, True)
 
     def answer_for_now(self, call_id: str, words: str) -> None:
         """Give the model a provisional result of an open call, once: it says nothing before it has one."""

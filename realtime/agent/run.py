@@ -19,6 +19,7 @@ from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.detector import load_silero, silence_ms_of, silero_detector
 from realtime.agent.heard import heard_items
+from realtime.agent.permissions import CallPermissions
 from realtime.agent.run_hooks import HookRunner, RunHooks
 from realtime.agent.saying import Saying
 from realtime.agent.settings import AgentSpec, RunSettings
@@ -58,6 +59,7 @@ class AgentRun:
         # The model of one call chooses among its own tools.
         self.spec = spec = copy.copy(spec)
         spec.toolkit = spec.toolkit.for_call()
+        self.permissions = spec.toolkit.permissions = CallPermissions(spec.toolkit.permissions)
         self.name = spec.name
         self.agent_id = spec.agent_id
         self._settings = RunSettings(spec)
@@ -184,6 +186,7 @@ class AgentRun:
             heard=partial(self._words_heard, host),
             tool_timeout_s=self.spec.tool_timeout_s,
             states={BackgroundTasks: background},
+            permissions=lambda: self.permissions.of(host.acts_for()),
         )
         try:
             async with asyncio.TaskGroup() as group:
@@ -208,6 +211,8 @@ class AgentRun:
                     on_ask=self._tool_asks,
                     on_asked_result=self._asked_tool_done,
                     hooks=hooks,
+                    permissions=self.permissions,
+                    acts_for=host.acts_for,
                 )
                 if self.spec.make_detector is silero_detector and settings.authority == "server":
                     # Loads once in a process, for 90 ms: not on the loop, where other calls speak.
@@ -254,6 +259,7 @@ class AgentRun:
                         context.add_item(item)
                         context.item_done(item)
                     self._tell_what_is_left_out()
+                    self.permissions.begin(host.accepted, self._permissions_changed, self._keeps_rules)
                     if self.takeover is None:
                         told.tell_what_was_lost()
                     if not started.done():
@@ -340,12 +346,10 @@ class AgentRun:
     def confirm(self, answer: ConfirmResult) -> None:
         """Take the user's answer to a call that asks for consent.
 
-        Raises ClientError if no such call asks, UsageError for permission rules, which are not kept.
+        Raises ClientError if no such call asks, and for rules that were not suggested for it.
         """
-        controller = self.controller
-        if answer.rules:
-            raise UsageError("permission rules are not kept: answer each call", code="unsupported_rules")
-        controller.responses.confirm(answer.tool_call.id, answer.confirmed, changed=answer.tool_call)
+        call, rules = answer.tool_call, answer.rules or ()
+        self.controller.responses.confirm(call.id, answer.confirmed, changed=call, rules=rules)
 
     def audio_stopped(self) -> None:
         """The client sends no audio in the middle of a turn: end the turn."""
@@ -373,14 +377,27 @@ class AgentRun:
         host, loop = self._host, self._loop
         if host is None or loop is None or self._ended:
             raise UsageError("the agent is in no running call: no one would get the event", code="agent_not_running")
-        try:
-            is_here = asyncio.get_running_loop() is loop
-        except RuntimeError:
-            is_here = False
-        if is_here:
+        if asyncio._get_running_loop() is loop:
             host.emit(event)
         else:
             loop.call_soon_threadsafe(host.emit, event)
+
+    def _permissions_changed(self, event: s.ServerCustomEvent) -> None:
+        """Tell of changed permissions, and settle the questions that are none any more; from any thread."""
+        host, loop = self._host, self._loop
+        if host is None or loop is None or self._ended:
+            return
+        if asyncio._get_running_loop() is not loop:
+            loop.call_soon_threadsafe(self._permissions_changed, event)
+            return
+        host.emit(event)
+        if self._controller is not None:
+            self._controller.responses.permissions_changed()
+
+    def _keeps_rules(self) -> bool:
+        """Whether the client wants the rules that its user accepts to hold in later calls."""
+        settings = self._settings.config.permissions
+        return settings is not None and settings.keep is True
 
     def hang_up(self, reason: str) -> None:
         """End the call soon; does nothing outside one, and in a room."""

@@ -1,29 +1,32 @@
 """Runs the tools that a model calls: the agent's in a task each, those elsewhere by waiting for their results.
 
-A tool of the agent that needs the user's consent waits for that first, as long as a client's tool for its result. So
-does one of a thinking agent that works in the call: it is asked for here, and runs there (`ToolScope.around`).
+Each call is decided by the permissions of the call. One that needs the user's consent waits for that first, as long as
+a client's tool for its result. So does one of a thinking agent that works in the call: it is asked for here, and runs
+there (`ToolScope.around`).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 import msgspec
 
+from realtime.agent.permissions import CallPermissions, denial_of
 from realtime.agent.settings import AgentSpec
 from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.event.server import ProgressKind
-from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
+from realtime.message import PermissionRule, ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.message.blocks import INTERRUPTED_BY_USER
+from realtime.permission import PermissionDecision
 from realtime.runtime import unique_id
 from realtime.tool.background import BackgroundTask, act_for
-from realtime.tool.context import RunTool, ToolScope
+from realtime.tool.context import Decide, RunTool, ToolScope
 
 MAX_PROGRESS = 1_000
 """Reports of one call that listeners get; the result has everything in any case."""
@@ -42,6 +45,17 @@ class ToolHooks(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
+class _Question:
+    """A call that waits for consent."""
+
+    call: ToolCallBlock
+    answer: asyncio.Future[ToolCallBlock | str]
+    """What shall run, or the words of a refusal."""
+    decide: Decide | None
+    """Decides again about the call; None until the agent that runs it is there."""
+
+
 class ToolRunner:
     """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order.
 
@@ -49,7 +63,8 @@ class ToolRunner:
     a call that runs, and what its tool reports; `on_say` gets words that its tool wants to have spoken, and a function
     that says whether they still matter. `stop_background` stops a background tool that the user has interrupted.
     `scope` is the call as the tools see it. `on_begin` gets the id of a call whose tool begins to run, here or in the
-    client; `hooks` are around the tools of the agent. `on_ask` gets a call of a thinking agent within another call,
+    client; `hooks` are around the tools of the agent. `permissions` decide about calls, for the user whom `acts_for`
+    names when a call is first decided. `on_ask` gets a call of a thinking agent within another call,
     which waits for consent, with the id of that other call; `on_asked_result` gets its result.
     """
 
@@ -68,6 +83,8 @@ class ToolRunner:
         on_ask: Callable[[str, ToolCallBlock], None],
         on_asked_result: Callable[[ToolResultBlock], None],
         hooks: ToolHooks,
+        permissions: CallPermissions,
+        acts_for: Callable[[], str] = lambda: "",
     ) -> None:
         self._group = group
         self._toolkit = spec.toolkit
@@ -89,54 +106,90 @@ class ToolRunner:
         self._on_ask = on_ask
         self._on_asked_result = on_asked_result
         self._hooks = hooks
+        self._permissions = permissions
+        self._acts_for = acts_for
+        self._users: dict[str, str] = {}
+        """Whom each call serves."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Tasks of the calls that have no result yet."""
         self._interruptible: dict[str, ToolCallBlock] = {}
         """Those of them that an interruption of the reply stops."""
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}
-        self._questions: dict[str, tuple[ToolCallBlock, asyncio.Future[ToolCallBlock | str]]] = {}
-        """Calls that wait for consent; the answer is what shall run, or the words of a refusal."""
-        self._client_tools: frozenset[str] = frozenset()
+        self._questions: dict[str, _Question] = {}
+        """Calls that wait for consent."""
+        self._client_tools: dict[str, ToolDeclaration] = {}
         self._offered: set[str] = set()
 
     def set_client_tools(self, tools: tuple[ToolDeclaration, ...]) -> None:
         """Set the tools that run in the client; they precede the agent's of the same name."""
-        self._client_tools = frozenset(tool.name for tool in tools)
+        self._client_tools = {tool.name: tool for tool in tools}
 
     def offer(self, tools: Iterable[Mapping[str, object]]) -> None:
         """Run these in the client as well; the agent's of the same name come first."""
         self._offered.update(name for tool in tools if isinstance(name := tool.get("name"), str))
 
-    def _is_clients(self, name: str) -> bool:
+    def is_clients(self, name: str) -> bool:
+        """Whether a tool runs in the client."""
         return name in self._client_tools or (name in self._offered and name not in self._toolkit)
 
-    def asks(self, call: ToolCallBlock) -> bool:
-        """Whether the user has to consent before the call runs."""
-        return not self._is_clients(call.name) and self._toolkit.asks(call)
+    # -- permissions ---------------------------------------------------------------------------------------------------
+
+    def decide(self, call: ToolCallBlock) -> PermissionDecision:
+        """Decide about a call of the agent's or the client's tools, by what is in force now."""
+        permissions = self._permissions.of(self._user_of(call.id))
+        if not self.is_clients(call.name):
+            return self._toolkit.decide(call, permissions)
+        declared = self._client_tools.get(call.name)
+        return permissions.decide_unasked(call.name, call.arguments, None if declared is None else declared.parameters)
+
+    def accept(self, call_id: str, rules: Sequence[PermissionRule]) -> None:
+        """Let rules hold that the user of a call has accepted."""
+        self._permissions.accept(rules, self._user_of(call_id))
+
+    def _user_of(self, call_id: str) -> str:
+        if call_id not in self._users:
+            self._users[call_id] = self._acts_for()
+        return self._users[call_id]
+
+    def rechecked(self) -> list[tuple[ToolCallBlock, PermissionDecision]]:
+        """Return the calls that wait for consent and would not be asked for any more."""
+        waiting = [one for one in self._questions.values() if not one.answer.done()]
+        decided = [(one.call, one.decide(one.call)) for one in waiting if one.decide is not None]
+        return [(call, decision) for call, decision in decided if not decision.asks]
+
+    def decision_of(self, call: ToolCallBlock) -> PermissionDecision | None:
+        """Decide again about a call that waits for consent, as it is now; None while the agent is not there to."""
+        question = self._questions.get(call.id)
+        return None if question is None or question.decide is None else question.decide(call)
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
 
     @property
     def has_hooks(self) -> bool:
         """Whether there are hooks around tool calls."""
         return self._hooks.has_tool_hooks
 
-    def start_tool(self, call: ToolCallBlock, *, at_model: bool = False) -> None:
+    def start_tool(self, call: ToolCallBlock, *, at_model: bool = False, denial: str = "") -> None:
         """Run the call in its own task; after the user's consent if it is `asking`.
 
-        One that runs `at_model`, also after consent, has its result by `answer_tool`.
+        One that runs `at_model`, also after consent, has its result by `answer_tool`. One with a `denial` does not run:
+        these words are its result.
         """
         self._known.add(call.id)
         # The answer may come before the task has begun.
         loop = asyncio.get_running_loop()
         if call.state == "asking":
-            self._questions[call.id] = call, loop.create_future()
+            decide = None if at_model else self.decide
+            self._questions[call.id] = _Question(call, loop.create_future(), decide)
         if at_model:
             self._at_model[call.id] = call
-        if at_model or (call.state != "asking" and self._is_clients(call.name)):
+        if not denial and (at_model or self.is_clients(call.name)):
             self._asked[call.id] = loop.create_future()
         with replace(self.scope_of(call), around=_Around(self, call, at_model=False)).in_force():
-            task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
+            run = self._run(call) if not denial else self._deny(call, denial)
+            task = self._group.create_task(run, name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
-        if not self._is_clients(call.name) and self._toolkit.stops_with_reply(call.name):
+        if not self.is_clients(call.name) and self._toolkit.stops_with_reply(call.name):
             self._interruptible[call.id] = call
         # A task that is cancelled before its first step cannot report that itself.
         task.add_done_callback(lambda done: self._interrupted(call, done))
@@ -148,6 +201,7 @@ class ToolRunner:
             progress=partial(self._progress, call.id),
             say=partial(self._say, call),
             tool_call_id=call.id,
+            permissions=lambda: self._permissions.of(self._user_of(call.id)),
             around=_Around(self, call, at_model=True),
         )
 
@@ -164,16 +218,23 @@ class ToolRunner:
         asked = self._asked.get(result.id)
         if asked is None or asked.done():
             return False
+        question = self._questions.get(result.id)
+        if question is not None and result.id not in self._at_model and not question.answer.done():
+            return False  # the user has not agreed yet
         asked.set_result(result)
         return True
 
-    def confirm_tool(self, call_id: str, answer: ToolCallBlock | str) -> bool:
-        """Take the user's answer: the call as it shall run, or a refusal. False if no call of this id asks."""
-        _, question = self._questions.get(call_id, (None, None))
-        if question is None or question.done():
-            return False
-        question.set_result(answer)
-        return True
+    def confirm_tool(self, call_id: str, answer: ToolCallBlock | str) -> ToolCallBlock | str | None:
+        """Take the user's answer: the call as it shall run, or a refusal.
+
+        Returns what becomes of it, which is a refusal where a rule denies the call; None if no call of this id asks.
+        """
+        question = self._questions.get(call_id)
+        if question is None or question.answer.done():
+            return None
+        answer = _checked(answer, question.decide)
+        question.answer.set_result(answer)
+        return answer
 
     def runs_at_model(self, call_id: str) -> bool:
         """Whether the model runs this open call itself."""
@@ -184,7 +245,7 @@ class ToolRunner:
 
         Each has the state `interrupted` at once.
         """
-        waiting = {call.id: call for call, question in self._questions.values() if not question.done()}
+        waiting = {one.call.id: one.call for one in self._questions.values() if not one.answer.done()}
         for call in (waiting | self._at_model).values():
             if call.id not in self._tasks:
                 continue  # of an agent within another call, which an interruption stops or leaves at work
@@ -205,8 +266,8 @@ class ToolRunner:
 
     def cancel_tools(self) -> None:
         """Stop every running call; each still gets a result, with state `interrupted`."""
-        for _, question in self._questions.values():
-            question.cancel()
+        for question in self._questions.values():
+            question.answer.cancel()
         for task in [*self._tasks.values()]:
             task.cancel()
 
@@ -218,16 +279,19 @@ class ToolRunner:
                 if call.id not in self._questions:
                     self._on_begin(call.id)
                 result = await asked
+            elif call.id in self._questions:
+                result = await self._ask_user(call, self._questions[call.id].answer)
             elif asked is not None:
                 result = await self._ask_client(call, asked)
-            elif call.id in self._questions:
-                result = await self._ask_user(call, self._questions[call.id][1])
             else:
                 result = await self._run_own(call)
         except asyncio.CancelledError:
             self._interrupted(call, task)
             raise
         self._tell(result, task)
+
+    async def _deny(self, call: ToolCallBlock, denial: str) -> None:
+        self._tell(_denied(call, denial), asyncio.current_task())
 
     async def _run_own(self, call: ToolCallBlock) -> ToolResultBlock:
         self._on_begin(call.id)
@@ -240,8 +304,9 @@ class ToolRunner:
     async def _ask_user(self, call: ToolCallBlock, question: asyncio.Future[ToolCallBlock | str]) -> ToolResultBlock:
         answer = await self._answer_to(question)
         if isinstance(answer, str):
-            return ToolResultBlock(id=call.id, name=call.name, output=answer, state=ToolResultState.DENIED)
-        result = await self._run_own(answer)
+            return _denied(call, answer)
+        asked = self._asked.get(call.id)
+        result = await (self._run_own(answer) if asked is None else self._ask_client(answer, asked))
         # The model knows the call by the name that it gave.
         return msgspec.structs.replace(result, id=call.id, name=call.name)
 
@@ -255,50 +320,57 @@ class ToolRunner:
 
     # -- tools of thinking agents --------------------------------------------------------------------------------------
 
-    async def run_at_model(self, call: ToolCallBlock, run: RunTool, *, asks: bool) -> ToolResultBlock:
+    async def run_at_model(self, call: ToolCallBlock, run: RunTool, decide: Decide) -> ToolResultBlock:
         """Run a call of an agent that is the model.
 
-        With hooks, and after the user's consent if it `asks`.
+        With hooks, and after the user's consent where `decide` asks or listeners were told so.
         """
         if call.id not in self._tasks:
             return ToolResultBlock(
                 id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED
             )
-        if not asks:
-            return await self._hooks.tool_call(call, run)
-        if call.id not in self._questions:
-            return await self.run_within(call, call, run, asks=True)
-        answer = await self._answer_to(self._questions[call.id][1])
+        question = self._questions.get(call.id)
+        if question is None:
+            return await self.run_within(call, call, run, decide)
+        question.decide = decide
+        answer = await self._answer_to(question.answer)
         if isinstance(answer, ToolCallBlock):
             self._on_begin(call.id)
-        return await self._answered(call, answer, run)
+        return await self._answered(call, answer, run, decide)
 
     async def run_within(
-        self, outer: ToolCallBlock, call: ToolCallBlock, run: RunTool, *, asks: bool
+        self, outer: ToolCallBlock, call: ToolCallBlock, run: RunTool, decide: Decide
     ) -> ToolResultBlock:
         """Run a call of an agent that works for the call `outer`.
 
-        With hooks, and after the user's consent if it `asks`.
+        With hooks, and after the user's consent where `decide` asks.
         """
-        if not asks:
+        decision = decide(call)
+        if decision.denies:
+            return _denied(call, denial_of(decision))
+        if not decision.asks:
             return await self._hooks.tool_call(call, run)
         # The page and the provider may know another call of this id.
-        shown = msgspec.structs.replace(call, id=unique_id(), state=ToolCallState.ASKING)
-        question: asyncio.Future[ToolCallBlock | str] = asyncio.get_running_loop().create_future()
-        self._questions[shown.id] = shown, question
+        shown = msgspec.structs.replace(decision.asking(call), id=unique_id())
+        question = _Question(shown, asyncio.get_running_loop().create_future(), decide)
+        self._questions[shown.id] = question
+        self._users[shown.id] = self._user_of(outer.id)
         result = ToolResultBlock(id="", name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED)
         try:
             self._on_ask(outer.id, shown)
-            result = await self._answered(call, await self._answer_to(question), run)
+            result = await self._answered(call, await self._answer_to(question.answer), run, decide)
         finally:
             self._questions.pop(shown.id, None)
             self._on_asked_result(msgspec.structs.replace(result, id=shown.id, name=shown.name))
         return result
 
-    async def _answered(self, call: ToolCallBlock, answer: ToolCallBlock | str, run: RunTool) -> ToolResultBlock:
+    async def _answered(
+        self, call: ToolCallBlock, answer: ToolCallBlock | str, run: RunTool, decide: Decide
+    ) -> ToolResultBlock:
         """Run what the user allows instead of `call`, or return a refusal."""
+        answer = _checked(answer, decide)
         if isinstance(answer, str):
-            return ToolResultBlock(id=call.id, name=call.name, output=answer, state=ToolResultState.DENIED)
+            return _denied(call, answer)
         allowed = msgspec.structs.replace(call, name=answer.name, input=answer.input, state=answer.state)
         return await self._hooks.tool_call(allowed, run)
 
@@ -338,6 +410,18 @@ class ToolRunner:
         self._on_result(result)
 
 
+def _checked(answer: ToolCallBlock | str, decide: Decide | None) -> ToolCallBlock | str:
+    """Return the answer to a question; a refusal instead of a call that a rule denies."""
+    if isinstance(answer, str) or decide is None:
+        return answer
+    decision = decide(answer)
+    return denial_of(decision) if decision.denies else answer
+
+
+def _denied(call: ToolCallBlock, words: str) -> ToolResultBlock:
+    return ToolResultBlock(id=call.id, name=call.name, output=words, state=ToolResultState.DENIED)
+
+
 class _Around:
     """What a call does around the tools of an agent.
 
@@ -349,12 +433,12 @@ class _Around:
         self._outer = outer
         self._at_model = at_model
 
-    def concerns(self, *, asks: bool) -> bool:
+    def concerns(self, decision: PermissionDecision) -> bool:
         """See `Around.concerns`."""
-        return asks or self._tools.has_hooks
+        return decision.asks or self._tools.has_hooks
 
-    async def run(self, call: ToolCallBlock, run: RunTool, *, asks: bool) -> ToolResultBlock:
+    async def run(self, call: ToolCallBlock, run: RunTool, decide: Decide) -> ToolResultBlock:
         """See `Around.run`."""
         if self._at_model:
-            return await self._tools.run_at_model(call, run, asks=asks)
-        return await self._tools.run_within(self._outer, call, run, asks=asks)
+            return await self._tools.run_at_model(call, run, decide)
+        return await self._tools.run_within(self._outer, call, run, decide)

@@ -338,12 +338,11 @@ class TurnTaking:
         else:
             self.signal(Signal.RESPONSE_DONE)
 
-    def forget_answer(self, turn_id: str) -> None:
+    def forget_answer(self, item_ids: Iterable[str]) -> None:
         """Let the model forget an answer to a question; the call keeps it."""
-        if self._profile.supports_item_delete:
-            for piece_id in self.user_turns.turn_of(turn_id).piece_ids:
-                self.forgotten.add(piece_id)
-                self._send(base.ItemDelete(piece_id))
+        for item_id in item_ids if self._profile.supports_item_delete else ():
+            self.forgotten.add(item_id)
+            self._send(base.ItemDelete(item_id))
 
     def _interrupt(self, actions: tuple[Action, ...], reason: str) -> None:
         """Stop the reply: silence first, then the model, then the reply's items once it is known what was played."""

@@ -20,7 +20,7 @@ from realtime.agent.call_memory import CallMemory
 from realtime.agent.from_call import FromCall
 from realtime.agent.reply_run import Listener
 from realtime.agent.tasks import end_task, to_its_end
-from realtime.agent.voice_reply import VoiceReply, asks_of
+from realtime.agent.voice_reply import VoiceReply, decider_of
 from realtime.errors import ProviderError, UsageError
 from realtime.event.base import Item
 from realtime.formatter import FormatterBase
@@ -225,7 +225,7 @@ class AgentInCall:
             undo,
             call_ids=self._call_ids,
             foreign=foreign,
-            asks=asks_of(agent),
+            decide=decider_of(agent, self._scope),
         )
         self._reply = reply
         added = agent.from_call = FromCall(prompt.instructions.strip(), prompt.tools, reply.run_in_call)

@@ -23,9 +23,10 @@ from realtime.model.local.language_model import (
     ReplyToolRun,
     ReplyUsage,
 )
+from realtime.permission import PermissionDecision
 from realtime.runtime import unique_id
 from realtime.tool import Toolkit
-from realtime.tool.context import Around, RunTool, ToolScope
+from realtime.tool.context import Around, Decide, RunTool, ToolScope
 
 
 class _Pause(Enum):
@@ -68,11 +69,11 @@ class _AroundTaken:
         self._run = run
         self._may_act = may_act
 
-    def concerns(self, *, asks: bool) -> bool:
+    def concerns(self, decision: PermissionDecision) -> bool:
         """See `Around.concerns`."""
-        return self._around.concerns(asks=asks)
+        return self._around.concerns(decision)
 
-    async def run(self, call: ToolCallBlock, run: RunTool, *, asks: bool) -> ToolResultBlock:
+    async def run(self, call: ToolCallBlock, run: RunTool, decide: Decide) -> ToolResultBlock:
         """See `Around.run`. For a draft that is dropped, no one is asked and no hook is called."""
         own_id, call_id = call.id, self._run.call.id
 
@@ -83,7 +84,7 @@ class _AroundTaken:
         if self._may_act is not None:
             await self._may_act()
         await self._run.taken.wait()
-        return await self._around.run(msgspec.structs.replace(call, id=call_id), run_own, asks=asks)
+        return await self._around.run(msgspec.structs.replace(call, id=call_id), run_own, decide)
 
 
 class VoiceReply:
@@ -91,7 +92,7 @@ class VoiceReply:
 
     It pauses in each round of tools. `scope` is the call as the agent's tools see it. `kept`: whether a draft counts;
     `undo` takes it back. `call_ids` are the ids that tool calls have had; those of this reply are added. `foreign`
-    tools run in the call (`run_in_call`) and not within the agent; `asks` says which of the agent's own need consent.
+    tools run in the call (`run_in_call`) and not within the agent; `decide` decides about calls of the agent's own.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class VoiceReply:
         *,
         call_ids: set[str],
         foreign: Container[str],
-        asks: Callable[[ToolCallBlock], bool],
+        decide: Decide | None,
     ) -> None:
         self.task: asyncio.Task[Msg] | None = None
         """Gives the reply; None before and after that."""
@@ -117,7 +118,7 @@ class VoiceReply:
         self._undo = undo
         self._call_ids = call_ids
         self._foreign = foreign
-        self._asks = asks
+        self._decide = decide
         self._pieces: asyncio.Queue[Reply | _Pause | None] = asyncio.Queue()
         self._msg: Msg | None = None
         """The reply so far."""
@@ -260,12 +261,13 @@ class VoiceReply:
         self._calls_tools, self._text_id = True, None
         call_id = unique_id() if own_id in self._call_ids else own_id
         self._call_ids.add(call_id)
-        state = ToolCallState.ASKING if self._asks(block) else ToolCallState.PENDING
-        call = ToolCallBlock(id=call_id, name=block.name, input=block.input or "{}", state=state)
+        call = ToolCallBlock(id=call_id, name=block.name, input=block.input or "{}")
         if call.name in self._foreign:
             self._asked_ids[call_id] = own_id
             self._pieces.put_nowait(ReplyToolCall(call.name, call.input, call_id))
         else:
+            if self._decide is not None:
+                call = _decided(call, self._decide(call))
             run = self._runs[own_id] = _Run(call, _future())
             self._pieces.put_nowait(ReplyToolRun(call, run.result, run.take))
 
@@ -302,10 +304,17 @@ class VoiceReply:
         self.task = None  # refers back to this
 
 
-def asks_of(agent: object) -> Callable[[ToolCallBlock], bool]:
-    """Return whether a call of one of the agent's tools needs consent."""
+def decider_of(agent: object, scope: ToolScope) -> Decide | None:
+    """Return what decides about calls of the agent's tools within a scope; None for an agent without a toolkit."""
     toolkit = getattr(agent, "toolkit", None)
-    return toolkit.asks if isinstance(toolkit, Toolkit) else lambda call: False
+    return toolkit.decider(scope) if isinstance(toolkit, Toolkit) else None
+
+
+def _decided(call: ToolCallBlock, decision: PermissionDecision) -> ToolCallBlock:
+    """Return a call as listeners are told of it. One that is denied looks like any other: its result says so."""
+    if decision.asks:
+        return decision.asking(call)
+    return msgspec.structs.replace(call, state=ToolCallState.ALLOWED) if decision.is_consent else call
 
 
 def _future() -> asyncio.Future[ToolResultBlock]:

@@ -6,7 +6,7 @@ A participant is an agent, or a human in a room. It never sees sockets, stores o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from realtime.audio.far_end import FarEnd
@@ -14,6 +14,7 @@ from realtime.audio.voice import Voice
 from realtime.event import client as c
 from realtime.event.config import SessionConfig
 from realtime.event.server import ServerEvent
+from realtime.permission.accepted import AcceptedRules
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 
@@ -62,6 +63,11 @@ def nobody_is_told(config: dict[str, Any]) -> None:
     """Keep a change of settings to oneself."""
 
 
+def for_its_user() -> str:
+    """Serve the only user of a call."""
+    return ""
+
+
 Follow = Callable[[Emit], Callable[[], None]]
 
 
@@ -104,6 +110,10 @@ class Host:
     """None in a room, which decides who speaks."""
     ask_for_floor: Callable[[], None] = no_floor
     """Asks a room for a turn: the agent has something to tell."""
+    accepted: AcceptedRules = field(default_factory=AcceptedRules)
+    """The permission rules that its users have accepted so far."""
+    acts_for: Callable[[], str] = for_its_user
+    """Returns the human (by id) whom the agent serves now, in a room; "" where there is one user only."""
 
 
 class Participant(Protocol):

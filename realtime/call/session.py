@@ -25,6 +25,7 @@ from realtime.errors import ClientError, RealtimeError, public_error
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
+from realtime.permission.accepted import AcceptedRules
 from realtime.runtime import Runtime, iso
 from realtime.state.conversation import Conversation
 from realtime.state.json_sessions import JSONSession, SessionBase
@@ -53,8 +54,9 @@ class Session:
     `private` is the call around a participant that is used without a server: it emits no events about itself.
 
     `owner` is whose call it is (the user id). `record` makes the recorder of a call whose client consents
-    (`config.recording`). `log`, `conversation`, `resume_token` and `recent_ids`, where given, are those of a call that
-    goes on after its process or its grace time (`realtime.state.restore`).
+    (`config.recording`). `accepted` are the permission rules that its users have accepted. `log`, `conversation`,
+    `resume_token` and `recent_ids`, where given, are those of a call that goes on after its process or its grace time
+    (`realtime.state.restore`).
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Session:
         conversation: Conversation | None = None,
         resume_token: ResumeToken | None = None,
         recent_ids: Sequence[str] = (),
+        accepted: AcceptedRules | None = None,
     ) -> None:
         self.participant = participant
         self.runtime = runtime
@@ -86,6 +89,7 @@ class Session:
         self.config = SessionConfig()
         """The settings that the call was made with."""
         self.owner = owner
+        self.accepted = accepted or AcceptedRules()
         self._record = record
         self._recorder: Recorder | None = None
         self.address = ""
@@ -126,6 +130,7 @@ class Session:
             call_id=self.call_id,
             user_id=self.owner,
             voice=self.audience.let_hear,
+            accepted=self.accepted,
             own=OwnCall(
                 follow=partial(self.log.subscribe, audio=False),
                 end=self.end_soon,

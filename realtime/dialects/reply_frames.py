@@ -58,12 +58,15 @@ def _events(fields: dict[str, Any], *, session_id: str | None, event_id: str | N
     match read:
         case UserConfirmResultEvent():
             for answer in read.confirm_results:
-                if answer.rules:
-                    raise ValueError("permission rules are not kept: answer each call")
                 call = answer.tool_call
                 events.append(
                     c.ClientToolResultEvent(
-                        id=call.id, name=call.name, output="", confirmed=answer.confirmed, tool_call=call
+                        id=call.id,
+                        name=call.name,
+                        output="",
+                        confirmed=answer.confirmed,
+                        tool_call=call,
+                        rules=answer.rules,
                     )
                 )
         case ExternalExecutionResultEvent():

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from realtime.message import PermissionBehavior, PermissionRule
+import msgspec
+
+from realtime.message import PermissionBehavior, PermissionRule, ToolCallBlock, ToolCallState
 
 Consent = Literal["voice", "card", "either"]
 """How the user is asked: by voice, by a card on the page, or by both, of which the first answer counts."""
@@ -47,6 +49,11 @@ class PermissionDecision:
     def denies(self) -> bool:
         """Whether the call does not run at all."""
         return self.behavior is PermissionBehavior.DENY
+
+    def asking(self, call: ToolCallBlock) -> ToolCallBlock:
+        """Return the call as the user is asked about it: with the rules that they may accept."""
+        rules = list(self.suggested_rules or ())
+        return msgspec.structs.replace(call, state=ToolCallState.ASKING, suggested_rules=rules)
 
     @property
     def is_consent(self) -> bool:

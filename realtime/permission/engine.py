@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Collection, Generator, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from realtime.errors import UsageError
@@ -12,6 +12,7 @@ from realtime.message import PermissionBehavior, PermissionRule
 from realtime.permission.context import PermissionContext, PermissionMode, Rules
 from realtime.permission.decision import PermissionDecision
 from realtime.permission.pattern import is_whole, matches_text
+from realtime.permission.tools import ToolPermissions
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,8 @@ class PermissionEngine:
         if mode is not None:
             self.context.mode = PermissionMode(mode)
         self._unreadable: set[PermissionRule] = set()
+        """Rules that were found unreadable."""
+        self._made_of: PermissionEngine | None = None
         for rule in rules:
             PermissionEngine.add_rule(self, rule)
 
@@ -108,6 +111,8 @@ class PermissionEngine:
 
     def joined(self, other: PermissionEngine) -> PermissionEngine:
         """Return an engine with the rules of both; the mode is that of this one, or of `other` if it is `default`."""
+        if other is self or other is self._made_of:
+            return self
         mode = other.mode if self.mode is PermissionMode.DEFAULT else self.mode
         folders = {**other.context.working_directories, **self.context.working_directories}
         engine = PermissionEngine(PermissionContext(mode, folders))
@@ -115,6 +120,18 @@ class PermissionEngine:
             PermissionEngine.add_rule(engine, rule)
         engine._unreadable = self._unreadable
         return engine
+
+    def with_allowed(self, rules: Iterable[PermissionRule]) -> PermissionEngine:
+        """Return an engine with further rules that allow; it follows no later change of this one."""
+        context = self.context
+        mine = PermissionEngine(PermissionContext(context.mode, context.working_directories))
+        mine.context.deny_rules, mine.context.ask_rules = context.deny_rules, context.ask_rules
+        mine.context.allow_rules = {**context.allow_rules}
+        mine._unreadable, mine._made_of = self._unreadable, self
+        for rule in rules:
+            if rule.behavior is ALLOW:
+                mine.add_rule(rule)
+        return mine
 
     # -- decisions -------------------------------------------------------------------------------------------------
 
@@ -134,6 +151,17 @@ class PermissionEngine:
                     f"the permissions of tool {tool.name!r} are coroutine functions: make them plain functions",
                     code="bad_permissions",
                 )
+
+    def decide_unasked(
+        self, name: str, arguments: dict[str, Any] | None, schema: Mapping[str, Any] | None = None
+    ) -> PermissionDecision:
+        """Decide about a call of a tool that is only known by its name, and asks for nothing itself.
+
+        `schema` is that of its arguments. Where the arguments are None, nobody can read them: rules that deny or ask
+        count, whatever their patterns are.
+        """
+        known = [*(schema or {}).get("properties", ())] or None
+        return self.decide(_Unasked(name, known if arguments is not None else []), arguments or {})
 
     async def check_permission(self, tool: DecidedTool, tool_input: dict[str, Any]) -> PermissionDecision:
         """Decide about a call as `decide` does; the tool's methods may be coroutine functions."""
@@ -214,6 +242,27 @@ class PermissionEngine:
                 return self.context.deny_rules
             case PermissionBehavior.ASK:
                 return self.context.ask_rules
+
+
+class _Unasked:
+    """A tool that runs without a question unless a rule is about it."""
+
+    def __init__(self, name: str, known: Collection[str] | None) -> None:
+        self.name = name
+        self._known = known
+        self._permissions = ToolPermissions()
+
+    def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
+        return PermissionDecision(ALLOW, f"{self.name} runs without a question")
+
+    def check_read_only(self, tool_input: dict[str, Any]) -> bool:
+        return False
+
+    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:
+        return self._permissions.match_rule(rule_content, tool_input, self._known)
+
+    def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
+        return []
 
 
 def _about(kind: Mapping[str, list[PermissionRule]], name: str) -> Iterator[PermissionRule]:

@@ -12,7 +12,7 @@ from typing import Any
 from realtime.message import PermissionBehavior, PermissionRule
 from realtime.permission.context import PermissionContext, PermissionMode
 from realtime.permission.decision import PermissionDecision
-from realtime.permission.pattern import is_whole, matches, pattern_of
+from realtime.permission.pattern import is_whole, matches, matches_text, pattern_of
 
 SUGGESTED = "suggested"
 """The source of a suggested rule."""
@@ -70,8 +70,8 @@ def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionR
 class PrefixPermissions(ToolPermissions):
     """Rules about how one text argument begins, such as the command of a shell.
 
-    `git commit:*` is about texts that are these words or go on after them; a pattern without `:*` is about texts that
-    contain it.
+    `git commit:*` and `git commit *` are about texts that are these words or go on after them, and `*` stands for any
+    characters elsewhere, too; a pattern without `*` is about texts that contain it.
     """
 
     def __init__(self, argument: str) -> None:
@@ -84,10 +84,11 @@ class PrefixPermissions(ToolPermissions):
         if is_whole(rule_content):
             return True
         text = " ".join(str(tool_input.get(self.argument, "")).split())
-        words, colon, _ = (rule_content or "").partition(":*")
-        if not colon:
-            return words in text
-        return text == words or text.startswith(f"{words} ")
+        pattern = rule_content or ""
+        if "*" not in pattern:
+            return pattern in text
+        words = pattern.removesuffix(":*").removesuffix(" *")
+        return matches_text(f"{words} *" if words != pattern else words, text) or text == words
 
     def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
         """See `ToolPermissions.suggest`: the first two words, then the first one."""

@@ -26,6 +26,7 @@ from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolResultBlock, ToolResultState
 from realtime.message.speakers import SPEAKS, spoken_by
+from realtime.permission.accepted import AcceptedRules
 from realtime.room.dictation import Dictation
 from realtime.room.floor import Said
 from realtime.room.scoped_ids import named
@@ -122,6 +123,8 @@ class AgentParticipant:
         """Its speech in this turn, by item, for another listening agent."""
         self._calls: dict[str, OpenCall] = {}
         """By its own ids."""
+        self._accepted = AcceptedRules()
+        """The rules that each human of the room has accepted."""
         self._asked_by: str | None = None
         """Id of the human whose turn led to this turn; None without one."""
         self._missed: list[Utterance] | None = None
@@ -151,8 +154,16 @@ class AgentParticipant:
         missed: list[Utterance] = []
         self._missed = missed
         try:
-            asks = partial(self._hub.asks_for_floor, self)
-            await self.run.join(Host(self._hear, self.conversation, self, self._runtime, ask_for_floor=asks), driven)
+            host = Host(
+                self._hear,
+                self.conversation,
+                self,
+                self._runtime,
+                ask_for_floor=partial(self._hub.asks_for_floor, self),
+                accepted=self._accepted,
+                acts_for=lambda: self._asked_by or "",
+            )
+            await self.run.join(host, driven)
         finally:
             self._missed = None
         self._leaving = self.is_away = False

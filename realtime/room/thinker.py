@@ -18,7 +18,7 @@ from realtime.agent.base import AgentBase
 from realtime.agent.from_call import FromCall
 from realtime.agent.reply_run import error_text
 from realtime.agent.tasks import TimeUp, bounded, end_task, to_its_end
-from realtime.agent.voice_reply import VoiceReply, asks_of
+from realtime.agent.voice_reply import VoiceReply, decider_of
 from realtime.errors import ProviderError, UsageError
 from realtime.event import reply as r
 from realtime.event.base import Item
@@ -291,8 +291,8 @@ class Thinker:
     async def _reply(self, turn: _OwnTurn, instructions: str) -> None:
         self._waiting.clear()  # All but the turn that it gets here is observed.
         given = [self._last] if self._takes_msg and self._last is not None else []
-        asks = asks_of(self.agent)
-        reply = turn.reply = VoiceReply(self._scope, None, None, call_ids=self._call_ids, foreign=(), asks=asks)
+        decide = decider_of(self.agent, self._scope)
+        reply = turn.reply = VoiceReply(self._scope, None, None, call_ids=self._call_ids, foreign=(), decide=decide)
         self.agent.from_call = FromCall(instructions, (), reply.run_in_call)
         with reply.scope.in_force():
             reply.begin(self.agent.begin_reply(turn.take, *given))

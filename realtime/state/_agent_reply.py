@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -186,17 +187,31 @@ class AgentReply:
             self._end_input(known)
             if call.state == "asking":
                 known.asks = True
-                block = ToolCallBlock(id=known.block_id, name=known.name, input=known.input, state=ToolCallState.ASKING)
+                block = ToolCallBlock(
+                    id=known.block_id,
+                    name=known.name,
+                    input=known.input,
+                    state=ToolCallState.ASKING,
+                    suggested_rules=call.suggested_rules,
+                )
                 self._emit(r.RequireUserConfirmEvent, tool_calls=[block])
 
     def allow(self, call: ToolCallBlock) -> None:
-        """Take the user's consent to a call, with the input in `call`."""
+        """Take the consent to a call, with the input in `call`: that of the user, or of a rule in their place."""
         known = self._calls.get(call.id)
-        if known is not None and known.asks and not known.answered:
+        if known is not None and not (known.answered or known.running or known.result is not None):
             known.name, known.input = call.name, call.input
             self._answer(known, confirmed=True)
-            if self.response_id is None:
+            if self.response_id is None and known.external:
+                self._submit([known])
+            elif self.response_id is None:
                 self._start_result(known)
+
+    def _submit(self, calls: Sequence[_Call]) -> None:
+        """Hand calls over to the client."""
+        if calls:
+            blocks = [ToolCallBlock(id=one.block_id, name=one.name, input=one.input) for one in calls]
+            self._emit(r.RequireExternalExecutionEvent, tool_calls=blocks)
 
     def _answer(self, call: _Call, *, confirmed: bool) -> None:
         call.asks = False
@@ -240,13 +255,11 @@ class AgentReply:
                 self._stop(call, "")
             elif call.result is not None and not call.external:
                 self._emit_result(call, call.result)
-            elif call.external:
+            elif call.external and not call.asks:
                 external.append(call)
             elif not call.running and not call.asks:
                 self._start_result(call)
-        if external:
-            blocks = [ToolCallBlock(id=one.block_id, name=one.name, input=one.input) for one in external]
-            self._emit(r.RequireExternalExecutionEvent, tool_calls=blocks)
+        self._submit(external)
         for call in external:
             if call.result is not None:
                 self._emit_result(call, call.result)

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Generic, Protocol, TypeVar, Union, get_args, 
 from realtime.errors import BadTool
 from realtime.event.server import ProgressKind
 from realtime.message import Msg, ToolCallBlock, ToolResultBlock
+from realtime.permission import PermissionDecision, PermissionEngine
 
 logger = logging.getLogger(__name__)
 
@@ -35,17 +36,19 @@ AGENT_TOOL_S = 600.0
 
 AtEnd = Callable[[], Awaitable[None]]
 RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
+Decide = Callable[[ToolCallBlock], PermissionDecision]
+"""Decides about a call by the rules and the mode that are in force when it is called."""
 
 
 class Around(Protocol):
     """What a voice call does around tools of agents: hooks, and the user's consent."""
 
-    def concerns(self, *, asks: bool) -> bool:
-        """Whether there is anything to do; `asks`: the tool needs consent."""
+    def concerns(self, decision: PermissionDecision) -> bool:
+        """Whether there is anything to do about a call that was decided like this."""
         ...
 
-    async def run(self, call: ToolCallBlock, run: RunTool, *, asks: bool) -> ToolResultBlock:
-        """Run the call by `run`; if it `asks`, once the user agrees.
+    async def run(self, call: ToolCallBlock, run: RunTool, decide: Decide) -> ToolResultBlock:
+        """Run the call by `run`; where `decide` asks, once the user agrees.
 
         Returns its result; a refusal is one, too.
         """
@@ -69,6 +72,8 @@ class ToolScope:
     """The state of the tools: an object by class."""
     of_call: Callable[[ToolCallBlock], ToolScope] | None = None
     """Returns the scope of one tool call, where each has its own; None: the one before holds for all."""
+    permissions: Callable[[], PermissionEngine] | None = None
+    """Returns the permissions in force for the user whom the call serves; None: no call, and no further rules."""
     around: Around | None = None
     """What happens around a tool of an agent; None: nothing, and no user can be asked."""
     may_act: Callable[[], Awaitable[object]] | None = None

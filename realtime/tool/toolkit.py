@@ -13,14 +13,17 @@ from functools import partial
 from typing import Any, Literal, Self, TypeVar
 from weakref import WeakSet
 
+import msgspec
+
 from realtime.errors import BadTool, ToolError
 from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
-from realtime.permission import Consent, ToolPermissions
+from realtime.permission import Consent, PermissionBehavior, PermissionDecision, PermissionEngine, ToolPermissions
 from realtime.runtime import unique_id
+from realtime.tool.arguments import write_foreign
 from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks, current_owner
 from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
-from realtime.tool.context import ToolScope, current_scope, scope_of
+from realtime.tool.context import Decide, ToolScope, current_scope, scope_of
 from realtime.tool.groups import RESET_DESCRIPTION, RESET_TOOLS, GroupedTools
 from realtime.tool.output import Output, failed, within_limits
 from realtime.tool.registered import (
@@ -53,8 +56,8 @@ class Toolkit(GroupedTools):
     that returns its result or a generator of its pieces. Plain functions run in `executor`, so they may block; without
     one, each call runs in a thread of its own, of which there is a bounded number (`realtime.tool.threads`). Text,
     content blocks and a ToolResponse become the result unchanged, None becomes "done", anything else JSON text. An
-    agent runs the tools in `confirm` only with the user's consent to the call. A parameter of type `ToolContext` gets
-    the context of the call.
+    agent runs the tools in `confirm` only with the user's consent to the call, unless a rule of `permissions` allows
+    it. A parameter of type `ToolContext` gets the context of the call.
 
     Tools in a group are there while the group is active; those in `basic` always are. The state is which groups are.
     One toolkit may serve many voice calls: each has a copy of its own (`for_call`).
@@ -65,6 +68,7 @@ class Toolkit(GroupedTools):
         functions: Iterable[Callable[..., Any]] = (),
         *,
         confirm: Iterable[Callable[..., Any]] = (),
+        permissions: PermissionEngine | None = None,
         executor: Executor | None = None,
     ) -> None:
         super().__init__()
@@ -72,6 +76,8 @@ class Toolkit(GroupedTools):
         self._middlewares: list[Middleware] = []
         self._scope = ToolScope()
         self._origin: Toolkit | None = None
+        self.permissions = permissions or PermissionEngine()
+        """The rules and the mode of these tools. A voice call begins with a copy of them."""
         self.background = BackgroundTasks()
         """The tools that run in the background, outside of voice calls: those of a call are together, in its scope."""
         for function in functions:
@@ -300,12 +306,28 @@ class Toolkit(GroupedTools):
         """Return the declarations of the active tools for realtime models."""
         return tuple(declaration_of(schema) for schema in self.get_json_schemas())
 
-    def asks(self, call: ToolCallBlock) -> bool:
-        """Return whether `call` needs the user's consent; False for invalid arguments, which fail anyway."""
+    def decide(self, call: ToolCallBlock, permissions: PermissionEngine | None = None) -> PermissionDecision:
+        """Return whether a call runs, is asked for or is denied; one that fails anyway runs.
+
+        By the rules of this toolkit, and by those of a voice call in `permissions`.
+        """
         tool = self.tools.get(call.name)
-        if tool is None or not tool.confirm or not self._is_active(tool):
-            return False
-        return self._has_arguments(tool, call)
+        arguments = self._arguments_of(tool, call) if tool is not None and self._is_active(tool) else None
+        if tool is None or arguments is None:
+            return PermissionDecision(PermissionBehavior.ALLOW, f"this call of {call.name} fails by itself")
+        engine = self.permissions if permissions is None else permissions.joined(self.permissions)
+        decision = engine.decide(tool, tool.with_defaults(arguments))
+        # A rule that is accepted with a call is of no use where the next call is asked for all the same.
+        helps = decision.asks and decision.rule is None and not decision.bypass_immune
+        decision.suggested_rules = decision.suggested_rules if helps else ()
+        decision.consent, decision.question = tool.consent, tool.question
+        decision.description = tool.json_schema["function"].get("description", "")
+        return decision
+
+    def decider(self, scope: ToolScope) -> Decide:
+        """Return what decides about calls within a scope, now or later."""
+        in_force = scope.permissions
+        return lambda call: self.decide(call, None if in_force is None else in_force())
 
     def stops_with_reply(self, name: str) -> bool:
         """Return whether an interruption of the reply stops this tool; False for an unknown name."""
@@ -315,7 +337,7 @@ class Toolkit(GroupedTools):
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def run(self, call: ToolCallBlock, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> ToolResultBlock:
-        """Run one call, whether or not it `asks`; calls may run at the same time. `timeout_s=None`: no timeout.
+        """Run one call, whatever `decide` says of it; calls may run at the same time. `timeout_s=None`: no timeout.
 
         The pieces of a generator go to the scope in force (`ToolScope.progress`). Every failure (no such tool, wrong
         arguments, an exception, a timeout) is a result with state `error` that tells the model what happened.
@@ -442,11 +464,19 @@ class Toolkit(GroupedTools):
 
     def _has_arguments(self, tool: RegisteredToolFunction, call: ToolCallBlock) -> bool:
         """Whether the arguments of the call are right."""
+        return self._arguments_of(tool, call) is not None
+
+    def _arguments_of(self, tool: RegisteredToolFunction, call: ToolCallBlock) -> dict[str, Any] | None:
+        """Return the arguments as the function gets them, in their JSON form; None where they are wrong."""
         try:
-            tool.reader.read(call.input, self._extra_names(tool))
+            arguments = tool.reader.read(call.input, self._extra_names(tool))
         except ValueError:
-            return False
-        return True
+            return None
+        try:
+            builtins: dict[str, Any] = msgspec.to_builtins(arguments, enc_hook=write_foreign)
+        except TypeError:
+            return call.arguments
+        return builtins
 
     def _is_reset(self, tool: RegisteredToolFunction) -> bool:
         function = tool.original_func

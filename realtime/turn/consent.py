@@ -157,6 +157,8 @@ class OpenQuestion:
         self._silent_until: float | None = None
         """When the silence counts as one; None while a voice sounds, or nothing is awaited."""
         self._was_early = False
+        self._is_aside = False
+        """Whether the model has said something else since the question."""
         self._agreed: tuple[AnswerTurn, bool, float] | None = None
         """A yes that may go on: the turn, whether it accepts a rule, when it counts."""
         self._kept: AnswerTurn | None = None
@@ -193,7 +195,8 @@ class OpenQuestion:
         if self.phase is Phase.WAITING:
             self.phase, self._kind = Phase.SPEAKING, "again"
             self.n_asked += 1
-            self._silent_until = None
+            self._silent_until = self._kept = None
+            self._is_aside = False
 
     def heard(self, position_ms: int, now: float) -> None:
         """It was played to its end; the asked person's audio was at `position_ms` then."""
@@ -208,10 +211,11 @@ class OpenQuestion:
         if self.phase is Phase.SPEAKING:
             self.phase = Phase.WAITING
 
-    def repeat(self) -> None:
-        """Ask again in the next silence: the model has answered something else."""
-        if self.phase is Phase.HEARD:
-            self.phase, self._silent_until = Phase.WAITING, None
+    def set_aside(self) -> None:
+        """The model says something else: a yes may be to that, so the question has to be heard again."""
+        self._repeat()
+        self.heard_at_ms = None
+        self._is_aside = self.is_open and self.phase is not Phase.SPEAKING
 
     def changed(self, question: str, arguments: Mapping[str, object]) -> None:
         """It has other arguments, so nothing of it was heard."""
@@ -255,6 +259,8 @@ class OpenQuestion:
             case Answer.NO if not turn.over:
                 return self._close(Deny("no", turn.words, turn))
             case Answer.YES:
+                if self._is_aside and not turn.over:
+                    return LetAnswer(turn)
                 if turn.over or self.heard_at_ms is None or turn.start_ms < self.heard_at_ms:
                     return self._agreed_early(turn, now)
                 self._silent_until = None
@@ -268,7 +274,7 @@ class OpenQuestion:
             case Answer.CHANGE:
                 return self._close(Deny("change", turn.words, turn))
             case _:
-                self.repeat()
+                self.set_aside()
                 return LetAnswer(turn)
 
     def look(self, now: float) -> Step:
@@ -287,7 +293,7 @@ class OpenQuestion:
             self._n_silences += 1
         if self._n_silences >= MOST_SILENCES:
             return self._close(Deny("silence"))
-        self.repeat()
+        self._repeat()
         return None
 
     # -- inside --------------------------------------------------------------------------------------------------------
@@ -306,13 +312,19 @@ class OpenQuestion:
             return NotTaken.RESENT
         return None if turn.words.strip() else NotTaken.NO_WORDS
 
+    def _repeat(self) -> None:
+        """Ask again in the next silence."""
+        self._agreed = self._kept = None
+        if self.phase is Phase.HEARD:
+            self.phase, self._silent_until = Phase.WAITING, None
+
     def _agreed_early(self, turn: AnswerTurn, now: float) -> Ignore:
         """Somebody agrees to what they have not heard: it is asked again, at once or after its end."""
         if turn.over:
             self._was_early = True
             self.voice_passed(now)
         else:
-            self.repeat()
+            self._repeat()
         return Ignore(NotTaken.BEFORE_END, turn)
 
     def _await_answer(self, now: float) -> None:

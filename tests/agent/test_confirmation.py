@@ -17,7 +17,7 @@ from realtime.event.reply import (
     UserConfirmResultEvent,
     UserInterruptEvent,
 )
-from realtime.message import ConfirmResult, Msg, PermissionRule, ToolCallBlock, UserMsg
+from realtime.message import ConfirmResult, Msg, PermissionBehavior, PermissionRule, ToolCallBlock, UserMsg
 from realtime.model import base
 from realtime.state.restore import restore
 from realtime.tool import Toolkit
@@ -452,17 +452,17 @@ async def test_a_parked_reply_can_be_cancelled() -> None:
     assert reply.finished_reason == "interrupted"
 
 
-async def test_rules_are_refused_since_nothing_keeps_them() -> None:
-    """An accepted rule that had no effect would be a false promise."""
+async def test_rules_that_were_not_suggested_are_refused_and_the_question_stays() -> None:
+    """No client widens what its user was asked."""
     till = Till()
     async with started(toolkit=till.tools, answers=False) as (agent, link, _):
         pays_once(link)
         asking = asyncio.create_task(agent.reply(UserMsg("user", "Pay five.")))
         await asyncio.sleep(0.1)
         ask = ToolCallBlock(id="call_1", name="pay", input='{"amount": 5}')
-        rule = PermissionRule(tool_name="pay", behavior="allow")
+        rule = PermissionRule(tool_name="pay", rule_content="amount<=1000", behavior=PermissionBehavior.ALLOW)
         ruled = ConfirmResult(confirmed=True, tool_call=ask, rules=[rule])
-        with pytest.raises(UsageError, match="rules"):
+        with pytest.raises(ClientError, match="rules that were suggested"):
             await agent.send(UserConfirmResultEvent(reply_id="resp_1", confirm_results=[ruled]))
         refused = ConfirmResult(confirmed=False, tool_call=ask)
         await agent.send(UserConfirmResultEvent(reply_id="resp_1", confirm_results=[refused]))

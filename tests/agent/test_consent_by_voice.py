@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from realtime.event import client as c
+from realtime.event import server as s
 from tests.agent.consent_call import Table, Waiter, asked_call
 
 pytestmark = pytest.mark.virtual_time
@@ -180,3 +182,99 @@ async def test_several_questions_are_asked_one_after_the_other() -> None:
         await made.until_receipt(2)
         assert [one["answer"] for one in made.receipts] == ["yes", "no"]
         assert table.booked == [(4, "Friday")]
+
+
+async def test_a_typed_answer_is_an_answer() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        made.receive(c.ClientTextAppendEvent(text="Yes"))
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["words"], table.booked) == ("yes", "Yes", [(4, "Friday")])
+
+
+async def test_the_card_may_answer_at_any_time_and_the_question_falls_silent() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await asyncio.sleep(0.2)
+        (call_id,) = {one["tool_call_id"] for one in made.custom("consent_question")}
+        made.receive(c.ClientToolResultEvent(id=call_id, name="book_table", output="", confirmed=True))
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["answer"], receipt["heard_whole"]) == ("card", "yes", False)
+        assert 0 < receipt["question_played_ms"] < 1_000
+        assert [event.reason for event in made.of(s.ServerAudioFlushEvent)] == ["answered"]
+        assert table.booked == [(4, "Friday")]
+        await made.until(lambda: "Result: booked for 4 on Friday." in made.said)
+
+
+async def test_a_tool_that_asks_on_a_card_says_nothing() -> None:
+    table = Table(consent="card")
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await asyncio.sleep(10)
+        assert (made.said, made.states) == ([], ["asking"])
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["done"], table.booked) == ("interrupted", "interrupted", [])
+
+
+async def test_hanging_up_closes_the_question_and_leaves_a_receipt() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await made.session.end("client_end")
+        (receipt,) = made.receipts
+        assert (receipt["answered_by"], receipt["done"], receipt["heard_whole"]) == ("interrupted", "interrupted", True)
+        assert made.states[-1] == "answered"
+        assert table.booked == []
+
+
+async def test_cancelling_the_reply_closes_the_question() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        made.receive(c.ClientResponseCancelEvent())
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["done"], table.booked) == ("interrupted", "interrupted", [])
+        await asyncio.sleep(1)
+        await made.says("Tell me about the weather.")
+        await made.until(lambda: "You said Tell me about the weather." in made.said)
+
+
+async def test_the_time_for_clients_bounds_the_question_as_well() -> None:
+    table = Table()
+    async with asked_call(table.tools, client_timeout_s=3) as made:
+        await made.says(BOOK)
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["answer"], receipt["done"]) == ("timeout", "silence", "denied")
+
+
+async def test_audio_flows_on_while_a_question_is_open() -> None:
+    """HITL-24: the user's voice reaches the call, and the agent's reaches the user."""
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        before = made.session.participant.received_samples
+        await made.says("How much is it?")
+        await made.until(lambda: len(made.said) > 1)
+        assert made.session.participant.received_samples - before > 8_000
+        assert made.said[1] == "You said How much is it?"
+
+
+async def test_a_refused_change_of_the_question_is_bounded() -> None:
+    table = Table()
+    async with asked_call(table.tools, client_timeout_s=200) as made:
+        await made.says(BOOK)
+        for count in range(1, 7):
+            await made.until_state("heard", count)
+            await asyncio.sleep(0.5)
+            await made.says("How much is it?")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["done"], table.booked) == ("silence", "denied", [])

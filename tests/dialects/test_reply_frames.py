@@ -9,7 +9,7 @@ from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError
 from realtime.event import client as c
-from realtime.message import TextBlock, ToolCallBlock, ToolResultState
+from realtime.message import PermissionBehavior, PermissionRule, TextBlock, ToolCallBlock, ToolResultState
 
 Dialect = NativeDialect | AgentScope1Dialect
 CALL = {"type": "tool_call", "id": "call_1", "name": "pay", "input": '{"amount": 4}', "state": "ASKING"}
@@ -38,6 +38,17 @@ def test_a_consent_may_change_the_call_and_a_refusal_follows_in_the_same_frame(d
     assert first.tool_call == ToolCallBlock(id="call_1", name="pay", input='{"amount": 4}', state="asking")  # type: ignore[arg-type]
     assert (second.id, second.confirmed, second.event_id) == ("call_2", False, "ev_1/1")
     assert dialect.more() == ()
+
+
+def test_accepted_rules_come_with_the_answer(dialect: Dialect) -> None:
+    """HITL-16: the rules that travelled with the question come back."""
+    rule = {"tool_name": "pay", "rule_content": "amount<=4", "behavior": "allow", "source": "suggested"}
+    answer = {"confirmed": True, "tool_call": CALL, "rules": [rule]}
+    (event,) = read(dialect, type="USER_CONFIRM_RESULT", confirm_results=[answer])
+    assert isinstance(event, c.ClientToolResultEvent)
+    allow = PermissionBehavior.ALLOW
+    accepted = PermissionRule(tool_name="pay", rule_content="amount<=4", behavior=allow, source="suggested")
+    assert event.rules == [accepted]
 
 
 def test_a_result_keeps_its_blocks_and_its_state(dialect: Dialect) -> None:
@@ -69,9 +80,9 @@ def test_an_interrupt_names_the_reply(dialect: Dialect) -> None:
         (
             {
                 "type": "USER_CONFIRM_RESULT",
-                "confirm_results": [{"confirmed": True, "tool_call": CALL, "rules": [{"tool_name": "pay"}]}],
+                "confirm_results": [{"confirmed": True, "tool_call": CALL, "rules": [{"behavior": "allow"}]}],
             },
-            "permission rules are not kept",
+            "tool_name",
         ),
     ],
 )

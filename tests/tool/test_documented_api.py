@@ -301,9 +301,9 @@ def test_a_tool_of_an_inactive_group_asks_for_nothing() -> None:
     toolkit.create_tool_group("pay", "Tools that pay.")
     toolkit.register(collect_nothing, group="pay", confirm=True)
     call = call_of("collect_nothing")
-    assert not toolkit.asks(call)
+    assert not toolkit.decide(call).asks
     toolkit.update_tool_groups(["pay"], active=True)
-    assert toolkit.asks(call)
+    assert toolkit.decide(call).asks
 
 
 def test_a_group_is_removed_with_its_tools() -> None:

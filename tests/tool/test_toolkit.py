@@ -116,7 +116,7 @@ def test_the_user_is_asked_before_a_call_that_could_run(name: str, text: str, as
     toolkit = Toolkit([wait_for], confirm=[get_weather])
     toolkit.register(get_weather, name="later", confirm=True)
     assert [one.name for one in toolkit.declarations()] == ["wait_for", "get_weather", "later"]
-    assert toolkit.asks(ToolCallBlock(id="c1", name=name, input=text)) is asks
+    assert toolkit.decide(ToolCallBlock(id="c1", name=name, input=text)).asks is asks
 
 
 async def test_a_plain_function_answers() -> None:

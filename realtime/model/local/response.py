@@ -167,7 +167,7 @@ class Response:
                         self._call_tool(ToolCallBlock(id=call_id, name=reply.name, input=reply.arguments))
                     case ReplyToolRun(call=call, result=result, on_taken=on_taken):
                         await self._speak(passages.finish())
-                        if call.state is not ToolCallState.ASKING:
+                        if call.state is ToolCallState.PENDING:
                             call = msgspec.structs.replace(call, state=ToolCallState.SUBMITTED)
                         self._call_tool(call)
                         on_taken()

@@ -11,6 +11,7 @@ import msgspec
 
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.permission import PermissionDecision, PermissionEngine
 from realtime.testing.cases.case import Returned
 from realtime.testing.cassettes.format import parsed
 from realtime.testing.errors import CaseError
@@ -39,7 +40,7 @@ class TestToolkit(Toolkit):
         file: Path,
         by_call: Mapping[str, Returned] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(permissions=real.permissions)
         self._real = real
         self._stubs = Toolkit()
         if not isinstance(tools, str):
@@ -76,9 +77,10 @@ class TestToolkit(Toolkit):
         """See `Toolkit.declarations`."""
         return self._real.declarations()
 
-    def asks(self, call: ToolCallBlock) -> bool:
-        """See `Toolkit.asks`: a replaced tool also waits for the user's consent."""
-        return self._real.asks(call)
+    def decide(self, call: ToolCallBlock, permissions: PermissionEngine | None = None) -> PermissionDecision:
+        """See `Toolkit.decide`: a replaced tool also waits for the user's consent."""
+        self._real.permissions = self.permissions  # those of the call
+        return self._real.decide(call, permissions)
 
     async def run(self, call: ToolCallBlock, *, timeout_s: float | None = None) -> ToolResultBlock:
         """See `Toolkit.run`. A call without a recorded result is noted and fails."""

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from tests.judges.agentscope import shapes
+from tests.judges.agentscope import shapes, tools_of_a_machine
 from tests.judges.agentscope.adapters import ADAPTERS
 
 PRIVATE = {
@@ -22,6 +22,9 @@ PRIVATE = {
 
 FROM_SHAPES = ("AudioBlock", "ImageBlock", "Msg", "ToolUseBlock", "URLSource", "VideoBlock")
 """Names of `agentscope.message` that have other arguments there."""
+
+OF_A_MACHINE = ("Bash", "Edit", "Glob", "Grep", "Read", "ToolBase", "Write")
+"""Names of `agentscope.tool` for files and a shell, which this project does not have: their permissions are judged."""
 
 STAND_INS = ("shortuuid", "sqlalchemy")
 """Packages that test files import and this project does not need: where they are missing, nothing in them works."""
@@ -49,6 +52,8 @@ def _found(module: str, name: str) -> Any:
     """Return what this project has by the name; a NotBuilt class where it has nothing."""
     if module == "agentscope.message" and name in FROM_SHAPES:
         return getattr(shapes, name)
+    if module == "agentscope.tool" and name in OF_A_MACHINE:
+        return getattr(tools_of_a_machine, name)
     if module.partition(".")[0] == "agentscope":
         try:
             ours = getattr(import_module(module.replace("agentscope", "realtime", 1)), name)

@@ -1,0 +1,119 @@
+"""The permissions of an agent in one call: the rules of the program, and those that its users accept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from realtime.event.server import ServerCustomEvent
+from realtime.message import PermissionRule
+from realtime.permission import PermissionContext, PermissionDecision, PermissionEngine, PermissionMode
+from realtime.permission.accepted import AcceptedRules
+
+PERMISSION_UPDATED = "permission_updated"
+"""The custom event of a change: `{mode, rules, added, removed, by}`; `by` is `user`, `program` or `session`."""
+NOT_ALLOWED = "this call is not allowed"
+
+
+def denial_of(decision: PermissionDecision) -> str:
+    """Return what the model reads of a call that is denied."""
+    why = f" ({decision.decision_reason})" if decision.decision_reason else ""
+    return f"{NOT_ALLOWED}: {decision.message}{why}"
+
+
+class CallPermissions(PermissionEngine):
+    """The rules and the mode of one call, which begins with a copy of the agent's.
+
+    The program may change them at any time, from any thread; listeners get `permission_updated`. Rules that users
+    accept are theirs: in a room, those of one human are of no use to another.
+    """
+
+    def __init__(self, agents: PermissionEngine) -> None:
+        super().__init__(PermissionContext(agents.mode, {**agents.context.working_directories}))
+        for rule in agents.rules:
+            super().add_rule(rule)
+        self._accepted = AcceptedRules()
+        self._tell: Callable[[ServerCustomEvent], None] = lambda event: None
+        self._keeps: Callable[[], bool] = lambda: False
+
+    def begin(
+        self,
+        accepted: AcceptedRules,
+        tell: Callable[[ServerCustomEvent], None],
+        keeps: Callable[[], bool],
+    ) -> None:
+        """Take on what users have accepted before.
+
+        `tell` gets an event of each change, on the thread that changed; `keeps`: whether accepted rules are kept.
+        """
+        self._accepted, self._tell, self._keeps = accepted, tell, keeps
+        if not accepted.is_told:
+            accepted.is_told = True
+            self._changed("session", added=accepted.all)
+
+    # -- what the program changes ----------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> PermissionMode:
+        """The mode in force."""
+        return self.context.mode
+
+    @mode.setter
+    def mode(self, mode: PermissionMode | str) -> None:
+        before, self.context.mode = self.context.mode, PermissionMode(mode)
+        if before is not self.context.mode:
+            self._changed("program")
+
+    @property
+    def rules(self) -> list[PermissionRule]:
+        """All rules, with those that users have accepted."""
+        return [*super().rules, *self._accepted.all]
+
+    def add_rule(self, rule: PermissionRule) -> None:
+        """Add a rule, unless it is there."""
+        if rule not in super().rules:
+            super().add_rule(rule)
+            self._changed("program", added=[rule])
+
+    def remove_rule(self, rule: PermissionRule) -> bool:
+        """Remove a rule, whatever its source, also from the users who have accepted it; returns whether it was there.
+
+        Where accepted rules are kept, it is forgotten for later calls, too.
+        """
+        was_accepted = self._accepted.remove(rule)
+        if was_accepted:
+            self._save()
+        is_removed = super().remove_rule(rule) or was_accepted
+        if is_removed:
+            self._changed("program", removed=[rule])
+        return is_removed
+
+    # -- what users accept -----------------------------------------------------------------------------------------
+
+    def accept(self, rules: Sequence[PermissionRule], user: str) -> None:
+        """Add rules that a user has accepted."""
+        if added := self._accepted.add(user, rules):
+            self._save()
+            self._changed("user", added=added)
+
+    def of(self, user: str) -> PermissionEngine:
+        """Return the permissions in force for calls that serve this user."""
+        return self.with_allowed(self._accepted.of(user))
+
+    def _save(self) -> None:
+        if self._accepted.save is not None and self._keeps():
+            self._accepted.save(self._accepted.of(""))
+
+    def _changed(
+        self, by: str, *, added: Sequence[PermissionRule] = (), removed: Sequence[PermissionRule] = ()
+    ) -> None:
+        value: dict[str, Any] = {
+            "mode": self.mode.value,
+            "rules": msgspec.to_builtins(self.rules),
+            "added": msgspec.to_builtins(added),
+            "removed": msgspec.to_builtins(removed),
+            "by": by,
+        }
+        self._tell(ServerCustomEvent(name=PERMISSION_UPDATED, value=value))
