@@ -110,8 +110,7 @@ def receipt(server: ScriptedServer, **changed: Any) -> None:
 
 def permissions(server: ScriptedServer, by: str = "user") -> None:
     """A rule is in force."""
-    added = RULES[:1] if by == "user" else []
-    tell(server, "permission_updated", mode="default", rules=RULES[:1], added=added, removed=[], by=by)
+    tell(server, "permission_updated", mode="default", rules=RULES[:1], added=RULES[:1], removed=[], by=by)
 
 
 def heard(server: ScriptedServer, item_id: str, words: str) -> None:

@@ -49,7 +49,8 @@ def card(page: Page) -> Locator:
 
 def heard(page: Page, until: Until, question: str) -> None:
     """Wait until the question was heard to its end."""
-    until(page, f"realtime.snapshot().bubbles.some((one) => one.status === 'asking' && one.tool.question?.state === 'heard' && one.tool.question.question === '{question}')")
+    is_it = f"tool?.question?.state === 'heard' && tool.question.question === '{question}'"
+    until(page, f"realtime.snapshot().bubbles.some(({{status, tool}}) => status === 'asking' && {is_it})")
 
 
 def test_a_spoken_yes_consents_and_leaves_a_receipt(page: Page, serve: Serve, speech: Say, until: Until) -> None:
@@ -77,12 +78,10 @@ def test_a_change_in_words_is_shown_and_asked_again(page: Page, serve: Serve, sp
     expect(card(page).locator(".question")).to_have_text(ASKS_CHANGED)
     expect(card(page).locator(".was")).to_have_text("before: 5")
     heard(page, until, ASKS_CHANGED)
-    page.screenshot(path="/tmp/tpage_shots/live-changed.png")
     acoustics.say(speech("Yes, please."))
     tool = page.locator(".bubble.tool")
     expect(tool.locator(".tool-result")).to_have_text("booked for 4 on Friday")
     expect(tool.locator(".receipt summary")).to_have_text("You agreed by voice")
-    page.screenshot(path="/tmp/tpage_shots/live-done.png")
 
 
 def test_a_no_by_voice_closes_the_card(page: Page, serve: Serve, speech: Say, until: Until) -> None:
@@ -94,3 +93,43 @@ def test_a_no_by_voice_closes_the_card(page: Page, serve: Serve, speech: Say, un
     expect(card(page)).to_have_count(0)
     expect(page.locator(".tool-state")).to_have_text("You refused it")
     expect(page.locator(".receipt summary")).to_have_text("You said no")
+
+
+def order(page: Page, words: str) -> None:
+    page.get_by_label("Message", exact=True).fill(words)
+    page.keyboard.press("Enter")
+
+
+def test_an_accepted_rule_holds_in_the_next_call_after_a_restart_until_it_is_forgotten(
+    page: Page, serve: Serve, speech: Say, until: Until
+) -> None:
+    acoustics, first = Acoustics(page), serve(APP)
+    call(page, first.address, until)
+    acoustics.say(speech("Book a table, please."))
+    heard(page, until, ASKS)
+    expect(card(page).get_by_label("Ask each time")).to_be_checked()
+    card(page).get_by_label("Allow “Book table” from now on", exact=True).check()
+    card(page).get_by_role("button", name="Yes", exact=True).click()
+    booked = page.locator(".bubble.tool .tool-result")
+    expect(booked).to_have_text("booked for 5 on Friday")
+    expect(page.locator(".notice")).to_contain_text("No more questions before: Book table.")
+    expect(page.locator(".receipt summary")).to_have_text("You agreed on the card")
+    first.stop()
+    expect(page.locator("#stage")).to_have_attribute("data-state", "ended")
+
+    second = serve(APP, port=int(first.address.rpartition(":")[2]))
+    page.goto(second.address)
+    order(page, "The same again.")
+    expect(booked).to_have_text("booked for 5 on Friday")
+    expect(page.locator(".notice")).to_contain_text("Allowed in earlier calls: Book table.")
+    assert page.evaluate("realtime.snapshot().bubbles.every(({tool}) => !tool?.question)")
+    page.get_by_role("button", name="Settings").click()
+    expect(page.locator("#rules-in-force li")).to_have_text(["Book table"])
+    page.get_by_role("button", name="Forget what I allowed").click()
+    expect(page.get_by_text("Forgotten from the next call on.")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="End call").click()
+
+    order(page, "And once more.")
+    expect(card(page).locator(".question")).to_have_text(ASKS)
+    expect(page.locator(".notice")).to_have_count(0)

@@ -49,10 +49,10 @@ export function modeWords(mode: string): string {
 }
 
 /** What has changed of the permissions; null where there is nothing to say. */
-export function permissionNotice({ by, rules, added, removed }: PermissionUpdate): Notice | null {
+export function permissionNotice({ by, added, removed }: PermissionUpdate): Notice | null {
   const list = (some: readonly PermissionRule[]): string => some.map(listedRule).join(", ");
   const todo = say("rules.listed");
-  if (by === "session") return rules.length > 0 ? { what: say("rules.kept", { rules: list(rules) }), todo } : null;
+  if (by === "session") return added.length > 0 ? { what: say("rules.kept", { rules: list(added) }), todo } : null;
   const allows = ({ behavior }: PermissionRule): boolean => behavior === "allow";
   const [on, off] = [added.filter(allows), removed.filter(allows)];
   const parts = [

@@ -64,7 +64,7 @@ describe("rules", () => {
     const update: PermissionUpdate = { mode: "default", rules: [RULE], added: [RULE], removed: [], by: "user" };
     expect(permissionNotice(update)?.what).toBe("No more questions before: Book table (People ≤ 4, Day = Friday).");
     expect(permissionNotice({ ...update, by: "session" })?.what).toContain("Allowed in earlier calls");
-    expect(permissionNotice({ ...update, by: "session", rules: [] })).toBeNull();
+    expect(permissionNotice({ ...update, by: "session", added: [] })).toBeNull();
     expect(permissionNotice({ ...update, added: [], removed: [RULE], by: "program" })?.what).toContain("You are asked again");
     expect(permissionNotice({ ...update, added: [], by: "program" })?.what).toBe("What needs your consent has changed.");
     expect([modeWords("default"), modeWords("bypass"), modeWords("of tomorrow")]).toEqual(["", "Everything runs without asking.", ""]);

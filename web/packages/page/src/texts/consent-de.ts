@@ -73,9 +73,9 @@ export const CONSENT_DE: ConsentTexts = {
   "claim.said": "Gesagt wurde: „{sentence}“",
   "claim.undone": "Das wurde aber nicht getan: {tools}",
 
-  "rules.title": "Ohne Rückfrage erlaubt",
+  "rules.title": "Erlaubnisse",
   "rules.unknown": "Während eines Gesprächs steht hier, was Sie erlaubt haben.",
-  "rules.none": "Nichts. Sie werden jedes Mal gefragt.",
+  "rules.none": "Keine Regeln. Sie werden jedes Mal gefragt.",
   "rules.mode.explore": "Nur was nichts verändert, läuft. Alles andere wird abgelehnt.",
   "rules.mode.bypass": "Alles läuft ohne Rückfrage.",
   "rules.mode.dont_ask": "Niemand wird gefragt. Was Ihre Zustimmung bräuchte, wird abgelehnt.",

@@ -71,9 +71,9 @@ export const CONSENT_EN = {
   "claim.said": "It said: “{sentence}”",
   "claim.undone": "But this was not done: {tools}",
 
-  "rules.title": "Allowed without asking",
+  "rules.title": "Permissions",
   "rules.unknown": "During a call, this lists what you have allowed.",
-  "rules.none": "Nothing. You are asked each time.",
+  "rules.none": "No rules. You are asked each time.",
   "rules.mode.explore": "Only what changes nothing runs. All else is refused.",
   "rules.mode.bypass": "Everything runs without asking.",
   "rules.mode.dont_ask": "Nobody is asked. What would need your consent is refused.",

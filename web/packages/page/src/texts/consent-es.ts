@@ -73,9 +73,9 @@ export const CONSENT_ES: ConsentTexts = {
   "claim.said": "Dijo: «{sentence}»",
   "claim.undone": "Pero esto no se hizo: {tools}",
 
-  "rules.title": "Permitido sin preguntar",
+  "rules.title": "Permisos",
   "rules.unknown": "Durante una llamada, aquí aparece lo que ha permitido.",
-  "rules.none": "Nada. Se le pregunta cada vez.",
+  "rules.none": "Sin reglas. Se le pregunta cada vez.",
   "rules.mode.explore": "Solo se ejecuta lo que no cambia nada. Lo demás se rechaza.",
   "rules.mode.bypass": "Todo se ejecuta sin preguntar.",
   "rules.mode.dont_ask": "No se pregunta a nadie. Lo que necesitaría su consentimiento se rechaza.",

@@ -73,9 +73,9 @@ export const CONSENT_ZH: ConsentTexts = {
   "claim.said": "说了：“{sentence}”",
   "claim.undone": "但这并没有做：{tools}",
 
-  "rules.title": "无需询问即可执行",
+  "rules.title": "权限",
   "rules.unknown": "通话期间，这里会列出您允许的内容。",
-  "rules.none": "没有。每次都会问您。",
+  "rules.none": "没有规则，每次都会问您。",
   "rules.mode.explore": "只执行不改变任何内容的操作，其他的都会被拒绝。",
   "rules.mode.bypass": "所有操作都直接执行，不再询问。",
   "rules.mode.dont_ask": "不询问任何人。需要您同意的操作会被拒绝。",

@@ -69,7 +69,8 @@ export function makeToolCard(onAnswer: AnswerHandler): Row<Bubble> {
 
 function stateOf({ name, status, tool }: Bubble): Key {
   if (status === "asking") return name === ELICITATION ? "elicit.state" : "tool.asking";
-  if (status === "cut") return "tool.withheld";
+  // Refused by the user, or by silence or a rule.
+  if (status === "cut" || (tool?.outcome === "denied" && tool.receipt && tool.receipt.answer !== "no")) return "tool.withheld";
   if (tool?.outcome) return OUTCOMES[tool.outcome];
   return status === "done" ? "tool.done" : "tool.running";
 }
