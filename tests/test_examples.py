@@ -287,6 +287,18 @@ async def test_a_tool_asks_first(agrees: bool, said: str, capsys: pytest.Capture
     assert f"Friday said: {said}" in capsys.readouterr().out
 
 
+async def test_a_booking_is_asked_for_aloud_and_its_number_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    module = load("book_aloud")
+    (receipt,) = await module.main()
+    assert module.booked == [(4, "Friday")]
+    assert (receipt["answer"], receipt["answered_by"], receipt["done"]) == ("yes", "voice", "success")
+    assert (receipt["heard_whole"], receipt["words"]) == (True, "Yes.")
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "asking: Shall I book a table for six people on Friday?"
+    assert "changed: Shall I book a table for four people on Friday?" in told
+    assert told[-1] == "agent: A table for 4 on Friday is booked."
+
+
 async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) -> None:
     """MSG-04: one message is one bubble, for each side. EVT-14: the events come over SSE while the call goes on."""
     async with serving() as place, place.client("/ws/ann/s") as client:

@@ -1,8 +1,8 @@
 """Speaks a question for consent when the floor is free, and follows its playback to its end.
 
-A model that speaks given words says them beside the conversation. A speech-to-speech model that responds beside tools is
-instructed to, and what it said is compared. One that answers nothing while a tool call is open gets a provisional result
-of that call first, and asks as an ordinary reply.
+A model that speaks given words says them beside the conversation. A speech-to-speech model that responds beside tools
+is instructed to, and what it said is compared. One that answers nothing while a tool call is open gets a provisional
+result of that call first, and asks as an ordinary reply.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Protocol
 
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
+from realtime.agent.responses import CUT_OFF, LINK_LOST
 from realtime.agent.saying import INITIATIVE, SAY_EXACTLY
 from realtime.call.participant import OwnCall
 from realtime.call.timers import Timers
@@ -179,7 +180,7 @@ class Asking:
                 self._end_aside()
             case _ if spoken is None or not self.is_speaking:
                 pass
-            case s.ServerAudioFlushEvent():
+            case s.ServerAudioFlushEvent() | s.AgentReconnectingEvent():
                 self._cut(spoken)
             case s.AgentResponseAudioTranscriptDeltaEvent() if event.response_id == spoken.response_id:
                 spoken.item_id = event.item_id
@@ -216,11 +217,12 @@ class Asking:
         self._timers.cancel("aside")
 
     def _done(self, spoken: Spoken, event: s.AgentResponseDoneEvent) -> None:
+        reason = (event.status_details or {}).get("reason")
+        if event.status == "cancelled" or reason in (LINK_LOST, CUT_OFF):
+            self._cut(spoken)
+            return
         if event.status != "completed" or spoken.item_id is None:
-            if spoken.item_id is None and event.status != "cancelled":
-                self._fail("the model said nothing")
-            else:
-                self._cut(spoken)
+            self._fail("the model said nothing")
             return
         says_it = self._profile.says_given_words or says_all(spoken.transcript, spoken.text, spoken.arguments)
         if says_it:

@@ -102,7 +102,7 @@ class Consents:
     """The questions of one call. Give it each call that asks (`ask`) and each result (`result`); `close` it at the end.
 
     `own` is None in a room. `tool_of` finds the agent's tools. `why_silent` says why neither side can ask or answer by
-    voice, "" where they can. `recording` is where the sound of the call will be; None: nowhere.
+    voice, "" where they can. `recording` is where the sound of the call will be, if it is recorded.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Consents:
         silence_s: float,
         instructions: Callable[[], str],
         why_silent: Callable[[], str],
-        recording: str | None,
+        recording: str,
     ) -> None:
         self._context = context
         self._controller = controller
@@ -131,6 +131,7 @@ class Consents:
         self._timers = Timers()
         self._open: dict[str, Question] = {}
         self._turn: _Turn | None = None
+        self._is_away = False
         self._asking = None if own is None else Asking(context, controller, own, self, instructions)
         self._kind: Kind = "first"
         """Why the question is being spoken."""
@@ -166,7 +167,7 @@ class Consents:
             silence_s=spec.consent_silence_s,
             instructions=lambda: settings.for_model(spec.name).instructions,
             why_silent=why_silent,
-            recording=f"/api/calls/{host.call_id}/sound" if settings.config.recording else None,
+            recording=f"/api/calls/{host.call_id}/sound",
         )
 
     # -- questions -----------------------------------------------------------------------------------------------------
@@ -227,6 +228,17 @@ class Consents:
         self._timers.close()
         if self._asking is not None:
             self._asking.rest()
+
+    def set_away(self, away: bool) -> None:
+        """The client is away, and may come back: nothing is asked meanwhile, and then it is asked again."""
+        self._is_away = away
+        question = self._current
+        if question is not None and away:
+            if self._asking is not None:
+                self._asking.stop()
+                self._note_spoken(question)
+            question.core.leave()
+        self._look()
 
     def answered(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, by_rule: bool) -> None:
         """A question was answered: on its card, or by a rule."""
@@ -341,7 +353,8 @@ class Consents:
         if question is not None:
             question.core.cut()
             self._note_spoken(question)
-            self._look()
+            # What cut it is being told: the floor is nobody's yet.
+            self._timers.after("look", LOOK_S, self._look)
 
     def on_other_words(self) -> None:
         """See `Follower`."""
@@ -416,7 +429,7 @@ class Consents:
             self._do(question, question.core.look(now))
             if question is not self._current:
                 return
-        if asking.is_free and not self.holds_response and not asking.is_speaking:
+        if asking.is_free and not (self.holds_response or asking.is_speaking or self._is_away):
             step = question.core.may_speak()
             if step is not None:
                 self._do(question, step)
@@ -618,7 +631,7 @@ class Consents:
             "answer_start_ms": None if turn is None else turn.start_ms,
             "answer_end_ms": None if turn is None else turn.end_ms,
             "participant": self._controller.user_turns.user_name,
-            "recording": self._recording,
+            "recording": self._recording if self._own is not None and self._own.is_recorded() else None,
             "done": str(state),
         }
         self._context.emit(s.ServerCustomEvent(name="consent_receipt", value=value))

@@ -360,6 +360,8 @@ class AgentRun:
         """Go on while the listeners are away, but ask them nothing."""
         if self._initiative is not None:
             self._initiative.is_away = away
+        if self._consents is not None:
+            self._consents.set_away(away)
 
     # -- what the agent does of its own accord ---------------------------------------------------------------------
 

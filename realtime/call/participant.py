@@ -59,6 +59,10 @@ def no_floor() -> None:
     """Ask for nothing: where an agent has the call, the floor is free when no one speaks."""
 
 
+def _never() -> bool:
+    return False
+
+
 def nobody_is_told(config: dict[str, Any]) -> None:
     """Keep a change of settings to oneself."""
 
@@ -87,6 +91,8 @@ class OwnCall:
     """Whether all its clients expect an agent that speaks unasked."""
     replace: Callable[[Participant], None]
     """Lets another participant, which has joined, have the call."""
+    is_recorded: Callable[[], bool] = _never
+    """Whether its sound is being recorded."""
 
 
 @dataclass(frozen=True, slots=True)

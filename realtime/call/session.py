@@ -138,6 +138,7 @@ class Session:
                 is_new=not self._began_after,
                 takes_unasked=all(one.takes_unasked for one in self.listeners),
                 replace=self._replace,
+                is_recorded=lambda: self._recorder is not None,
             ),
         )
         try:

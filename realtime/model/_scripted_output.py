@@ -13,7 +13,7 @@ import msgspec
 
 from realtime.audio.pcm import bytes_of
 from realtime.event import model as m
-from realtime.event.base import AudioFormat, ContentPart, Item, ItemStatus, ResponseStatus
+from realtime.event.base import AudioFormat, ContentPart, Item, ItemStatus, ResponseOverrides, ResponseStatus
 from realtime.message import ToolCallBlock
 from realtime.model.script import Speak, tone
 
@@ -91,10 +91,16 @@ class Output:
         self.last_item_id = item.id
         self.emit(m.ModelItemAddedEvent(item=item, previous_item_id=previous_item_id))
 
-    def begin(self) -> str:
-        """A response begins; returns its id."""
+    def begin(self, overrides: ResponseOverrides | None = None) -> str:
+        """A response begins, to a request with these overrides; returns its id."""
         response_id = self.new_id("resp")
-        self.emit(m.ModelResponseCreatedEvent(response_id=response_id))
+        if overrides is None:
+            self.emit(m.ModelResponseCreatedEvent(response_id=response_id))
+        else:
+            conversation, metadata = overrides.conversation, overrides.metadata
+            self.emit(
+                m.ModelResponseCreatedEvent(response_id=response_id, conversation=conversation, metadata=metadata)
+            )
         return response_id
 
     def finish(self, response_id: str, status: ResponseStatus, reason: str | None, n_tokens: int) -> None:
@@ -195,10 +201,13 @@ class _Voice:
         self._said = ""
         self._timer: asyncio.TimerHandle | None = None
         self._before = output.last_item_id
-        self._response_id = output.begin()
+        overrides = None if step.to is None else step.to.overrides
+        self._is_beside = overrides is not None and overrides.conversation == "none"
+        self._response_id = output.begin(overrides)
         self._item_id = output.new_id("item")
         self._place: dict[str, Any] = {"response_id": self._response_id, "item_id": self._item_id}
-        output.add(Item(id=self._item_id, role="assistant", status="in_progress"), self._before)
+        if not self._is_beside:
+            output.add(Item(id=self._item_id, role="assistant", status="in_progress"), self._before)
 
     def begin(self) -> None:
         """Say the first chunk when its time has come."""
@@ -237,7 +246,8 @@ class _Voice:
         item = Item(id=self._item_id, role="assistant", status=item_status, content=content)
         emit(m.ModelResponseAudioDoneEvent(**place))
         emit(m.ModelResponseAudioTranscriptDoneEvent(**place, transcript=self._said))
-        emit(m.ModelItemDoneEvent(item=item, previous_item_id=self._before))
+        if not self._is_beside:
+            emit(m.ModelItemDoneEvent(item=item, previous_item_id=self._before))
         self._output.finish(self._response_id, status, reason, len(self._said.split()))
         self._output.said()
 

@@ -70,6 +70,7 @@ class Speak:
 
     `pace` is times real time, `None` all at once. `wait=False` lets the script continue while it speaks. The first
     sound comes `after_ms` after the response has begun. The words run along the sound but for its last `wordless_ms`.
+    With `to` it answers that request: with its metadata, and beside the conversation if that is asked for.
     """
 
     text: str
@@ -79,6 +80,7 @@ class Speak:
     wait: bool = True
     after_ms: float = 0
     wordless_ms: int = 0
+    to: ResponseCreate | None = None
 
 
 @dataclass(frozen=True, slots=True)

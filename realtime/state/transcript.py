@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -46,6 +46,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     tool_input: str | None = None
     tool_output: str | None = None
     tool_state: str | None = None
+    receipt: dict[str, Any] | None = None
+    """Of a tool that the user was asked about: the value of its `consent_receipt`."""
 
 
 def lines_of(entries: Iterable[Entry], *, user_name: str = "user", voice_from_ms: float | None = None) -> list[Line]:
@@ -97,6 +99,8 @@ class _Times:
         self.names: dict[str, str] = {}
         self.added_ms: dict[str, int] = {}
         self.ended_ms: dict[str, int] = {}
+        self.receipts: dict[str, dict[str, Any]] = {}
+        """Of consents, by call."""
         self._voice_from_ms = voice_from_ms
         self._own_voice: str | None = None
         """Whose audio a recording holds: in a room the first who joins, else the first voice that is reported."""
@@ -141,6 +145,8 @@ class _Times:
                 self.names[item_id] = entry.agent_name
             case s.AgentResponseToolResultEvent(tool_result=result):
                 self.ended_ms[result.id] = entry.ts_ms
+            case s.ServerCustomEvent(name="consent_receipt", value=value):
+                self.receipts[str(value.get("tool_call_id"))] = value
             case _:
                 pass
 
@@ -193,6 +199,7 @@ def _line(
             tool_input=call.input,
             tool_output=None if result is None else result.output_text(),
             tool_state=None if result is None else result.state.value,
+            receipt=times.receipts.get(call.id),
         )
     if item.type != "message" or item.role not in ("user", "assistant") or not item.text:
         return None
@@ -231,8 +238,16 @@ def _reading_ms(text: str) -> int:
 def _read_out(line: Line) -> str:
     words = " ".join(line.text.split())
     if line.kind == "tool":
-        return f"{line.who} used {words}: {line.tool_state or 'no result'}"
+        return f"{line.who} used {words}: {line.tool_state or 'no result'}{_asked(line.receipt)}"
     return f"{line.who}: {words}{' … (interrupted)' if line.is_cut else ''}"
+
+
+def _asked(receipt: dict[str, Any] | None) -> str:
+    """Return the question for consent to a tool, and its answer."""
+    if receipt is None:
+        return ""
+    said = f" ({receipt['words']})" if receipt.get("words") else ""
+    return f". Asked: {receipt.get('question')} Answer: {receipt.get('answer')}, by {receipt.get('answered_by')}{said}"
 
 
 def _cues(line: Line) -> Iterable[tuple[int, int, str]]:

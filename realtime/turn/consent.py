@@ -1,8 +1,9 @@
 """One open question for consent: what the asked person has heard of it, and what their turns mean. Pure.
 
-A yes counts only where its voice began after the question had been played to its end, and only if it is the asked
-person's own, near and new. A no counts at any time. Anything else leaves the question open: it is asked again in the
-next silence. Positions are ms of the asked person's audio; `now` is in monotonic seconds. docs/consent.md has the rules.
+A yes counts only where its voice began after the question had been played to its end, and only if it is near and no
+echo. A no counts at any time. Anything else leaves the question open: it is asked again in the next silence. Positions
+are ms of the asked person's audio, so sound that is sent again stays where it was; `now` is in monotonic seconds. The
+rules are in docs/consent.md.
 """
 
 from __future__ import annotations
@@ -40,9 +41,6 @@ class NotTaken(StrEnum):
     """A yes whose voice began before the question had been heard to its end."""
     ECHO = "echo"
     FAR_VOICE = "far_voice"
-    RESENT = "resent"
-    """It was sent before: over a link that was lost."""
-    OTHER_PERSON = "other_person"
     NO_WORDS = "no_words"
 
 
@@ -57,9 +55,6 @@ class AnswerTurn:
     """It repeats what was played."""
     far: bool = False
     """It is much quieter than the asked person."""
-    resent: bool = False
-    other: bool = False
-    """Somebody else said it."""
     over: bool = False
     """It was dismissed as no turn: a sound that people make while they listen."""
 
@@ -211,6 +206,11 @@ class OpenQuestion:
         if self.phase is Phase.SPEAKING:
             self.phase = Phase.WAITING
 
+    def leave(self) -> None:
+        """Nobody listens for now: it is asked again when they are back."""
+        self.cut()
+        self._repeat()
+
     def set_aside(self) -> None:
         """The model says something else: a yes may be to that, so the question has to be heard again."""
         self._repeat()
@@ -302,14 +302,10 @@ class OpenQuestion:
         return self._read(turn.words, self.arguments, self._schema, self.question)
 
     def _not_taken(self, turn: AnswerTurn) -> NotTaken | None:
-        if turn.other:
-            return NotTaken.OTHER_PERSON
         if turn.echo:
             return NotTaken.ECHO
         if turn.far:
             return NotTaken.FAR_VOICE
-        if turn.resent:
-            return NotTaken.RESENT
         return None if turn.words.strip() else NotTaken.NO_WORDS
 
     def _repeat(self) -> None:

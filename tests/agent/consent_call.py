@@ -1,4 +1,4 @@
-"""Calls with the embedded voice in which a tool asks for consent aloud: the user says sounds that stand for sentences."""
+"""Calls with the embedded voice in which a tool asks aloud: the user says sounds that stand for sentences."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from realtime.agent import RealtimeAgent
 from realtime.audio.playback import PlaybackClock, WallClockPlayback
 from realtime.call.limits import Limits
 from realtime.call.session import Session
+from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
@@ -42,21 +43,25 @@ SENTENCES = (
     "No, for another evening instead.",
     "Yes, always.",
     "Stop.",
+    "Table for four people on Friday.",
 )
 """What the user can say: the place of a sentence is in the loudness of its sound."""
 FIRST_LEVEL, STEP = 5_000, 150
+FAR_LEVEL, FAR_STEP = 1_300, 40
 
 
-def sound(words: str, ms: int = 900) -> bytes:
-    """The sound that stands for a sentence."""
-    level = FIRST_LEVEL + STEP * SENTENCES.index(words)
+def sound(words: str, ms: int = 900, *, far: bool = False) -> bytes:
+    """The sound that stands for a sentence; `far`: of somebody across the room."""
+    first, step = (FAR_LEVEL, FAR_STEP) if far else (FIRST_LEVEL, STEP)
+    level = first + step * SENTENCES.index(words)
     return np.resize(np.array([level, -level], "<i2"), RATE_HZ * ms // 1000).tobytes()
 
 
 def words_of(pcm: bytes) -> str:
     """The sentence that a sound stands for; "" for silence."""
     loudest = int(np.abs(np.frombuffer(pcm, "<i2").astype(np.int32)).max(initial=0))
-    place = round((loudest - FIRST_LEVEL) / STEP)
+    first, step = (FAR_LEVEL, FAR_STEP) if loudest < 2_500 else (FIRST_LEVEL, STEP)
+    place = round((loudest - first) / step)
     return SENTENCES[place] if loudest > 1_000 and 0 <= place < len(SENTENCES) else ""
 
 
@@ -135,14 +140,21 @@ class AskedCall:
             self.sent_ms += CHUNK_MS
             await asyncio.sleep(CHUNK_MS / 1000)
 
+    def come_back(self) -> None:
+        """The client of a lost socket comes back."""
+        view = listener_into(
+            ListSink(), self.session.runtime, clock=WallClockPlayback(24_000), resumes_with=NativeDialect()
+        )
+        self.session.resume(view, self.session.resume_token.renew(), self.log[-1].seq)
+        self.listener = view
+
     def receive(self, event: c.ClientEvent) -> None:
         self.session.receive(event, self.listener)
 
-    async def says(self, words: str, ms: int = 900) -> None:
+    async def says(self, words: str, ms: int = 900, *, far: bool = False) -> None:
         """Say a sentence; return when it is said."""
-        self._waiting += sound(words, ms)
-        while self._waiting:
-            await asyncio.sleep(CHUNK_MS / 1000)
+        self._waiting += sound(words, ms, far=far)
+        await asyncio.sleep((ms + CHUNK_MS) / 1000)
 
     def of(self, kind: type[T]) -> list[T]:
         return [event for event in self.log if isinstance(event, kind)]
@@ -191,6 +203,7 @@ async def asked_call(
     clock: PlaybackClock | None = None,
     grace_s: float = 0.0,
     listener: dict[str, Any] | None = None,
+    record: Any = None,
     **agent: Any,
 ) -> AsyncIterator[AskedCall]:
     """A call whose user speaks in real time, on virtual clocks."""
@@ -205,7 +218,8 @@ async def asked_call(
         toolkit=tools,
         **{"fillers": (), "recognise": recognise} | agent,
     )
-    session = Session(participant=voice.run(), runtime=runtime, session_id="s", limits=Limits(grace_s=grace_s))
+    limits = Limits(grace_s=grace_s)
+    session = Session(participant=voice.run(), runtime=runtime, session_id="s", limits=limits, record=record)
     view = listener_into(ListSink(), runtime, clock=clock or WallClockPlayback(24_000), **(listener or {}))
     session.attach(view)
     made = AskedCall(session, view)

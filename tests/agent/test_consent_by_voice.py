@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.state.transcript import as_text, lines_of
 from tests.agent.consent_call import Table, Waiter, asked_call
 
 pytestmark = pytest.mark.virtual_time
@@ -278,3 +282,93 @@ async def test_a_refused_change_of_the_question_is_bounded() -> None:
             await made.says("How much is it?")
         receipt = await made.until_receipt()
         assert (receipt["answer"], receipt["done"], table.booked) == ("silence", "denied", [])
+
+
+# -- who else speaks ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_voice_across_the_room_consents_to_nothing() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes.", far=True)
+        await asyncio.sleep(4)
+        assert (table.booked, made.states) == ([], ["asking", "heard"])
+        await made.says("Yes.")
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
+
+
+@pytest.mark.parametrize("words", ["Yes please.", "No."])
+async def test_nor_does_one_over_the_question(words: str) -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await asyncio.sleep(0.1)
+        await made.says(words, 700, far=True)
+        await made.until_state("heard")
+        assert (table.booked, made.states) == ([], ["asking", "heard"])
+        assert [one["reason"] for one in made.custom("consent_ignored")] in ([], ["far_voice"])
+
+
+async def test_the_echo_of_the_question_is_no_answer() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await made.says("Table for four people on Friday.")
+        await made.until(lambda: made.custom("consent_ignored"))
+        assert [one["reason"] for one in made.custom("consent_ignored")] == ["echo"]
+        assert (table.booked, made.states) == ([], ["asking", "heard"])
+
+
+# -- calls that come back ----------------------------------------------------------------------------------------------
+
+
+async def test_a_call_that_comes_back_keeps_its_question_and_asks_again() -> None:
+    table = Table()
+    async with asked_call(table.tools, grace_s=30, listener={"resumes_with": NativeDialect()}) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        made.session.detach(made.listener)
+        await asyncio.sleep(12)
+        assert (made.states, table.booked) == (["asking", "heard"], [])
+        made.come_back()
+        await made.until_state("heard", 2)
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], table.booked) == ("yes", [(4, "Friday")])
+        assert made.states == ["asking", "heard", "repeated", "heard", "answered"]
+
+
+async def test_a_call_that_does_not_come_back_leaves_a_receipt() -> None:
+    table = Table()
+    async with asked_call(table.tools, grace_s=10, listener={"resumes_with": NativeDialect()}) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        made.session.detach(made.listener)
+        await asyncio.sleep(30)
+        (receipt,) = made.receipts
+        assert (receipt["answered_by"], table.booked) == ("interrupted", [])
+
+
+async def test_the_transcript_of_the_call_holds_the_receipt() -> None:
+    table = Table()
+    recorder = Mock(close=AsyncMock())
+    config = SessionConfig(recording=True)
+    async with asked_call(table.tools, config=config, record=lambda session: recorder) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        (line,) = [line for line in lines_of(made.log) if line.kind == "tool"]
+        assert line.receipt == receipt
+        assert receipt["recording"] == f"/api/calls/{made.session.call_id}/sound"
+        assert receipt["answer_start_ms"] >= 2_800
+        assert receipt["question_played_ms"] == 1_000
+        assert f"Asked: {QUESTION} Answer: yes, by voice (Yes.)" in as_text([line])

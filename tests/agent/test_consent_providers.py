@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 from realtime.agent.realtime import RealtimeAgent
@@ -21,6 +22,7 @@ from realtime.runtime import Runtime
 from tests.agent.consent_call import Table
 from tests.agent.fakes import ListSink, listener_into
 from tests.agent.test_dropped_socket import Log
+from tests.model.emulator import Session as Provider
 from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
 
 USE = ("book_table", {"people": 4, "day": "Friday"})
@@ -38,11 +40,11 @@ class ProviderCall:
     service: Any
     sent_ms: int = 0
 
-    def feed(self, ms: int) -> None:
-        """The client sends audio."""
+    def feed(self, ms: int, level: int = 0) -> None:
+        """The client sends audio of this level."""
         self.sent_ms += ms
-        audio = c.ClientAudioAppendEvent(audio=bytes(32 * ms), format=AudioFormat.pcm16(16_000))
-        self.session.receive(audio)
+        pcm = np.full(16 * ms, level, "<i2").tobytes()
+        self.session.receive(c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(16_000)))
 
     def custom(self, name: str) -> list[dict[str, Any]]:
         return [event.value for event in self.log.of(s.ServerCustomEvent) if event.name == name]
@@ -106,6 +108,58 @@ async def test_openai_asks_beside_its_open_call_and_the_words_are_checked() -> N
         await provider.until("response.create", 3)
         outputs = [one["item"] for one in provider.sent("conversation.item.create")]
         assert [one["output"] for one in outputs] == ["booked for 4 on Friday"]
+
+
+async def test_a_quiet_voice_after_the_question_is_somebody_elses() -> None:
+    table = Table()
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000, 6_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
+        await speak_beside(provider, await provider.until("response.create", 2), QUESTION, 1)
+        await made.until_state("heard")
+        made.feed(600)
+        made.feed(1_400, 1_500)
+        await provider.hear("item_u2", start_ms=2_900, end_ms=3_800, transcript="Yes.")
+        await made.log.until(lambda: made.custom("consent_ignored") != [])
+        (ignored,) = made.custom("consent_ignored")
+        assert (ignored["reason"], ignored["words"], table.booked) == ("far_voice", "Yes.", [])
+        made.feed(2_000, 6_000)
+        await provider.hear("item_u3", start_ms=4_900, end_ms=5_800, transcript="Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], table.booked) == ("yes", [(4, "Friday")])
+
+
+async def test_a_lost_link_within_the_question_asks_again_when_it_is_back() -> None:
+    table = Table()
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
+        asked = await provider.until("response.create", 2)
+        provider._response = lambda *given: (
+            Provider._response(provider, *given)
+            | {
+                "conversation_id": None,
+                "metadata": asked["response"]["metadata"],
+            }
+        )
+        await provider.begin("beside_1", "said_1")
+        await made.until_state("asking")
+        provider.drop()
+        again = await made.service.session(2)
+        asked = await again.until("response.create")
+        await speak_beside(again, asked, QUESTION, 2)
+        await made.until_state("heard")
+        assert made.states == ["asking", "repeated", "heard"]
+        made.feed(2_000)
+        await again.hear("item_u2", start_ms=600, end_ms=1_000, transcript="Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], table.booked) == ("yes", [(4, "Friday")])
 
 
 async def test_a_model_that_says_another_number_asks_again_and_then_a_card_asks() -> None:
