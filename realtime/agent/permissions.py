@@ -10,10 +10,8 @@ import msgspec
 from realtime.event.server import ServerCustomEvent
 from realtime.message import PermissionRule
 from realtime.permission import PermissionContext, PermissionDecision, PermissionEngine, PermissionMode
-from realtime.permission.accepted import AcceptedRules
+from realtime.permission.accepted import PERMISSION_UPDATED, AcceptedRules, Rules
 
-PERMISSION_UPDATED = "permission_updated"
-"""The custom event of a change: `{mode, rules, added, removed, by}`; `by` is `user`, `program` or `session`."""
 NOT_ALLOWED = "this call is not allowed"
 
 
@@ -84,7 +82,7 @@ class CallPermissions(PermissionEngine):
         """
         was_accepted = self._accepted.remove(rule)
         if was_accepted:
-            self._save()
+            self._save((), (rule,))
         is_removed = super().remove_rule(rule) or was_accepted
         if is_removed:
             self._changed("program", removed=[rule])
@@ -95,16 +93,16 @@ class CallPermissions(PermissionEngine):
     def accept(self, rules: Sequence[PermissionRule], user: str) -> None:
         """Add rules that a user has accepted."""
         if added := self._accepted.add(user, rules):
-            self._save()
+            self._save(added, ())
             self._changed("user", added=added)
 
     def of(self, user: str) -> PermissionEngine:
         """Return the permissions in force for calls that serve this user."""
         return self.with_allowed(self._accepted.of(user))
 
-    def _save(self) -> None:
+    def _save(self, added: Rules, removed: Rules) -> None:
         if self._accepted.save is not None and self._keeps():
-            self._accepted.save(self._accepted.of(""))
+            self._accepted.save(added, removed)
 
     def _changed(
         self, by: str, *, added: Sequence[PermissionRule] = (), removed: Sequence[PermissionRule] = ()
@@ -112,8 +110,8 @@ class CallPermissions(PermissionEngine):
         value: dict[str, Any] = {
             "mode": self.mode.value,
             "rules": msgspec.to_builtins(self.rules),
-            "added": msgspec.to_builtins(added),
-            "removed": msgspec.to_builtins(removed),
+            "added": msgspec.to_builtins(list(added)),
+            "removed": msgspec.to_builtins(list(removed)),
             "by": by,
         }
         self._tell(ServerCustomEvent(name=PERMISSION_UPDATED, value=value))

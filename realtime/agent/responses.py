@@ -464,7 +464,7 @@ class Responses:
             self._questions[call.id] = _Question(call, event.item_id, event.response_id)
         self._context.forward(msgspec.structs.replace(event, tool_use=call))
         self._ledger.call(response, call.id)
-        self._conversation.add_tool_call(event.item_id, msgspec.structs.replace(call, suggested_rules=[]))
+        self._conversation.add_tool_call(event.item_id, call)
         if is_consent:
             self._tell_allowed(event.item_id, call)
         self._tools.start_tool(call, at_model=at_model, denial=denial)

@@ -27,7 +27,7 @@ from realtime.errors import CallError, UsageError
 from realtime.event import ClientEvent, ServerEvent, SessionConfig
 from realtime.event import server as s
 from realtime.event.client import ClientResponseCreateEvent
-from realtime.message import Msg, ToolCallBlock, ToolCallState
+from realtime.message import Msg, ToolCallBlock
 from realtime.runtime import Runtime, iso
 from realtime.state.replies import ReplyProjection, messages
 from realtime.tool import Toolkit
@@ -517,7 +517,7 @@ class Call:
             case s.AgentErrorEvent() if self._session.refusal is not None:
                 self._abandon()
             case s.AgentResponseToolUseDoneEvent() if known.tool_use.name in self._toolkit:
-                if known.tool_use.state != ToolCallState.ASKING:
+                if known.tool_use.may_run:
                     self._spawn(self._run_tool(known.tool_use), "client tool")
             case _:
                 pass

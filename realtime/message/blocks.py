@@ -282,6 +282,11 @@ class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):
             raise TypeError("ToolCallBlock.suggested_rules is a list of PermissionRule")
 
     @property
+    def may_run(self) -> bool:
+        """Whether whoever runs the tool may begin: it waits for no consent, and is not denied."""
+        return self.state not in (ToolCallState.ASKING, ToolCallState.FINISHED)
+
+    @property
     def arguments(self) -> dict[str, Any] | None:
         """The arguments; None while `input` is not a JSON object. A call without arguments may have no input."""
         try:

@@ -1,13 +1,16 @@
-"""The rules that the users of a call have accepted."""
+"""The rules that the users of a call have accepted, and their form in logs and stores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from realtime.message import PermissionBehavior, PermissionRule
 
+PERMISSION_UPDATED = "permission_updated"
+"""The custom event of a change: `{mode, rules, added, removed, by}`; `by` is `user`, `program` or `session`."""
 OF_USER = "user"
 """The source of an accepted rule."""
 MAX_ACCEPTED = 200
@@ -21,17 +24,28 @@ def same(one: PermissionRule, other: PermissionRule) -> bool:
     return (one.tool_name, one.rule_content, one.behavior) == (other.tool_name, other.rule_content, other.behavior)
 
 
-class AcceptedRules:
-    """Rules by the user who has accepted them; "" is the only user of a call.
+def merged(
+    before: Sequence[PermissionRule], added: Sequence[PermissionRule], removed: Sequence[PermissionRule]
+) -> Rules:
+    """Return a user's rules after a change: each once, the latest `MAX_ACCEPTED`."""
+    kept = [one for one in before if not any(same(one, other) for other in (*added, *removed))]
+    return (*kept, *added)[-MAX_ACCEPTED:]
 
-    `save` is called with all rules of that one whenever they change and the client wants them kept.
-    """
+
+class AcceptedRules:
+    """Rules by the user who has accepted them; "" is the only user of a call."""
 
     def __init__(self, rules: Sequence[PermissionRule] = ()) -> None:
         self._by_user: dict[str, Rules] = {"": tuple(rules)} if rules else {}
         self.is_told = not rules
         """Whether listeners of the call know the rules."""
-        self.save: Callable[[Rules], None] | None = None
+        self.save: Callable[[Rules, Rules], None] | None = None
+        """Takes the rules that came and those that went, where the client wants them kept for later calls."""
+
+    def begin_with(self, rules: Rules) -> None:
+        """Add what the only user has accepted in earlier calls; listeners will be told."""
+        added = self.add("", rules)
+        self.is_told = self.is_told and not added
 
     def of(self, user: str) -> Rules:
         """Return the rules of a user."""
@@ -42,19 +56,37 @@ class AcceptedRules:
         """The rules of all users, each once."""
         return [*dict.fromkeys(rule for rules in self._by_user.values() for rule in rules)]
 
-    def add(self, user: str, rules: Sequence[PermissionRule]) -> list[PermissionRule]:
-        """Add rules that a user has accepted; return those that are new."""
+    def add(self, user: str, rules: Iterable[PermissionRule]) -> Rules:
+        """Add rules that a user has accepted; return those that are new. Only rules that allow are taken."""
         before = self.of(user)
-        added = [
+        added = tuple(
             msgspec.structs.replace(rule, source=OF_USER)
             for rule in rules
             if rule.behavior is PermissionBehavior.ALLOW and not any(same(rule, one) for one in before)
-        ]
-        self._by_user[user] = (*before, *added)[-MAX_ACCEPTED:]
+        )
+        self._by_user[user] = merged(before, added, ())
         return added
 
     def remove(self, rule: PermissionRule) -> bool:
         """Take a rule from all users; return whether any had it."""
-        kept = {user: tuple(one for one in rules if not same(one, rule)) for user, rules in self._by_user.items()}
-        is_there, self._by_user = kept != self._by_user, kept
-        return is_there
+        kept = {user: merged(rules, (), (rule,)) for user, rules in self._by_user.items()}
+        was_there, self._by_user = kept != self._by_user, kept
+        return was_there
+
+
+def accepted_in(value: dict[str, Any]) -> Rules:
+    """Return the accepted rules in the value of a `permission_updated` event; none for a damaged one."""
+    return tuple(rule for rule in read_rules(value.get("rules")) if rule.source == OF_USER)
+
+
+def read_rules(saved: Any) -> Rules:
+    """Return the rules that allow of a list in JSON form; others, and damaged ones, are left out."""
+    found = []
+    for one in saved if isinstance(saved, list) else ():
+        try:
+            rule = msgspec.convert(one, PermissionRule)
+        except msgspec.ValidationError:
+            continue
+        if rule.behavior is PermissionBehavior.ALLOW:
+            found.append(rule)
+    return tuple(found)

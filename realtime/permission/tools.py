@@ -155,10 +155,10 @@ class PathPermissions(ToolPermissions):
         """See `ToolPermissions.suggest`: this file, then its folder."""
         path = tool_input.get(self.argument)
         if isinstance(path, str) and path:
-            yield re.sub(r"([*?\[])", r"[\1]", path)
-            folder = str(PurePath(path).parent)
-            if folder != ".":
-                yield f"{folder.rstrip('/')}/**"
+            exact = re.sub(r"([*?\[])", r"[\1]", os.path.normpath(os.path.expanduser(path)))
+            folder, slash, _ = exact.rpartition("/")
+            found = [exact, f"{folder}/**"] if slash else [f"./{exact}"]
+            yield from (one for one in found if matches_path(one, path))
         yield None
 
     def is_risky(self, path: str) -> bool:
@@ -173,20 +173,22 @@ class PathPermissions(ToolPermissions):
 
 def is_inside(path: str, context: PermissionContext) -> bool:
     """Return whether a path is in a working directory, with links followed."""
+    if "\0" in path:
+        return False
     real = os.path.realpath(os.path.expanduser(path))
     folders = (os.path.realpath(os.path.expanduser(folder)) for folder in context.working_directories)
     return any(real == folder or real.startswith(os.path.join(folder, "")) for folder in folders)
 
 
 def matches_path(pattern: str, path: str) -> bool:
-    """Return whether a path is that of a glob; one without a folder is about the file's name in any folder.
+    """Return whether a path is that of a glob. One without a slash is about files of that name in any folder.
 
     `..` is resolved first, so that no path leaves the folder of its pattern.
     """
     path = os.path.normpath(os.path.expanduser(path))
     if "/" not in pattern and pattern != "**":
         path = PurePath(path).name
-    return _glob(os.path.expanduser(pattern)).fullmatch(path) is not None
+    return _glob(os.path.expanduser(pattern.removeprefix("./"))).fullmatch(path) is not None
 
 
 @lru_cache(maxsize=256)

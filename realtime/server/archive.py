@@ -18,7 +18,9 @@ from realtime.errors import ClientError, RealtimeError, StoreError
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
 from realtime.event.config import SessionConfig
+from realtime.permission.accepted import AcceptedRules
 from realtime.runtime import Runtime, iso
+from realtime.server.kept_rules import KeptRules
 from realtime.state.gist import Gist
 from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.quota import Quota
@@ -79,6 +81,7 @@ class Found:
             conversation=restored.conversation,
             resume_token=resume_token,
             recent_ids=self.info.event_ids,
+            accepted=AcceptedRules(restored.accepted),
             **parts,
         )
         session.participant.agent_id = session.participant.agent_id or restored.agent_id
@@ -115,6 +118,8 @@ class Archive:
             on_recovered=self._recovered,
             quota=quota,
         )
+        self.kept_rules = KeptRules(store, self._executor)
+        """The permission rules that users have accepted for later calls."""
         self._live: dict[str, Session] = {}
         self._is_known_slow = False
         self._is_logged = False
@@ -263,6 +268,10 @@ class Archive:
         if live is not None:
             waiting += live.log.read(entries[-1].seq - 1 if entries else after_seq)
         return merged([*entries, *(one for one in waiting if last_seq_of(one) > after_seq)]) if waiting else entries
+
+    async def drop_notes(self, before: str) -> int:
+        """Forget what was kept of sessions before this time; return how many those were. Raises ClientError."""
+        return await self._ask(self._store.drop_notes, before)
 
     async def delete(self, call_id: str) -> bool:
         """Delete an ended call; False where there is none. Raises StoreError."""

@@ -102,6 +102,8 @@ class Retention:
             if len(page) < AT_ONCE:
                 break
             after = page[-1].cursor
+        if rules.keep_s is not None and (n_notes := await self._archive.drop_notes(iso(wall_now - rules.keep_s))):
+            logger.warning("sessions whose accepted rules --keep-days deleted: %d", n_notes)
         if deleted:
             logger.warning("calls that --keep-days and --keep-gb deleted: %d", deleted)
         return deleted

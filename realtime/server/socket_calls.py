@@ -15,7 +15,7 @@ from realtime.call.resume_token import call_of
 from realtime.call.session import Session
 from realtime.dialects import ClientDialect
 from realtime.dialects.agentscope1 import AgentScope1Dialect
-from realtime.errors import ClientError, public_error
+from realtime.errors import ClientError, StoreError, public_error
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
@@ -140,8 +140,11 @@ class SocketCalls:
                 session.attach(listener)
             else:
                 resume(session)
+            fault = await _bring_kept_rules(session, self.client.calls)
             try:
                 await session.start(settings)
+                if fault is not None:
+                    session.complain(fault)
             except Exception as error:
                 _note(f"could not start the agent of {call_id}", error)
 
@@ -325,6 +328,24 @@ def _run_of(
     if last is None or last is made:  # or it was handed over by code to an agent that is not in its `transfers`
         return made.run(), config
     return last.run(), config_for(config, made.model.profile, last.model.profile)
+
+
+async def _bring_kept_rules(session: Session, calls: Calls) -> StoreError | None:
+    """Let a call begin with the permission rules that its user has accepted for it, if its client asks for that.
+
+    Returns why it cannot.
+    """
+    asked = session.config.permissions
+    if asked is None or not asked.keep:
+        return None
+    if calls.archive is None:
+        return StoreError("this server keeps no calls, nor rules: they hold for this call", code="rules_not_kept")
+    try:
+        await calls.archive.kept_rules.begin(session)
+    except StoreError as error:
+        logger.error("kept rules could not be read: %s", error)
+        return StoreError("accepted rules are out of reach at the moment: you may be asked again", code=error.code)
+    return None
 
 
 async def _ignore(event: s.ServerEvent) -> None:

@@ -184,6 +184,7 @@ class AgentReply:
             self._emit(r.ToolCallDeltaEvent, tool_call_id=known.block_id, delta=delta)
         if complete:
             known.complete = True
+            known.external = known.external and call.state != "finished"  # the client does not run what is denied
             self._end_input(known)
             if call.state == "asking":
                 known.asks = True

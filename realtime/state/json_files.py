@@ -44,6 +44,8 @@ OPEN_FILES = 256
 """Log files that stay open between writes; each further call is opened at each write."""
 _TAIL_BYTES = 16_384
 """Bytes at a file's end to read first for its last line."""
+_NOTES = ".notes"
+"""The folder of the sessions' notes; no call can have this name."""
 _DELETED = ".deleted-"
 """The prefix of a folder that is being deleted."""
 
@@ -237,6 +239,42 @@ class JsonFileStore:
                     os.rename(gone, folder)  # it can be listed, and deleted again
                 raise error_of(error) from error
         return True
+
+    def put_note(self, key: str, kept_at: str, note: bytes | None) -> None:
+        """See `Store.put_note`."""
+        path = self._note_path(key)
+        with self._lock:
+            self._hold()
+            try:
+                if note is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    replace_file(path, kept_at.encode() + b"\n" + note)
+            except OSError as error:
+                raise error_of(error) from error
+
+    def note(self, key: str) -> bytes | None:
+        """See `Store.note`."""
+        data = read_file(self._note_path(key))
+        return None if data is None else data.partition(b"\n")[2]
+
+    def drop_notes(self, before: str) -> int:
+        """See `Store.drop_notes`."""
+        dropped = 0
+        try:
+            for path in [*(self._folder / _NOTES).glob("*.json")]:
+                if (read_file(path) or b"").partition(b"\n")[0].decode("ascii", "replace") < before:
+                    path.unlink(missing_ok=True)
+                    dropped += 1
+        except OSError as error:
+            raise error_of(error) from error
+        return dropped
+
+    def _note_path(self, key: str) -> Path:
+        if not is_call_id(key):
+            raise ValueError(f"not the key of a note: {key[:140]!r}")
+        return self._folder / _NOTES / f"{key}.json"
 
     def close(self) -> None:
         """See `Store.close`."""

@@ -13,6 +13,7 @@ from realtime.state.store import CallInfo, Change, PageCursor, page
 
 DEFAULT_MAX_ENTRIES = 250_000
 """About 50 MB, or seven hours of talk."""
+MAX_NOTES = 10_000
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class MemoryStore:
         self._max_entries = max_entries
         self._calls: dict[str, _Call] = {}
         self._n_entries = 0
+        self._notes: dict[str, tuple[str, bytes]] = {}
         self._lock = threading.Lock()
 
     def write(self, batch: Sequence[Change]) -> None:
@@ -108,6 +110,28 @@ class MemoryStore:
             return False
         self._n_entries -= len(call.entries)
         return True
+
+    def put_note(self, key: str, kept_at: str, note: bytes | None) -> None:
+        """See `Store.put_note`. Past `MAX_NOTES`, the oldest are dropped."""
+        with self._lock:
+            self._notes.pop(key, None)
+            if note is not None:
+                self._notes[key] = (kept_at, note)
+            while len(self._notes) > MAX_NOTES:
+                del self._notes[next(iter(self._notes))]
+
+    def note(self, key: str) -> bytes | None:
+        """See `Store.note`."""
+        with self._lock:
+            return self._notes.get(key, ("", None))[1]
+
+    def drop_notes(self, before: str) -> int:
+        """See `Store.drop_notes`."""
+        with self._lock:
+            old = [key for key, (kept_at, _) in self._notes.items() if kept_at < before]
+            for key in old:
+                del self._notes[key]
+            return len(old)
 
     def close(self) -> None:
         """See `Store.close`. The calls are freed with the store."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, ContentPart, Item
 from realtime.message import ToolResultBlock, ToolResultState
+from realtime.permission.accepted import PERMISSION_UPDATED, Rules, accepted_in
 from realtime.state.conversation import Conversation
 from realtime.state.log import AudioRun, Entry, last_seq_of
 
@@ -42,6 +43,8 @@ class Restored:
     closing: list[s.ServerEvent] = field(default_factory=list)
     last_seq: int = 0
     last_ts_ms: int = 0
+    accepted: Rules = ()
+    """The permission rules that the user has accepted."""
     agent_id: str | None = None
     """The agent that spoke last."""
     agent_name: str | None = None
@@ -121,6 +124,8 @@ class ConversationReader:
             self._made.agent_id = entry.agent_id or None
         elif isinstance(entry, s.ServerCustomEvent) and entry.name == AGENT_CHANGED:
             self._made.agent_name = str(entry.value.get("to") or "") or None
+        elif isinstance(entry, s.ServerCustomEvent) and entry.name == PERMISSION_UPDATED:
+            self._made.accepted = accepted_in(entry.value)
 
     def _read_item(self, event: s.ServerEvent) -> None:
         conversation = self._conversation

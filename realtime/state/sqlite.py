@@ -78,6 +78,12 @@ INSERT INTO entries (call, seq, last_seq, body) VALUES (?, ?, ?, ?)
 ON CONFLICT (call, seq) DO UPDATE SET last_seq = excluded.last_seq, body = excluded.body
 WHERE excluded.last_seq >= entries.last_seq
 """
+_NOTES = "CREATE TABLE IF NOT EXISTS notes (key TEXT PRIMARY KEY, kept_at TEXT NOT NULL, note BLOB NOT NULL)"
+"""Made when there is a first note: older versions of this package go on with the file."""
+_PUT_NOTE = """
+INSERT INTO notes (key, kept_at, note) VALUES (?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET kept_at = excluded.kept_at, note = excluded.note
+"""
 _SEGMENTS = "SELECT seq, body FROM entries WHERE call = ? AND last_seq > ? ORDER BY seq"
 
 
@@ -270,6 +276,41 @@ class SqliteStore:
 
         return self._writer.use(act)
 
+    def put_note(self, key: str, kept_at: str, note: bytes | None) -> None:
+        """See `Store.put_note`."""
+
+        def act(connection: sqlite3.Connection) -> None:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(_NOTES)
+            if note is None:
+                connection.execute("DELETE FROM notes WHERE key = ?", (key,))
+            else:
+                connection.execute(_PUT_NOTE, (key, kept_at, note))
+            connection.execute("COMMIT")
+
+        self._writer.use(act)
+
+    def note(self, key: str) -> bytes | None:
+        """See `Store.note`."""
+
+        def act(connection: sqlite3.Connection) -> bytes | None:
+            if not _has_notes(connection):
+                return None
+            row = connection.execute("SELECT note FROM notes WHERE key = ?", (key,)).fetchone()
+            return None if row is None else bytes(row[0])
+
+        return self._reader.read(act)
+
+    def drop_notes(self, before: str) -> int:
+        """See `Store.drop_notes`."""
+
+        def act(connection: sqlite3.Connection) -> int:
+            if not _has_notes(connection):
+                return 0
+            return connection.execute("DELETE FROM notes WHERE kept_at < ?", (before,)).rowcount
+
+        return self._writer.use(act)
+
     def close(self) -> None:
         """See `Store.close`."""
         self._reader.close()
@@ -440,6 +481,10 @@ def _entries_of(body: bytes, after_seq: int) -> list[Entry]:
         raise StoreError("a part of a log is damaged", code="store_corrupt", retryable=False) from error
     entries = (decode_entry(line) for line in lines.splitlines())
     return [entry for entry in entries if last_seq_of(entry) > after_seq]
+
+
+def _has_notes(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'notes'").fetchone() is not None
 
 
 _Row = tuple[int, bytes, int, str, str, str]

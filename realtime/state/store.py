@@ -159,6 +159,21 @@ class Store(Protocol):
         """Delete the call and its log; returns False for an unknown call."""
         ...
 
+    def put_note(self, key: str, kept_at: str, note: bytes | None) -> None:
+        """Keep what later calls of a session need of earlier ones; None forgets it.
+
+        `key` is a hash in hexadecimal digits, `kept_at` the time of this note (ISO 8601). Raises StoreError.
+        """
+        ...
+
+    def note(self, key: str) -> bytes | None:
+        """Return the note of a session; None for an unknown one."""
+        ...
+
+    def drop_notes(self, before: str) -> int:
+        """Forget the notes that were kept before this time; return how many those were."""
+        ...
+
     def close(self) -> None:
         """Release files and connections. Idempotent; no other call may follow."""
         ...

@@ -54,6 +54,7 @@ def check_store(open_store: Callable[[], Store], *, durable: bool = True, seed: 
         _check_growing_runs(store)
         _check_batches(store)
         _check_deleting(store)
+        _check_notes(store)
         _check_threads(store)
     finally:
         store.close()
@@ -251,6 +252,24 @@ def _check_deleting(store: Store) -> None:
     _expect("a call made again under its id", store.read("check_gone"), [_event(3)])
 
 
+def _check_notes(store: Store) -> None:
+    key, other = "0" * 64, "1" * 64
+    _expect("the note of an unknown session", store.note(key), None)
+    _expect("dropping notes where there are none", store.drop_notes("2027-01-01T00:00:00.000Z"), 0)
+    for note in (b"[1]", TEXTS[3].encode("utf-8", "replace"), b""):
+        store.put_note(key, "2026-01-02T00:00:00.000Z", note)
+        _expect("a note that was replaced", store.note(key), note)
+    store.put_note(other, "2026-01-01T00:00:00.000Z", b"old\nnote")
+    _expect("a note with a line break", store.note(other), b"old\nnote")
+    _expect("dropping old notes", store.drop_notes("2026-01-02T00:00:00.000Z"), 1)
+    _expect("a dropped note", store.note(other), None)
+    _expect("a note that is not old", store.note(key), b"")
+    store.put_note(key, "2026-01-02T00:00:00.000Z", None)
+    _expect("a note that was forgotten", store.note(key), None)
+    store.put_note("2" * 64, "2026-01-02T00:00:00.000Z", b"stays")
+    _expect("calls beside notes", [one.call_id for one in store.calls() if not one.call_id.startswith("check_")], [])
+
+
 def _check_threads(store: Store) -> None:
     """Check one writing and several reading threads: each reads a complete prefix of the log."""
     entries = [_event(seq) for seq in range(1, 201)]
@@ -284,5 +303,6 @@ def _check_reopening(open_store: Callable[[], Store], random: Random) -> None:
         _expect("the whole log after the last opening", store.read("check_again"), entries)
         info = store.call("check_again")
         _expect("its last seq", info and info.last_seq, last_seq_of(entries[-1]))
+        _expect("a note after the store was closed and opened", store.note("2" * 64), b"stays")
         calls = [info.call_id for info in store.calls("check_bert")]
         _expect("the calls of an owner after the last opening", calls, [f"check_bert_{day}" for day in (5, 4, 3, 2, 1)])

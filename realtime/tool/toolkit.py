@@ -316,7 +316,13 @@ class Toolkit(GroupedTools):
         if tool is None or arguments is None:
             return PermissionDecision(PermissionBehavior.ALLOW, f"this call of {call.name} fails by itself")
         engine = self.permissions if permissions is None else permissions.joined(self.permissions)
-        decision = engine.decide(tool, tool.with_defaults(arguments))
+        try:
+            decision = engine.decide(tool, tool.with_defaults(arguments))
+        except Exception as error:
+            # The program's code: it must neither end the call nor let one run that it cannot judge.
+            logger.error("the permissions of tool %s failed: %s", call.name, type(error).__name__)
+            failed_by = f"Its permissions failed: {type(error).__name__}"
+            decision = PermissionDecision(PermissionBehavior.DENY, f"{call.name} cannot be judged", failed_by)
         # A rule that is accepted with a call is of no use where the next call is asked for all the same.
         helps = decision.asks and decision.rule is None and not decision.bypass_immune
         decision.suggested_rules = decision.suggested_rules if helps else ()

@@ -272,7 +272,7 @@ class GeminiDialect:
                 self._running.add(event.response_id)
             case s.AgentResponseDoneEvent():
                 self._running.discard(event.response_id)
-            case s.AgentResponseToolUseDoneEvent() if event.tool_use.name in self._tools:
+            case s.AgentResponseToolUseDoneEvent() if event.tool_use.name in self._tools and event.tool_use.may_run:
                 self._calls[event.tool_use.id] = event.tool_use.name
             case s.AgentResponseToolResultEvent():
                 call_id = event.tool_result.id
@@ -323,7 +323,8 @@ class GeminiDialect:
             case s.AgentResponseAudioTranscriptDoneEvent() | s.AgentResponseTextDoneEvent():
                 return turns.words_done(event)
             case s.AgentResponseToolUseDoneEvent():
-                return turns.called(event, ours=event.tool_use.name not in self._tools)
+                is_clients = event.tool_use.name in self._tools and event.tool_use.may_run
+                return turns.called(event, ours=not is_clients)
             case s.AgentResponseToolResultEvent():
                 return turns.settled(event.tool_result.id, by_client=False)
             case s.AgentResponseDoneEvent():

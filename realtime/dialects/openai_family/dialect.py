@@ -227,7 +227,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
 
     def _called(self, event: s.AgentResponseToolUseDoneEvent) -> None:
         call, running = event.tool_use, self._running
-        ours = not self._is_client_tool(call.name)
+        ours = not (self._is_client_tool(call.name) and call.may_run)
         if running is not None and running.model_id == event.response_id:
             running.server_calls += ours
             running.client_calls += not ours
@@ -265,7 +265,8 @@ class FamilyDialect(ABC, Generic[F, R, L]):
             ):
                 return replies.finished(event)
             case s.AgentResponseToolUseDeltaEvent() | s.AgentResponseToolUseDoneEvent():
-                return replies.tool_use(event, ours=not self._is_client_tool(event.tool_use.name))
+                runs_there = self._is_client_tool(event.tool_use.name) and event.tool_use.may_run
+                return replies.tool_use(event, ours=not runs_there)
             case s.AgentResponseToolResultEvent():
                 return self._tool_result(event)
             case s.AgentResponseDoneEvent():

@@ -216,7 +216,12 @@ class Replies(ABC):
         if ours:
             reply.calls_server = True
             self.hide(event.item_id)
-            return []
+            begun = reply.outputs.get(event.item_id)
+            if begun is None or begun.done:
+                return []
+            # The client has its arguments, and may not run it: it waits for consent, or a rule denies it.
+            begun.wire = self.flavour.call_item(event.item_id, event.tool_use, "incomplete")
+            return self._close(reply, begun)
         reply.calls_client = True
         frames: list[str] = []
         call, output = event.tool_use, reply.outputs.get(event.item_id)

@@ -338,6 +338,8 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
       if (event.type === "agent_response_tool_result") answered.add(event.tool_result.id);
       if (event.type !== "agent_response_tool_use_done" || !this.#tools.has(event.tool_use.name)) return;
       const { tool_use: toolUse } = event;
+      // It waits for consent, after which it is told again, or a rule denies it.
+      if (toolUse.state === "asking" || toolUse.state === "finished") return;
       const run = async (): Promise<void> => {
         if (!answered.has(toolUse.id)) call.client.send(await this.#tools.run(toolUse));
       };

@@ -1,0 +1,254 @@
+"""The engine: what deny, ask, allow and the modes make of a call."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.errors import UsageError
+from realtime.message import PermissionBehavior, PermissionRule
+from realtime.permission import (
+    AdditionalWorkingDirectory,
+    PathPermissions,
+    PermissionContext,
+    PermissionDecision,
+    PermissionEngine,
+    PermissionMode,
+    PrefixPermissions,
+    ToolPermissions,
+)
+from realtime.permission.tools import matches_path, rules_of
+
+ALLOW, DENY, ASK = PermissionBehavior.ALLOW, PermissionBehavior.DENY, PermissionBehavior.ASK
+PAY = {"recipient": "Anna", "amount": 20}
+
+
+class Tool:
+    """A tool that leaves everything to rules and mode."""
+
+    name = "pay"
+
+    def __init__(self, permissions: ToolPermissions | None = None, *, own: PermissionDecision | None = None) -> None:
+        self.permissions = permissions or ToolPermissions()
+        self.own = own
+
+    def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision | None:
+        return self.own or self.permissions.check_permissions(tool_input, context)
+
+    def check_read_only(self, tool_input: dict[str, Any]) -> bool:
+        return self.permissions.check_read_only(tool_input)
+
+    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:
+        return self.permissions.match_rule(rule_content, tool_input)
+
+    def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
+        return rules_of(self.name, self.permissions.suggest(tool_input))
+
+
+def rule(behavior: PermissionBehavior, content: str | None = None, tool: str = "pay") -> PermissionRule:
+    return PermissionRule(tool_name=tool, rule_content=content, behavior=behavior, source="test")
+
+
+def decide(*rules: PermissionRule, mode: str = "default", tool: Tool | None = None, **call: Any) -> PermissionDecision:
+    return PermissionEngine(rules, mode).decide(tool or Tool(), call or PAY)
+
+
+def test_deny_beats_ask_and_ask_beats_allow() -> None:
+    everything = [rule(ALLOW), rule(ASK), rule(DENY)]
+    assert decide(*everything).denies
+    assert decide(*everything[:2]).asks
+    assert decide(*everything[:1]).allows
+    assert decide(everything[0]).rule == everything[0]
+
+
+contents = st.sampled_from([None, "*", "amount<=20", "amount>20", "recipient=Anna", "recipient=*", "nonsense", "x=1"])
+rules = st.builds(rule, st.sampled_from([ALLOW, DENY, ASK]), contents, st.sampled_from(["pay", "*", "p*", "other"]))
+modes = st.sampled_from([*PermissionMode])
+
+
+@given(st.lists(rules), modes, st.integers(1, 40))
+def test_a_rule_that_denies_never_loses(given_rules: list[PermissionRule], mode: PermissionMode, amount: int) -> None:
+    call = {"recipient": "Anna", "amount": amount}
+    with_denial = PermissionEngine([*given_rules, rule(DENY, "recipient=Anna")], mode)
+    assert with_denial.decide(Tool(), call).denies
+    assert not PermissionEngine([*given_rules, rule(ASK)], mode).decide(Tool(), call).allows
+
+
+@given(st.lists(rules), modes, st.integers(1, 40))
+def test_no_rule_that_allows_makes_a_call_worse(
+    given_rules: list[PermissionRule], mode: PermissionMode, amount: int
+) -> None:
+    call = {"recipient": "Anna", "amount": amount}
+    order = [DENY, ASK, ALLOW]
+    before = PermissionEngine(given_rules, mode).decide(Tool(), call)
+    after = PermissionEngine([*given_rules, rule(ALLOW)], mode).decide(Tool(), call)
+    assert order.index(after.behavior) >= order.index(before.behavior)
+
+
+@given(st.lists(rules), modes)
+def test_nobody_is_asked_in_dont_ask_and_nothing_changes_in_explore(
+    given_rules: list[PermissionRule], mode: PermissionMode
+) -> None:
+    assert not PermissionEngine(given_rules, "dont_ask").decide(Tool(), PAY).asks
+    assert not PermissionEngine(given_rules, "explore").decide(Tool(), PAY).allows
+
+
+@given(st.dictionaries(st.sampled_from(["recipient", "day", "note"]), st.text() | st.integers(), max_size=3))
+def test_each_suggested_rule_would_have_allowed_the_call(call: dict[str, Any]) -> None:
+    decision = PermissionEngine().decide(Tool(), call)
+    assert decision.asks
+    assert decision.suggested_rules
+    for suggested in decision.suggested_rules:
+        assert PermissionEngine([suggested]).decide(Tool(), call).allows
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("default", ASK), ("accept_edits", ASK), ("explore", DENY), ("bypass", ALLOW), ("dont_ask", DENY)],
+)
+def test_a_call_that_no_rule_is_about_is_decided_by_the_mode(mode: str, expected: PermissionBehavior) -> None:
+    assert decide(mode=mode).behavior is expected
+    assert decide(rule(ASK, "amount>20"), rule(DENY, "recipient=Bob"), mode=mode).behavior is expected
+
+
+@pytest.mark.parametrize("mode", [*PermissionMode])
+def test_a_danger_is_asked_for_whatever_rules_allow(mode: PermissionMode) -> None:
+    danger = PermissionDecision(ASK, "a danger", "Safety check", bypass_immune=True)
+    decision = decide(rule(ALLOW), mode=mode, tool=Tool(own=danger))
+    assert decision.behavior is {"bypass": ALLOW, "explore": DENY, "dont_ask": DENY}.get(mode, ASK)
+    harmless = PermissionDecision(ASK, "rather ask")
+    if mode is not PermissionMode.EXPLORE:
+        assert decide(rule(ALLOW), mode=mode, tool=Tool(own=harmless)).allows
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="yolo"):
+        PermissionEngine((), "yolo")
+
+
+def test_a_rule_may_be_about_several_tools_and_one_about_an_unknown_tool_does_nothing() -> None:
+    assert decide(rule(DENY, tool="*")).denies
+    assert decide(rule(ALLOW, tool="p*")).allows
+    assert decide(rule(DENY, tool="transfer")).asks
+
+
+def test_a_rule_that_cannot_be_read_allows_nothing_and_forbids_all(caplog: pytest.LogCaptureFixture) -> None:
+    """It is reported once, and what it holds of a talk stays out of the log."""
+    engine = PermissionEngine([rule(ALLOW, "to Anna please")])
+    with caplog.at_level(logging.WARNING):
+        assert engine.decide(Tool(), PAY).asks
+        assert engine.decide(Tool(), PAY).asks
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "pay" in told
+    assert "Anna" not in told
+    assert decide(rule(ALLOW), rule(ASK, "amount<=")).asks
+    assert decide(rule(ALLOW), rule(DENY, "amount<=")).denies
+
+
+def test_rules_come_and_go() -> None:
+    engine = PermissionEngine()
+    engine.add_rule(rule(ALLOW, "amount<=20"))
+    engine.add_rule(rule(ALLOW, "amount<=20"))
+    assert engine.rules == [rule(ALLOW, "amount<=20")]
+    assert not engine.remove_rule(rule(ALLOW, "amount<=21"))
+    elsewhere = PermissionRule(tool_name="pay", rule_content="amount<=20", behavior=ALLOW, source="elsewhere")
+    assert engine.remove_rule(elsewhere)
+    assert engine.rules == []
+    assert engine.context.allow_rules == {}
+
+
+def test_two_engines_together_are_as_strict_as_each_of_them() -> None:
+    calls, agents = PermissionEngine([rule(ALLOW)]), PermissionEngine([rule(DENY, "amount>10")], "bypass")
+    joined = calls.joined(agents)
+    assert joined.decide(Tool(), PAY).denies
+    assert joined.decide(Tool(), {**PAY, "amount": 5}).allows
+    assert joined.mode is PermissionMode.BYPASS
+    assert PermissionEngine((), "explore").joined(agents).mode is PermissionMode.EXPLORE
+    assert calls.rules == [rule(ALLOW)]
+
+
+async def test_a_tool_with_coroutine_functions_is_decided_by_awaiting() -> None:
+    class Slow(Tool):
+        async def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:  # type: ignore[override]
+            await asyncio.sleep(0)
+            return self.permissions.match_rule(rule_content, tool_input)
+
+    engine = PermissionEngine([rule(ALLOW, "amount<=20")])
+    assert (await engine.check_permission(Slow(), PAY)).allows
+    with pytest.raises(UsageError, match="plain functions"):
+        engine.decide(Slow(), PAY)
+
+
+# -- tools with rules of their own -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("*.md", "notes/a.md", True),
+        ("*.md", "notes/a.txt", False),
+        ("notes/**", "notes/deep/a.md", True),
+        ("notes/*", "notes/deep/a.md", False),
+        ("notes/**", "notes/../secrets/a.md", False),
+        ("**/a.md", "a.md", True),
+        ("notes/a[*].md", "notes/a*.md", True),
+        ("notes/a[*].md", "notes/ab.md", False),
+        ("**", "/any/where", True),
+        ("notes/?.md", "notes/a.md", True),
+        ("notes/(a).md", "notes/(a).md", True),
+    ],
+)
+def test_a_rule_about_files_is_a_glob(pattern: str, path: str, expected: bool) -> None:
+    assert matches_path(pattern, path) is expected
+
+
+def test_a_tool_for_files_may_change_those_in_the_working_directories() -> None:
+    tool = Tool(PathPermissions("path"))
+    folder = AdditionalWorkingDirectory("/srv/notes", "test")
+    engine = PermissionEngine(PermissionContext(PermissionMode.ACCEPT_EDITS, {folder.path: folder}))
+    assert engine.decide(tool, {"path": "/srv/notes/a.md"}).allows
+    assert engine.decide(tool, {"path": "/srv/notes/../a.md"}).asks
+    assert engine.decide(tool, {"path": "/srv/notes2/a.md"}).asks
+    assert engine.decide(tool, {"path": "/srv/notes/.env"}).bypass_immune
+    assert engine.decide(tool, {"path": "/srv/notes/.git/config"}).bypass_immune
+    assert engine.decide(tool, {}).asks
+    engine.mode = PermissionMode.DEFAULT
+    asked = engine.decide(tool, {"path": "/srv/notes/a.md"})
+    assert [one.rule_content for one in asked.suggested_rules or ()] == ["/srv/notes/a.md", "/srv/notes/**", None]
+    reader = Tool(PathPermissions("path", reads=True))
+    assert PermissionEngine((), "explore").decide(reader, {"path": "/srv/notes/.env"}).allows
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "expected"),
+    [
+        ("git commit:*", "git commit -m x", True),
+        ("git commit:*", "git commit", True),
+        ("git commit:*", "git commits", False),
+        ("git *", "git  push", True),
+        ("git * main", "git push origin main", True),
+        ("push", "git push", True),
+        ("push", "git pull", False),
+    ],
+)
+def test_a_rule_about_the_beginning_of_a_text(pattern: str, command: str, expected: bool) -> None:
+    assert PrefixPermissions("command").match_rule(pattern, {"command": command}) is expected
+
+
+@given(st.text())
+def test_suggestions_about_a_text_are_about_it(command: str) -> None:
+    permissions = PrefixPermissions("command")
+    suggested = [*permissions.suggest({"command": command})]
+    assert suggested[-1] is None
+    assert all(permissions.match_rule(one, {"command": command}) for one in suggested)
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1))
+def test_suggestions_about_a_file_are_about_it(path: str) -> None:
+    permissions = PathPermissions("path")
+    suggested = [*permissions.suggest({"path": path})]
+    assert suggested[-1] is None
+    assert all(permissions.match_rule(one, {"path": path}) for one in suggested)
