@@ -252,10 +252,10 @@ def rules(page: Page, server: ScriptedServer, address: str) -> None:
     """The settings list what is allowed."""
     begin(page, server, address)
     permissions(server, "session")
-    expect(page.locator(".notice")).to_contain_text("Book table (day=Friday)")
+    expect(page.locator(".notice")).to_contain_text("Book table (Day = Friday)")
     page.locator("#open-settings").click()
     page.locator("#forget-rules").scroll_into_view_if_needed()
-    expect(page.locator("#rules-in-force li")).to_have_text(["Book table (day=Friday)"])
+    expect(page.locator("#rules-in-force li")).to_have_text(["Book table (Day = Friday)"])
 
 
 def ended(page: Page, server: ScriptedServer, address: str) -> None:

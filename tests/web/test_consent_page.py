@@ -12,6 +12,8 @@ from realtime.model.local.engine import load_parts
 from tests.web.acoustics import Acoustics
 from tests.web.conftest import Serving
 
+pytestmark = pytest.mark.rotates(1 / 3)
+
 Serve = Callable[..., Serving]
 Until = Callable[[Page, str], None]
 Say = Callable[[str], Path]

@@ -170,7 +170,6 @@ function ruleChoice(rules: readonly PermissionRule[]): HTMLElement[] {
 
 function makeElicitation<Asking extends Bubble>(onAnswer: (asking: Asking, answer: Answer) => void): Card<Asking> {
   const root = make("form", "confirm");
-  root.setAttribute("role", "group");
   root.noValidate = true;
   const who = make("p", "how");
   const question = make("p", "question");
