@@ -1,4 +1,4 @@
-"""How the turns of a call are first answers to an open question: what `TurnTaking` needs of that."""
+"""Turns as answers to an open question: what `TurnTaking` needs of that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speaks a question for consent when the floor is free, and follows its playback to its end.
+"""Speaks a question for consent, and follows its playback to its end.
 
 A model that speaks given words says them beside the conversation. A speech-to-speech model that responds beside tools
 is instructed to, and what it said is compared. One that answers nothing while a tool call is open gets a provisional
@@ -35,7 +35,7 @@ NOT_DONE_YET = (
     "Not done yet: the user has to agree first. You are about to ask them. Until they have agreed and you are told the "
     "result, do not say that it is done, and do not call the tool again."
 )
-"""The provisional result of a call, for a model that says nothing before it has one."""
+"""The provisional result of a call."""
 
 
 class Follower(Protocol):
@@ -58,7 +58,7 @@ class Follower(Protocol):
 
 
 @dataclass(slots=True)
-class Spoken:
+class SpokenQuestion:
     """One question as it is spoken."""
 
     key: str
@@ -95,7 +95,7 @@ class Asking:
         self._n_wrong = 0
         self._aside: str | None = None
         """The response beside the conversation that answers something else; it has the floor."""
-        self.spoken: Spoken | None = None
+        self.spoken: SpokenQuestion | None = None
         """The question as it was spoken last."""
         self._own = own
         self._unfollow: Callable[[], None] | None = None
@@ -131,7 +131,7 @@ class Asking:
         if self._unfollow is None:
             self._unfollow = self._own.follow(self._follow)
         key = self._context.runtime.new_id(QUESTION)
-        self.spoken = Spoken(key, text, arguments)
+        self.spoken = SpokenQuestion(key, text, arguments)
         self._timers.after("begin", BEGIN_S, lambda: self._fail("the model did not begin to ask"))
         metadata = {INITIATIVE: key}
         if self._profile.says_given_words:
@@ -146,7 +146,7 @@ class Asking:
             self._context.send(base.ResponseCreate(overrides))
             return
         for call_id in open_ids:
-            self._controller.responses.answer_for_now(call_id, NOT_DONE_YET)
+            self._controller.responses.provisional.give(call_id, NOT_DONE_YET)
         told = f"{self._instructions()}\n\n{exactly}".strip()
         self._controller.speak(ResponseOverrides(metadata=metadata, instructions=told))
 
@@ -216,7 +216,7 @@ class Asking:
         self._aside = None
         self._timers.cancel("aside")
 
-    def _done(self, spoken: Spoken, event: s.AgentResponseDoneEvent) -> None:
+    def _done(self, spoken: SpokenQuestion, event: s.AgentResponseDoneEvent) -> None:
         reason = (event.status_details or {}).get("reason")
         if event.status == "cancelled" or reason in (LINK_LOST, CUT_OFF):
             self._cut(spoken)
@@ -237,7 +237,7 @@ class Asking:
         if self._context.ears.unplayed_ms() > 0:
             self._context.emit(s.ServerAudioFlushEvent(reason="wrong_question"))
 
-    def _look(self, spoken: Spoken) -> None:
+    def _look(self, spoken: SpokenQuestion) -> None:
         """Note how much of it was played; all of it, or look again when it may be."""
         if spoken is not self.spoken or not self.is_speaking or not spoken.is_done:
             return
@@ -251,16 +251,16 @@ class Asking:
         else:
             self._timers.after("played", max(0.02, min(unplayed_ms / 1000, 0.5)), lambda: self._look(spoken))
 
-    def _note_played(self, spoken: Spoken) -> None:
+    def _note_played(self, spoken: SpokenQuestion) -> None:
         if spoken.item_id is not None:
             spoken.played_ms = max(spoken.played_ms, self._context.ears.played_ms(spoken.item_id))
 
-    def _cut(self, spoken: Spoken) -> None:
+    def _cut(self, spoken: SpokenQuestion) -> None:
         self._note_played(spoken)
         self._silence(spoken)
         self._follower.on_cut()
 
-    def _silence(self, spoken: Spoken) -> None:
+    def _silence(self, spoken: SpokenQuestion) -> None:
         """Nothing more of it is said."""
         response_id, spoken.response_id = spoken.response_id, ""
         self._timers.cancel("begin")

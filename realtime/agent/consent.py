@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -18,14 +17,13 @@ from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.overlap import Overlap
 from realtime.agent.permissions import denial_of
+from realtime.agent.questions import LatestTurn, Question
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host, OwnCall
 from realtime.call.timers import Timers
 from realtime.errors import ClientError
-from realtime.event import server as s
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
-from realtime.permission import Consent
 from realtime.tool.question import ToolWords, question_of
 from realtime.tool.registered import RegisteredToolFunction
 from realtime.turn.answers import read_answer
@@ -52,50 +50,6 @@ SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
 ECHOES = ("echo", "echo_words")
-
-
-@dataclass(slots=True)
-class Question:
-    """One question of the call."""
-
-    core: OpenQuestion
-    by: Consent
-    asked: ToolCallBlock
-    """The call as the model made it."""
-    call: ToolCallBlock
-    """As it would run."""
-    words: ToolWords
-    """What the question can say of the tool."""
-    open_id: str
-    """The call that is open at the model: this one, or the one that it is made for."""
-    at_model: bool
-    """Whether the model runs the tool itself, and waits for it."""
-    answer: Meaning | None = None
-    answered_by: AnsweredBy | None = None
-    turn: AnswerTurn | None = None
-    item_id: str | None = None
-    played_ms: int = 0
-    heard_whole: bool = False
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether the user has changed the call."""
-        return self.call.input != self.asked.input
-
-
-@dataclass(slots=True)
-class _Turn:
-    """The user's latest turn."""
-
-    turn_id: str
-    start_ms: int
-    end_ms: int | None = None
-    far: bool = False
-    is_typed: bool = False
-    is_over: bool = False
-    is_held: bool = False
-    """Whether it waits for its words and has no response."""
-    is_taken: bool = False
 
 
 class Consents:
@@ -130,7 +84,7 @@ class Consents:
         self._recording = recording
         self._timers = Timers()
         self._open: dict[str, Question] = {}
-        self._turn: _Turn | None = None
+        self._turn: LatestTurn | None = None
         self._is_away = False
         self._asking = None if own is None else Asking(context, controller, own, self, instructions)
         self._kind: Kind = "first"
@@ -269,7 +223,7 @@ class Consents:
             return
         question.core.voice_began()
         if self._turn is None or self._turn.turn_id != turn_id:
-            self._turn = _Turn(turn_id, start_ms)
+            self._turn = LatestTurn(turn_id, start_ms)
         else:
             # It goes on: its words are not complete yet.
             self._turn.is_over = self._turn.is_taken = False
@@ -283,15 +237,16 @@ class Consents:
             return
         if turn is None:
             # No detector finds turns: this one is what came since the last.
+            before = self._controller.user_turns.current
             start_ms = self._controller.input.position_ms - int(self._controller.input.uncommitted_ms)
-            turn = self._turn = _Turn("", start_ms)
+            turn = self._turn = LatestTurn("", start_ms, before_id="" if before is None else before.item_id)
         turn.end_ms, turn.far, turn.is_over, turn.is_held = end_ms, far, True, True
         self._timers.after("words", WORDS_S, self._words_overdue)
 
     def words(self, turn_id: str, words: str) -> None:
         """See `Answers`."""
         turn = self._turn
-        if turn is None or turn.is_taken or not turn.is_over or turn.turn_id not in ("", turn_id):
+        if turn is None or turn.is_taken or not turn.is_over or not turn.is_item(turn_id):
             return
         turn.is_taken = True
         self._timers.cancel("words")
@@ -308,7 +263,8 @@ class Consents:
     def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""
         position_ms = self._controller.input.position_ms
-        self._turn = _Turn(item_id, position_ms, position_ms, is_typed=True, is_over=True, is_held=True, is_taken=True)
+        self._turn = turn = LatestTurn(item_id, position_ms, position_ms)
+        turn.is_typed = turn.is_over = turn.is_held = turn.is_taken = True
         self._take(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms))
 
     def dismissed(self, overlap: Overlap) -> None:
@@ -353,7 +309,7 @@ class Consents:
         if question is not None:
             question.core.cut()
             self._note_spoken(question)
-            # What cut it is being told: the floor is nobody's yet.
+            # Others learn of the cut as well: look once they have.
             self._timers.after("look", LOOK_S, self._look)
 
     def on_other_words(self) -> None:
@@ -403,17 +359,20 @@ class Consents:
         self._tell(question, "asking", why=why)
 
     def _replace_older(self, call: ToolCallBlock, within: str) -> None:
-        """Another call of the tool, from what the model said meanwhile, takes the place of an open question."""
+        """The model has called the tool again: that call takes the place of an open question."""
         for question in [*self._open.values()]:
             same = question.asked.name == call.name and not within and question.open_id == question.asked.id
             if same and question.answer is None and question.core.n_asked and question.by != "card":
                 self._refuse(question, "change", REPLACED, "interrupted")
 
     def _park(self, *, begins: bool = False) -> None:
-        """Let the calls that wait for a spoken answer hold up no turn, once one of them is asked or `begins` to be."""
+        """Let calls that wait for a spoken answer hold up no turn.
+
+        That is once one of them is asked, or `begins` to be.
+        """
         asked = [one for one in self._open.values() if one.by != "card" and one.answer is None]
         begins = begins or any(one.core.n_asked for one in asked)
-        self._controller.ledger.asking = {one.open_id for one in asked} if begins else set()
+        self._controller.ledger.ask_aloud(one.open_id for one in asked if begins)
 
     def _look(self) -> None:
         """Speak if a question waits and the floor is free; act on the time that has passed."""
@@ -449,9 +408,8 @@ class Consents:
         turn, user_turn = self._turn, self._controller.user_turns.current
         if turn is None or turn.is_taken:
             return
-        words = "" if user_turn is None else user_turn.growing_words
-        if words:
-            self.words(turn.turn_id or user_turn.item_id if user_turn is not None else "", words)
+        if user_turn is not None and turn.is_item(user_turn.item_id) and (words := user_turn.growing_words):
+            self.words(user_turn.item_id, words)
             return
         question = self._current
         if question is not None:
@@ -480,10 +438,12 @@ class Consents:
                 assert self._asking is not None
                 self._kind = kind
                 self._park(begins=True)
-                open_ids = self._controller.ledger.asking
+                open_ids = {one.open_id for one in self._open.values() if one.by != "card" and one.answer is None}
                 self._asking.ask(question.core.question, question.core.arguments, open_ids)
             case Ignore(why=why, turn=turn):
-                self._ignored(question, why, turn)
+                self._context.emit(question.ignored(why, turn))
+                if not turn.over:
+                    self._release()
             case LetAnswer():
                 self._respond(beside=question.at_model)
             case Change(arguments=arguments, turn=turn):
@@ -497,19 +457,6 @@ class Consents:
                 self._refuse(question, meaning, said, "timeout" if meaning == "silence" else "voice")
             case _:
                 assert_never(step)
-
-    def _ignored(self, question: Question, why: str, turn: AnswerTurn) -> None:
-        value = {
-            "tool_call_id": question.call.id,
-            "tool": question.call.name,
-            "reason": str(why),
-            "words": turn.words,
-            "answer_start_ms": turn.start_ms,
-            "answer_end_ms": turn.end_ms,
-        }
-        self._context.emit(s.ServerCustomEvent(name="consent_ignored", value=value))
-        if not turn.over:
-            self._release()
 
     def _change(self, question: Question, arguments: Mapping[str, object], turn: AnswerTurn) -> None:
         """Ask again, about other arguments."""
@@ -571,7 +518,7 @@ class Consents:
             self._turns.forget_answer(self._controller.user_turns.turn_of(turn.turn_id).piece_ids)
 
     def _release(self) -> None:
-        """The turn gets no response: nobody has the floor."""
+        """The turn gets no response: the floor is free."""
         if self._turn is not None and self._turn.is_held:
             self._turn.is_held = False
             self._turns.signal(Signal.RESPONSE_DONE)
@@ -591,47 +538,18 @@ class Consents:
     def _note_spoken(self, question: Question) -> None:
         spoken = None if self._asking is None else self._asking.spoken
         if spoken is not None and spoken.text == question.core.question:
-            question.item_id = spoken.item_id
-            question.played_ms = max(spoken.played_ms, 0)
+            question.item_id, question.played_ms = spoken.item_id, spoken.played_ms
             question.heard_whole = question.heard_whole or spoken.heard_whole
 
     # -- what listeners learn ------------------------------------------------------------------------------------------
 
     def _tell(self, question: Question, state: str, *, why: str = "") -> None:
-        value: dict[str, Any] = {
-            "tool_call_id": question.asked.id,
-            "tool": question.call.name,
-            "question": question.core.question,
-            "by": question.by,
-            "state": state,
-            "n": max(1, question.core.n_asked),
-        }
-        if why:
-            value["why"] = why
-        if question.is_changed:
-            value["input"] = question.call.input
-        self._context.emit(s.ServerCustomEvent(name="consent_question", value=value))
+        self._context.emit(question.told(state, why))
 
     def _ended(self, question: Question, state: ToolResultState) -> None:
         """The call has its result: write the receipt."""
         if question.answer is None:
             is_late = state is ToolResultState.DENIED
             self._settle(question, "silence", "timeout" if is_late else "interrupted")
-        turn = question.turn
-        value = {
-            "tool_call_id": question.asked.id,
-            "tool": question.call.name,
-            "question": question.core.question,
-            "question_item_id": question.item_id,
-            "question_played_ms": question.played_ms,
-            "heard_whole": question.heard_whole,
-            "answered_by": question.answered_by,
-            "answer": question.answer,
-            "words": "" if turn is None else turn.words,
-            "answer_start_ms": None if turn is None else turn.start_ms,
-            "answer_end_ms": None if turn is None else turn.end_ms,
-            "participant": self._controller.user_turns.user_name,
-            "recording": self._recording if self._own is not None and self._own.is_recorded() else None,
-            "done": str(state),
-        }
-        self._context.emit(s.ServerCustomEvent(name="consent_receipt", value=value))
+        recording = self._recording if self._own is not None and self._own.is_recorded() else None
+        self._context.emit(question.receipt(state, self._controller.user_turns.user_name, recording))

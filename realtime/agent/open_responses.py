@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from realtime.event import model as m
+from realtime.model import base
 from realtime.turn.responses import Response
 
 ThinkingEvent = m.ModelResponseThinkingDeltaEvent | m.ModelResponseThinkingDoneEvent
@@ -88,3 +89,21 @@ class OpenResponse:
     def item_ids(self) -> list[str]:
         """The items of its parts, in order."""
         return [*dict.fromkeys(item_id for item_id, _ in self.parts)]
+
+
+@dataclass(slots=True)
+class OpenCut:
+    """A truncation that waits for clients to report how much they played.
+
+    Until then the ends of the response's parts, and its own end if the model has sent it, are withheld, and so are
+    requests for what follows.
+    """
+
+    item_ids: list[str]
+    running: Response | None
+    """The response that ran when it was interrupted."""
+    done: list[m.ModelResponseDoneEvent] = field(default_factory=list)
+    cuts_ms: dict[str, int] = field(default_factory=dict)
+    """Where each item was cut."""
+    requests: list[base.ResponseCreate] = field(default_factory=list)
+    """What the model is asked for once it knows that."""

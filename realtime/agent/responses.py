@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import assert_never
 
 import msgspec
 
 from realtime.agent.context import AgentContext
-from realtime.agent.open_responses import OpenResponse, Part, ThinkingEvent
+from realtime.agent.open_responses import OpenCut, OpenResponse, Part, ThinkingEvent
 from realtime.agent.permissions import denial_of
+from realtime.agent.provisional import ProvisionalResults
 from realtime.agent.reply_items import ReplyItems
 from realtime.agent.resumption import SpokenPart, renamed
 from realtime.agent.tools import ToolRunner
@@ -42,8 +43,6 @@ LINK_LOST = "link_lost"
 """Why a response failed that was lost with its link (`realtime.model.wire`)."""
 CUT_OFF = "cut_off"
 """Why the rest of a cut reply ends before the reply does: its model was stopped."""
-TOLD_LATER = "The result of {name} is there now: {words}. Tell the user."
-"""Tells a model the result of a call that it has a provisional one of."""
 GO_ON = (
     "Your last answer was broken off. The user has heard it as far as it stands here. "
     "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
@@ -58,24 +57,6 @@ PartEvent = (
     | m.ModelResponseTextDoneEvent
 )
 ToolUseEvent = m.ModelResponseToolUseDeltaEvent | m.ModelResponseToolUseDoneEvent
-
-
-@dataclass(slots=True)
-class _OpenCut:
-    """A truncation that waits for clients to report how much they played.
-
-    Until then the ends of the response's parts, and its own end if the model has sent it, are withheld, and so are
-    requests for what follows.
-    """
-
-    item_ids: list[str]
-    running: Response | None
-    """The response that ran when it was interrupted."""
-    done: list[m.ModelResponseDoneEvent] = field(default_factory=list)
-    cuts_ms: dict[str, int] = field(default_factory=dict)
-    """Where each item was cut."""
-    requests: list[base.ResponseCreate] = field(default_factory=list)
-    """What the model is asked for once it knows that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +87,8 @@ class Responses:
         """Calls that wait for the user's consent, by id."""
         self._result_ids: dict[str, str] = {}
         """Client ids for the items of results, by call."""
-        self._cut: _OpenCut | None = None
-        self._for_now: dict[str, str] = {}
-        """Calls whose model has a provisional result, with the names of their tools."""
+        self._cut: OpenCut | None = None
+        self.provisional = ProvisionalResults(context)
         self.on_ask: Callable[[ToolCallBlock, str], None] = lambda call, within: None
         """Called with a call that asks for consent; the second is the call of the model that it is made for, or ""."""
         self.on_answer: Callable[[str, bool, ToolCallBlock | None, bool], None] = lambda *answer: None
@@ -165,7 +145,7 @@ class Responses:
 
     def truncate(self, running: Response | None) -> None:
         """Cut the reply once it is known what was played; then close its streams."""
-        cut = self._cut = _OpenCut([*self._items.spoken], running)
+        cut = self._cut = OpenCut([*self._items.spoken], running)
         self._context.ears.after_flush(lambda: self._settle(cut))
 
     def settle_cut(self, *, requests: bool = True) -> None:
@@ -188,7 +168,7 @@ class Responses:
         self._items.tell_heard()
         await connection.close()
 
-    def _settle(self, cut: _OpenCut) -> None:
+    def _settle(self, cut: OpenCut) -> None:
         if cut is not self._cut:
             self._items.correct(cut.cuts_ms)
             return
@@ -558,22 +538,6 @@ class Responses:
                 del self._questions[call.id]
                 self.on_answer(call.id, False, None, True)
 
-    def answer_for_now(self, call_id: str, words: str) -> None:
-        """Give the model a provisional result of an open call, once: it says nothing before it has one."""
-        if call_id in self._for_now:
-            return
-        calls = (item.tool_call for item in self._conversation.items() if item.tool_call is not None)
-        name = self._for_now[call_id] = next((call.name for call in calls if call.id == call_id), "")
-        self._send(base.ToolResult(ToolResultBlock(id=call_id, name=name, output=words)))
-
-    def _tell_result(self, result: ToolResultBlock, item_id: str) -> None:
-        if self._for_now.pop(result.id, None) is None:
-            self._send(base.ToolResult(result, item_id))
-            return
-        words = TOLD_LATER.format(name=result.name, words=result.output_text(names_media=True))
-        content = (ContentPart(type="text", text=words),)
-        self._send(base.ItemCreate(Item(id=item_id, role="system", content=content)))
-
     def is_taken(self, item_id: str) -> bool:
         """Whether a result that is on its way will have this id."""
         return item_id in self._result_ids.values()
@@ -605,7 +569,7 @@ class Responses:
                 **self._context.who,
             )
         )
-        self._tell_result(result, item_id)
+        self.provisional.tell(result, item_id)
         if response is None:
             return None
         self._ledger.answer(response, result.id)

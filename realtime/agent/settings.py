@@ -23,7 +23,7 @@ from realtime.model.base import RealtimeModel, Settings
 from realtime.model.voices import voice_here
 from realtime.module import StateModule
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
-from realtime.turn.consent import SILENCE_S
+from realtime.turn.consent import CONSENT_SILENCE_S
 
 CLIENT_TIMEOUT_S = 60.0
 
@@ -49,7 +49,7 @@ class AgentSpec(StateModule):
         agent_id: str | None = None,
         tool_timeout_s: float = DEFAULT_TIMEOUT_S,
         client_timeout_s: float = CLIENT_TIMEOUT_S,
-        consent_silence_s: float = SILENCE_S,
+        consent_silence_s: float = CONSENT_SILENCE_S,
         make_detector: DetectorFactory | None = None,
         recognise: Recognise | None = None,
         client_may_replace_tools: bool = False,

@@ -332,7 +332,7 @@ class TurnTaking:
         self.responses.request(overrides, say=say)
 
     def respond_to_turn(self) -> None:
-        """Ask for the response to a turn that was no answer to an open question."""
+        """Ask for the response to a turn that answers no question."""
         if self._auto_response and self.turn.creates:
             self._create()
         else:

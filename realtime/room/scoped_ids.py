@@ -21,6 +21,8 @@ def named(event: s.ServerEvent, prefix: str, agent_name: str) -> s.ServerEvent:
         part = getattr(event, name, None)
         if part is not None:
             changes[name] = rename(part, prefix)
+    if isinstance(event, s.ServerCustomEvent) and "tool_call_id" in event.value:
+        changes["value"] = event.value | {"tool_call_id": f"{prefix}{event.value['tool_call_id']}"}
     if "item" in changes and changes["item"].role == "assistant":
         changes["item"] = msgspec.structs.replace(changes["item"], name=agent_name)
     return msgspec.structs.replace(event, **changes)

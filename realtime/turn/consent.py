@@ -15,10 +15,10 @@ from typing import Literal
 
 from realtime.turn.answers import Answer, Reading
 
-SILENCE_S = 8.0
+CONSENT_SILENCE_S = 8.0
 """How long an answer is awaited after the question."""
 EARLY_S = 2.5
-"""The same where somebody agreed before its end: they believe that they have answered."""
+"""The same where the user agreed before its end: they believe that they have answered."""
 SETTLE_S = 0.4
 """How long after its turn a yes may still go on: "yes ... but only four"."""
 MOST_SILENCES = 2
@@ -38,7 +38,7 @@ class NotTaken(StrEnum):
     """Why a turn is no answer."""
 
     BEFORE_END = "before_end"
-    """A yes whose voice began before the question had been heard to its end."""
+    """A yes that began before the question had been heard whole."""
     ECHO = "echo"
     FAR_VOICE = "far_voice"
     NO_WORDS = "no_words"
@@ -134,7 +134,7 @@ class OpenQuestion:
         schema: Mapping[str, object],
         read: Read,
         *,
-        silence_s: float = SILENCE_S,
+        silence_s: float = CONSENT_SILENCE_S,
     ) -> None:
         if not silence_s > 0:
             raise ValueError(f"the silence after a question lasts more than 0 s, not {silence_s!r}")
@@ -207,7 +207,7 @@ class OpenQuestion:
             self.phase = Phase.WAITING
 
     def leave(self) -> None:
-        """Nobody listens for now: it is asked again when they are back."""
+        """The user is away: it is asked again when they are back."""
         self.cut()
         self._repeat()
 
@@ -239,7 +239,7 @@ class OpenQuestion:
             self._kept, self._agreed = self._agreed[0], None
 
     def voice_passed(self, now: float) -> None:
-        """The voice was none, or nobody's turn: the silence begins anew."""
+        """The voice was none, or no turn: the silence begins anew."""
         if self._kept is not None:
             turn, self._kept = self._kept, None
             self._agreed = turn, self._reading(turn).always, now + SETTLE_S
@@ -315,7 +315,7 @@ class OpenQuestion:
             self.phase, self._silent_until = Phase.WAITING, None
 
     def _agreed_early(self, turn: AnswerTurn, now: float) -> Ignore:
-        """Somebody agrees to what they have not heard: it is asked again, at once or after its end."""
+        """A yes to what was not heard: it is asked again, at once or after its end."""
         if turn.over:
             self._was_early = True
             self.voice_passed(now)

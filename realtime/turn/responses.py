@@ -11,7 +11,7 @@ come late: then it is the one that begins when nothing else is awaited.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -125,7 +125,7 @@ class Ledger:
         self._last_id: str | None = None
         self._reply_id: str | None = None
         """The first response of the reply, which stands for all of them."""
-        self.asking: set[str] = set()
+        self._asking: frozenset[str] = frozenset()
         """Calls that wait for a spoken answer of the user: they hold up no turn, and no interruption drops them."""
 
     def configure(self, *, tool_auto_response: bool) -> None:
@@ -151,7 +151,7 @@ class Ledger:
             self.active is not None
             or self._is_owed
             or self.is_requested
-            or any(one.unanswered - self.asking and not one.cancelled for one in self._responses.values())
+            or any(one.unanswered - self._asking and not one.cancelled for one in self._responses.values())
         )
 
     @property
@@ -277,7 +277,7 @@ class Ledger:
     def cancel_all(self) -> None:
         """Drop everything of the conversation that is requested, running or owed."""
         for response in self._responses.values():
-            waits = response.done and bool(response.unanswered & self.asking)
+            waits = response.done and bool(response.unanswered & self._asking)
             response.cancelled = response.cancelled or not (response.out_of_band or waits)
         for request in self._waiting:
             request.wanted = False
@@ -306,6 +306,10 @@ class Ledger:
         return After.NOTHING if self.responding else After.END
 
     # -- tools -----------------------------------------------------------------------------------------------------
+
+    def ask_aloud(self, call_ids: Iterable[str]) -> None:
+        """These calls wait for a spoken answer from now on, and no others."""
+        self._asking = frozenset(call_ids)
 
     def call(self, response: Response, call_id: str) -> None:
         """The response asks for a tool."""

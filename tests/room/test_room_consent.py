@@ -161,3 +161,16 @@ async def test_where_no_human_has_said_anything_whoever_is_there_answers() -> No
 def test_who_may_agree_is_one_of_two() -> None:
     with pytest.raises(UsageError, match="consent_by is one of asked, anyone"):
         ChatRoom([RealtimeAgent("Alice", "", TalkModel())], consent_by="nobody")  # type: ignore[arg-type]
+
+
+async def test_in_a_room_a_card_asks_and_all_learn_why_and_what_came_of_it() -> None:
+    till = Till()
+    async with asked(till) as (home, anna, ben, call_id):
+        (question,) = [event.value for event in ben.of(s.ServerCustomEvent)]
+        assert (question["by"], question["state"], question["why"]) == ("card", "asking", "in a room a card asks")
+        assert question["tool_call_id"] == call_id
+        answer(anna, call_id)
+        await home.quiet()
+        receipt = [event.value for event in ben.of(s.ServerCustomEvent) if event.name == "consent_receipt"][-1]
+        assert (receipt["tool_call_id"], receipt["answered_by"], receipt["answer"]) == (call_id, "card", "yes")
+        assert receipt["done"] == "success"

@@ -15,7 +15,7 @@ from realtime.turn.consent import (
     EARLY_S,
     MOST_ASKED,
     SETTLE_S,
-    SILENCE_S,
+    CONSENT_SILENCE_S,
     Allow,
     AnswerTurn,
     Change,
@@ -129,7 +129,7 @@ def test_whoever_agreed_too_early_has_as_many_silences_as_others() -> None:
     for now in (20.0, 40.0):
         question.begins()
         question.heard(5_000, now)
-        step = question.look(now + SILENCE_S)
+        step = question.look(now + CONSENT_SILENCE_S)
     assert step == Deny("silence")
 
 
@@ -157,7 +157,7 @@ def test_what_the_asked_person_did_not_say_now_changes_nothing(
 ) -> None:
     question, said = asked(), turn(words, **flags)
     assert question.take(said, 3.0) == Ignore(why, said)
-    assert (question.phase, question.look(3.0 + SILENCE_S - 0.1)) == (Phase.HEARD, None)
+    assert (question.phase, question.look(3.0 + CONSENT_SILENCE_S - 0.1)) == (Phase.HEARD, None)
 
 
 def test_a_change_is_asked_anew_and_nothing_of_it_was_heard() -> None:
@@ -188,12 +188,12 @@ def test_anything_else_is_for_the_model_and_a_yes_then_is_to_what_it_says(words:
 
 def test_silence_is_asked_once_more_and_then_a_refusal() -> None:
     question = asked(now=1.0)
-    assert question.look(1.0 + SILENCE_S - 0.01) is None
-    assert question.look(1.0 + SILENCE_S) is None
+    assert question.look(1.0 + CONSENT_SILENCE_S - 0.01) is None
+    assert question.look(1.0 + CONSENT_SILENCE_S) is None
     assert question.may_speak() == Speak("again")
     question.begins()
     question.heard(20_000, 20.0)
-    assert question.look(20.0 + SILENCE_S) == Deny("silence")
+    assert question.look(20.0 + CONSENT_SILENCE_S) == Deny("silence")
 
 
 def test_a_voice_is_no_silence() -> None:
@@ -201,7 +201,7 @@ def test_a_voice_is_no_silence() -> None:
     question.voice_began()
     assert (question.due_at, question.look(100.0)) == (None, None)
     question.voice_passed(100.0)
-    assert question.due_at == 100.0 + SILENCE_S
+    assert question.due_at == 100.0 + CONSENT_SILENCE_S
 
 
 def test_it_is_asked_so_often_and_then_refused() -> None:
@@ -298,7 +298,7 @@ def test_no_call_is_allowed_but_by_a_near_yes_after_the_whole_question(happening
             case Allow(turn=said):
                 assert seen.at_ms is not None
                 assert said.start_ms >= seen.at_ms
-                assert not (said.echo or said.far or said.over)
+                assert (said.echo, said.far, said.over) == (False, False, False)
                 assert read(said.words, {}, {}, "").answer is Answer.YES
                 assert not question.is_open
             case Change(arguments=arguments):

@@ -23,7 +23,7 @@ from realtime.agent.input import Detector
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.audio.files import read_pcm16
 from realtime.audio.pcm import bytes_of, ms_of
-from realtime.event.base import ResponseStatus
+from realtime.event.base import ResponseOverrides, ResponseStatus
 from realtime.event.config import TurnDetection
 from realtime.model._scripted_output import Output
 from realtime.model.base import (
@@ -270,10 +270,10 @@ class _JoinedOutput(Output):
     _open_response_id: str | None = None
     """The response that has said its words and continues."""
 
-    def begin(self) -> str:
+    def begin(self, overrides: ResponseOverrides | None = None) -> str:
         """See `Output`."""
         response_id, self._open_response_id = self._open_response_id, None
-        return super().begin() if response_id is None else response_id
+        return super().begin(overrides) if response_id is None else response_id
 
     def finish(self, response_id: str, status: ResponseStatus, reason: str | None, n_tokens: int) -> None:
         """See `Output`."""

@@ -1,0 +1,111 @@
+"""One question for consent in a call: its state, and the events that tell of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from realtime.event.server import ServerCustomEvent
+from realtime.message import ToolCallBlock, ToolResultState
+from realtime.permission import Consent
+from realtime.tool.question import ToolWords
+from realtime.turn.consent import AnsweredBy, AnswerTurn, Meaning, NotTaken, OpenQuestion
+
+
+@dataclass(slots=True)
+class LatestTurn:
+    """The user's latest turn while a question is open. Positions are ms of the client's audio."""
+
+    turn_id: str
+    """Its item; "" where no detector has found it: the next one that is no turn before."""
+    start_ms: int
+    end_ms: int | None = None
+    before_id: str = ""
+    """The turn before, whose words may still come."""
+    far: bool = False
+    is_typed: bool = False
+    is_over: bool = False
+    is_held: bool = False
+    """Whether it waits for its words and has no response."""
+    is_taken: bool = False
+    """Whether its words were read."""
+
+    def is_item(self, item_id: str) -> bool:
+        """Whether this item is the turn."""
+        return item_id == self.turn_id if self.turn_id else item_id != self.before_id
+
+
+@dataclass(slots=True)
+class Question:
+    """One question, from the call that asks to its result."""
+
+    core: OpenQuestion
+    by: Consent
+    asked: ToolCallBlock
+    """The call as the model made it."""
+    call: ToolCallBlock
+    """As it would run."""
+    words: ToolWords
+    """What the question can say of the tool."""
+    open_id: str
+    """The call that is open at the model: this one, or the one that it is made for."""
+    at_model: bool
+    """Whether the model runs the tool itself, and waits for it."""
+    answer: Meaning | None = None
+    answered_by: AnsweredBy | None = None
+    turn: AnswerTurn | None = None
+    """The turn that answered it, or changed it last."""
+    item_id: str | None = None
+    played_ms: int = 0
+    heard_whole: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the user has changed the call."""
+        return self.call.input != self.asked.input
+
+    def told(self, state: str, why: str = "") -> ServerCustomEvent:
+        """Return the event of a new state; `why` a card asks instead of a voice."""
+        value: dict[str, Any] = {
+            **self._about(),
+            "question": self.core.question,
+            "by": self.by,
+            "state": state,
+            "n": max(1, self.core.n_asked),
+        }
+        if why:
+            value["why"] = why
+        if self.is_changed:
+            value["input"] = self.call.input
+        return ServerCustomEvent(name="consent_question", value=value)
+
+    def ignored(self, why: NotTaken, turn: AnswerTurn) -> ServerCustomEvent:
+        """Return the event of a turn that is no answer."""
+        value = {**self._about(), "reason": why.value, **_said(turn)}
+        return ServerCustomEvent(name="consent_ignored", value=value)
+
+    def receipt(self, state: ToolResultState, participant: str | None, recording: str | None) -> ServerCustomEvent:
+        """Return the receipt, once the call has its result."""
+        value = {
+            **self._about(),
+            "question": self.core.question,
+            "question_item_id": self.item_id,
+            "question_played_ms": self.played_ms,
+            "heard_whole": self.heard_whole,
+            "answered_by": self.answered_by,
+            "answer": self.answer,
+            **_said(self.turn),
+            "participant": participant,
+            "recording": recording,
+            "done": state.value,
+        }
+        return ServerCustomEvent(name="consent_receipt", value=value)
+
+    def _about(self) -> dict[str, Any]:
+        return {"tool_call_id": self.asked.id, "tool": self.call.name}
+
+
+def _said(turn: AnswerTurn | None) -> dict[str, Any]:
+    if turn is None:
+        return {"words": "", "answer_start_ms": None, "answer_end_ms": None}
+    return {"words": turn.words, "answer_start_ms": turn.start_ms, "answer_end_ms": turn.end_ms}
