@@ -328,14 +328,14 @@ def test_a_question_sets_the_named_calls_to_asking() -> None:
 
 
 def test_an_approved_call_goes_from_asking_to_allowed_to_finished() -> None:
-    """HITL-10: state log of a confirmed call. REC-22: state walk. MSG-62: allowed after approval, before result."""
+    """REC-22: state walk. MSG-62: allowed after approval, before result."""
     events = [*calls(PAY), ask(PAY), answer(PAY, True)]
     assert states(events) == ["pending", "asking", "allowed"]
     assert states([*events, result_start(), result_end("success")]) == ["pending", "asking", "allowed", "finished"]
 
 
 def test_a_refused_call_is_finished_and_denied() -> None:
-    """HITL-11: state log of a refused call. MSG-75: deny path. REC-22: finished if refused."""
+    """MSG-75: deny path. REC-22: finished if refused."""
     events = [*calls(PAY), ask(PAY), answer(PAY, False), result_start(), result_end("denied")]
     assert states(events) == ["pending", "asking", "finished"]
     (result,) = fold(*events).get_content_blocks("tool_result")
@@ -348,7 +348,7 @@ def test_a_call_may_be_allowed_without_having_asked() -> None:
 
 
 def test_an_external_call_is_submitted_until_its_result_comes() -> None:
-    """HITL-13: state log of a browser tool. MSG-63: after RequireExternalExecutionEvent. REC-22: -> submitted."""
+    """MSG-63: after RequireExternalExecutionEvent. REC-22: -> submitted."""
     result = ToolResultBlock(id="c1", name="pay", output="paid")
     events = [*calls(PAY), ask(PAY), answer(PAY, True), submit(PAY), executed(result)]
     assert states(events) == ["pending", "asking", "allowed", "submitted", "finished"]

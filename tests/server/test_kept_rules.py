@@ -1,0 +1,199 @@
+"""Rules that a user has accepted hold in later calls of the session, where its client asks for that."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.errors import StoreError
+from realtime.message import PermissionBehavior, PermissionRule
+from realtime.permission.accepted import MAX_ACCEPTED, merged, read_rules
+from realtime.server.archive import Archive
+from realtime.server.calls import Calls
+from realtime.server.retention import Retention, Rules
+from realtime.server.settings import ServerSettings
+from realtime.state.open import open_store
+from tests.server.harness import Json, create, serving
+from tests.server.test_calls_api import TEXT
+from tests.server.test_consent import PAID, paying_agent
+from tests.server.test_resume_from_store import Place, Store
+
+KEEP = {"permissions": {"keep": True}}
+
+
+@asynccontextmanager
+async def server(store: str | None, make: Callable[..., RealtimeAgent] = paying_agent) -> AsyncIterator[Any]:
+    """A server; another one with the same store is that one after a restart."""
+    PAID.clear()
+    async with serving(make, ServerSettings(drain_s=0, store=store)) as place:
+        yield place
+
+
+async def call_and_pay(
+    place: Any, path: str = "/ws/anna/secret-1", *, accept: int | None = None, **config: Any
+) -> Json:
+    """A call in which the agent pays; returns the call of the tool as it was told. A question is agreed to.
+
+    `accept`: the place of the suggested rule that is accepted.
+    """
+    async with place.client(f"{path}?dialect=native") as client:
+        await client.make_call(**config)
+        await client.send(TEXT)
+        told: Json = (await client.until("agent_response_tool_use_done"))["tool_use"]
+        if told["state"] == "asking":
+            rules = None if accept is None else [told["suggested_rules"][accept]]
+            answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": "", "confirmed": True}
+            await client.send(answer | {"rules": rules})
+        await client.until("agent_response_tool_result")
+        await client.send({"type": "client_session_end"})
+        await client.until("server_session_ended")
+    return told
+
+
+@pytest.fixture(params=["sqlite", "file"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return f"{request.param}:{tmp_path / 'calls'}"
+
+
+async def test_an_accepted_rule_holds_in_the_next_call_of_the_session_after_a_restart(store: str) -> None:
+    async with server(store) as place:
+        assert (await call_and_pay(place, accept=1, **KEEP))["state"] == "asking"
+    async with server(store) as place:
+        assert (await call_and_pay(place, **KEEP))["state"] == "pending"
+        assert (await call_and_pay(place, **KEEP))["state"] == "pending"
+        assert PAID == [5, 5]
+        for other in ("/ws/anna/secret-2", "/ws/ben/secret-1"):
+            assert (await call_and_pay(place, other, **KEEP))["state"] == "asking"
+        assert (await call_and_pay(place))["state"] == "asking", "this client does not ask for it"
+
+
+async def test_listeners_are_told_what_holds_from_earlier_calls(store: str) -> None:
+    async with server(store) as place:
+        await call_and_pay(place, accept=2, **KEEP)
+    async with server(store) as place, place.client("/ws/anna/secret-1?dialect=native") as client:
+        await client.make_call(**KEEP)
+        told = await client.until("server_custom")
+        assert (told["name"], told["value"]["by"], told["value"]["mode"]) == (
+            "permission_updated",
+            "session",
+            "default",
+        )
+        rule = {"tool_name": "pay", "rule_content": None, "behavior": "allow", "source": "user"}
+        assert told["value"]["rules"] == told["value"]["added"] == [rule]
+
+
+async def test_a_client_that_does_not_ask_leaves_nothing_behind(store: str) -> None:
+    async with server(store) as place:
+        await call_and_pay(place, accept=2)
+        await call_and_pay(place, accept=2, permissions={"keep": False})
+    async with server(store) as place:
+        assert (await call_and_pay(place, **KEEP))["state"] == "asking"
+
+
+async def test_what_the_program_takes_away_is_gone_for_later_calls(store: str) -> None:
+    def forgetful(**about: Any) -> RealtimeAgent:
+        agent = paying_agent(**about)
+
+        async def on_enter(entered: RealtimeAgent) -> None:
+            for rule in entered.permissions.rules:
+                entered.permissions.remove_rule(rule)
+
+        agent._on_enter = on_enter
+        return agent
+
+    async with server(store) as place:
+        await call_and_pay(place, accept=2, **KEEP)
+    async with server(store, forgetful) as place:
+        assert (await call_and_pay(place, **KEEP))["state"] == "asking"
+    async with server(store) as place:
+        assert (await call_and_pay(place, **KEEP))["state"] == "asking"
+
+
+async def test_calls_at_the_same_time_keep_the_rules_of_both(store: str) -> None:
+    path = "/ws/anna/secret-1?dialect=native"
+    async with server(store) as place, place.client(path) as one, place.client(path) as two:
+        asked = []
+        for client in (one, two):
+            await client.make_call(**KEEP)
+            await client.send(TEXT)
+            asked.append((await client.until("agent_response_tool_use_done"))["tool_use"])
+        for client, told, accepted in zip((one, two), asked, (0, 1), strict=True):
+            answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": "", "confirmed": True}
+            await client.send(answer | {"rules": [told["suggested_rules"][accepted]]})
+            await client.until("server_custom")
+    async with server(store) as place, place.client(path) as client:
+        await client.make_call(**KEEP)
+        told = await client.until("server_custom")
+        assert [rule["rule_content"] for rule in told["value"]["rules"]] == ["amount=5", "amount<=5"]
+
+
+async def test_a_server_that_keeps_no_calls_says_so_and_the_call_goes_on() -> None:
+    async with server(None) as place, place.client("/ws/anna/secret-1?dialect=native") as client:
+        await client.make_call(**KEEP)
+        assert (await client.until("agent_error"))["code"] == "rules_not_kept"
+        await client.send(TEXT)
+        assert (await client.until("agent_response_tool_use_done"))["tool_use"]["state"] == "asking"
+
+
+async def test_an_unknown_setting_is_refused() -> None:
+    async with server(None) as place, place.client("/ws/anna/secret-1?dialect=native") as client:
+        await client.send({"type": "client_session_create", "config": {"permissions": {"mode": "bypass"}}})
+        assert (await client.until("agent_error"))["code"] == "invalid_config"
+
+
+@pytest.mark.parametrize("note", [{"a": 1}, [{"tool_name": 5}, {"tool_name": "pay", "behavior": "deny"}], ["x"]])
+def test_a_damaged_note_allows_nothing(note: Any) -> None:
+    assert read_rules(note) == ()
+
+
+class Broken(Store):
+    """One whose notes cannot be read."""
+
+    def note(self, key: str) -> bytes | None:
+        raise StoreError("the disk is on fire")
+
+
+class Damaged(Store):
+    """One whose notes are no JSON."""
+
+    def note(self, key: str) -> bytes | None:
+        return b"{"
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("made", [Broken, Damaged])
+async def test_a_store_that_cannot_tell_is_reported_and_the_call_goes_on(made: type[Store]) -> None:
+    place = Place(made())
+    async with place.socket() as client:
+        client.say(create(**KEEP))
+        await client.until("agent_ready")
+        error = await client.until("agent_error")
+        assert "asked again" in error["message"]
+        assert "fire" not in error["message"]
+    await place.stop()
+
+
+async def test_kept_rules_go_with_the_calls_of_their_time(store: str) -> None:
+    """`--keep-days`: what is older is deleted."""
+    opened = open_store(store)
+    archive = Archive(opened, resume_s=60)
+    calls = Calls(max_per_address=1, max_total=1, archive=archive)
+    opened.put_note("a" * 64, "2026-01-01T00:00:00.000Z", b"[]")
+    opened.put_note("b" * 64, "2026-01-09T00:00:00.000Z", b"[]")
+    await Retention(calls, archive, Rules(keep_s=86_400.0 * 3)).sweep(1_767_999_600.0)  # 9 January
+    assert (opened.note("a" * 64), opened.note("b" * 64)) == (None, b"[]")
+    await archive.close()
+
+
+def test_a_user_has_a_bounded_number_of_rules() -> None:
+    rules = [
+        PermissionRule(tool_name="pay", rule_content=f"amount={number}", behavior=PermissionBehavior.ALLOW)
+        for number in range(MAX_ACCEPTED + 5)
+    ]
+    kept = merged(rules[:MAX_ACCEPTED], rules[MAX_ACCEPTED:], [rules[10]])
+    assert len(kept) == MAX_ACCEPTED
+    assert kept[-1] == rules[-1]
+    assert rules[10] not in kept
