@@ -16,7 +16,7 @@ class Deed(NamedTuple):
 
 
 def deed_of(event: ServerCustomEvent) -> Deed | None:
-    """Return a receipt, a change of permissions or a withheld claim in words; None for anything else."""
+    """Return a receipt, a permission or a claim in words; None for other events."""
     match event.name:
         case "consent_receipt":
             return Deed("consent", _receipt(event.value))

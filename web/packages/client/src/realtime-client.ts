@@ -55,8 +55,8 @@ export interface RealtimeOptions {
   user?: string;
   /**
    * A name that the same user's calls share, where `settings` ask that accepted rules hold in later calls
-   * (`permissions: { keep: true }`). Who knows it has what was allowed in it: make it of 128 random bits, keep it in the
-   * browser or at your backend, and show it to nobody. Default: a random one for each call.
+   * (`permissions: { keep: true }`). With `user` it opens what was allowed, so keep it secret, make it of 128 random bits,
+   * and keep it in the browser or at your backend. Default: a random one for each call.
    */
   session?: string;
   /** Settings of the call, such as `instructions`, `voice`, `agent_name`. Default: the agent's own. */

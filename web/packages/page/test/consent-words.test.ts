@@ -27,7 +27,7 @@ describe("how a question can be answered", () => {
     expect(askingWords({ ...QUESTION, state: "changed" })).toContain("once you have heard");
     expect(askingWords({ ...QUESTION, state: "repeated" })).toContain("once more");
     expect(askingWords({ ...QUESTION, state: "heard" })).toBe("Say “yes” or “no”, or choose here.");
-    expect(askingWords({ ...QUESTION, state: "heard", by: "voice" })).toContain("Only your voice counts");
+    expect(askingWords({ ...QUESTION, state: "heard", by: "voice" })).toBe("Say or type “yes” or “no”.");
   });
 
   test("a card alone needs no words", () => {

@@ -6,7 +6,7 @@ export const CONSENT_DE: ConsentTexts = {
   "ask.spoken": "Die Frage wird gerade vorgelesen. Ein „Ja“ zählt, sobald Sie die Frage bis zum Ende gehört haben.",
   "ask.spokenAgain": "Die Frage wird noch einmal vorgelesen. Ein „Ja“ zählt, sobald Sie die Frage bis zum Ende gehört haben.",
   "ask.speak": "Sagen Sie „Ja“ oder „Nein“, oder wählen Sie hier.",
-  "ask.speakOnly": "Sagen Sie „Ja“ oder „Nein“. Hier zählt nur Ihre Stimme.",
+  "ask.speakOnly": "Sagen oder schreiben Sie „Ja“ oder „Nein“.",
   "ask.cardOnly": "Hier kann nicht laut gefragt werden. Bitte wählen Sie.",
   "ask.ignored.before_end": "Sie haben vor dem Ende der Frage geantwortet. Bitte warten Sie das Ende ab.",
   "ask.ignored.far_voice": "Diese Stimme war zu weit weg, um zu zählen.",

@@ -4,7 +4,7 @@ export const CONSENT_EN = {
   "ask.spoken": "It is being asked aloud. A “yes” counts once you have heard the question to its end.",
   "ask.spokenAgain": "It is being asked once more. A “yes” counts once you have heard the question to its end.",
   "ask.speak": "Say “yes” or “no”, or choose here.",
-  "ask.speakOnly": "Say “yes” or “no”. Only your voice counts here.",
+  "ask.speakOnly": "Say or type “yes” or “no”.",
   "ask.cardOnly": "It cannot be asked aloud here. Please choose.",
   "ask.ignored.before_end": "You answered before the question was over. Please wait for its end.",
   "ask.ignored.far_voice": "That voice was too far away to count.",

@@ -6,7 +6,7 @@ export const CONSENT_ES: ConsentTexts = {
   "ask.spoken": "La pregunta se está leyendo en voz alta. Un «sí» cuenta cuando la haya oído hasta el final.",
   "ask.spokenAgain": "La pregunta se está leyendo otra vez. Un «sí» cuenta cuando la haya oído hasta el final.",
   "ask.speak": "Diga «sí» o «no», o elija aquí.",
-  "ask.speakOnly": "Diga «sí» o «no». Aquí solo cuenta su voz.",
+  "ask.speakOnly": "Diga o escriba «sí» o «no».",
   "ask.cardOnly": "Aquí no se puede preguntar en voz alta. Elija, por favor.",
   "ask.ignored.before_end": "Respondió antes de que terminara la pregunta. Espere a que acabe.",
   "ask.ignored.far_voice": "Esa voz estaba demasiado lejos para contar.",
