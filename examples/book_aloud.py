@@ -1,7 +1,9 @@
-"""A booking that the agent asks for aloud, and whose number changes. It runs without a key: python examples/book_aloud.py
+"""A booking that the agent asks for aloud, and whose number changes. It runs without a key:
 
-A script stands for the model and for the user's voice. With `open_model("local")` or `open_model("openai:gpt-realtime-2.1")`
-in its place, and a page that listens, the same tool asks a real user.
+python examples/book_aloud.py
+
+A script stands for the model and for the user's voice. With `open_model("openai:gpt-realtime-2.1")` in its place, and a
+page that listens, the same tool asks a real user.
 """
 
 import asyncio

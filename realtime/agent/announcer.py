@@ -104,6 +104,7 @@ class Announcer:
         one = self._controller
         works = one.ledger.active is not None or one.ledger.is_requested or one.link_lost
         listens = one.turn.state is State.USER_SPEAKING or one.interruptions.current is not None
+        listens = listens or one.turns.answers.is_asked
         return not (works or listens or self._context.ears.unplayed_ms() > 0)
 
     def _say_words(self) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.responses import CUT_OFF, LINK_LOST
-from realtime.agent.saying import INITIATIVE, SAY_EXACTLY
+from realtime.agent.saying import INITIATIVE, SAY_EXACTLY, Silence
 from realtime.call.participant import OwnCall
 from realtime.call.timers import Timers
 from realtime.event import server as s
@@ -29,6 +29,8 @@ LOOK_S = 0.1
 """How often a free floor is looked for while a question waits."""
 BEGIN_S = 10.0
 """How long a model may take to begin; then a card asks."""
+ROUNDED_MS = 50
+"""A client at another rate plays so much less, at most."""
 MOST_WRONG = 2
 """So many times a model may say something else; then a card asks."""
 NOT_DONE_YET = (
@@ -69,6 +71,7 @@ class SpokenQuestion:
     transcript: str = ""
     is_done: bool = False
     """Whether all of it has arrived."""
+    whole_ms: float = 0.0
     played_ms: int = 0
     heard_whole: bool = False
     reported_ms: int = 0
@@ -91,6 +94,7 @@ class Asking:
         self._follower = follower
         self._instructions = instructions
         self._profile = context.profile
+        self._silence = Silence(context.ears, context.runtime.now)
         self._timers = Timers()
         self._n_wrong = 0
         self._aside: str | None = None
@@ -165,7 +169,7 @@ class Asking:
         if spoken is None or spoken.heard_whole or spoken.response_id == "":
             return
         self._note_played(spoken)
-        self._silence(spoken)
+        self._end(spoken)
         if self._context.ears.unplayed_ms() > 0:
             self._context.emit(s.ServerAudioFlushEvent(reason="answered"))
 
@@ -227,6 +231,7 @@ class Asking:
         says_it = self._profile.says_given_words or says_all(spoken.transcript, spoken.text, spoken.arguments)
         if says_it:
             spoken.is_done = True
+            spoken.whole_ms = self._controller.responses.spoken_ms(event.response_id, spoken.item_id)
             self._look(spoken)
             return
         self._n_wrong += 1
@@ -243,13 +248,17 @@ class Asking:
             return
         self._note_played(spoken)
         unplayed_ms = self._context.ears.unplayed_ms()
-        if unplayed_ms <= 0 and spoken.played_ms > 0:
+        if unplayed_ms > 0 and self._silence.left_s() > 0:
+            self._timers.after("played", max(0.02, min(unplayed_ms / 1000, 0.5)), lambda: self._look(spoken))
+        elif unplayed_ms > 0:
+            self._fail("the client does not report what it plays")
+        elif spoken.played_ms + ROUNDED_MS < spoken.whole_ms:
+            self._cut(spoken)
+        else:
             spoken.heard_whole = True
             self._n_wrong = 0
             self._timers.cancel("played")
             self._follower.on_heard(max(self._controller.input.position_ms, spoken.reported_ms))
-        else:
-            self._timers.after("played", max(0.02, min(unplayed_ms / 1000, 0.5)), lambda: self._look(spoken))
 
     def _note_played(self, spoken: SpokenQuestion) -> None:
         if spoken.item_id is not None:
@@ -257,10 +266,10 @@ class Asking:
 
     def _cut(self, spoken: SpokenQuestion) -> None:
         self._note_played(spoken)
-        self._silence(spoken)
+        self._end(spoken)
         self._follower.on_cut()
 
-    def _silence(self, spoken: SpokenQuestion) -> None:
+    def _end(self, spoken: SpokenQuestion) -> None:
         """Nothing more of it is said."""
         response_id, spoken.response_id = spoken.response_id, ""
         self._timers.cancel("begin")
@@ -270,5 +279,5 @@ class Asking:
 
     def _fail(self, why: str) -> None:
         if self.spoken is not None:
-            self._silence(self.spoken)
+            self._end(self.spoken)
         self._follower.on_failed(why)

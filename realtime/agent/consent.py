@@ -44,8 +44,10 @@ from realtime.turn.consent import (
 from realtime.turn.machine import Signal
 from realtime.turn.small_talk import repeats, tokens_of
 
-WORDS_S = 1.5
-"""How long the words of an answer may take; then the model answers the turn, and they still count."""
+WORDS_S = 4.0
+"""How long the words of an answer may take; then the model answers the turn."""
+GROW_S = 1.0
+"""Words that have not grown for so long after a turn are all of it."""
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
@@ -235,13 +237,13 @@ class Consents:
         if not self.is_asked:
             self._turn = None
             return
-        if turn is None:
+        if turn is None or turn.is_over:
             # No detector finds turns: this one is what came since the last.
             before = self._controller.user_turns.current
             start_ms = self._controller.input.position_ms - int(self._controller.input.uncommitted_ms)
             turn = self._turn = LatestTurn("", start_ms, before_id="" if before is None else before.item_id)
         turn.end_ms, turn.far, turn.is_over, turn.is_held = end_ms, far, True, True
-        self._timers.after("words", WORDS_S, self._words_overdue)
+        self._await_words()
 
     def words(self, turn_id: str, words: str) -> None:
         """See `Answers`."""
@@ -403,14 +405,26 @@ class Consents:
         """Whether a voice sounds that is undecided."""
         return self._controller.interruptions.current is not None
 
-    def _words_overdue(self) -> None:
-        """The words of a turn are late: take those that have come, or let the model answer it."""
+    def _await_words(self, seen: str = "", waited_s: float = 0.0) -> None:
+        """Look for the words of the ended turn once a second; `seen` are those of the last look.
+
+        Of a model that reports no voices, words that grow no more are complete. Without any, the model answers.
+        """
         turn, user_turn = self._turn, self._controller.user_turns.current
-        if turn is None or turn.is_taken:
+        if turn is None or turn.is_taken or not turn.is_over:
             return
-        if user_turn is not None and turn.is_item(user_turn.item_id) and (words := user_turn.growing_words):
+        grows = not self._context.profile.emits_speech_events
+        is_item = user_turn is not None and grows and turn.is_item(user_turn.item_id)
+        words = user_turn.growing_words if user_turn is not None and is_item else ""
+        if words and words == seen and user_turn is not None:
             self.words(user_turn.item_id, words)
-            return
+        elif waited_s < WORDS_S:
+            self._timers.after("words", GROW_S, lambda: self._await_words(words, waited_s + GROW_S))
+        else:
+            self._overdue()
+
+    def _overdue(self) -> None:
+        """The words of the turn do not come."""
         question = self._current
         if question is not None:
             question.core.set_aside()

@@ -211,7 +211,10 @@ class Responses:
         part = open_response.parts.get((event.item_id, event.content_index))
         if part is None or not part.audio_open:
             signal = self._open_audio(open_response, event)
-        if not open_response.response.out_of_band:
+        if open_response.response.out_of_band:
+            spoken = open_response.part(event.item_id, event.output_index, event.content_index)
+            spoken.beside_ms += len(event.delta) * 500 / (event.format.rate or self._context.profile.output_rate_hz)
+        else:
             if event.format is not self._format:
                 # Another model may take over in the middle of a call.
                 self._format = event.format
@@ -329,6 +332,14 @@ class Responses:
                 self._conversation.truncate(item_id, self._conversation.audio_ms(item_id))
         self._ledger.broken_off(response)
         return event
+
+    def spoken_ms(self, response_id: str, item_id: str) -> float:
+        """How much was spoken of an item; of one outside the conversation, until its response is over."""
+        if item_id in self._conversation:
+            return self._conversation.audio_ms(item_id)
+        opened = self._open.get(response_id)
+        parts = () if opened is None else opened.parts.items()
+        return sum(part.beside_ms for (one, _), part in parts if one == item_id)
 
     # -- a lost link -----------------------------------------------------------------------------------------------
 

@@ -92,7 +92,7 @@ class ToolFillers:
         voice_s = self._saying.silence.left_s()
         works = controller.ledger.active is not None or controller.ledger.is_requested
         listens = controller.turn.state is State.USER_SPEAKING or controller.interruptions.current is not None
-        if voice_s or works or listens:
+        if voice_s or works or listens or controller.turns.answers.is_asked:
             self._core.postpone(now + voice_s)
         else:
             self._say(self._core.take(now))

@@ -156,6 +156,10 @@ class AskedCall:
         self._waiting += sound(words, ms, far=far)
         await asyncio.sleep((ms + CHUNK_MS) / 1000)
 
+    def sends(self, words: str) -> None:
+        """Send a sentence at once."""
+        self.receive(c.ClientAudioAppendEvent(audio=sound(words), format=AudioFormat.pcm16(RATE_HZ)))
+
     def of(self, kind: type[T]) -> list[T]:
         return [event for event in self.log if isinstance(event, kind)]
 
@@ -204,6 +208,7 @@ async def asked_call(
     grace_s: float = 0.0,
     listener: dict[str, Any] | None = None,
     record: Any = None,
+    microphone: bool = True,
     **agent: Any,
 ) -> AsyncIterator[AskedCall]:
     """A call whose user speaks in real time, on virtual clocks."""
@@ -225,11 +230,12 @@ async def asked_call(
     made = AskedCall(session, view)
     session.log.subscribe(made.hear)
     await session.start(config or SessionConfig())
-    microphone = asyncio.create_task(made.microphone())
+    recording = asyncio.create_task(made.microphone()) if microphone else None
     try:
         yield made
     finally:
-        microphone.cancel()
+        if recording is not None:
+            recording.cancel()
         await session.end("test_over")
         session.detach(view)
         engine.close()

@@ -7,12 +7,16 @@ from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from realtime.audio.endpoint import Endpoint, EndpointConfig
+from realtime.audio.playback import AcknowledgedPlayback
 from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.config import SessionConfig
+from realtime.event.config import InterruptionMode, SessionConfig, TurnDetection
 from realtime.state.transcript import as_text, lines_of
+from realtime.tool import ToolContext
 from tests.agent.consent_call import Table, Waiter, asked_call
+from tests.model.local.stand_ins import LoudnessVad
 
 pytestmark = pytest.mark.virtual_time
 
@@ -372,3 +376,94 @@ async def test_the_transcript_of_the_call_holds_the_receipt() -> None:
         assert receipt["answer_start_ms"] >= 2_800
         assert receipt["question_played_ms"] == 1_000
         assert f"Asked: {QUESTION} Answer: yes, by voice (Yes.)" in as_text([line])
+
+
+async def test_a_client_that_reports_no_playback_has_heard_nothing() -> None:
+    table = Table()
+    async with asked_call(table.tools, clock=AcknowledgedPlayback(24_000)) as made:
+        await made.says(BOOK)
+        await made.until_state("asking", 2)
+        told = made.custom("consent_question")[-1]
+        assert (told["by"], told["why"]) == ("card", "the client does not report what it plays")
+        assert made.states == ["asking", "asking"]
+
+
+async def test_only_what_the_client_reports_is_heard() -> None:
+    table = Table()
+    async with asked_call(table.tools, clock=AcknowledgedPlayback(24_000)) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await made.until(lambda: made.of(s.AgentResponseAudioDeltaEvent))
+        item_id = made.of(s.AgentResponseAudioDeltaEvent)[0].item_id
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=500))
+        await asyncio.sleep(0.3)
+        assert made.states == ["asking"]
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_000))
+        assert made.states == ["asking", "heard"]
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["question_played_ms"], receipt["heard_whole"]) == (1_000, True)
+
+
+async def test_nothing_else_is_said_while_an_answer_is_awaited() -> None:
+    """Neither fillers of a tool that runs meanwhile nor words of the program come between question and answer."""
+    table = Table()
+
+    async def look_up(context: ToolContext) -> str:
+        """Look something up."""
+        context.say("I am still looking.")
+        await asyncio.sleep(20)
+        return "found"
+
+    table.tools.register(look_up)
+    calls = (("look_up", "{}"), ("book_table", '{"people": 4, "day": "Friday"}'))
+    async with asked_call(table.tools, Waiter(calls), fillers=("One moment.",), client_timeout_s=100) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        said = len(made.said)
+        await asyncio.sleep(7)
+        assert len(made.said) == said
+        await made.says("Yes.")
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
+
+
+# -- who finds the turns -----------------------------------------------------------------------------------------------
+
+
+def loudness_detector(wanted: TurnDetection) -> Endpoint:
+    return Endpoint(LoudnessVad(), EndpointConfig(keep_audio=False))
+
+
+@pytest.mark.parametrize("interruption", ["selective", "immediate"])
+async def test_where_this_server_finds_the_turns(interruption: InterruptionMode) -> None:
+    table = Table()
+    config = SessionConfig(turn_detection=TurnDetection(authority="server", interruption=interruption))
+    async with asked_call(table.tools, config=config, make_detector=loudness_detector) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes, but only three.")
+        await made.until_state("heard", 2)
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["heard_whole"], table.booked) == ("yes", True, [(3, "Friday")])
+
+
+async def test_in_push_to_talk_the_answer_is_what_was_sent_since_the_question() -> None:
+    table = Table()
+    config = SessionConfig(turn_detection=TurnDetection(authority="client"))
+    async with asked_call(table.tools, config=config, microphone=False) as made:
+        made.sends(BOOK)
+        made.receive(c.ClientAudioCommitEvent())
+        await made.until_state("asking")
+        made.sends("Yes.")
+        made.receive(c.ClientAudioCommitEvent())
+        await made.until(lambda: made.custom("consent_ignored"))
+        assert (made.custom("consent_ignored")[0]["reason"], table.booked) == ("before_end", [])
+        await made.until_state("heard")
+        made.sends("Yes.")
+        made.receive(c.ClientAudioCommitEvent())
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["heard_whole"], table.booked) == ("yes", True, [(4, "Friday")])
