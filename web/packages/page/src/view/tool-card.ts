@@ -57,7 +57,9 @@ export function makeToolCard(onAnswer: AnswerHandler): Row<Bubble> {
       const output = tool?.outcome === "running" ? "" : (tool?.output ?? "");
       setTextOrHide(result, output.length > SHORT_CHARS ? `${output.slice(0, SHORT_CHARS)}…` : output);
       if (tool && tool.input !== shown) given.replaceChildren(...givenWords(name, (shown = tool.input)));
-      given.hidden = given.childElementCount === 0 || status === "asking";
+      // What a form begins with goes to its server only when it is sent.
+      const isUnsent = name === ELICITATION && tool?.outcome !== "success";
+      given.hidden = given.childElementCount === 0 || status === "asking" || isUnsent;
       setText(summary, say("tool.details"));
       setText(words, status === "asking" ? "" : text);
       details.hidden = text === "" || status === "asking";
