@@ -2,7 +2,8 @@
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
 `resume`, `testkit`, `rooms`, `overload`, `interruption`, `listen`, `endpointing`, `near-voice`, `ears`, `speculation`,
-`echo`; default: all of them but `resume`, which takes half an hour, and those that measure listening, from `listen` on.
+`echo`, `consent`; default: all of them but `resume`, which takes half an hour, and those that measure listening, from
+`listen` on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-ONLY_BY_NAME = {"ears", "echo", "endpointing", "listen", "near-voice", "resume", "speculation"}
+ONLY_BY_NAME = {"consent", "ears", "echo", "endpointing", "listen", "near-voice", "resume", "speculation"}
 
 
 def main() -> None:
@@ -34,9 +35,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="length of a window (talk, stores)")
     parser.add_argument("--sessions", type=int, nargs="+", default=[100, 200], help="talking sessions (talk)")
     parser.add_argument("--cuts", type=int, default=1_000_000, help="sockets that are cut (resume)")
-    parser.add_argument("--n", type=int, default=1_000, help="stimuli (listen)")
+    parser.add_argument("--n", type=int, default=1_000, help="stimuli (listen), calls (consent)")
     parser.add_argument(
-        "--words", type=Path, metavar="FILE", help="where transcripts are kept (listen, speculation, echo)"
+        "--words", type=Path, metavar="FILE", help="where transcripts are kept (listen, speculation, echo, consent)"
     )
     parser.add_argument("--quick", action="store_true", help="one round of 4 s, fewer calls and runs: an impression")
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="also write everything measured there")
@@ -134,6 +135,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
             return measure_echo(LEVELS_DB, DELAYS_MS[1:2], say, words=options.words, per_call=1)
         return measure_echo(say=say, words=options.words)
 
+    def consent() -> Awaitable[Section]:
+        from bench.consent.measure import measure_consent
+
+        return measure_consent(say, count=options.n, quick=quick, words=options.words)
+
     def fold() -> Awaitable[Section]:
         from bench.fold import measure_fold
 
@@ -189,6 +195,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "ears": ears,
         "speculation": speculation,
         "echo": echo,
+        "consent": consent,
         "fold": fold,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,

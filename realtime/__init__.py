@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from realtime.model.openai_family.dashscope import DashScopeRealtimeModel as DashScopeRealtimeModel
     from realtime.model.openai_family.openai import OpenAIRealtimeModel as OpenAIRealtimeModel
     from realtime.model.scripted import ScriptedModel as ScriptedModel
+    from realtime.permission import PermissionEngine as PermissionEngine
+    from realtime.permission import PermissionMode as PermissionMode
+    from realtime.permission import PermissionRule as PermissionRule
     from realtime.room import ChatRoom as ChatRoom
     from realtime.server.app import create_app as create_app
     from realtime.server.router import voice_router as voice_router
@@ -63,9 +66,9 @@ _WHERE = {
     "DashScopeChatFormatter": "realtime.formatter",
     "DashScopeChatModel": "realtime.model.chat",
     "DashScopeRealtimeModel": "realtime.model.openai_family.dashscope",
+    "Delegate": "realtime.agent",
     "GeminiChatFormatter": "realtime.formatter",
     "GeminiChatModel": "realtime.model.chat",
-    "Delegate": "realtime.agent",
     "GeminiRealtimeModel": "realtime.model.gemini.model",
     "InMemoryMemory": "realtime.memory",
     "JSONSession": "realtime.session",
@@ -76,6 +79,9 @@ _WHERE = {
     "OpenAIChatFormatter": "realtime.formatter",
     "OpenAIChatModel": "realtime.model.chat",
     "OpenAIRealtimeModel": "realtime.model.openai_family.openai",
+    "PermissionEngine": "realtime.permission",
+    "PermissionMode": "realtime.permission",
+    "PermissionRule": "realtime.permission",
     "ReActAgent": "realtime.agent",
     "RealtimeAgent": "realtime.agent",
     "ScriptedModel": "realtime.model.scripted",

@@ -299,6 +299,17 @@ async def test_a_booking_is_asked_for_aloud_and_its_number_changes(capsys: pytes
     assert told[-1] == "agent: A table for 4 on Friday is booked."
 
 
+async def test_a_rule_is_accepted_with_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    await load("permissions").main()
+    assert capsys.readouterr().out.splitlines() == [
+        'May pay run with {"recipient": "Anna", "amount": 30}? Yes, and from now on: recipient=Anna, amount<=30',
+        "Friday said: Paid 30 euros to Anna.",
+        "Friday said: Paid 25 euros to Anna.",
+        "Friday said: this call is not allowed: A rule denies this call of pay (Rule: amount>100)",
+        "Rules of the call: deny amount>100, allow recipient=Anna, amount<=30",
+    ]
+
+
 async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) -> None:
     """MSG-04: one message is one bubble, for each side. EVT-14: the events come over SSE while the call goes on."""
     async with serving() as place, place.client("/ws/ann/s") as client:

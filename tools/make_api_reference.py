@@ -29,6 +29,7 @@ MODULES = (
     "realtime.message",
     "realtime.model.base",
     "realtime.model.script",
+    "realtime.permission",
     "realtime.room",
     "realtime.room.floor",
     "realtime.testing",

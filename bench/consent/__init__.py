@@ -1,1 +1,1 @@
-"""How consent by voice is heard: labelled answers, voices in real calls, and many calls with noise and bystanders."""
+"""How consent by voice is heard: labelled answers, and calls with voices, noise, echoes and bystanders."""

@@ -54,7 +54,14 @@ def labelled_answers() -> Iterator[Labelled]:
             answers = tuple(Answer(answer) for answer in row["answer"].split())
             detail = row["detail"]
             changed = json.loads(detail) if detail.startswith("{") else None
-            yield Labelled(row["set"], questions[row["question"]], row["words"], answers, detail == "always", changed)
+            yield Labelled(
+                "known" if row["set"] == "known" else "heldout",
+                questions[row["question"]],
+                row["words"],
+                answers,
+                detail == "always",
+                changed,
+            )
 
 
 @dataclass(frozen=True, slots=True)

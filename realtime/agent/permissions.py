@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,10 +23,10 @@ def denial_of(decision: PermissionDecision) -> str:
 
 
 class CallPermissions(PermissionEngine):
-    """The rules and the mode of one call, which begins with a copy of the agent's.
+    """The rules and the mode of one call.
 
-    The program may change them at any time, from any thread; listeners get `permission_updated`. Rules that users
-    accept are theirs: in a room, those of one human are of no use to another.
+    It begins with a copy of the agent's. The program may change them at any time, from any thread; listeners get
+    `permission_updated`. Rules that users accept are theirs: in a room, those of one human are of no use to another.
     """
 
     def __init__(self, agents: PermissionEngine) -> None:
@@ -44,9 +45,17 @@ class CallPermissions(PermissionEngine):
     ) -> None:
         """Take on what users have accepted before.
 
-        `tell` gets an event of each change, on the thread that changed; `keeps`: whether accepted rules are kept.
+        `tell` gets an event of each change, on this event loop; `keeps`: whether accepted rules are kept.
         """
-        self._accepted, self._tell, self._keeps = accepted, tell, keeps
+        loop = asyncio.get_running_loop()
+
+        def tell_here(event: ServerCustomEvent) -> None:
+            if asyncio._get_running_loop() is loop:
+                tell(event)
+            elif not loop.is_closed():
+                loop.call_soon_threadsafe(tell, event)
+
+        self._accepted, self._tell, self._keeps = accepted, tell_here, keeps
         if not accepted.is_told:
             accepted.is_told = True
             self._changed("session", added=accepted.all)
@@ -76,9 +85,9 @@ class CallPermissions(PermissionEngine):
             self._changed("program", added=[rule])
 
     def remove_rule(self, rule: PermissionRule) -> bool:
-        """Remove a rule, whatever its source, also from the users who have accepted it; returns whether it was there.
+        """Remove a rule, whatever its source; returns whether it was there.
 
-        Where accepted rules are kept, it is forgotten for later calls, too.
+        The users who have accepted it lose it, too; also for later calls, where accepted rules are kept.
         """
         was_accepted = self._accepted.remove(rule)
         if was_accepted:

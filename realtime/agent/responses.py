@@ -61,7 +61,7 @@ ToolUseEvent = m.ModelResponseToolUseDeltaEvent | m.ModelResponseToolUseDoneEven
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A call that waits for the user's consent, with the ids of its item and response."""
+    """A call that waits for the user's consent."""
 
     call: ToolCallBlock
     item_id: str = ""
@@ -464,7 +464,7 @@ class Responses:
         return True
 
     def _tell_allowed(self, item_id: str, call: ToolCallBlock) -> None:
-        """Tell that the user, or a rule in their place, has agreed to a call as it is now."""
+        """Tell that a call may run as it is now: the user or a rule has agreed."""
         allowed = msgspec.structs.replace(call, state=ToolCallState.ALLOWED, suggested_rules=[])
         item = Item(id=item_id, type="tool_call", tool_call=allowed)
         if item_id in self._conversation:

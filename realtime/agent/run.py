@@ -259,7 +259,7 @@ class AgentRun:
                         context.add_item(item)
                         context.item_done(item)
                     self._tell_what_is_left_out()
-                    self.permissions.begin(host.accepted, self._permissions_changed, self._keeps_rules)
+                    self.permissions.begin(host.accepted, self._permissions_changed, lambda: settings.keeps_rules)
                     if self.takeover is None:
                         told.tell_what_was_lost()
                     if not started.done():
@@ -385,21 +385,10 @@ class AgentRun:
             loop.call_soon_threadsafe(host.emit, event)
 
     def _permissions_changed(self, event: s.ServerCustomEvent) -> None:
-        """Tell of changed permissions, and settle the questions that are none any more; from any thread."""
-        host, loop = self._host, self._loop
-        if host is None or loop is None or self._ended:
-            return
-        if asyncio._get_running_loop() is not loop:
-            loop.call_soon_threadsafe(self._permissions_changed, event)
-            return
-        host.emit(event)
-        if self._controller is not None:
+        """Tell of changed permissions, and answer what is no question any more."""
+        if self._host is not None and self._controller is not None and not self._ended:
+            self._host.emit(event)
             self._controller.responses.permissions_changed()
-
-    def _keeps_rules(self) -> bool:
-        """Whether the client wants the rules that its user accepts to hold in later calls."""
-        settings = self._settings.config.permissions
-        return settings is not None and settings.keep is True
 
     def hang_up(self, reason: str) -> None:
         """End the call soon; does nothing outside one, and in a room."""

@@ -264,6 +264,11 @@ class RunSettings:
         """Whether the agent may speak of its own accord; in a room, the floor says when it speaks."""
         return self.config.auto_response is not False
 
+    @property
+    def keeps_rules(self) -> bool:
+        """Whether the client wants accepted rules to hold in later calls."""
+        return self.config.permissions is not None and self.config.permissions.keep is True
+
     def left_out(self) -> Iterator[UsageError]:
         """Yield what the agent goes on without: tools, or turns found in speech."""
         profile = self._spec.model.profile

@@ -135,7 +135,7 @@ class ToolRunner:
     # -- permissions ---------------------------------------------------------------------------------------------------
 
     def decide(self, call: ToolCallBlock) -> PermissionDecision:
-        """Decide about a call of the agent's or the client's tools, by what is in force now."""
+        """Decide about a call of the agent's or the client's tools."""
         permissions = self._permissions.of(self._user_of(call.id))
         if not self.is_clients(call.name):
             return self._toolkit.decide(call, permissions)
@@ -152,7 +152,7 @@ class ToolRunner:
         return self._users[call_id]
 
     def rechecked(self) -> list[tuple[ToolCallBlock, PermissionDecision]]:
-        """Return the calls that wait for consent and would not be asked for any more."""
+        """Return the waiting calls that would not be asked for any more."""
         waiting = [one for one in self._questions.values() if not one.answer.done()]
         decided = [(one.call, one.decide(one.call)) for one in waiting if one.decide is not None]
         return [(call, decision) for call, decision in decided if not decision.asks]

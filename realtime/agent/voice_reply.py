@@ -311,7 +311,7 @@ def decider_of(agent: object, scope: ToolScope) -> Decide | None:
 
 
 def _decided(call: ToolCallBlock, decision: PermissionDecision) -> ToolCallBlock:
-    """Return a call as listeners are told of it. One that is denied looks like any other: its result says so."""
+    """Return a call as listeners get it. One that is denied looks like any other: its result says so."""
     if decision.asks:
         return decision.asking(call)
     return msgspec.structs.replace(call, state=ToolCallState.ALLOWED) if decision.is_consent else call

@@ -119,7 +119,7 @@ class Host:
     accepted: AcceptedRules = field(default_factory=AcceptedRules)
     """The permission rules that its users have accepted so far."""
     acts_for: Callable[[], str] = for_its_user
-    """Returns the human (by id) whom the agent serves now, in a room; "" where there is one user only."""
+    """Returns the human (by id) whom the agent serves now; "" outside rooms."""
 
 
 class Participant(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ from realtime.errors import CallError, UsageError
 from realtime.event import ClientEvent, ServerEvent, SessionConfig
 from realtime.event import server as s
 from realtime.event.client import ClientResponseCreateEvent
-from realtime.message import Msg, ToolCallBlock
+from realtime.message import Msg, PermissionRule, ToolCallBlock
 from realtime.runtime import Runtime, iso
 from realtime.state.replies import ReplyProjection, messages
 from realtime.tool import Toolkit
@@ -236,10 +236,16 @@ class Call:
         """Ask for an answer now, with settings for this one."""
         self.send_event(request or ClientResponseCreateEvent())
 
-    def answer_tool(self, call: ToolCallBlock, allow: bool, reason: str = "") -> None:
-        """Allow or refuse a tool of the server that asks; the model reads the reason of a refusal."""
+    def answer_tool(
+        self, call: ToolCallBlock, allow: bool, reason: str = "", *, rules: Sequence[PermissionRule] = ()
+    ) -> None:
+        """Allow or refuse a tool of the server that asks; the model reads the reason of a refusal.
+
+        `rules` are those of `call.suggested_rules` that the user accepts with it.
+        """
         answer = {"id": call.id, "name": call.name, "output": reason, "confirmed": allow}
-        self.send_event({"type": "client_tool_result", **answer})
+        accepted = {"rules": msgspec.to_builtins([*rules])} if rules else {}
+        self.send_event({"type": "client_tool_result", **answer, **accepted})
 
     def send_event(self, event: ClientEvent | Event) -> None:
         """Send an event of the protocol, as an object or a dict. Raises CallError where the call is over."""

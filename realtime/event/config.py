@@ -82,8 +82,9 @@ class AudioSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What becomes of the permission rules that the user accepts.
 
-    They hold for the call; with `keep` also in later calls of the same user and session id. Whoever knows that id then
-    has the rules: choose one that cannot be guessed.
+    They hold for the call; with `keep` also in later calls of the same user and session id, until a call is made with
+    `keep=false`. A client that knows
+    that id then has the rules: choose one that cannot be guessed.
     """
 
     keep: bool | None = None

@@ -283,7 +283,7 @@ class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):
 
     @property
     def may_run(self) -> bool:
-        """Whether whoever runs the tool may begin: it waits for no consent, and is not denied."""
+        """Whether the tool may begin: the call waits for no consent, and is not denied."""
         return self.state not in (ToolCallState.ASKING, ToolCallState.FINISHED)
 
     @property

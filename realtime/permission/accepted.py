@@ -1,4 +1,4 @@
-"""The rules that the users of a call have accepted, and their form in logs and stores."""
+"""The rules that the users of a call have accepted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class AcceptedRules:
         self.is_told = not rules
         """Whether listeners of the call know the rules."""
         self.save: Callable[[Rules, Rules], None] | None = None
-        """Takes the rules that came and those that went, where the client wants them kept for later calls."""
+        """Takes the rules that came and those that went, to keep them."""
 
     def begin_with(self, rules: Rules) -> None:
         """Add what the only user has accepted in earlier calls; listeners will be told."""

@@ -32,7 +32,10 @@ class PermissionMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AdditionalWorkingDirectory:
-    """A folder whose files may be changed without a question in `accept_edits` and `dont_ask`."""
+    """A folder whose files may be changed without a question.
+
+    That is in the modes `accept_edits` and `dont_ask`.
+    """
 
     path: str
     source: str = ""
@@ -40,7 +43,10 @@ class AdditionalWorkingDirectory:
 
 @dataclass(slots=True)
 class PermissionContext:
-    """The mode, the working directories by path, and the rules by the name of their tool."""
+    """The mode and the rules in force.
+
+    Working directories are by path, rules by the name of their tool.
+    """
 
     mode: PermissionMode = PermissionMode.DEFAULT
     working_directories: dict[str, AdditionalWorkingDirectory] = field(default_factory=dict)

@@ -57,5 +57,5 @@ class PermissionDecision:
 
     @property
     def is_consent(self) -> bool:
-        """Whether a rule or the mode agreed in the user's place; False where nobody would have been asked."""
+        """Whether a rule or the mode agreed in the user's place; False where no question was due."""
         return self.allows and (self.rule is not None or self.consent is not None)

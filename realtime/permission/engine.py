@@ -46,7 +46,7 @@ class DecidedTool(Protocol):
 
 
 class PermissionEngine:
-    """Decides whether a call of a tool runs, is asked for or is denied.
+    """Decides whether a call runs, is asked for or is denied.
 
     In this order: a rule that denies; a rule that asks; a call that only reads runs; in `explore` all else is denied;
     the tool's own decision; a rule that allows; the mode: `default` and `accept_edits` ask, `bypass` allows, `dont_ask`
@@ -155,10 +155,10 @@ class PermissionEngine:
     def decide_unasked(
         self, name: str, arguments: dict[str, Any] | None, schema: Mapping[str, Any] | None = None
     ) -> PermissionDecision:
-        """Decide about a call of a tool that is only known by its name, and asks for nothing itself.
+        """Decide about a tool that is known by its name only.
 
-        `schema` is that of its arguments. Where the arguments are None, nobody can read them: rules that deny or ask
-        count, whatever their patterns are.
+        It asks for nothing itself. `schema` is that of its arguments. Where these are None, they cannot be read: rules
+        that deny or ask count, whatever their patterns are.
         """
         known = [*(schema or {}).get("properties", ())] or None
         return self.decide(_Unasked(name, known if arguments is not None else []), arguments or {})
@@ -245,7 +245,7 @@ class PermissionEngine:
 
 
 class _Unasked:
-    """A tool that runs without a question unless a rule is about it."""
+    """A tool that asks for nothing itself."""
 
     def __init__(self, name: str, known: Collection[str] | None) -> None:
         self.name = name

@@ -3,7 +3,7 @@
 `recipient=Anna, amount<=20` is a list of conditions that must all hold. A condition is the name of an argument, one of
 `= != <= >= < >` and a value:
 
-- A bare value is text in which `*` stands for any characters. If the argument is a number, a boolean or null, the value
+- A bare value is text in which `*` stands for any characters. If the argument is a number, a boolean or None, the value
   is compared as such: `amount=20` holds for 20.0.
 - A value in JSON (text in quotes, a list, an object) is that value exactly: `title="2 * 3, please"`.
 - `<= >= < >` compare numbers; text that is nothing but a number counts as one.
@@ -121,7 +121,10 @@ def conditions_of(pattern: str) -> tuple[Condition, ...] | None:
 
 
 def _read_value(pattern: str, place: int) -> tuple[str, str | None, int] | None:
-    """Return a value's text, its canonical JSON if it is JSON, and the place of the comma behind it."""
+    """Return a value's text, its canonical JSON, and the place behind it.
+
+    The JSON is None for a bare value; all is None for what cannot be read.
+    """
     if pattern[place : place + 1] in ('"', "[", "{"):
         try:
             value, end = json.JSONDecoder().raw_decode(pattern, place)
@@ -136,9 +139,10 @@ def _read_value(pattern: str, place: int) -> tuple[str, str | None, int] | None:
 
 
 def pattern_of(arguments: Mapping[str, Any], *, up_to: str | None = None) -> str | None:
-    """Return the pattern that holds for exactly these arguments, with `up_to` for smaller values of that one too.
+    """Return the pattern that holds for exactly these arguments.
 
-    None where there is no such pattern: without arguments, with names that no pattern can hold, or a very long one.
+    With `up_to`, it also holds for smaller values of that one. None where there is no such pattern: without arguments,
+    with names that no pattern can hold, or a very long one.
     """
     parts = []
     for name, value in arguments.items():
@@ -159,7 +163,7 @@ def _value_text(value: Any) -> str:
 
 
 def canonical(value: Any) -> str:
-    """Return a value as JSON text that is the same for equal values."""
+    """Return a value as JSON text, the same for equal values."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -184,7 +188,7 @@ def _number_in(text: str) -> int | float | None:
 
 
 def matches_text(pattern: str, text: str) -> bool:
-    """Whether a text is the pattern, in which `*` stands for any characters."""
+    """Whether a text is the pattern; `*` stands for any characters."""
     first, *rest = pattern.split("*")
     if not rest:
         return text == first

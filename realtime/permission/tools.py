@@ -1,4 +1,4 @@
-"""How the rules of one tool are matched and suggested, and what the tool itself has to say."""
+"""How the rules of one tool are matched and suggested."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from realtime.permission.pattern import is_whole, matches, matches_text, pattern
 SUGGESTED = "suggested"
 """The source of a suggested rule."""
 MAX_SUGGESTED_CHARS = 500
-"""A longer pattern is not suggested: nobody could read what they agree to."""
+"""A longer pattern is not suggested: who could read it?"""
 
 
 class ToolPermissions:
@@ -31,7 +31,7 @@ class ToolPermissions:
         return None
 
     def check_read_only(self, tool_input: Mapping[str, Any]) -> bool:
-        """Return whether this call changes nothing, so that it runs without a question, in every mode."""
+        """Return whether this call changes nothing: then it runs in every mode."""
         return False
 
     def match_rule(
@@ -44,18 +44,25 @@ class ToolPermissions:
         return matches(rule_content, tool_input, known)
 
     def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
-        """Yield the patterns of the rules to suggest for a call, the narrowest first; None is the whole tool."""
+        """Yield the patterns to suggest for a call, narrowest first; None is the whole tool."""
         exact = pattern_of(tool_input)
         if exact is not None and len(exact) <= MAX_SUGGESTED_CHARS:
             yield exact
-            amounts = [name for name, value in tool_input.items() if _is_amount(value)]
+            amounts = [name for name, value in tool_input.items() if _is_amount(name, value)]
             if len(amounts) == 1 and (smaller := pattern_of(tool_input, up_to=amounts[0])) is not None:
                 yield smaller
         yield None
 
 
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+_NO_AMOUNT = re.compile(
+    r"(?i:.*(^|_))(id|number|nr|no|code|key|pin|phone|zip|index|version|year|month|week|day|hour|minute|time)"
+)
+"""Names of numbers that do not say how much: less is not within more."""
+
+
+def _is_amount(name: str, value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and value > 0 and not _NO_AMOUNT.fullmatch(name)
 
 
 def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionRule]:
@@ -68,10 +75,10 @@ def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionR
 
 
 class PrefixPermissions(ToolPermissions):
-    """Rules about how one text argument begins, such as the command of a shell.
+    """Rules about how one text argument begins.
 
-    `git commit:*` and `git commit *` are about texts that are these words or go on after them, and `*` stands for any
-    characters elsewhere, too; a pattern without `*` is about texts that contain it.
+    It may be the command of a shell. `git commit:*` and `git commit *` are about texts that are these words or go on
+    after them, and `*` stands for any characters elsewhere, too; a pattern without `*` is about texts that contain it.
     """
 
     def __init__(self, argument: str) -> None:

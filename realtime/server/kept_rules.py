@@ -1,4 +1,4 @@
-"""The permission rules that users have accepted for later calls of their session, in the server's store."""
+"""The rules that users have accepted for later calls."""
 
 from __future__ import annotations
 
@@ -29,16 +29,22 @@ class KeptRules:
         self._store = store
         self._executor = executor
 
-    async def begin(self, session: Session) -> None:
-        """Let a call begin with the rules that are kept, and keep what its user accepts. Raises StoreError."""
+    async def begin(self, session: Session, *, keeps: bool | None) -> None:
+        """Let a call begin with the kept rules, and keep more. Raises StoreError.
+
+        `keeps` is what its client asks for: True to use the kept rules, False to forget them.
+        """
         key, runtime = _key(session.owner, session.session_id), session.runtime
         loop = asyncio.get_running_loop()
 
         def save(added: Rules, removed: Rules) -> None:
             self._executor.submit(self._save, key, iso(runtime.wall_now()), added, removed)
 
-        session.accepted.save = save
-        session.accepted.begin_with(await loop.run_in_executor(self._executor, partial(self._read, key)))
+        session.accepted.save = save  # also for a client that asks later
+        if keeps:
+            session.accepted.begin_with(await loop.run_in_executor(self._executor, partial(self._read, key)))
+        elif keeps is False:
+            await loop.run_in_executor(self._executor, partial(self._store.put_note, key, "", None))
 
     def _read(self, key: str) -> Rules:
         note = self._store.note(key)

@@ -331,17 +331,16 @@ def _run_of(
 
 
 async def _bring_kept_rules(session: Session, calls: Calls) -> StoreError | None:
-    """Let a call begin with the permission rules that its user has accepted for it, if its client asks for that.
+    """Let a call begin with the kept rules, if its client asks.
 
     Returns why it cannot.
     """
-    asked = session.config.permissions
-    if asked is None or not asked.keep:
-        return None
+    keeps = None if session.config.permissions is None else session.config.permissions.keep
     if calls.archive is None:
-        return StoreError("this server keeps no calls, nor rules: they hold for this call", code="rules_not_kept")
+        without = StoreError("this server keeps no calls, nor rules: they hold for this call", code="rules_not_kept")
+        return without if keeps else None
     try:
-        await calls.archive.kept_rules.begin(session)
+        await calls.archive.kept_rules.begin(session, keeps=keeps)
     except StoreError as error:
         logger.error("kept rules could not be read: %s", error)
         return StoreError("accepted rules are out of reach at the moment: you may be asked again", code=error.code)

@@ -226,7 +226,7 @@ class Conversation:
         return entry is not None and entry.truncation is not None
 
     def add_tool_call(self, item_id: str, call: ToolCallBlock) -> None:
-        """Add a tool call of the model, without the rules that its user may accept."""
+        """Add a tool call of the model, without its suggested rules."""
         self.add(Item(id=item_id, type="tool_call", tool_call=msgspec.structs.replace(call, suggested_rules=[])))
 
     def add_tool_result(self, item_id: str, result: ToolResultBlock) -> str | None:

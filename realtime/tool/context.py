@@ -37,14 +37,14 @@ AGENT_TOOL_S = 600.0
 AtEnd = Callable[[], Awaitable[None]]
 RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
 Decide = Callable[[ToolCallBlock], PermissionDecision]
-"""Decides about a call by the rules and the mode that are in force when it is called."""
+"""Decides about a call by what is in force at that moment."""
 
 
 class Around(Protocol):
     """What a voice call does around tools of agents: hooks, and the user's consent."""
 
     def concerns(self, decision: PermissionDecision) -> bool:
-        """Whether there is anything to do about a call that was decided like this."""
+        """Whether there is anything to do about a call decided like this."""
         ...
 
     async def run(self, call: ToolCallBlock, run: RunTool, decide: Decide) -> ToolResultBlock:

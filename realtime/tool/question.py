@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -68,7 +67,7 @@ class ToolWords:
 
 
 def question_of(tool: ToolWords, arguments: Mapping[str, object], language: str | None = None) -> str:
-    """Return the question that asks for consent to one call of a tool.
+    """Return the question for consent to one call of a tool.
 
     `language` is a code such as "en" or "de-AT"; None or another one: that of the template or the description. A
     template that names an argument which the call lacks is not used, so that no question has a hole.
@@ -95,11 +94,15 @@ def _language(code: str | None, text: str) -> Language:
 
 
 def language_of(text: str) -> Language:
-    """Return the language of a text by its script and its commonest words; "en" where nothing shows."""
+    """Return the language of a text by its letters and commonest words; "en" where nothing shows."""
     tokens = tokens_of(folded(text))
     if any("\u3400" <= token <= "\u9fff" for token in tokens):
         return "zh"
-    hits = {language: sum(token in DEEDS[language].common for token in tokens) for language in LANGUAGES}
+    hits = {
+        language: sum(token in DEEDS[language].common for token in tokens)
+        + sum(char in DEEDS[language].signs for char in text.lower())
+        for language in LANGUAGES
+    }
     best = max(LANGUAGES, key=lambda language: hits[language])
     return best if hits[best] > hits["en"] else "en"
 
@@ -197,9 +200,10 @@ def _spoken_text(name: str, text: str, language: Language) -> str:
 
 
 def clean(text: str, language: Language) -> str:
-    """Return a text without control characters and markup, on one line and as one sentence.
+    """Return a text without control characters and markup, as one sentence.
 
-    Addresses are said as words; a full stop inside becomes a comma, so that no value can end the question.
+    It is on one line. Addresses are said as words; a full stop inside becomes a comma, so that no value ends the
+    question.
     """
     text = "".join(char if unicodedata.category(char)[0] != "C" else " " for char in folded(text)[: 20 * MOST_CHARS])
     text = _TAG.sub(" ", text)
@@ -212,7 +216,10 @@ def clean(text: str, language: Language) -> str:
 
 
 def spelled(text: str, language: Language) -> str:
-    """Return a phone number, an account or a code digit by digit and letter by letter."""
+    """Return a phone number or a code digit by digit.
+
+    Short groups of letters are said letter by letter, too.
+    """
     parts = []
     for match in re.finditer(r"\+|\d[\d ()/.-]*|[^\W\d_]+", text):
         piece = match[0]
@@ -316,16 +323,15 @@ def says_all(transcript: str, question: str, arguments: Mapping[str, object]) ->
     same. A number that the question does not have, or a negation, or no sign of a question, is not the question.
     """
     language = language_of(question)
-    said, asked = _facts(transcript, language), _facts(question, language)
-    if asked.keys() - said.keys() or any(fact[0] == "number" and fact[1] != 1 for fact in said.keys() - asked.keys()):
+    (said, said_words), (asked, asked_words) = _facts(transcript, language), _facts(question, language)
+    if asked - said or any(kind == "number" and value != 1 for kind, value in said - asked):
         return False
-    said_words, asked_words = ([plain(token) for token in tokens_of(folded(text))] for text in (transcript, question))
     if {*said_words} & NEGATIONS - {*asked_words}:
         return False
     if not re.search(r"[?？]", transcript) and not {*said_words} & ASKING:
         return False
     for value in _texts(arguments):
-        words = [plain(token) for token in tokens_of(folded(clean(value, language)))]
+        _, words = _facts(clean(value, language), language)
         if words and _within(words, asked_words) and not _within(words, said_words):
             return False
     content = [word for word in asked_words if word not in DEEDS[language].common]
@@ -343,24 +349,29 @@ def _within(words: Sequence[str], text: Sequence[str]) -> bool:
     return any(list(text[at : at + len(words)]) == list(words) for at in range(len(text) - len(words) + 1))
 
 
-def _facts(text: str, language: Language) -> Counter[tuple[str, object]]:
-    """Return the numbers, times of day and days in a text, whatever way they are written in."""
+def _facts(text: str, language: Language) -> tuple[set[tuple[str, object]], list[str]]:
+    """Return the numbers, times and days of a text, and other words.
+
+    However they are written, the same values are the same.
+    """
     tokens = tokens_of(folded(text))
-    facts: Counter[tuple[str, object]] = Counter()
+    facts: set[tuple[str, object]] = set()
+    words: list[str] = []
     at = 0
     while at < len(tokens):
         if (clock := time_at(tokens, at, language)) is not None:
-            facts["time", (clock[0].hour, clock[0].minute)] += 1
+            facts.add(("time", (clock[0].hour, clock[0].minute)))
             at += clock[1]
         elif (day := day_at(tokens, at, language)) is not None:
-            facts["day", day[0]] += 1
+            facts.add(("day", day[0]))
             at += day[1]
         elif (ordinal := ordinal_at(tokens, at, language)) is not None:
-            facts["number", Decimal(ordinal[0])] += 1
+            facts.add(("number", Decimal(ordinal[0])))
             at += ordinal[1]
         elif (number := number_at(tokens, at, language)) is not None:
-            facts["number", number[0].normalize()] += 1
+            facts.add(("number", number[0].normalize()))
             at += number[1]
         else:
+            words.append(plain(tokens[at]))
             at += 1
-    return facts
+    return facts, words

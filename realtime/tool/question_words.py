@@ -27,6 +27,8 @@ class Phrases:
     more_details: str
     common: frozenset[str]
     """The commonest words of the language."""
+    signs: str = ""
+    """Letters and marks of the language that others lack."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -73,6 +75,7 @@ DEEDS: dict[Language, Phrases] = {
             "der die das den dem des ein eine einen einem einer und oder ich du sie es ist sind soll sollen darf kann "
             "für fur am im um an auf zu mit von bei dir ihnen ihr mir mich bitte jetzt nicht auch"
         ),
+        signs="äöüß",
     ),
     "es": Phrases(
         shall_i=". ¿Lo hago?",
@@ -91,8 +94,9 @@ DEEDS: dict[Language, Phrases] = {
         more_details="y {} datos más",
         common=_words(
             "el la los las un una unos unas de del al y o yo tú usted es son está que para por con en se le les lo su "
-            "tu mi me quiere quieres puedo debo desea"
+            "tu mi me quiere quieres puedo debo desea a"
         ),
+        signs="¿¡ñáéíóú",
     ),
     "zh": Phrases(
         shall_i="。要我这样做吗？",

@@ -57,7 +57,7 @@ class RegisteredToolFunction:
     claims: Sequence[str] = ()
     """Sentences that an agent says only after the deed."""
     permissions: ToolPermissions = field(default_factory=ToolPermissions)
-    """How permission rules are matched and suggested, and what the tool itself has to say."""
+    """How permission rules are matched and suggested."""
     async_execution: bool = False
     """Whether it runs in the background."""
     announce: Announce = "spoken"
@@ -82,7 +82,7 @@ class RegisteredToolFunction:
         return own
 
     def check_read_only(self, tool_input: dict[str, Any]) -> bool:
-        """Return whether a call changes nothing, and no question is wanted all the same."""
+        """Return whether a call changes nothing and needs no question."""
         return not self.confirm and (self.read_only or self.permissions.check_read_only(tool_input))
 
     def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:
@@ -101,8 +101,10 @@ class RegisteredToolFunction:
 
     def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as rules see them: with the defaults of those that are missing."""
-        defaults = {name: of["default"] for name, of in self._properties.items() if "default" in of}
-        return {**defaults, **arguments}
+        in_order = {
+            name: of.get("default") for name, of in self._properties.items() if name in arguments or "default" in of
+        }
+        return {**in_order, **arguments}
 
     # -- schemas and arguments -------------------------------------------------------------------------------------
 

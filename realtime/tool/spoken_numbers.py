@@ -22,7 +22,7 @@ _PLAIN = re.compile(r"\d+(?:[.,]\d+)?")
 
 
 def tokens_of(text: str) -> list[str]:
-    """Return the words, numbers and signs of money of a text in lower case; each Chinese character is one."""
+    """Return the words and numbers of a text in lower case; each Chinese character is one."""
     return [match.group().lower() for match in matches_of(text)]
 
 
@@ -61,8 +61,9 @@ def numeral(token: str, language: Language) -> Decimal | None:
 
 
 def number_at(tokens: Sequence[str], at: int, language: Language) -> tuple[Decimal, int] | None:
-    """Return the number that begins at a token, and how many tokens it has; None without one.
+    """Return the number that begins at a token, and its length.
 
+    None without one.
     Articles ("a", "ein", "un") are no numbers. The longest reading wins: "two hundred and five" is one number.
     """
     if at >= len(tokens):
@@ -284,7 +285,7 @@ def _chinese_value(text: str) -> Decimal | None:
 
 
 def in_words(value: int, language: Language) -> str:
-    """Return a whole number from 0 to a trillion as a voice says it. Raises ValueError outside."""
+    """Return a whole number below a trillion as a voice says it. Raises ValueError outside."""
     if not 0 <= value < MOST:
         raise ValueError(f"{value} is not written as words")
     writers = {"en": _write_english, "de": _write_german, "es": _write_spanish, "zh": _write_chinese}
@@ -309,8 +310,8 @@ _WORDS: dict[Language, dict[int, str]] = {
         enumerate(
             each(
                 "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince "
-                "dieciséis diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro veinticinco "
-                "veintiséis veintisiete veintiocho veintinueve"
+                "dieciséis diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro "
+                "veinticinco veintiséis veintisiete veintiocho veintinueve"
             )
         )
     )
@@ -401,7 +402,7 @@ def _write_chinese(value: int) -> str:
 
 
 def digit_by_digit(digits: str, language: Language) -> str:
-    """Return each digit of a text as a word, in groups of three with commas; other signs are dropped."""
+    """Return the digits of a text as words, in groups of three; other signs are dropped."""
     words = _WORDS[language]
     said = [words[int(char)] for char in digits if char.isascii() and char.isdigit()]
     between, pause = ("", "，") if language == "zh" else (" ", ", ")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, time
+from functools import cache
 
 from realtime.tool.spoken_numbers import Language, each, in_words, number_at, plain, tokens_of
 
@@ -70,7 +71,7 @@ class Clock:
 
 
 def day_at(tokens: Sequence[str], at: int, language: Language) -> tuple[Day, int] | None:
-    """Return the weekday or near day that begins at a token, and how many tokens it has; None without one."""
+    """Return the day that begins at a token, and its length; None without one."""
     words = [plain(token) for token in tokens[at : at + 3]]
     for name, day in _days(language):
         if words[: len(name)] == name:
@@ -78,6 +79,7 @@ def day_at(tokens: Sequence[str], at: int, language: Language) -> tuple[Day, int
     return None
 
 
+@cache
 def _days(language: Language) -> list[tuple[list[str], Day]]:
     names = [(name, Day(weekday=number)) for number, name in enumerate(WEEKDAYS[language])]
     names += [(name, Day(weekday=number)) for name, number in _OTHER_WEEKDAYS[language].items()]
@@ -87,7 +89,7 @@ def _days(language: Language) -> list[tuple[list[str], Day]]:
 
 
 def ordinal_at(tokens: Sequence[str], at: int, language: Language) -> tuple[int, int] | None:
-    """Return the day of a month that begins at a token ("29th", "twenty-ninth"), and its tokens."""
+    """Return the ordinal that begins at a token ("29th"), and its length."""
     token, following = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else ""
     if language == "en":
         if token.isdecimal() and following in ("st", "nd", "rd", "th"):
@@ -108,8 +110,9 @@ def ordinal_at(tokens: Sequence[str], at: int, language: Language) -> tuple[int,
 
 
 def time_at(tokens: Sequence[str], at: int, language: Language) -> tuple[Clock, int] | None:
-    """Return the time of day that begins at a token, and how many tokens it has; None without one.
+    """Return the time that begins at a token, and its length.
 
+    None without one.
     A bare number is a time only behind "at", "um", "a las", or with minutes or a half of the day.
     """
     reader = {"en": _english, "de": _german, "es": _spanish, "zh": _chinese}[language]
@@ -129,7 +132,7 @@ def _digits(token: str) -> tuple[int, int] | None:
 
 
 def _half(tokens: Sequence[str], at: int, halves: dict[str, int]) -> tuple[int | None, int]:
-    """Return whether words that begin here say morning (0) or afternoon (12), and how many they are."""
+    """Return the half of a day that is said, and its length: 0 or 12."""
     for words, half in halves.items():
         count = len(words.split())
         if [plain(token) for token in tokens[at : at + count]] == words.split():
@@ -175,6 +178,8 @@ def _english(tokens: Sequence[str], at: int) -> tuple[Clock, int] | None:
             is_marked = True
         elif (behind := _small(tokens, end, "en")) is not None and behind[0] >= 10 and hour <= 24:
             minute, end, is_marked = behind[0], end + behind[1], True
+        elif tokens[end : end + 1] == ["oh"] and (behind := _small(tokens, end + 1, "en")) is not None:
+            minute, end, is_marked = behind[0], end + 1 + behind[1], True
     else:
         return None
     if end < len(tokens) and tokens[end] in ("o'clock", "oclock"):
@@ -235,6 +240,9 @@ def _spanish(tokens: Sequence[str], at: int) -> tuple[Clock, int] | None:
                 hour, minute = (hour, minutes) if minutes > 0 else (hour - 1, 60 + minutes)
                 end, is_marked = end + 2, True
                 break
+        else:
+            if tokens[end : end + 1] == ["y"] and (behind := _small(tokens, end + 1, "es")) is not None:
+                minute, end = behind[0], end + 1 + behind[1]
     half, count = _half(tokens, end, _ES_HALVES)
     if not is_marked and half is None:
         return None

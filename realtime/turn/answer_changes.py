@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 
 from realtime.tool.question import is_identifier
+from realtime.tool.question_words import CURRENCIES
 from realtime.tool.spoken_numbers import LANGUAGES, numeral, plain
 from realtime.tool.spoken_times import NEAR_DAYS, WEEKDAYS, Clock, Day
 from realtime.turn.answer_pieces import Asked, Choice, Number, Ordinal, Piece, Value, raw_tokens
@@ -23,6 +25,7 @@ from realtime.turn.answer_words import (
 
 _LIGHT = {
     Kind.YES,
+    Kind.WARM,
     Kind.NO,
     Kind.PAD,
     Kind.CHANGE,
@@ -32,6 +35,9 @@ _LIGHT = {
     Kind.SORRY,
     Kind.ALWAYS,
 }
+_MONEY = frozenset(
+    token for names in CURRENCIES.values() for four in names.values() for name in four for token in as_compared(name)
+) | {"$", "€", "£", "¥"}
 _MOST_NAMES = 3
 """Words of a name."""
 
@@ -68,12 +74,13 @@ class Changes:
         if Kind.DOUBT in kinds:
             return False
         if self._new:
-            return self._is_light() or bool(kinds & {Kind.CHANGE, Kind.INSTEAD, Kind.EXCEPT, Kind.NO})
+            return self._is_light(with_money=True) or bool(kinds & {Kind.CHANGE, Kind.INSTEAD, Kind.EXCEPT, Kind.NO})
         if Kind.INSTEAD in kinds or self._name() is not None:
             return True
-        has_content = any(piece.kind is None and piece.value is None for piece in self._pieces)
+        if self._rejects():
+            return True
         if kinds & {Kind.CHANGE, Kind.EXCEPT}:
-            return has_content
+            return self._has_content()
         return Kind.NO in kinds and Kind.YES not in kinds and self._has_object()
 
     def changed(self) -> dict[str, object] | None:
@@ -92,7 +99,8 @@ class Changes:
         return {**self._arguments, name: value}
 
     def _words(self) -> list[str]:
-        return [token for piece in self._pieces for token in piece.tokens]
+        """Return the words that are no part of a value."""
+        return [token for piece in self._pieces if piece.value is None for token in piece.tokens]
 
     def _new_values(self) -> list[Piece]:
         values = [(at, piece) for at, piece in enumerate(self._pieces) if piece.value is not None]
@@ -105,27 +113,41 @@ class Changes:
                 new.append(piece)
         return new
 
-    def _is_light(self) -> bool:
-        """Return whether nothing was said beside values, marks of a change and what the question says, too."""
+    def _is_light(self, with_money: bool = False) -> bool:
+        """Return whether nothing else was said: only values, marks of a change, words of the question."""
         return all(
-            piece.value is not None or piece.kind in _LIGHT or self._is_known(piece.tokens[0])
+            piece.value is not None
+            or piece.kind in _LIGHT
+            or (piece.kind is None and (self._is_known(piece.tokens[0]) or (with_money and piece.tokens[0] in _MONEY)))
             for piece in self._pieces
-            if piece.kind is not Kind.DOUBT
-        ) and not (Kind.DOUBT in self._kinds or Kind.WAIT in self._kinds)
+        )
 
     def _is_known(self, word: str) -> bool:
         names = {token for name in self._properties for token in as_compared(name.replace("_", " "))}
         return word in self._asked.tokens or word in names or f"{word}s" in self._asked.tokens
 
-    def _has_object(self) -> bool:
-        """Return whether there is a preposition with unknown words behind it: "no, for Anna"."""
+    def _rejects(self) -> bool:
+        """Return whether something of the question is not wanted: "yes, but not on Friday"."""
+        said = [piece for piece in self._pieces if piece.kind is not Kind.PAD and piece.tokens[-1] not in PREPOSITIONS]
         return any(
-            piece.tokens[-1] in PREPOSITIONS and behind.kind is None
-            for piece, behind in zip(self._pieces, self._pieces[1:], strict=False)
+            piece.tokens[-1] in ("not", "nicht") and behind.value is not None for piece, behind in pairwise(said)
         )
 
+    def _has_content(self) -> bool:
+        """Return whether unknown words follow the mark of a change, none before."""
+        at = next(at for at, piece in enumerate(self._pieces) if piece.kind in (Kind.CHANGE, Kind.EXCEPT))
+        is_unknown = [piece.kind is None and piece.value is None for piece in self._pieces]
+        return any(is_unknown[at:]) and not any(is_unknown[:at])
+
+    def _has_object(self) -> bool:
+        """Return whether a preposition with unknown words follows the refusal: "no, for Anna"."""
+        rest = [piece for piece in self._pieces if piece.kind not in (Kind.PAD, Kind.SORRY, Kind.NO, Kind.CHANGE)]
+        if len(rest) < 2 or rest[0].tokens[-1] not in PREPOSITIONS:
+            return False
+        return rest[1].kind is None and not self._is_known(rest[1].tokens[0])
+
     def _target(self, piece: Piece) -> tuple[str, object] | None:
-        """Return the only argument that the new value can replace, and that argument's new value."""
+        """Return the only argument that can take the new value, with it."""
         value = piece.value
         assert value is not None
         found = [
@@ -138,7 +160,7 @@ class Changes:
         return found[0] if len(found) == 1 else None
 
     def _counts(self, name: str, piece: Piece) -> bool:
-        """Return whether the word behind a new number is what this argument counts."""
+        """Return whether the word behind a number is what this argument counts."""
         at = self._pieces.index(piece) + 1
         behind = self._pieces[at].tokens[0] if at < len(self._pieces) else ""
         old = _number_of(self._arguments[name])
@@ -166,12 +188,10 @@ class Changes:
             return None
         if isinstance(old, str):
             return format(new, "f")
-        if isinstance(old, int) or new == int(new):
-            return int(new) if new == int(new) else None
-        return float(new)
+        return int(new) if new == int(new) else float(new)
 
     def _name(self) -> tuple[str, object] | None:
-        """Return the argument that holds a name, and the name that was said instead.
+        """Return the argument that holds a name, with the new name.
 
         Certain only where the recogniser wrote it with a capital letter inside a text that has small ones.
         """
@@ -182,7 +202,8 @@ class Changes:
         ]
         if len(names) != 1 or not any(token.islower() for token in self._raw):
             return None
-        unknown = [piece for piece in self._pieces if piece.kind is None]
+        own = as_compared(str(self._arguments[names[0]]))
+        unknown = [piece for piece in self._pieces if piece.kind is None and piece.tokens[0] not in own]
         if not 0 < len(unknown) <= _MOST_NAMES or any(piece.value is not None for piece in unknown):
             return None
         first, last = unknown[0].at, unknown[-1].at
@@ -199,7 +220,9 @@ class Changes:
         return None
 
     def _is_light_but(self, unknown: Sequence[Piece]) -> bool:
-        return all(piece in unknown or piece.kind in _LIGHT for piece in self._pieces)
+        own = {piece.tokens for piece in self._pieces if piece.kind is None and piece not in unknown}
+        is_rejected = not own or "not" in self._words() or "nicht" in self._words()
+        return is_rejected and all(piece.kind in (None, *_LIGHT) for piece in self._pieces)
 
     def _is_asked(self, value: str) -> bool:
         return self._before(value) is not None
@@ -223,7 +246,7 @@ def _number_of(value: object) -> Decimal | None:
 
 
 def _day(old: object, new: Day) -> str | None:
-    """Return a new day in the language and the case of the old one, which is a name."""
+    """Return a new day in the language of the old one."""
     if not isinstance(old, str):
         return None
     for language in LANGUAGES:
@@ -264,7 +287,7 @@ def _day_of_month(old: object, day: int) -> str | None:
 
 
 def fits(value: object, schema: object) -> bool:
-    """Whether a value fits the schema of an argument, as far as changed values can break it."""
+    """Whether a value fits the schema of an argument. Types other than numbers and texts fit nothing."""
     if not isinstance(schema, Mapping):
         return True
     for several in ("anyOf", "oneOf"):
@@ -292,7 +315,7 @@ def _is_a(value: object, kind: object) -> bool:
 
 
 def _is_within(value: object, schema: Mapping[str, object]) -> bool:
-    """Return whether a number is in its range, and a text has a length that is allowed."""
+    """Return whether a number or the length of a text is allowed."""
 
     def limit(name: str) -> Decimal | None:
         one = schema.get(name)

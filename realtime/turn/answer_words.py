@@ -1,13 +1,15 @@
 """Words that answer a question for consent, by language and kind.
 
 Phrases are compared as `tokens_of` gives them, without accents; commas separate them. Each Chinese character is a
-word. The longest phrase at a place wins, so that "no problem" is not read as "no".
+word. The longest phrase at a place wins, so that "no problem" is not read as "no". "it/that works_for_me/works" is each
+of the four phrases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, auto
+from itertools import product
 
 from realtime.tool.spoken_numbers import Language, plain, tokens_of
 
@@ -23,6 +25,8 @@ class Kind(Enum):
 
     YES = auto()
     """Agrees to the whole question."""
+    WARM = auto()
+    """Agrees beside a yes, and is in doubt without one: "good", "as I said"."""
     NO = auto()
     ALWAYS = auto()
     """Agrees for later calls as well; nothing without a yes."""
@@ -48,49 +52,64 @@ class Kind(Enum):
 _WORDS: dict[Language, dict[Kind, str]] = {
     "en": {
         Kind.YES: (
-            "yes, yeah, yep, yup, yes yes, yeah yeah, yes sir, yes ma'am, sure, sure thing, of course, "
-            "certainly, absolutely, definitely, ok, okay, all right, alright, correct, that's right, "
+            "yes i/we do, yes, yeah, yep, yup, yes yes, yeah yeah, yes sir, yes ma'am, sure, sure thing, "
+            "of course, certainly, absolutely, definitely, ok, okay, all right, alright, correct, that's right, "
             "that is right, that's correct, that is correct, exactly, go ahead, go for it, do it, do that, "
-            "please do, yes do, i confirm, confirm, confirmed, i agree, agreed, i approve, approved, "
-            "sounds good, that sounds good, sounds great, sounds perfect, perfect, that's fine, that is fine, "
-            "that's perfect, that works, works for me, that's good, that's great, that's okay, fine by me, "
-            "fine with me, by all means, i said yes, i did say yes, i said yeah, let's do it, let's do that, "
-            "make it so, proceed, please proceed, you can go ahead, you may go ahead, you may, yes you can, "
-            "yes you may, yes you should, yes i do, yes i am, i do, yes i would, yes i want that, "
-            "yes i'd like that, i'd like that, that would be great, that would be lovely, that'd be great, "
-            "that would be perfect, you got it, affirmative, very well, yes it is, yes that's it, that's it, "
-            "yes that's what i want, that's what i want, that is what i want, yes i'm sure, i'm sure, i am sure, "
-            "i'm happy with that, happy with that, yes please do, yes please do so, please do so, do so, great"
+            "please do, i confirm, confirm, confirm it, confirm that, confirmed, i agree, agreed, i approve, "
+            "approved, perfect, that's/that_is fine/perfect/right/correct/great/good with_me/by_me/for_me/, "
+            "it's perfect/right/correct, "
+            "/that/it sounds/works/would_work great/good/perfect/fine/okay/well/lovely to_me/for_me/, "
+            "that_would/that'd/it_would/it'd be great/lovely/good/perfect/fine/nice/wonderful/okay/ideal/fantastic, "
+            "that's perfect, that works, works for me, that's good, that's great, fine by me, fine with me, "
+            "by all means, i said yes, i did say yes, i said yeah, let's do it, let's do that, make it so, "
+            "proceed, please proceed, you can go ahead, you may go ahead, you may, yes you can, yes you may, "
+            "yes you should, yes i do, yes i would, yes i want that, yes i'd like that, "
+            "i'd/we'd/i_would/we_would like/love that/it, that would be great, that would be lovely, "
+            "that'd be great, that would be perfect, affirmative, very well, yes it is, yes that's it, "
+            "yes that's what i want, that's what i want, that is what i want, i'm sure, i am sure, "
+            "i'm happy with that, happy with that, please do so, do so"
+        ),
+        Kind.WARM: (
+            "that's/that_is/it's/it_is okay/ok/alright/all_right/fine/good with_me/by_me/for_me/, great, good, "
+            "fine, cool, nice, awesome, wonderful, lovely, excellent, brilliant, fantastic, all_good, go, "
+            "carry_on, go_on, please/ continue, let's go, you heard me, as/like i said, "
+            "i/ already told/said you/, i've already told/said you/, i/ already said, "
+            "everything/everything's/it/that is/ correct/right/fine/good, "
+            "is/'s right/correct/fine/good/okay/perfect, works, that/this/the one, that's the one, "
+            "i/we want you to, i/we would/'d like you to, i'd like you to, we'd like you to, "
+            "i'm/i_am okay/fine/good/happy with that/it, thanks a million, if you could, ay, you got it right, "
+            "all, us"
         ),
         Kind.NO: (
-            "no, nope, nah, no no, no no no, no way, no thanks, no thank you, don't, do not, please don't, "
-            "don't do it, don't do that, do not do that, do not do it, never, not now, not yet, not today, "
-            "not really, not at all, absolutely not, definitely not, certainly not, of course not, rather not, "
-            "i'd rather not, i would rather not, i don't want that, i don't want it, i don't want to, "
-            "i don't want you to, i do not want that, i do not want to, i don't think so, i said no, cancel, "
-            "cancel that, cancel it, cancel this, stop, stop it, stop that, please stop, forget it, "
-            "forget about it, forget that, never mind, nevermind, leave it, leave it be, drop it, abort, "
-            "decline, i decline, denied, reject, i refuse, i disagree, that's wrong, that is wrong, "
+            "no, nope, nah, no no, no no no, no way, know, know thanks, know thank you, no thanks, no thank you, "
+            "don't, do not, please don't, don't do it, don't do that, do not do that, do not do it, never, "
+            "not now, not yet, not today, not really, not at all, absolutely not, definitely not, certainly not, "
+            "of course not, rather not, i'd rather not, i would rather not, i don't want that, i don't want it, "
+            "i don't want to, i don't want you to, i do not want that, i do not want to, i don't think so, "
+            "i said no, cancel, cancel that, cancel it, cancel this, stop, stop it, stop that, please stop, "
+            "forget it, forget about it, forget that, never mind, nevermind, leave it, leave it be, drop it, "
+            "abort, decline, i decline, denied, reject, i refuse, i disagree, that's wrong, that is wrong, "
             "that's not right, that is not right, that's not correct, that is not correct, not correct, wrong, "
-            "incorrect, that's not what i want, that's not what i said, that's not what i meant, "
-            "that's not what i wanted, that is not what i want, that is not what i said, not what i want, "
-            "not what i said, not that, not that one, no need, no don't, no stop, better not, you better not, "
-            "please no, know thanks, negative, scratch that, i changed my mind, i've changed my mind, "
-            "changed my mind, no you can't, no you may not, you may not, you can't, no i don't, no i do not, "
-            "no i'm not, i'm not, i do not, i don't, let's not, it's too expensive, too expensive"
+            "incorrect, that's not what i want, that's not what i said, that's not what i asked for, "
+            "not what i asked for, that's not what i meant, that's not what i wanted, that is not what i want, "
+            "that is not what i said, not what i want, not what i said, not that, not that one, no need, "
+            "no don't, no stop, better not, you better not, please no, negative, scratch that, "
+            "i changed my mind, i've changed my mind, changed my mind, no you can't, no you may not, "
+            "you may not, you can't, no i don't, no i do not, no i'm not, i'm not, i do not, i don't, let's not, "
+            "it's too expensive, too expensive, too much, that's too much, that's too expensive, that is too much"
         ),
         Kind.ALWAYS: (
-            "always, don't ask again, don't ask me again, do not ask again, do not ask me again, "
-            "never ask again, never ask me again, no need to ask again, you don't need to ask again, "
-            "you don't have to ask again, you don't need to ask me again, you don't have to ask me again, "
-            "stop asking me, every time, for always, from now on, always allow, always allow it, "
-            "always allow that, always do that, always do it, any time, in the future, in future, without asking"
+            "always, don't/do_not/never ask me/ again/anymore/any_more/every_time/each_time/next_time, "
+            "no_need_to ask me/ again, "
+            "you/ don't/do_not have_to/need_to ask me/ again/anymore/any_more/every_time/each_time/next_time, "
+            "no_need/there's_no_need to ask me/ again/anymore/every_time, "
+            "just/ do it/that every_time/from_now_on, stop asking me, every time, for always, from now on, "
+            "always allow, always allow it, always allow that, always do that, always do it, without asking"
         ),
         Kind.PAD: (
             "um, umm, uh, uhm, er, erm, hmm, hm, mm, ah, oh, well, so, like, you know, please, thanks, "
             "thank you, thank you very much, thanks a lot, many thanks, then, now, right now, right away, just, "
-            "really, actually, i mean, hey, hi, hello, mate, dear, sir, right, if you please, very much, "
-            "quickly, cheers"
+            "really, actually, i mean, mate, dear, sir, right, if you please, very much, quickly, cheers"
         ),
         Kind.CHANGE: (
             "make it, make that, make this, change it to, change that to, change to, rather, i'd rather, "
@@ -133,18 +152,20 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "i need to think, let me think about it, let me think about that"
         ),
         Kind.DOUBT: (
-            "no problem, no worries, no doubt, no idea, no matter, no wonder, no kidding, no one, maybe, "
-            "perhaps, possibly, probably, i guess, i guess so, i suppose, i suppose so, i think so, sort of, "
-            "kind of, if, unless, i don't know, i do not know, don't know, dunno, not sure, i'm not sure, "
-            "i am not sure, whatever, depends, it depends, why not, maybe not, i don't mind, i don't care, "
-            "don't mind, don't care, don't worry, she said, he said, they said, you said, we said, it said, "
-            "yes or no, yeah right, as if, don't you, can't you, won't you, isn't it, isn't that, cannot wait, "
-            "can't wait, not bad, never better, don't stop, would be, could be, might, almost, no more, not only"
+            "that's it, you got it, hello/hi/hey, yes/yeah hello/hi, in_the future, in future, no problem, "
+            "no worries, no doubt, no idea, no matter, no wonder, no kidding, no one, maybe, perhaps, possibly, "
+            "probably, i guess, i guess so, i suppose, i suppose so, i think so, sort of, kind of, if, unless, "
+            "i don't know, i do not know, don't know, dunno, not sure, i'm not sure, i am not sure, whatever, "
+            "depends, it depends, why not, maybe not, i don't mind, i don't care, don't mind, don't care, "
+            "don't worry, she said, he said, they said, you said, we said, it said, yes or no, yeah right, "
+            "as if, don't you, can't you, won't you, isn't it, isn't that, cannot wait, can't wait, not bad, "
+            "never better, don't stop, would be, could be, might, almost, no more, not only"
         ),
         Kind.LINK: (
-            "to, of us, for, at, on, with, it, that's, that is, it's, it is, this, of them, there are, there's, "
-            "there will be, there'll be, we are, we're, we'll be, it'll be, it will be, they are, they're, "
-            "people, persons, guests, of, in, be, that, them, not, in total, altogether, i'm, we"
+            "the, a, an, to, of us, for, at, on, with, it, that's, that is, it's, it is, this, of them, "
+            "there are, there's, there will be, there'll be, we are, we're, we'll be, it'll be, it will be, "
+            "they are, they're, people, persons, guests, of, in, be, that, them, not, in total, altogether, i'm, "
+            "we"
         ),
     },
     "de": {
@@ -160,7 +181,13 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "das klingt gut, klingt gut, alles klar, so machen wir das, so machen wir's, so ist es, "
             "ja das will ich, ja das möchte ich, das möchte ich, ich will das, ja ich will, ja sollst du, "
             "ja sollen sie, ja darfst du, ja dürfen sie, ja kannst du, ja können sie, absolut, definitiv, "
-            "ich stimme zu, ja mach, ja machen"
+            "ich stimme zu, das/es ist gut/okay/richtig/korrekt/in_ordnung/perfekt/super, "
+            "das wäre/klingt toll/super/gut/prima/perfekt/schön/großartig, so machen wir es/das, sicher doch, "
+            "sehr gern, mach/machen_sie das/es bitte"
+        ),
+        Kind.WARM: (
+            "fein, toll, cool, ist gut/okay/richtig/korrekt/in_ordnung/recht, los, ich bin sicher, "
+            "ich bin mir sicher, wie gesagt, alles richtig/gut, recht so, doch, sehr, weiter, ruhig"
         ),
         Kind.NO: (
             "nein, nee, ne, nö, nein nein, nein danke, nein bitte nicht, bitte nicht, lieber nicht, "
@@ -180,13 +207,13 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "fragen sie nicht mehr, fragen sie nicht wieder, fragen sie mich nicht mehr, nicht mehr fragen, "
             "nicht wieder fragen, nicht nochmal fragen, du musst nicht mehr fragen, "
             "du musst nicht wieder fragen, du brauchst nicht mehr zu fragen, sie müssen nicht mehr fragen, "
-            "sie brauchen nicht mehr zu fragen, jedes mal, ab jetzt, ab jetzt immer, ohne zu fragen, in zukunft, "
-            "künftig, immer erlauben, auch in zukunft"
+            "sie brauchen nicht mehr zu fragen, jedes mal, ab jetzt, ab jetzt immer, ohne zu fragen, "
+            "immer erlauben"
         ),
         Kind.PAD: (
             "äh, ähm, öh, hm, hmm, mm, ach, ach so, na, also, so, nun, tja, bitte, danke, danke schön, "
-            "dankeschön, vielen dank, doch bitte, dann, jetzt, gleich, sofort, mal, eben, einfach, hallo, "
-            "bitte schön, bitte sehr"
+            "dankeschön, vielen dank, doch bitte, dann, jetzt, gleich, sofort, mal, eben, einfach, bitte schön, "
+            "bitte sehr"
         ),
         Kind.CHANGE: (
             "lieber, statt, anstatt, mach daraus, machen sie daraus, machen wir, mach, machen sie, ändere, "
@@ -240,29 +267,33 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "exactamente, asi es, eso es, eso mismo, adelante, hazlo, hágalo, hazlo por favor, hágalo por favor, "
             "procede, proceda, confirmo, confirmado, lo confirmo, acepto, está bien, me parece bien, perfecto, "
             "muy bien, genial, estupendo, con gusto, he dicho que si, dije que si, te he dicho que si, "
-            "si quiero, lo quiero, si lo quiero, si puedes, si puede, sí señor, venga, órale, por favor hazlo, "
-            "por favor hágalo, seguro, afirmativo, me parece perfecto, suena bien, eso quiero, hecho"
+            "si quiero, lo quiero, si lo quiero, que si, si puedes, si puede, sí señor, venga, órale, "
+            "por favor hazlo, por favor hágalo, seguro, afirmativo, me parece perfecto, suena bien, eso quiero, "
+            "hecho"
+        ),
+        Kind.WARM: (
+            "bien, todo bien/correcto, así, así está bien, como dije, ya te lo dije, estoy seguro/segura, "
+            "buenísimo, qué bien"
         ),
         Kind.NO: (
             "no, no no, no gracias, no por favor, no quiero, no lo quiero, no lo hagas, no lo haga, "
             "no hagas eso, no haga eso, nunca, jamás, ahora no, todavía no, aún no, hoy no, para nada, "
             "en absoluto, de ninguna manera, ni hablar, claro que no, por supuesto que no, mejor no, "
             "prefiero que no, prefiero no, cancela, cancela eso, cancelar, cancélalo, cancele, pare, detente, "
-            "detén, basta, olvídalo, olvídelo, déjalo, déjelo, deja, eso no, eso no es, no es correcto, "
-            "no es eso, está mal, incorrecto, equivocado, he dicho que no, dije que no, no estoy de acuerdo, "
-            "cambié de opinión, he cambiado de opinión, no acepto, rechazo, lo rechazo, es muy caro, "
-            "es demasiado caro, demasiado caro, no así no"
+            "detén, basta, olvídalo, olvídelo, déjalo, déjelo, deja, eso no, eso no es, eso no es correcto, "
+            "eso no está bien, eso está mal, no es correcto, no es eso, está mal, incorrecto, equivocado, "
+            "he dicho que no, dije que no, no estoy de acuerdo, cambié de opinión, he cambiado de opinión, "
+            "no acepto, rechazo, lo rechazo, es muy caro, es demasiado caro, demasiado caro, no así no"
         ),
         Kind.ALWAYS: (
             "siempre, para siempre, no preguntes más, no vuelvas a preguntar, no me preguntes más, "
-            "no me vuelvas a preguntar, no vuelva a preguntar, no pregunte más, no hace falta que preguntes, "
-            "no hace falta preguntar, cada vez, de ahora en adelante, a partir de ahora, sin preguntar, "
-            "permitir siempre, todas las veces"
+            "no me vuelvas a preguntar, no vuelva a preguntar, no pregunte más, "
+            "no hace falta que preguntes más/, no hace falta preguntar, cada vez, de ahora en adelante, "
+            "a partir de ahora, sin preguntar, permitir siempre, todas las veces"
         ),
         Kind.PAD: (
             "eh, em, este, mm, hm, hmm, ah, oh, ay, pues, bueno, a ver, mira, por favor, gracias, "
-            "muchas gracias, entonces, ahora, ahora mismo, ya mismo, solo que, hola, oye, muy amable, enseguida, "
-            "pues nada"
+            "muchas gracias, entonces, ahora, ahora mismo, ya mismo, solo que, muy amable, enseguida, pues nada"
         ),
         Kind.CHANGE: (
             "mejor, en vez de, en lugar de, cámbialo a, cámbielo a, cambia, que sea, que sean, pon, ponga, "
@@ -295,10 +326,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.DOUBT: (
             "quizás, quizá, tal vez, a lo mejor, puede que, puede que si, creo que si, creo, supongo, "
             "supongo que si, supongo que, no sé, no lo sé, ni idea, no estoy seguro, no estoy segura, depende, "
-            "si es, si hay, si está, si no, como quieras, como quiera, me da igual, da igual, no importa, "
-            "no pasa nada, no hay problema, sin problema, sin problemas, por qué no, cómo no, ella dijo, "
-            "él dijo, dijo que, dijeron, dijo, más o menos, casi, si o no, probablemente, posiblemente, "
-            "no está mal, ya"
+            "si es, si hay, si está, como quieras, como quiera, me da igual, da igual, no importa, no pasa nada, "
+            "no hay problema, sin problema, sin problemas, por qué no, cómo no, ella dijo, él dijo, dijo que, "
+            "dijeron, dijo, más o menos, casi, si o no, probablemente, posiblemente, no está mal, ya"
         ),
         Kind.LINK: (
             "para, a, al, de, en, con, el, la, los, las, un, una, es, son, personas, gente, nosotros, lo, eso, "
@@ -307,13 +337,14 @@ _WORDS: dict[Language, dict[Kind, str]] = {
     },
     "zh": {
         Kind.YES: (
-            "是, 是的, 是啊, 对, 对的, 对啊, 对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, "
-            "可以的, 可以啊, 行, 行啊, 行吧, 当然, 当然可以, 当然好, 确认, 我确认, 确定, 我确定, 同意, 我同意, "
-            "要, 要的, 我要, 嗯好, 嗯好的, 嗯是的, 嗯对, 嗯可以, 请吧, 请做, 去吧, 去做吧, 做吧, 就这样, "
-            "就这样吧, 就这么办, 就这么定了, 就这么做, 可以做, 我说是, 我说了是, 我说了好, 我说好, 我说可以, "
-            "愿意, 我愿意, 需要, 正确, 是这样, 是这样的, 开始吧, 继续, 继续吧, 帮我做吧, 麻烦你了, 请确认, 批准, "
-            "允许, 我允许, 必须的, 肯定, 肯定的, 太好了, 很好, ok, okay, yes"
+            "订吧/买吧/发吧/转吧/付吧/送吧/打吧/约吧/删吧/取吧/寄吧/存吧/改吧, 是, 是的, 是啊, 对, 对的, 对啊, "
+            "对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, 可以的, 可以啊, 行, 行啊, 行吧, 当然, "
+            "当然可以, 当然好, 确认, 我确认, 确定, 我确定, 同意, 我同意, 要, 要的, 我要, 嗯好, 嗯好的, 嗯是的, "
+            "嗯对, 嗯可以, 请吧, 请做, 去做吧, 做吧, 就这样, 就这样吧, 就这么办, 就这么定了, 就这么做, 可以做, "
+            "我说是, 我说了是, 我说了好, 我说好, 我说可以, 愿意, 我愿意, 需要, 正确, 是这样, 是这样的, 开始吧, "
+            "帮我做吧, 麻烦你了, 请确认, 批准, 允许, 我允许, 必须的, 肯定, 肯定的, 太好了, 很好, ok, okay, yes"
         ),
+        Kind.WARM: ("继续, 继续吧, 好嘞, 好咧, 很, 就是, 就是这样, 太好, 帮我, 帮我做, 帮"),
         Kind.NO: (
             "不, 不要, 不用, 不用了, 不是, 不对, 不行, 不可以, 不可以的, 不好, 不了, 不同意, 我不同意, 不需要, "
             "不必, 不必了, 不想, 我不想, 我不要, 别, 别做, 别这样, 先别, 先不要, 先不, 现在不要, 现在不, 还不要, "
@@ -327,12 +358,12 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "下次不用问, 下次不用问了, 以后别问了, 总是允许, 始终允许, 永远允许, 以后都这样"
         ),
         Kind.PAD: (
-            "嗯, 嗯嗯, 呃, 啊, 哦, 噢, 喔, 哎, 唉, 呀, 吧, 了, 啦, 那, 那个, 那就, 就, 请, 谢谢, 谢谢你, 谢谢您, "
-            "多谢, 麻烦, 麻烦你, 麻烦您, 现在, 马上, 立刻, 的, 你好, 然后"
+            "嗯, 嗯嗯, 呃, 啊, 哦, 噢, 喔, 哎, 唉, 呀, 那, 那个, 那就, 就, 请, 谢谢, 谢谢你, 谢谢您, 多谢, 麻烦, "
+            "麻烦你, 麻烦您, 现在, 马上, 立刻, 的, 然后"
         ),
         Kind.CHANGE: (
             "改成, 改为, 换成, 换, 改, 改到, 换到, 而是, 我是说, 我的意思是, 我想要, 我要的是, 应该是, 最好, "
-            "还是, 要不, 不如, 能不能改成, 能改成, 可以改成, 可以换成, 能换成, 给, 我们有, 我们是, 不要给, 变成"
+            "还是, 要不, 不如, 能不能改成, 能改成, 可以改成, 可以换成, 能换成, 我们有, 我们是, 不要给, 变成"
         ),
         Kind.INSTEAD: "另一个, 另外, 别的, 其他, 不同的, 换一个, 改一下, 更多, 更少, 多, 少, 换一下",
         Kind.EXCEPT: "但, 但是, 不过, 可是, 只, 只要, 只有, 只能, 除了, 除非, 只是, 但只, 但只要, 不过只要",
@@ -348,10 +379,11 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "我想想, 我想一想, 我考虑一下, 考虑一下, 以后再说, 待会儿, 一会儿, 回头, 晚点, 先等等, 先等一下"
         ),
         Kind.DOUBT: (
-            "也许, 可能, 大概, 或许, 如果, 要是, 的话, 不知道, 我不知道, 不确定, 我不确定, 不一定, 随便, 随你, "
-            "都可以吧, 没关系, 没问题, 没错, 没事, 没什么, 无所谓, 好像, 应该吧, 我觉得, 我猜, 差不多, 她说, "
-            "他说, 他们说, 你说, 好不好, 是吗, 好吗, 对吗, 不错, 不客气, 好多, 好久, 好像是, 是什么, 对面, 行李, "
-            "看情况, 再看看, 好了吗"
+            "好了, 对了, 行了, 可以了, 够了, 得了, 好啦, 是吧, 对吧, 可以吧, 要吧, 确定吧, 也许, 可能, 大概, "
+            "或许, 如果, 要是, 的话, 不知道, 我不知道, 不确定, 我不确定, 不一定, 随便, 随你, 都可以吧, 没关系, "
+            "没问题, 没错, 没事, 没什么, 无所谓, 好像, 应该吧, 我觉得, 我猜, 差不多, 她说, 他说, 他们说, 你说, "
+            "好不好, 是吗, 好吗, 对吗, 不错, 不客气, 好多, 好久, 好像是, 是什么, 对面, 行李, 看情况, 再看看, "
+            "好了吗"
         ),
         Kind.LINK: "到, 在, 人, 个, 位, 个人, 把, 它, 这, 用, 为, 我们, 一共, 总共, 订",
     },
@@ -359,12 +391,20 @@ _WORDS: dict[Language, dict[Kind, str]] = {
 
 
 def as_compared(text: str) -> Phrase:
-    """Return the tokens of a text without accents and apostrophes, which recognisers write or leave out."""
+    """Return the tokens of a text as they are compared.
+
+    Accents and apostrophes, which recognisers write or leave out, are gone.
+    """
     return tuple(plain(token).replace("'", "") for token in tokens_of(text))
 
 
 def _phrases(words: Mapping[Kind, str]) -> dict[Phrase, Kind]:
-    return {as_compared(phrase): kind for kind, text in words.items() for phrase in text.split(",")}
+    return {
+        as_compared(" ".join(chosen)): kind
+        for kind, text in words.items()
+        for phrase in text.split(",")
+        for chosen in product(*(word.split("/") for word in phrase.split()))
+    }
 
 
 PHRASES: dict[Language, dict[Phrase, Kind]] = {language: _phrases(words) for language, words in _WORDS.items()}
@@ -376,10 +416,16 @@ NEGATIONS: dict[Language, frozenset[str]] = {
     "es": _words("no nunca jamas tampoco nada sin ni"),
     "zh": frozenset("不没别未无非"),
 }
-"""Words with which nothing is a yes, except inside a phrase of `ALWAYS`."""
+"""With these nothing is a yes, except inside a phrase of `ALWAYS`."""
 ALTERNATIVES = _words("and or und oder y o e u 和 或 还 及 与")
-"""With one of these in a question, a part of it repeated is not the whole."""
-ARTICLES = _words("a an the der die das den dem ein eine einen einem el la los las un una")
+"""What joins parts of a question. A part of it that is repeated is not the whole."""
+ARTICLES: dict[Language, frozenset[str]] = {
+    "en": _words("a an the my your"),
+    "de": _words("der die das den dem ein eine einen einem mein meine meinen dein deine deinen ihr ihre ihren"),
+    "es": _words("el la los las un una mi mis tu tus su sus"),
+    "zh": frozenset("的"),
+}
+"""Words that a repeated piece of a question may lack."""
 PRONOUNS = _words("it that this them es sie ihn das lo la los las eso")
 """What stands for the object of a question."""
 NO_NAMES = _words(
@@ -417,9 +463,20 @@ REJECTING = frozenset(
 RELATIVE = _words("more less fewer mehr weniger mas menos 多 少 更 double twice half doppelt doble")
 """Words that make a number one of difference."""
 PREPOSITIONS = _words("for to on at with from fur an auf zu mit von um para a con de 给")
+HANGING = _words("so well like also nun na und pues entonces y and 那 就 然 后 个")
+"""Words that begin more: an answer that ends with one is not over."""
 JOINTS = _words("and und y e 并 且 而")
 """What joins agreement to agreement."""
-HOMOPHONES = {"for": "four", "to": "two", "too": "two", "won": "one", "ate": "eight", "fore": "four", "tree": "three"}
+HOMOPHONES = {
+    "for": "four",
+    "to": "two",
+    "too": "two",
+    "won": "one",
+    "ate": "eight",
+    "fore": "four",
+    "free": "three",
+    "tree": "three",
+}
 """Number words as they are misheard behind "only"."""
 CORE_YES: dict[Language, frozenset[str]] = {
     "en": _words("yes yeah yep yup okay ok sure"),
@@ -442,3 +499,5 @@ LEADS = frozenset(
     ]
 )
 """What stands before the verb of a question."""
+DEED_CHARS = frozenset("订买发转付送打约删取寄存改")
+"""Chinese verbs that agree with "吧" if the question has them."""

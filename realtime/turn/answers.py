@@ -16,7 +16,7 @@ from realtime.tool.question import language_of
 from realtime.tool.spoken_numbers import LANGUAGES, Language, folded
 from realtime.turn.answer_changes import Changes
 from realtime.turn.answer_pieces import Asked, pieces_of
-from realtime.turn.answer_words import CORE_YES, NEGATIONS, Kind
+from realtime.turn.answer_words import CORE_YES, HANGING, NEGATIONS, Kind
 
 
 class Answer(StrEnum):
@@ -42,18 +42,18 @@ class Reading:
     """With CHANGE: all arguments with the new one, where it is certain which; None: only the model can tell."""
 
 
-_AGREES = {Kind.YES, Kind.PAD, Kind.ALWAYS, Kind.SORRY}
-_REFUSES = {Kind.NO, Kind.PAD, Kind.SORRY, Kind.WAIT, Kind.ALWAYS}
+_AGREES = {Kind.YES, Kind.WARM, Kind.PAD, Kind.ALWAYS, Kind.SORRY}
+_REFUSES = {Kind.NO, Kind.PAD, Kind.WARM, Kind.SORRY, Kind.WAIT, Kind.ALWAYS}
 _LONGEST_CHARS = 2_000
 """A longer text answers nothing: its words are not even looked at."""
 OTHER = Reading(Answer.OTHER)
 
 
 def read_answer(words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str) -> Reading:
-    """Return what `words` mean to `question`, which asked for consent to a call with `arguments`.
+    """Return what words mean to an open question.
 
-    `schema` is the JSON Schema of the arguments. English, German, Spanish and Chinese are read, whatever language the
-    question has; numbers and days are read in the language of the answer. Doubt is never YES.
+    It asked for consent to a call with `arguments`, whose JSON Schema is `schema`. English, German, Spanish and Chinese
+    are read, whatever language the question has. Doubt is never YES.
     """
     words = folded(words)
     if not words.strip() or len(words) > _LONGEST_CHARS:
@@ -99,7 +99,7 @@ class _Reader:
     def read(self) -> Reading:
         """Return the reading."""
         kinds = self._kinds
-        if not kinds - {Kind.PAD} or self._asked.is_piece(self._pieces):
+        if not kinds - {Kind.PAD, Kind.WARM} or self._asked.is_piece(self._pieces):
             return OTHER
         if not kinds - {Kind.PAD, Kind.SORRY}:
             return Reading(Answer.QUESTION)
@@ -126,7 +126,8 @@ class _Reader:
 
     def _agrees(self) -> bool:
         """Return whether every word agrees, or repeats a piece of the question."""
-        if self._has_mark or self._has_negation():
+        last = self._pieces[-1]
+        if self._has_mark or self._has_negation() or (last.kind is not Kind.YES and last.tokens[-1] in HANGING):
             return False
         others = [piece for piece in self._pieces if piece.kind not in _AGREES]
         if Kind.YES in self._kinds:

@@ -93,6 +93,26 @@ async def test_a_client_that_does_not_ask_leaves_nothing_behind(store: str) -> N
         assert (await call_and_pay(place, **KEEP))["state"] == "asking"
 
 
+async def test_a_client_forgets_what_was_kept_and_may_keep_from_some_time_on(store: str) -> None:
+    async with server(store) as place:
+        await call_and_pay(place, accept=2, **KEEP)
+        assert (await call_and_pay(place))["state"] == "asking", "not used, and not forgotten"
+        assert (await call_and_pay(place, **KEEP))["state"] == "pending"
+        await call_and_pay(place, permissions={"keep": False})
+        path = "/ws/anna/secret-1?dialect=native"
+        async with place.client(path) as client:
+            await client.make_call()
+            await client.send({"type": "client_session_update", "config": KEEP})
+            await client.send(TEXT)
+            told = (await client.until("agent_response_tool_use_done"))["tool_use"]
+            assert told["state"] == "asking"
+            answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": "", "confirmed": True}
+            await client.send(answer | {"rules": told["suggested_rules"][:1]})
+            await client.until("agent_response_tool_result")
+    async with server(store) as place:
+        assert (await call_and_pay(place, **KEEP))["state"] == "pending"
+
+
 async def test_what_the_program_takes_away_is_gone_for_later_calls(store: str) -> None:
     def forgetful(**about: Any) -> RealtimeAgent:
         agent = paying_agent(**about)

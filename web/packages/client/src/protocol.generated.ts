@@ -199,8 +199,9 @@ export interface AudioSettings {
 /**
  * What becomes of the permission rules that the user accepts.
  *
- * They hold for the call; with `keep` also in later calls of the same user and session id. Whoever knows that id then
- * has the rules: choose one that cannot be guessed.
+ * They hold for the call; with `keep` also in later calls of the same user and session id, until a call is made with
+ * `keep=false`. A client that knows
+ * that id then has the rules: choose one that cannot be guessed.
  */
 export interface PermissionSettings {
   keep?: boolean | null;

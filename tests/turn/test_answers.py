@@ -1,0 +1,343 @@
+"""What the words of the asked person mean to an open question: a yes only where every word belongs to it."""
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from bench.consent.answers import labelled_answers
+from realtime.tool.spoken_numbers import in_words
+from realtime.turn.answer_changes import fits
+from realtime.turn.answer_words import NEGATIONS, PHRASES, Kind
+from realtime.turn.answers import Answer, Reading, read_answer
+
+QUESTION = "Shall I book a table for four people on Friday?"
+ARGUMENTS = {"people": 4, "day": "Friday"}
+SCHEMA = {
+    "type": "object",
+    "properties": {"people": {"type": "integer", "minimum": 1, "maximum": 12}, "day": {"type": "string"}},
+}
+PAYMENT = "Shall I send three hundred euros to Bob?"
+PAID = {"amount": 300, "currency": "EUR", "recipient": "Bob", "account": "4471"}
+PAYING = {"type": "object", "properties": {"amount": {"type": "number"}, "recipient": {"type": "string"}}}
+GERMAN = "Soll ich einen Tisch für vier Personen am Freitag buchen?"
+SPANISH = "¿Reservo una mesa para cuatro personas el viernes?"
+CHINESE = "要我订一张星期五四个人的桌子吗？"
+NOT_WHAT_WAS_ASKED = {
+    QUESTION: (
+        "Hello yes|Okay in the future|Yes, coming|Okay let me check|I see|Got it|Yes you said that|Sure, tell me more|"
+        "Yes, four or five|Yes, four people and a dog|Yes, after you tell me the price|Yes, for two|Yes, forty|"
+        "Yes, the fourth|Yes, next Friday|Yes, not next Friday|Yes in four minutes|Do it tomorrow|Do it yourself|"
+        "Go ahead without me|Go ahead and cancel|Confirm the price first|Correct the date|Please do not|"
+        "Please do it later|Please do nothing|Definitely maybe|Absolutely no way|It's okay|That's okay, thanks|"
+        "No that's fine|I'm good thanks|Perfect storm|yes, unless it rains"
+    ),
+    PAYMENT: "Yes, to Anna|Yes, to Bob and Anna|Yes, three|Yes thirty euros|Yes, send Bob|Yes, from Bob|Yes, to bobby",
+    "Shall I cancel your order of two pizzas?": "Yes, keep it|Yes, cancel one|Yes, cancel my pizza|Keep it, yes",
+    GERMAN: "Ja, hallo|Ja schon|Schon gut|Das passt mir nicht|Ja, für zwei|Ja, am Samstag|Ja, in Zukunft|Klar, teuer",
+    SPANISH: "Ya|Ya está|Sí, dígame|Claro que no|Sí, mañana|Sí, para dos|Está bien, déjalo|Claro, si es gratis|Bueno",
+    CHINESE: "好了|对了|行了|可以了|好不好|好久不见|要是便宜就好|好吧算了|对，五个人|好，星期六|是他说的|对面那家",
+}
+QUESTIONS = {"en": QUESTION, "de": GERMAN, "es": SPANISH, "zh": CHINESE}
+
+
+def read(words: str, question: str = QUESTION, **arguments: object) -> Reading:
+    return read_answer(words, arguments or ARGUMENTS, SCHEMA, question)
+
+
+def pay(words: str) -> Reading:
+    return read_answer(words, PAID, PAYING, PAYMENT)
+
+
+def meaning(words: str, question: str = QUESTION) -> str:
+    return str(read(words, question).answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("yes", "yes, Yes., yeah yeah, um yep, yep that's right, go ahead, do it, please do, I said yes, book it"),
+        ("no", "no, no thanks, don't, not yet, please don't, I said no, don't book it, never mind, actually no, stop"),
+        ("question", "how much is it?, what was that?, say it again, yes?, sorry?, yes how much is it, which friday"),
+        (
+            "other",
+            "she said yes, I guess, if it is free, yeah no, hold on, maybe, no problem, mm-hmm, okay so, yes but",
+        ),
+        ("change", "yes but only five, make it five, no for Anna, yes but with a window seat, one more, the other one"),
+    ],
+)
+def test_what_people_say_is_read_as_they_mean_it(answer: str, words: str) -> None:
+    assert {said: meaning(said) for said in words.split(", ")} == dict.fromkeys(words.split(", "), answer)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "yes, that is what she said",
+        "okay, but wait",
+        "yes, and by the way what's the weather",
+        "she said yes do it",
+        "Yes honey, I'm coming.",
+        "yes if it is free",
+        "I would say yes",
+        "Thank you.",
+        "You",
+        "Right.",
+        "Right, so",
+        "Yes, so",
+        "yes to Anna",
+        "yes yes no",
+        "",
+        "...",
+        "yes " * 2_000,
+    ],
+)
+def test_a_sentence_that_only_contains_yes_or_nothing_does_not_consent(words: str) -> None:
+    assert read(words).answer is not Answer.YES
+
+
+@pytest.mark.parametrize("question", NOT_WHAT_WAS_ASKED)
+def test_words_of_agreement_for_something_else_do_not_consent(question: str) -> None:
+    said = NOT_WHAT_WAS_ASKED[question].split("|")
+    assert [words for words in said if read(words, question).answer is Answer.YES] == []
+    assert [words for words in said if pay(words).answer is Answer.YES] == []
+
+
+@pytest.mark.parametrize("words", ["please don't do that", "no, don't do it", "please, do not go ahead", "don't, yes"])
+def test_a_refusal_is_not_cut_so_that_agreement_is_left(words: str) -> None:
+    assert read(words).answer is not Answer.YES
+    assert meaning("please don't do that") == "no"
+
+
+@pytest.mark.parametrize(("words", "people"), [("yes but only {}", 5), ("make it {}", 9), ("no, {} people", 12)])
+@pytest.mark.parametrize("language", ["words", "digits"])
+def test_the_one_number_of_the_question_changes(words: str, people: int, language: str) -> None:
+    said = str(people) if language == "digits" else in_words(people, "en")
+    assert read(words.format(said)) == Reading(Answer.CHANGE, changed={"people": people, "day": "Friday"})
+
+
+@pytest.mark.parametrize("words", ["yes but only for people", "yes but just for", "make it for"])
+def test_four_is_heard_behind_only_though_it_is_written_as_for(words: str) -> None:
+    changed = read(words, "Shall I book a table for six people on Friday?", people=6, day="Friday").changed
+    assert changed == {"people": 4, "day": "Friday"}
+
+
+@pytest.mark.parametrize(
+    ("words", "question", "changed"),
+    [
+        ("no, make it Saturday", QUESTION, {"day": "Saturday"}),
+        ("not friday, sunday", QUESTION, {"day": "Sunday"}),
+        ("make it tomorrow", QUESTION, {"day": "tomorrow"}),
+        ("five instead of four", QUESTION, {"people": 5}),
+        ("ja, aber nur fünf", GERMAN, {"people": 5}),
+        ("nein, am Samstag", QUESTION, {"day": "Saturday"}),
+        ("sí, pero solo cinco", SPANISH, {"people": 5}),
+        ("好的，但是只要五个人", CHINESE, {"people": 5}),
+    ],
+)
+def test_a_new_value_takes_the_place_of_the_one_that_was_asked_about(
+    words: str, question: str, changed: dict[str, object]
+) -> None:
+    assert read(words, question).changed == {**ARGUMENTS, **changed}
+
+
+@pytest.mark.parametrize(
+    ("words", "old", "new"),
+    [
+        ("no, at eight", "19:30", "20:00"),
+        ("no, seven thirty in the morning", "19:30", "07:30"),
+        ("make it half past eight", "7:30 PM", "8:30 PM"),
+        ("at 9:15", "19:30", "21:15"),
+    ],
+)
+def test_a_time_changes_in_the_form_that_the_argument_has(words: str, old: str, new: str) -> None:
+    assert read(words, "Shall I set an alarm for seven thirty PM?", time=old).changed == {"time": new}
+
+
+def test_a_day_of_the_month_changes_an_iso_date_within_its_month() -> None:
+    question = "Shall I book Saturday, November twenty-eighth, twenty twenty-six?"
+    assert read("no, on the thirtieth", question, date="2026-11-28").changed == {"date": "2026-11-30"}
+    assert read("no, on the 31st", question, date="2026-11-28") == Reading(Answer.CHANGE)
+
+
+def test_a_value_that_the_schema_lists_changes_its_argument() -> None:
+    schema = {"properties": {"size": {"type": "string", "enum": ["small", "medium", "extra_large"]}}}
+    question = "Shall I order the shirt in medium?"
+    assert read_answer("extra large please", {"size": "medium"}, schema, question).changed == {"size": "extra_large"}
+    assert read_answer("yes, medium", {"size": "medium"}, schema, question).answer is Answer.YES
+
+
+@pytest.mark.parametrize(
+    ("words", "recipient"),
+    [("No, to Anna.", "Anna"), ("Yes, but to Anna Maria please.", "Anna Maria"), ("Not to Bob, to Peter.", "Peter")],
+)
+def test_a_name_changes_where_the_recogniser_writes_it_as_one(words: str, recipient: str) -> None:
+    assert pay(words).changed == {**PAID, "recipient": recipient}
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["no, to my sister", "no to anna", "two hundred dollars", "yes but from the other account", "no, 300 or 400"],
+)
+def test_a_change_that_is_not_certain_is_left_to_the_model(words: str) -> None:
+    assert pay(words) == Reading(Answer.CHANGE)
+
+
+@pytest.mark.parametrize(
+    "words", ["yes but six people on Saturday", "make it twenty", "two more people", "yes at eight"]
+)
+def test_several_or_unfit_or_relative_values_change_nothing_by_themselves(words: str) -> None:
+    assert read(words) == Reading(Answer.CHANGE)
+
+
+def test_an_account_number_is_no_amount() -> None:
+    assert pay("make it two hundred").changed == {**PAID, "amount": 200}
+
+
+@pytest.mark.parametrize(
+    ("words", "question"),
+    [
+        ("yes always", QUESTION),
+        ("yes, and don't ask me again", QUESTION),
+        ("ja, und frag nicht mehr", GERMAN),
+        ("sí, y no preguntes más", SPANISH),
+        ("好的，以后不用再问了", CHINESE),
+    ],
+)
+def test_a_yes_may_hold_for_later_calls(words: str, question: str) -> None:
+    assert read(words, question) == Reading(Answer.YES, always=True)
+
+
+@pytest.mark.parametrize("words", ["don't ask again", "no, and don't ask again", "always?", "he always says yes"])
+def test_always_alone_or_beside_a_no_agrees_to_nothing(words: str) -> None:
+    assert read(words) in (Reading(Answer.NO), Reading(Answer.OTHER), Reading(Answer.QUESTION))
+
+
+def test_a_question_for_cancelling_is_agreed_to_by_its_own_word_only_beside_a_yes() -> None:
+    question = "Shall I cancel the order?"
+    assert meaning("yes, cancel it", question) == "yes"
+    assert meaning("cancel it", question) == "other"
+    assert meaning("no, don't cancel it", question) == "no"
+    assert meaning("yes, cancel it") == "other"
+
+
+@pytest.mark.parametrize("words", ["yes, four people", "yes, on Friday", "yes book a table for four", "yes, book it"])
+def test_a_yes_may_repeat_a_piece_of_the_question(words: str) -> None:
+    assert meaning(words) == "yes"
+
+
+@pytest.mark.parametrize(
+    ("words", "question"),
+    [
+        ("yes, to Anna", "Shall I send the letter from Anna to Bob?"),
+        ("yes, send the mail", "Shall I send the mail and delete the draft?"),
+        ("yes, on Friday", "Shall I book tables on Friday and Saturday?"),
+    ],
+)
+def test_a_yes_to_a_part_of_the_question_is_no_yes(words: str, question: str) -> None:
+    assert read(words, question, to="Bob").answer is not Answer.YES
+
+
+@pytest.mark.parametrize("begin", range(9))
+def test_an_echo_of_the_question_does_not_answer_it(begin: int) -> None:
+    words = f"{QUESTION} Yes or no?".split()
+    for end in range(begin + 2, len(words) + 1):
+        assert read(" ".join(words[begin:end]).rstrip("?"), f"{QUESTION} Yes or no?").answer is not Answer.YES
+
+
+@pytest.mark.parametrize("language", QUESTIONS)
+def test_every_phrase_of_refusal_doubt_and_waiting_is_read_as_such(language: str) -> None:
+    for phrase, kind in PHRASES[language].items():  # type: ignore[index]
+        words = " ".join(phrase)
+        if kind in (Kind.NO, Kind.DOUBT, Kind.WAIT, Kind.ASK, Kind.CHANGE, Kind.EXCEPT, Kind.SORRY, Kind.WARM):
+            assert read(words, QUESTIONS[language]).answer is not Answer.YES, words
+
+
+phrases = st.sampled_from([" ".join(phrase) for words in PHRASES.values() for phrase in words])
+words_of_answers = st.lists(
+    phrases | st.sampled_from(["anna", "four", "5", "friday", "table", "and", "€"]), max_size=6
+).map(" ".join)
+negations = st.sampled_from(sorted({word for words in NEGATIONS.values() for word in words} | {"don't", "can't"}))
+
+
+@given(words_of_answers, negations, words_of_answers, st.sampled_from(list(QUESTIONS.values())))
+@example("yes", "no", "", QUESTION)
+@example("yes please", "not", "now", QUESTION)
+def test_words_with_a_negation_never_consent(before: str, negation: str, behind: str, question: str) -> None:
+    words = f"{before} {negation} {behind}"
+    assume(
+        not any(
+            kind is Kind.ALWAYS and " ".join(phrase) in words
+            for words_ in PHRASES.values()
+            for phrase, kind in words_.items()
+        )
+    )
+    assert read(words, question).answer is not Answer.YES
+
+
+@given(words_of_answers, words_of_answers, st.sampled_from("?？"), st.sampled_from(list(QUESTIONS.values())))
+@example("yes", "", "?", QUESTION)
+def test_words_with_a_question_mark_never_consent(before: str, behind: str, mark: str, question: str) -> None:
+    assert read(f"{before}{mark} {behind}", question).answer is not Answer.YES
+
+
+@given(st.text(max_size=60), st.sampled_from(list(QUESTIONS.values())))
+def test_any_text_has_a_reading_and_changes_only_what_fits(words: str, question: str) -> None:
+    reading = read(words, question)
+    assert (reading.changed is None) or reading.answer is Answer.CHANGE
+    assert not reading.always or reading.answer is Answer.YES
+
+
+@given(
+    st.sampled_from([one for one in labelled_answers() if one.asked.language != "zh"]),
+    st.sampled_from([str.lower, str.upper, str.title]),
+    st.sampled_from(["um ", "uh, ", "well, ", ""]),
+    st.sampled_from([".", "!", "...", ""]),
+)
+def test_case_fillers_and_punctuation_change_no_answer(one: object, case: object, filler: str, end: str) -> None:
+    words = one.words  # type: ignore[attr-defined]
+    assume("?" not in words and "¿" not in words)
+    asked = one.asked  # type: ignore[attr-defined]
+    plain = read_answer(words.lower().rstrip(".!"), asked.arguments, asked.schema, asked.question)
+    said = f"{filler}{case(words.rstrip('.!'))}{end}"  # type: ignore[operator]
+    assert read_answer(said, asked.arguments, asked.schema, asked.question).answer is plain.answer
+
+
+@given(
+    st.integers(-3, 40),
+    st.integers(1, 12),
+    st.fixed_dictionaries({}, optional={"minimum": st.integers(0, 5), "maximum": st.integers(6, 20)}),
+    st.sampled_from(["integer", "number", "string", "boolean"]),
+)
+def test_a_changed_argument_still_fits_the_schema(said: int, people: int, limits: dict[str, int], kind: str) -> None:
+    schema = {"properties": {"people": {"type": kind, **limits}}}
+    question = f"Shall I book a table for {in_words(people, 'en')} people?"
+    reading = read_answer(f"yes but only {said}", {"people": people}, schema, question)
+    assert reading.answer is not Answer.YES
+    if reading.changed is not None:
+        assert fits(reading.changed["people"], schema["properties"]["people"])
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "expected"),
+    [
+        (5, {"type": "integer"}, True),
+        (5, {"type": "string"}, False),
+        (True, {"type": "integer"}, False),
+        (5, {"anyOf": [{"type": "integer"}, {"type": "null"}]}, True),
+        (5, {"type": ["integer", "null"], "exclusiveMaximum": 5}, False),
+        (5, {"multipleOf": 2}, False),
+        ("Anna", {"type": "string", "maxLength": 3}, False),
+        ("Anna", {"type": "string", "pattern": "^[A-Z]"}, False),
+        (5, {"enum": [4, 5]}, True),
+        (5, {"const": 4}, False),
+        (5, "no schema", True),
+    ],
+)
+def test_what_fits_a_schema(value: object, schema: object, expected: bool) -> None:
+    assert fits(value, schema) is expected
+
+
+def test_no_labelled_answer_that_does_not_consent_is_read_as_consent() -> None:
+    answers = list(labelled_answers())
+    assert len(answers) > 500
+    assert [one.words for one in answers if one.read().answer is Answer.YES and Answer.YES not in one.answers] == []
