@@ -3,40 +3,33 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-import soundfile
 from playwright.sync_api import Locator, Page, expect
 
-from realtime.model.local.engine import load_parts
 from tests.web.acoustics import Acoustics
-from tests.web.conftest import Serving
+from tests.web.conftest import ROOT, Serving
 
 pytestmark = pytest.mark.rotates(1 / 3)
 
 Serve = Callable[..., Serving]
 Until = Callable[[Page, str], None]
-Say = Callable[[str], Path]
 
 APP = f"{Path(__file__).with_name('consent_app.py')}:make_waiter"
 ASKS = "Shall I book a table for five people on Friday?"
-ASKS_CHANGED = "Shall I book a table for four people on Friday?"
+ASKS_CHANGED = "Shall I book a table for two people on Friday?"
+SOUNDS = ROOT / "fixtures" / "audio" / "consent"
+BOOK, YES, NO = "request-book_a_table_for", "yes-yes_please", "no-no_thank_you"
+CHANGE = "change-yes_but_only_two"
 
 
-@pytest.fixture(scope="session")
-def speech(tmp_path_factory: pytest.TempPathFactory) -> Say:
-    """`speech(sentence)`: a recording of it, in another voice than the agent's."""
+def said(kind: str) -> Path:
+    """A recording of what people say, in another voice than the agent's."""
+    return SOUNDS / f"{kind}-en-us.flac"
+
+
+@pytest.fixture(autouse=True)
+def _speech_models() -> None:
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-    voice = load_parts().voices["heart-low"]
-    folder = tmp_path_factory.mktemp("speech")
-
-    def record(sentence: str) -> Path:
-        path = folder / f"{sentence}.wav"
-        if not path.exists():
-            soundfile.write(path, np.frombuffer(voice.synthesize(sentence), "<i2"), 24_000)
-        return path
-
-    return record
 
 
 def call(page: Page, address: str, until: Until) -> None:
@@ -55,14 +48,14 @@ def heard(page: Page, until: Until, question: str) -> None:
     until(page, f"realtime.snapshot().bubbles.some(({{status, tool}}) => status === 'asking' && {is_it})")
 
 
-def test_a_spoken_yes_consents_and_leaves_a_receipt(page: Page, serve: Serve, speech: Say, until: Until) -> None:
+def test_a_spoken_yes_consents_and_leaves_a_receipt(page: Page, serve: Serve, until: Until) -> None:
     acoustics = Acoustics(page)
     call(page, serve(APP).address, until)
-    acoustics.say(speech("Book a table, please."))
+    acoustics.say(said(BOOK))
     expect(card(page).locator(".question")).to_have_text(ASKS)
     heard(page, until, ASKS)
     expect(card(page)).to_contain_text("Say “yes” or “no”")
-    acoustics.say(speech("Yes, please."))
+    acoustics.say(said(YES))
     expect(card(page)).to_have_count(0)
     tool = page.locator(".bubble.tool")
     expect(tool.locator(".tool-result")).to_have_text("booked for 5 on Friday")
@@ -71,27 +64,27 @@ def test_a_spoken_yes_consents_and_leaves_a_receipt(page: Page, serve: Serve, sp
     expect(page.locator(".bubble.agent .words").last).to_have_text("I was told: booked for 5 on Friday.")
 
 
-def test_a_change_in_words_is_shown_and_asked_again(page: Page, serve: Serve, speech: Say, until: Until) -> None:
+def test_a_change_in_words_is_shown_and_asked_again(page: Page, serve: Serve, until: Until) -> None:
     acoustics = Acoustics(page)
     call(page, serve(APP).address, until)
-    acoustics.say(speech("Book a table, please."))
+    acoustics.say(said(BOOK))
     heard(page, until, ASKS)
-    acoustics.say(speech("Yes, but only four."))
+    acoustics.say(said(CHANGE))
     expect(card(page).locator(".question")).to_have_text(ASKS_CHANGED)
     expect(card(page).locator(".was")).to_have_text("before: 5")
     heard(page, until, ASKS_CHANGED)
-    acoustics.say(speech("Yes, please."))
+    acoustics.say(said(YES))
     tool = page.locator(".bubble.tool")
-    expect(tool.locator(".tool-result")).to_have_text("booked for 4 on Friday")
+    expect(tool.locator(".tool-result")).to_have_text("booked for 2 on Friday")
     expect(tool.locator(".receipt summary")).to_have_text("You agreed by voice")
 
 
-def test_a_no_by_voice_closes_the_card(page: Page, serve: Serve, speech: Say, until: Until) -> None:
+def test_a_no_by_voice_closes_the_card(page: Page, serve: Serve, until: Until) -> None:
     acoustics = Acoustics(page)
     call(page, serve(APP).address, until)
-    acoustics.say(speech("Book a table, please."))
+    acoustics.say(said(BOOK))
     heard(page, until, ASKS)
-    acoustics.say(speech("No, thank you."))
+    acoustics.say(said(NO))
     expect(card(page)).to_have_count(0)
     expect(page.locator(".tool-state")).to_have_text("You refused it")
     expect(page.locator(".receipt summary")).to_have_text("You said no")
@@ -103,11 +96,11 @@ def order(page: Page, words: str) -> None:
 
 
 def test_an_accepted_rule_holds_in_the_next_call_after_a_restart_until_it_is_forgotten(
-    page: Page, serve: Serve, speech: Say, until: Until
+    page: Page, serve: Serve, until: Until
 ) -> None:
     acoustics, first = Acoustics(page), serve(APP)
     call(page, first.address, until)
-    acoustics.say(speech("Book a table, please."))
+    acoustics.say(said(BOOK))
     heard(page, until, ASKS)
     expect(card(page).get_by_label("Ask each time")).to_be_checked()
     card(page).get_by_label("Allow “Book table” from now on", exact=True).check()
@@ -116,8 +109,9 @@ def test_an_accepted_rule_holds_in_the_next_call_after_a_restart_until_it_is_for
     expect(booked).to_have_text("booked for 5 on Friday")
     expect(page.locator(".notice")).to_contain_text("No more questions before: Book table.")
     expect(page.locator(".receipt summary")).to_have_text("You agreed on the card")
-    first.stop()
+    page.get_by_role("button", name="End call").click()
     expect(page.locator("#stage")).to_have_attribute("data-state", "ended")
+    first.stop()
 
     second = serve(APP, port=int(first.address.rpartition(":")[2]))
     page.goto(second.address)

@@ -61,10 +61,10 @@ def test_the_card_asks_and_its_answer_goes_to_the_server(asked: Page, button: st
 
 
 def test_what_the_tool_is_given_can_be_changed_on_the_card(asked: Page) -> None:
-    """HITL-17: the changed input is what runs."""
+    """The changed input is what runs."""
     card = asked.get_by_role("group", name="Consent to pay")
     card.get_by_role("button", name="Change").click()
-    amount = card.get_by_label("Amount")
+    amount = card.get_by_role("textbox", name="Amount")
     expect(amount).to_be_focused()
     amount.fill("")
     card.get_by_role("button", name="Yes, as changed").click()

@@ -25,6 +25,7 @@ from tests.web.page_scenes import (
     tell,
     use,
 )
+from tests.web.test_page_access import AXE, LANGUAGES, OpenPage, Scripted, faults
 from tests.web.test_transcript import reply, text
 from tests.web.test_transcript import tell as store
 
@@ -243,3 +244,26 @@ def test_a_past_call_shows_its_receipts_and_corrections(page: Page, static_page:
     page.get_by_text("Corrected after you heard it").click()
     expect(page.locator(".claim dd").first).to_have_text("It said: “I have sent you the confirmation.”")
     expect(page.locator(".parts > .words")).to_have_text("I have not.")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_in_each_language_cards_and_forms_fit_a_small_screen(
+    open_page: OpenPage, static_page: str, scripted_for: Scripted, language: str
+) -> None:
+    page = open_page(permissions=["microphone"], locale=language, viewport={"width": 320, "height": 720})
+    server = scripted_for(page)
+    begin(page, server, static_page)
+    use(server, "c1", "book_table", GIVEN, "asking", suggested_rules=RULES)
+    for state in ("asking", "changed"):
+        question(server, state, input=json.dumps(GIVEN | {"people": 3}))
+    use(server, "c2", "elicitation", ELICITED, "asking")
+    permissions(server)
+    receipt(server, tool_call_id="c3")
+    expect(page.locator(".confirm")).to_have_count(2)
+    page.locator(".confirm .change").click()
+    page.locator(".receipt summary").filter(visible=True).click()
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    box = page.locator("#captions")
+    assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    if AXE.is_file():
+        assert faults(page) == []
