@@ -103,14 +103,21 @@ class Asking:
         """The question as it was spoken last."""
         self._own = own
         self._unfollow: Callable[[], None] | None = None
+        self._unwanted: set[str] = set()
+        """Questions that the model was asked to speak and has not begun: they are dropped when it does."""
 
     def rest(self) -> None:
         """There is no question any more."""
         self._timers.close()
         self._aside = None
-        if self._unfollow is not None:
+        if self._unfollow is not None and not self._unwanted:
             self._unfollow()
             self._unfollow = None
+
+    def close(self) -> None:
+        """The call is over."""
+        self._unwanted.clear()
+        self.rest()
 
     @property
     def is_speaking(self) -> bool:
@@ -161,8 +168,8 @@ class Asking:
         self._context.send(base.ResponseCreate(overrides))
         self._timers.after("aside", BEGIN_S, self._end_aside)
 
-    def stop(self) -> None:
-        """The question has its answer: say no more of it."""
+    def stop(self, reason: str) -> None:
+        """Say no more of the question: it has its answer, or no listener."""
         spoken = self.spoken
         self._timers.cancel("begin")
         self._timers.cancel("played")
@@ -171,7 +178,7 @@ class Asking:
         self._note_played(spoken)
         self._end(spoken)
         if self._context.ears.unplayed_ms() > 0:
-            self._context.emit(s.ServerAudioFlushEvent(reason="answered"))
+            self._context.emit(s.ServerAudioFlushEvent(reason=reason))
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -210,8 +217,12 @@ class Asking:
         elif self.spoken is not None and initiative == self.spoken.key and self.spoken.response_id is None:
             self.spoken.response_id = response_id
             self._timers.cancel("begin")
-            self._follower.on_begun()
-        elif initiative.startswith(QUESTION):
+            if self._controller.turn.state is State.USER_SPEAKING:
+                self._cut(self.spoken)
+            else:
+                self._follower.on_begun()
+        elif initiative in self._unwanted:
+            self._unwanted.discard(initiative)
             self._controller.responses.drop(response_id)
         elif event.conversation == "auto":
             self._follower.on_other_words()
@@ -271,6 +282,8 @@ class Asking:
 
     def _end(self, spoken: SpokenQuestion) -> None:
         """Nothing more of it is said."""
+        if spoken.response_id is None and self.beside:
+            self._unwanted.add(spoken.key)
         response_id, spoken.response_id = spoken.response_id, ""
         self._timers.cancel("begin")
         self._timers.cancel("played")

@@ -47,7 +47,9 @@ from realtime.turn.small_talk import repeats, tokens_of
 WORDS_S = 4.0
 """How long the words of an answer may take; then the model answers the turn."""
 GROW_S = 1.0
-"""Words that have not grown for so long after a turn are all of it."""
+"""Words that grow no more for so long are complete."""
+MOST_EARLIER = 4
+"""Turns of one answer whose words are awaited at once."""
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
@@ -87,6 +89,8 @@ class Consents:
         self._timers = Timers()
         self._open: dict[str, Question] = {}
         self._turn: LatestTurn | None = None
+        self._earlier: list[LatestTurn] = []
+        """Turns before it whose words are awaited: with them it is one answer."""
         self._is_away = False
         self._asking = None if own is None else Asking(context, controller, own, self, instructions)
         self._kind: Kind = "first"
@@ -165,6 +169,13 @@ class Consents:
         self._park()
         self._look()
 
+    def withdraw(self) -> None:
+        """Another agent will have the call: the spoken questions end, and the model goes on with none of them."""
+        for question in self._asked_aloud:
+            self._goes_on_without(question)
+            self._settle(question, "silence", "interrupted")
+            self._tools.withdraw({question.asked.id})
+
     def result(self, result: ToolResultBlock) -> None:
         """A call has its result; the events have it already."""
         question = self._open.get(result.id)
@@ -183,7 +194,7 @@ class Consents:
         self._park()
         self._timers.close()
         if self._asking is not None:
-            self._asking.rest()
+            self._asking.close()
 
     def set_away(self, away: bool) -> None:
         """The client is away, and may come back: nothing is asked meanwhile, and then it is asked again."""
@@ -191,7 +202,7 @@ class Consents:
         question = self._current
         if question is not None and away:
             if self._asking is not None:
-                self._asking.stop()
+                self._asking.stop("away")
                 self._note_spoken(question)
             question.core.leave()
         self._look()
@@ -210,7 +221,10 @@ class Consents:
     @property
     def is_asked(self) -> bool:
         """See `Answers`."""
-        return any(one.by != "card" and one.answer is None and one.core.n_asked for one in self._open.values())
+        question = self._current
+        if question is None or self._asking is None:
+            return False
+        return self._asking.is_speaking or any(one.core.n_asked for one in self._asked_aloud)
 
     @property
     def holds_response(self) -> bool:
@@ -221,11 +235,11 @@ class Consents:
         """See `Answers`."""
         question = self._current
         if question is None or not self.is_asked:
-            self._turn = None
+            self._forget_turns()
             return
         question.core.voice_began()
         if self._turn is None or self._turn.turn_id != turn_id:
-            self._turn = LatestTurn(turn_id, start_ms)
+            self._begin_turn(LatestTurn(turn_id, start_ms))
         else:
             # It goes on: its words are not complete yet.
             self._turn.is_over = self._turn.is_taken = False
@@ -235,32 +249,49 @@ class Consents:
         """See `Answers`."""
         turn = self._turn
         if not self.is_asked:
-            self._turn = None
+            self._forget_turns()
             return
         if turn is None or turn.is_over:
             # No detector finds turns: this one is what came since the last.
             before = self._controller.user_turns.current
             start_ms = self._controller.input.position_ms - int(self._controller.input.uncommitted_ms)
-            turn = self._turn = LatestTurn("", start_ms, before_id="" if before is None else before.item_id)
+            turn = self._begin_turn(LatestTurn("", start_ms, before_id="" if before is None else before.item_id))
         turn.end_ms, turn.far, turn.is_over, turn.is_held = end_ms, far, True, True
         self._await_words()
 
     def words(self, turn_id: str, words: str) -> None:
         """See `Answers`."""
         turn = self._turn
+        for earlier in self._earlier:
+            if not earlier.is_taken and earlier.is_item(turn_id):
+                earlier.is_taken, earlier.words = True, words
+                return
         if turn is None or turn.is_taken or not turn.is_over or not turn.is_item(turn_id):
             return
         turn.is_taken = True
         self._timers.cancel("words")
+        echo = self._is_echo(words)
+        before = [one for one in self._earlier if one.words and not (one.far or echo or turn.far)]
+        self._earlier.clear()
         self._take(
             AnswerTurn(
-                words=words,
-                start_ms=turn.start_ms,
+                words=" ".join([*(one.words for one in before), words]),
+                start_ms=min(one.start_ms for one in [*before, turn]),
                 end_ms=turn.end_ms,
-                echo=self._is_echo(words),
+                echo=echo,
                 far=turn.far,
             )
         )
+
+    def _begin_turn(self, turn: LatestTurn) -> LatestTurn:
+        if self._turn is not None and self._turn.is_over and not self._turn.is_taken:
+            self._earlier = [*self._earlier, self._turn][-MOST_EARLIER:]
+        self._turn = turn
+        return turn
+
+    def _forget_turns(self) -> None:
+        self._turn = None
+        self._earlier.clear()
 
     def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""
@@ -323,9 +354,8 @@ class Consents:
 
     def on_failed(self, why: str) -> None:
         """See `Follower`."""
-        for question in [*self._open.values()]:
-            if question.by != "card" and question.answer is None:
-                self._fall_back(question, why)
+        for question in self._asked_aloud:
+            self._fall_back(question, why)
         self._park()
         self._release()
 
@@ -334,7 +364,12 @@ class Consents:
     @property
     def _current(self) -> Question | None:
         """The question that is asked by voice: the oldest without an answer."""
-        return next((one for one in self._open.values() if one.by != "card" and one.answer is None), None)
+        return next(iter(self._asked_aloud), None)
+
+    @property
+    def _asked_aloud(self) -> list[Question]:
+        """The questions for a voice that have no answer, in order."""
+        return [one for one in self._open.values() if one.by != "card" and one.answer is None]
 
     def _now(self) -> float:
         return self._context.runtime.now()
@@ -365,14 +400,21 @@ class Consents:
         for question in [*self._open.values()]:
             same = question.asked.name == call.name and not within and question.open_id == question.asked.id
             if same and question.answer is None and question.core.n_asked and question.by != "card":
+                self._goes_on_without(question)
                 self._refuse(question, "change", REPLACED, "interrupted")
+
+    def _goes_on_without(self, question: Question) -> None:
+        """The result of this call is followed by no response."""
+        response = self._controller.ledger.calling(question.open_id)
+        if response is not None and question.open_id == question.asked.id:
+            self._controller.ledger.cancel(response.id)
 
     def _park(self, *, begins: bool = False) -> None:
         """Let calls that wait for a spoken answer hold up no turn.
 
         That is once one of them is asked, or `begins` to be.
         """
-        asked = [one for one in self._open.values() if one.by != "card" and one.answer is None]
+        asked = self._asked_aloud
         begins = begins or any(one.core.n_asked for one in asked)
         self._controller.ledger.ask_aloud(one.open_id for one in asked if begins)
 
@@ -452,7 +494,7 @@ class Consents:
                 assert self._asking is not None
                 self._kind = kind
                 self._park(begins=True)
-                open_ids = {one.open_id for one in self._open.values() if one.by != "card" and one.answer is None}
+                open_ids = {one.open_id for one in self._asked_aloud}
                 self._asking.ask(question.core.question, question.core.arguments, open_ids)
             case Ignore(why=why, turn=turn):
                 self._context.emit(question.ignored(why, turn))
@@ -475,7 +517,7 @@ class Consents:
     def _change(self, question: Question, arguments: Mapping[str, object], turn: AnswerTurn) -> None:
         """Ask again, about other arguments."""
         if self._asking is not None:
-            self._asking.stop()
+            self._asking.stop("answered")
             self._note_spoken(question)
         words = question_of(question.words, arguments, self._language)
         question.core.changed(words, dict(arguments))
@@ -511,7 +553,7 @@ class Consents:
         """The question has its answer."""
         is_current = question is self._current
         if self._asking is not None and is_current and question.by != "card":
-            self._asking.stop()
+            self._asking.stop("answered")
             self._note_spoken(question)
         question.core.close()
         question.answer, question.answered_by = meaning, by

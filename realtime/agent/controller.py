@@ -257,7 +257,9 @@ class Controller:
                 if self.responses.tool_use(event):
                     self.turn.tool_called()
             case m.ModelItemDeletedEvent():
-                if event.item_id not in self.turns.forgotten:
+                if event.item_id in self.turns.forgotten:
+                    self.turns.forgotten.discard(event.item_id)
+                else:
                     self._context.delete_item(event.item_id)
             case m.ModelReconnectingEvent():
                 self.turns.lose_link()

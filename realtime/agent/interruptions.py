@@ -378,7 +378,7 @@ class Interruptions:
                 self._reply.forget_piece(event.item_id)
 
     def is_far(self, length_ms: int, clip: Clip) -> bool:
-        """Whether the newest audio, of this length, comes from elsewhere than the user's usual voice."""
+        """Whether the newest audio, of this length, is a distant voice."""
         relative_db = self._usual.relative_db(clip(min(length_ms, TURN_LEVEL_MS)), self._rate_hz)
         return relative_db is not None and relative_db <= FAR_DB
 

@@ -28,7 +28,9 @@ class LatestTurn:
     is_held: bool = False
     """Whether it waits for its words and has no response."""
     is_taken: bool = False
-    """Whether its words were read."""
+    """Whether its words are known."""
+    words: str = ""
+    """Its words, where a turn that followed is read with them."""
 
     def is_item(self, item_id: str) -> bool:
         """Whether this item is the turn."""

@@ -145,6 +145,11 @@ class AgentRun:
         self._release()
         self.spec.in_call(None)
 
+    def withdraw_questions(self) -> None:
+        """Another agent will have the call: end the questions that are asked aloud."""
+        if self._consents is not None:
+            self._consents.withdraw()
+
     def retire(self) -> list[HintBlock]:
         """Another agent has the call from now on: end without a word. Returns what its model has to be told."""
         controller, background, task = self.controller, self._background, self._task

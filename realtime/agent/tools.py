@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -158,7 +158,7 @@ class ToolRunner:
         return [(call, decision) for call, decision in decided if not decision.asks]
 
     def decision_of(self, call: ToolCallBlock) -> PermissionDecision | None:
-        """Decide again about a call that waits for consent, as it is now; None while the agent is not there to."""
+        """Decide about a waiting call as it is now; None while its agent cannot."""
         question = self._questions.get(call.id)
         return None if question is None or question.decide is None else question.decide(call)
 
@@ -240,14 +240,14 @@ class ToolRunner:
         """Whether the model runs this open call itself."""
         return call_id in self._at_model
 
-    def withdraw(self) -> None:
+    def withdraw(self, only: Container[str] | None = None) -> None:
         """End the calls that wait for consent or run at the model.
 
-        Each has the state `interrupted` at once.
+        Each has the state `interrupted` at once. With `only`, others go on.
         """
         waiting = {one.call.id: one.call for one in self._questions.values() if not one.answer.done()}
         for call in (waiting | self._at_model).values():
-            if call.id not in self._tasks:
+            if call.id not in self._tasks or (only is not None and call.id not in only):
                 continue  # of an agent within another call, which an interruption stops or leaves at work
             task = self._tasks[call.id]
             self._interrupted(call, task)

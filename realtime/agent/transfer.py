@@ -130,6 +130,9 @@ class Run(Participant, Protocol):
     def tell_user(self, hint: HintBlock) -> None:
         """Have the model tell the user something."""
 
+    def withdraw_questions(self) -> None:
+        """End the questions for consent that are asked aloud."""
+
     def retire(self) -> list[HintBlock]:
         """End without a word; return what the next model has to know."""
 
@@ -253,6 +256,7 @@ class Transfers:
     async def _move(self, target: AgentSpec, greets: bool, *, responds: bool) -> AgentSpec:
         """Wait for the reply's end, and let the other agent join. Raises what its `join` raises."""
         run = self._run
+        run.withdraw_questions()
         async with run.saying.silence_kept():
             self.holds = True
             try:

@@ -418,8 +418,10 @@ class TurnTaking:
                 | m.ModelInputTranscriptionFailedEvent()
             ):
                 words = self.user_turns.transcribe(event)
-                if words is not None and self.user_turns.current is not None:
-                    self.answers.words(self.user_turns.current.item_id, words)
+                if not isinstance(event, m.ModelInputTranscriptionDeltaEvent) and self.answers.is_asked:
+                    turn = self.user_turns.turn_of(event.item_id)
+                    if turn.ends_with(event.item_id):
+                        self.answers.words(turn.item_id, turn.transcript)
                 if words is not None and self.resumption.overlap is not None:
                     self._words_known(self.resumption.overlap, words, event.item_id)
             case _:

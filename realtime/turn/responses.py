@@ -308,7 +308,7 @@ class Ledger:
     # -- tools -----------------------------------------------------------------------------------------------------
 
     def ask_aloud(self, call_ids: Iterable[str]) -> None:
-        """These calls wait for a spoken answer from now on, and no others."""
+        """From now on these calls wait for a spoken answer, no others."""
         self._asking = frozenset(call_ids)
 
     def call(self, response: Response, call_id: str) -> None:

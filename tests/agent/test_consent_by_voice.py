@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from realtime.agent import RealtimeAgent
 from realtime.audio.endpoint import Endpoint, EndpointConfig
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, SessionConfig, TurnDetection
+from realtime.model.local import LocalRealtimeModel
+from realtime.model.local.engine import SpeechEngine
+from realtime.model.local.language_model import Prompt, Reply, ReplyToolCall
 from realtime.state.transcript import as_text, lines_of
 from realtime.tool import ToolContext
 from tests.agent.consent_call import Table, Waiter, asked_call
-from tests.model.local.stand_ins import LoudnessVad
+from tests.model.local.stand_ins import LoudnessVad, stand_in_parts
 
 pytestmark = pytest.mark.virtual_time
 
@@ -467,3 +472,50 @@ async def test_in_push_to_talk_the_answer_is_what_was_sent_since_the_question() 
         made.receive(c.ClientAudioCommitEvent())
         receipt = await made.until_receipt()
         assert (receipt["answer"], receipt["heard_whole"], table.booked) == ("yes", True, [(4, "Friday")])
+
+
+async def test_a_hand_over_closes_the_question() -> None:
+    table = Table()
+    engine = SpeechEngine(lambda progress: stand_in_parts())
+    other = RealtimeAgent("Ben", "You answer.", LocalRealtimeModel(language_model=Waiter(), engine=engine), fillers=())
+    async with asked_call(table.tools, transfers=[other]) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await made.session.participant.transfer_to("Ben", greets=False)
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["done"], table.booked) == ("interrupted", "interrupted", [])
+        await made.until(lambda: len(made.said) == 2)
+        speakers = [event.agent_name for event in made.of(s.AgentResponseAudioTranscriptDoneEvent)]
+        assert speakers == ["Robin", "Ben"], "the other agent answers what the user has said"
+    engine.close()
+
+
+async def test_a_new_call_of_the_model_takes_the_place_of_the_question() -> None:
+    """The model applies what the user says by calling again: only the new call is asked about."""
+
+    class Waitress(Waiter):
+        async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
+            if prompt.history[-1].text == "Tell me about the weather.":
+                yield ReplyToolCall("book_table", '{"people": 4, "day": "Sunday"}')
+                return
+            async for reply in super().respond(prompt):
+                yield reply
+
+    table = Table()
+    async with asked_call(table.tools, Waitress()) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Tell me about the weather.")
+        await made.until_state("heard", 2)
+        assert made.said == [QUESTION, "Shall I book a table for four people on Sunday?"]
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        await made.until_receipt(2)
+        assert [(one["answered_by"], one["done"]) for one in made.receipts] == [
+            ("interrupted", "denied"),
+            ("voice", "success"),
+        ]
+        assert table.booked == [(4, "Sunday")]
+        await made.until(lambda: len(made.said) == 3)
+        assert made.said[2] == "Result: booked for 4 on Sunday."

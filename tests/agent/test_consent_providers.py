@@ -248,3 +248,56 @@ async def test_a_card_asks_where_no_voice_can(fake: Fake, config: SessionConfig,
         receipt = await made.until_receipt()
         assert (receipt["answered_by"], receipt["answer"], receipt["done"]) == ("card", "no", "denied")
         assert table.booked == []
+
+
+async def test_words_that_come_late_are_read_with_what_was_said_since() -> None:
+    """A yes whose words are slow is no yes while the user goes on."""
+    table = Table()
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
+        await speak_beside(provider, await provider.until("response.create", 2), QUESTION, 1)
+        await made.until_state("heard")
+        made.feed(4_000)
+        await hear_without_words(provider, "item_u2", 2_600, 3_000)
+        await provider.send("input_audio_buffer.speech_started", audio_start_ms=4_600, item_id="item_u3")
+        await completed(provider, "item_u2", "Yes.")
+        await provider.send("input_audio_buffer.speech_stopped", audio_end_ms=5_600, item_id="item_u3")
+        await provider.send("input_audio_buffer.committed", previous_item_id="item_u2", item_id="item_u3")
+        await completed(provider, "item_u3", "But only three.")
+        asked = await provider.until("response.create", 3)
+        assert "for three people" in asked["response"]["instructions"]
+        assert table.booked == []
+
+
+async def hear_without_words(provider: Any, item_id: str, start_ms: int, end_ms: int) -> None:
+    await provider.send("input_audio_buffer.speech_started", audio_start_ms=start_ms, item_id=item_id)
+    await provider.send("input_audio_buffer.speech_stopped", audio_end_ms=end_ms, item_id=item_id)
+    await provider.send("input_audio_buffer.committed", previous_item_id=None, item_id=item_id)
+
+
+async def completed(provider: Any, item_id: str, words: str) -> None:
+    kind = "conversation.item.input_audio_transcription.completed"
+    usage = {"type": "duration", "seconds": 1}
+    await provider.send(kind, item_id=item_id, content_index=0, transcript=words, usage=usage)
+
+
+async def test_a_question_that_is_answered_before_the_model_begins_is_not_spoken() -> None:
+    table = Table()
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
+        asked = await provider.until("response.create", 2)
+        made.feed(1_000)
+        await provider.hear("item_u2", start_ms=2_200, end_ms=2_800, transcript="No, stop.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["heard_whole"], receipt["done"]) == ("no", False, "denied")
+        await speak_beside(provider, asked, QUESTION, 1)
+        await provider.until("response.cancel")
+        assert made.log.of(s.AgentResponseAudioDeltaEvent) == []
