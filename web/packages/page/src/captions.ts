@@ -85,6 +85,11 @@ export function visibleBubbles(captions: Captions): readonly Bubble[] {
   );
 }
 
+/** Whether a claim was taken back here, and no voice stopped the reply. */
+export function isTakenBack({ withheld, stoppedBy }: Bubble): boolean {
+  return withheld !== undefined && stoppedBy === undefined;
+}
+
 export function foldCaptions(captions: Captions, event: ServerEvent | LocalSignal): Captions {
   if (event.type === "server_latency") {
     const { latency_ms: totalMs, estimated } = event;

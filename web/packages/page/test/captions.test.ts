@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Bubble, NO_CAPTIONS, callIdOf, foldCaptions, visibleBubbles } from "../src/captions.ts";
+import { type Bubble, NO_CAPTIONS, callIdOf, foldCaptions, isTakenBack, visibleBubbles } from "../src/captions.ts";
 import type { ServerEvent } from "@realtime-voice/client";
 import { event } from "../../../test/events.ts";
 
@@ -300,6 +300,13 @@ describe("consent", () => {
     const named = event("agent_response_text_delta", { item_id: "a1", delta: "I did not book.", agent_name: "Friday" });
     const [withheld] = visibleBubbles(fold(tells("claim_withheld", claim), named));
     expect(withheld).toMatchObject({ side: "agent", name: "Friday", text: "I did not book.", withheld: [claim] });
+  });
+
+  test("a reply that was cut to take a claim back was not interrupted, one that a voice stopped was", () => {
+    const claim = { item_id: "a1", response_id: "r1", sentence: "I booked it.", tools: ["book"], correction: "", heard: false };
+    const taken = [says("a1", "I booked it."), tells("claim_withheld", claim), cut("a1", "")];
+    const stopped = event("agent_interruption", { item_id: "a1", state: "confirmed", reason: "words" });
+    expect([fold(...taken), fold(...taken, stopped)].map(({ bubbles }) => bubbles.map(isTakenBack))).toEqual([[true], [false]]);
   });
 
   test("what is allowed is known from the latest update", () => {

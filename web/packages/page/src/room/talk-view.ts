@@ -8,6 +8,7 @@ import { KeyedList, type Row } from "../view/keyed-list.ts";
 import { makeNoteLine } from "../view/note-line.ts";
 import type { Hues } from "./hues.ts";
 import { say } from "../texts.ts";
+import { isTakenBack } from "../captions.ts";
 import type { Turn } from "./talk.ts";
 
 const WAITING = "…";
@@ -84,6 +85,6 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
 }
 
 function markOf(turn: Turn): string {
-  if (turn.status === "cut" && turn.side === "agent") return stoppedWords(turn);
+  if (turn.status === "cut" && turn.side === "agent") return isTakenBack(turn) ? "" : stoppedWords(turn);
   return turn.status === "failed" ? say("bubble.failed") : "";
 }

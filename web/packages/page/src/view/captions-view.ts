@@ -1,6 +1,6 @@
 /** Draws the captions as bubbles; keeps an element for each bubble and touches only the changed ones. */
 
-import { type Bubble, type Captions, visibleBubbles } from "../captions.ts";
+import { type Bubble, type Captions, isTakenBack, visibleBubbles } from "../captions.ts";
 import { claimLines, claimWords } from "../consent-words.ts";
 import { stoppedWords, wentOnWords } from "../interruption-words.ts";
 import { type Wait, waterfall } from "../latency/waterfall.ts";
@@ -85,7 +85,7 @@ function makeRow({ bubble: { side } }: Caption): Row<Caption> {
       who.hidden = side === "change";
       setText(who, side === "user" ? say("bubble.you") : name || say("bubble.agent"));
       setText(words, wordsOf(bubble));
-      setTextOrHide(lost, bubble.lost ?? "");
+      setTextOrHide(lost, isTakenBack(bubble) ? "" : (bubble.lost ?? ""));
       setTextOrHide(wentOn, wentOnWords(bubble));
       setTextOrHide(mark, markOf(bubble));
       if (bubble.withheld) withheld.update(claimWords(bubble.withheld), bubble.withheld.flatMap(claimLines));
@@ -106,6 +106,6 @@ function wordsOf({ status, text, pictures = 0 }: Bubble): string {
 }
 
 function markOf(bubble: Bubble): string {
-  if (bubble.status === "cut") return stoppedWords(bubble);
+  if (bubble.status === "cut") return isTakenBack(bubble) ? "" : stoppedWords(bubble);
   return bubble.status === "failed" ? say("bubble.failed") : "";
 }
