@@ -43,8 +43,8 @@ class Restaurant:
         elif isinstance(message, ResponseCreate) and message.say:
             yield Speak(message.say, 1.0, pace=1.0, to=message)
             yield Wait(500)
-            yield SpeechStart(0)
-            yield SpeechEnd(0, next(self.answers))
+            yield SpeechStart(100)
+            yield SpeechEnd(100, next(self.answers))
         elif isinstance(message, ResponseCreate) and self.result:
             yield Speak(self.result, 0.5, to=message)
         elif isinstance(message, ResponseCreate):
@@ -59,6 +59,8 @@ async def main() -> list[dict[str, object]]:
     model = ScriptedModel(Restaurant("Yes, but only four.", "Yes."), profile=profile)
     receipts: list[dict[str, object]] = []
     async with RealtimeAgent("Robin", "You work in a restaurant.", model, toolkit=toolkit) as agent:
+        microphone = ClientEvents.ClientAudioAppendEvent(session_id="s", audio=bytes(3_200))  # silence, but it is there
+        await agent.handle_input(microphone)
         await agent.handle_input(ClientEvents.ClientTextAppendEvent(session_id="s", text="A table for six on Friday."))
         async for event in agent:
             match event:

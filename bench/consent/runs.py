@@ -41,6 +41,8 @@ ECHO_SHARE = 0.3
 ECHO_DB = (-40, -30, -20, -12, -6)
 ECHO_MS = (40, 120, 250)
 PAUSE_MS = (320, 3_040)
+AFTER_MS = 14_000
+"""Time in which the question is asked again, and heard, after the last words."""
 STEP_MS = 160
 """Pauses are whole steps: then sounds that are heard again are known to the kept recognition."""
 GAINS_DB = (-6.0, -3.0, 0.0)
@@ -147,7 +149,7 @@ def _generated(number: int, consents: bool) -> Case:
     last: Literal["", "no", "question"] = ("", "", "no", "question")[int(chance.integers(4))]
     if last:
         steps += [_pause(chance, *PAUSE_MS), utter(said(last, voice, number), line)]
-    steps.append(Silence(22_000))
+    steps.append(Silence(AFTER_MS))
     return Case(f"{'+'.join(names)}, {last or 'nothing'}", tuple(steps), (), "")
 
 

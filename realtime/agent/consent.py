@@ -12,12 +12,13 @@ from typing import assert_never
 
 import msgspec
 
+from realtime.agent.answer_turns import AnswerTurns
 from realtime.agent.asking import LOOK_S, Asking
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.overlap import Overlap
 from realtime.agent.permissions import denial_of
-from realtime.agent.questions import LatestTurn, Question
+from realtime.agent.questions import Question
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host, OwnCall
@@ -44,12 +45,6 @@ from realtime.turn.consent import (
 from realtime.turn.machine import Signal
 from realtime.turn.small_talk import repeats, tokens_of
 
-WORDS_S = 4.0
-"""How long the words of an answer may take; then the model answers the turn."""
-GROW_S = 1.0
-"""Words that grow no more for so long are complete."""
-MOST_EARLIER = 4
-"""Turns of one answer whose words are awaited at once."""
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
@@ -88,9 +83,13 @@ class Consents:
         self._recording = recording
         self._timers = Timers()
         self._open: dict[str, Question] = {}
-        self._turn: LatestTurn | None = None
-        self._earlier: list[LatestTurn] = []
-        """Turns before it whose words are awaited: with them it is one answer."""
+        self._answer = AnswerTurns(
+            controller,
+            grows=not context.profile.emits_speech_events,
+            is_echo=self._is_echo,
+            take=self._take,
+            overdue=self._overdue,
+        )
         self._is_away = False
         self._asking = None if own is None else Asking(context, controller, own, self, instructions)
         self._kind: Kind = "first"
@@ -193,6 +192,7 @@ class Consents:
         self._open.clear()
         self._park()
         self._timers.close()
+        self._answer.forget()
         if self._asking is not None:
             self._asking.close()
 
@@ -229,76 +229,31 @@ class Consents:
     @property
     def holds_response(self) -> bool:
         """See `Answers`."""
-        return self._turn is not None and self._turn.is_held
+        return self._answer.is_held
 
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """See `Answers`."""
         question = self._current
         if question is None or not self.is_asked:
-            self._forget_turns()
+            self._answer.forget()
             return
         question.core.voice_began()
-        if self._turn is None or self._turn.turn_id != turn_id:
-            self._begin_turn(LatestTurn(turn_id, start_ms))
-        else:
-            # It goes on: its words are not complete yet.
-            self._turn.is_over = self._turn.is_taken = False
-        self._timers.cancel("words")
+        self._answer.begin(turn_id, start_ms)
 
     def voice_ended(self, end_ms: int, *, far: bool = False) -> None:
         """See `Answers`."""
-        turn = self._turn
-        if not self.is_asked:
-            self._forget_turns()
-            return
-        if turn is None or turn.is_over:
-            # No detector finds turns: this one is what came since the last.
-            before = self._controller.user_turns.current
-            start_ms = self._controller.input.position_ms - int(self._controller.input.uncommitted_ms)
-            turn = self._begin_turn(LatestTurn("", start_ms, before_id="" if before is None else before.item_id))
-        turn.end_ms, turn.far, turn.is_over, turn.is_held = end_ms, far, True, True
-        self._await_words()
+        if self.is_asked:
+            self._answer.end(end_ms, far=far)
+        else:
+            self._answer.forget()
 
     def words(self, turn_id: str, words: str) -> None:
         """See `Answers`."""
-        turn = self._turn
-        for earlier in self._earlier:
-            if not earlier.is_taken and earlier.is_item(turn_id):
-                earlier.is_taken, earlier.words = True, words
-                return
-        if turn is None or turn.is_taken or not turn.is_over or not turn.is_item(turn_id):
-            return
-        turn.is_taken = True
-        self._timers.cancel("words")
-        echo = self._is_echo(words)
-        before = [one for one in self._earlier if one.words and not (one.far or echo or turn.far)]
-        self._earlier.clear()
-        self._take(
-            AnswerTurn(
-                words=" ".join([*(one.words for one in before), words]),
-                start_ms=min(one.start_ms for one in [*before, turn]),
-                end_ms=turn.end_ms,
-                echo=echo,
-                far=turn.far,
-            )
-        )
-
-    def _begin_turn(self, turn: LatestTurn) -> LatestTurn:
-        if self._turn is not None and self._turn.is_over and not self._turn.is_taken:
-            self._earlier = [*self._earlier, self._turn][-MOST_EARLIER:]
-        self._turn = turn
-        return turn
-
-    def _forget_turns(self) -> None:
-        self._turn = None
-        self._earlier.clear()
+        self._answer.words(turn_id, words)
 
     def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""
-        position_ms = self._controller.input.position_ms
-        self._turn = turn = LatestTurn(item_id, position_ms, position_ms)
-        turn.is_typed = turn.is_over = turn.is_held = turn.is_taken = True
-        self._take(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms))
+        self._answer.typed(item_id, words)
 
     def dismissed(self, overlap: Overlap) -> None:
         """See `Answers`."""
@@ -386,6 +341,8 @@ class Consents:
             return "in a room a card asks"
         if not self._own.takes_unasked:
             return "this client does not expect an agent that speaks unasked"
+        if not self._controller.input.received_samples:
+            return "this client has sent no sound"
         if self._turns.turn.responder == "provider":
             return "the provider answers each turn by itself"
         return self._why_silent()
@@ -446,24 +403,6 @@ class Consents:
     def _is_heard_now(self) -> bool:
         """Whether a voice sounds that is undecided."""
         return self._controller.interruptions.current is not None
-
-    def _await_words(self, seen: str = "", waited_s: float = 0.0) -> None:
-        """Look for the words of the ended turn once a second; `seen` are those of the last look.
-
-        Of a model that reports no voices, words that grow no more are complete. Without any, the model answers.
-        """
-        turn, user_turn = self._turn, self._controller.user_turns.current
-        if turn is None or turn.is_taken or not turn.is_over:
-            return
-        grows = not self._context.profile.emits_speech_events
-        is_item = user_turn is not None and grows and turn.is_item(user_turn.item_id)
-        words = user_turn.growing_words if user_turn is not None and is_item else ""
-        if words and words == seen and user_turn is not None:
-            self.words(user_turn.item_id, words)
-        elif waited_s < WORDS_S:
-            self._timers.after("words", GROW_S, lambda: self._await_words(words, waited_s + GROW_S))
-        else:
-            self._overdue()
 
     def _overdue(self) -> None:
         """The words of the turn do not come."""
@@ -557,34 +496,30 @@ class Consents:
             self._note_spoken(question)
         question.core.close()
         question.answer, question.answered_by = meaning, by
-        self._timers.cancel("words")
-        if self._turn is not None:
-            self._turn.is_held = False
+        self._answer.release()
         self._park()
         self._tell(question, "answered")
 
     def _forget_answer(self) -> None:
         """The embedded model takes no words between a call and its result: an agent there would begin anew."""
-        turn = self._turn
+        turn = self._answer.latest
         if turn is None or not self._context.profile.says_given_words:
             return
         if turn.is_typed:
             self._turns.forget_answer([turn.turn_id])
-        elif turn.turn_id:
-            self._turns.forget_answer(self._controller.user_turns.turn_of(turn.turn_id).piece_ids)
+            return
+        for turn_id in filter(None, [*turn.joined_ids, turn.turn_id]):
+            self._turns.forget_answer(self._controller.user_turns.turn_of(turn_id).piece_ids)
 
     def _release(self) -> None:
         """The turn gets no response: the floor is free."""
-        if self._turn is not None and self._turn.is_held:
-            self._turn.is_held = False
+        if self._answer.release():
             self._turns.signal(Signal.RESPONSE_DONE)
 
     def _respond(self, *, beside: bool = False) -> None:
         """The model answers the turn."""
-        turn = self._turn
-        if turn is None or not turn.is_held:
+        if not self._answer.release():
             return
-        turn.is_held = False
         if not beside or self._asking is None:
             self._turns.respond_to_turn()
             return

@@ -13,31 +13,6 @@ from realtime.turn.consent import AnsweredBy, AnswerTurn, Meaning, NotTaken, Ope
 
 
 @dataclass(slots=True)
-class LatestTurn:
-    """The user's latest turn while a question is open. Positions are ms of the client's audio."""
-
-    turn_id: str
-    """Its item; "" where no detector has found it: the next one that is no turn before."""
-    start_ms: int
-    end_ms: int | None = None
-    before_id: str = ""
-    """The turn before, whose words may still come."""
-    far: bool = False
-    is_typed: bool = False
-    is_over: bool = False
-    is_held: bool = False
-    """Whether it waits for its words and has no response."""
-    is_taken: bool = False
-    """Whether its words are known."""
-    words: str = ""
-    """Its words, where a turn that followed is read with them."""
-
-    def is_item(self, item_id: str) -> bool:
-        """Whether this item is the turn."""
-        return item_id == self.turn_id if self.turn_id else item_id != self.before_id
-
-
-@dataclass(slots=True)
 class Question:
     """One question, from the call that asks to its result."""
 

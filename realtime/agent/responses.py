@@ -536,7 +536,6 @@ class Responses:
                         **self._context.who,
                     )
                 )
-        if rules:
             self._tools.accept(call_id, rules)
 
     def permissions_changed(self) -> None:

@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
 from realtime.tool.question_words import ASKING, CURRENCIES, DEEDS, NEGATIONS, Phrases
+from realtime.tool.spoken_amounts import SIGNS, amount_at, currency_of, digits_at
 from realtime.tool.spoken_numbers import (
     LANGUAGES,
     MOST,
@@ -22,7 +23,7 @@ from realtime.tool.spoken_numbers import (
     digit_by_digit,
     folded,
     in_words,
-    number_at,
+    matches_of,
     numeral,
     plain,
     tokens_of,
@@ -52,7 +53,6 @@ _TAG = re.compile(r"<[^<>]{0,200}>")
 _MARKUP = re.compile(r"[*`~|\\^{}\[\]<>#=_\"“”„«»「」]+")
 _SPACES = re.compile(r"\s+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
 _SAME_WORDS = 0.5
 """Share of a question's words that a voice must have said."""
 
@@ -118,15 +118,15 @@ def _filled(template: str, arguments: Mapping[str, object], language: Language) 
         value, end = arguments[match[1]], match.end()
         behind = re.match(r"\s*(?:\{(\w+)\}|([$€£¥]|\w+))", template[end:])
         if behind and (amount := _as_number(value)) is not None:
-            code = _currency(str(arguments.get(behind[1], "")) if behind[1] else behind[2])
+            code = currency_of(str(arguments.get(behind[1], "")) if behind[1] else behind[2])
             if code is not None:
                 parts.append(say_money(amount, code, language))
                 end += behind.end()
                 continue
         before = template[max(0, match.start() - 1) : match.start()]
-        if before in _SIGNS and (amount := _as_number(value)) is not None:
+        if before in SIGNS and (amount := _as_number(value)) is not None:
             parts[-1] = parts[-1][:-1]
-            parts.append(say_money(amount, _SIGNS[before], language))
+            parts.append(say_money(amount, SIGNS[before], language))
             continue
         parts.append(spoken_value(match[1], value, {}, language))
     return _SPACES.sub(" ", "".join([*parts, template[end:]])).strip()
@@ -145,7 +145,7 @@ def spoken_value(name: str, value: object, arguments: Mapping[str, object], lang
     if isinstance(value, int | float):
         if is_identifier(name):
             return digit_by_digit(str(value), language)
-        code = _currency(str(arguments.get("currency", "")))
+        code = currency_of(str(arguments.get("currency", "")))
         if code is not None and re.search(r"amount|price|sum|total|cost|betrag|preis|importe|precio", name):
             return say_money(Decimal(str(value)), code, language)
         return say_number(Decimal(str(value)), language)
@@ -185,7 +185,7 @@ def _spoken_text(name: str, text: str, language: Language) -> str:
         if is_identifier(name) or (_PHONE.fullmatch(text) and text.startswith(("+", "0"))):
             return spelled(text, language)
         if (match := _AMOUNT.fullmatch(text)) is not None:
-            code, amount = _currency(match[1] or match[3] or ""), _as_number(match[2])
+            code, amount = currency_of(match[1] or match[3] or ""), _as_number(match[2])
             if amount is not None:
                 return say_money(amount, code, language) if code else say_number(amount, language)
     said = clean(text, language)
@@ -283,19 +283,6 @@ def _as_number(value: object) -> Decimal | None:
         return None
 
 
-def _currency(text: str) -> str | None:
-    text = text.strip()
-    if text in _SIGNS:
-        return _SIGNS[text]
-    if text.upper() in CURRENCIES:
-        return text.upper()
-    word = text.lower()
-    for code, names in CURRENCIES.items():
-        if any(word in (one, many) for one, many, _, _ in names.values()) and word:
-            return code
-    return None
-
-
 def _moment(text: str) -> tuple[date | None, time | None] | None:
     """Return an ISO date, time, or both."""
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
@@ -354,7 +341,10 @@ def _facts(text: str, language: Language) -> tuple[set[tuple[str, object]], list
 
     However they are written, the same values are the same.
     """
-    tokens = tokens_of(folded(text))
+    text = folded(text)
+    matches = matches_of(text)
+    tokens = [match.group().lower() for match in matches]
+    apart = {at for at in range(1, len(matches)) if "," in text[matches[at - 1].end() : matches[at].start()]}
     facts: set[tuple[str, object]] = set()
     words: list[str] = []
     at = 0
@@ -368,9 +358,9 @@ def _facts(text: str, language: Language) -> tuple[set[tuple[str, object]], list
         elif (ordinal := ordinal_at(tokens, at, language)) is not None:
             facts.add(("number", Decimal(ordinal[0])))
             at += ordinal[1]
-        elif (number := number_at(tokens, at, language)) is not None:
-            facts.add(("number", number[0].normalize()))
-            at += number[1]
+        elif (amount := digits_at(tokens, at, language, apart) or amount_at(tokens, at, language)) is not None:
+            facts.add(("number", amount[0].normalize()))
+            at += amount[1]
         else:
             words.append(plain(tokens[at]))
             at += 1

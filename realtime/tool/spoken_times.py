@@ -176,7 +176,7 @@ def _english(tokens: Sequence[str], at: int) -> tuple[Clock, int] | None:
         if shift is not None:
             hour, minute = (hour, shift) if shift > 0 else (hour - 1, 60 + shift)
             is_marked = True
-        elif (behind := _small(tokens, end, "en")) is not None and behind[0] >= 10 and hour <= 24:
+        elif hour <= 12 and (behind := _small(tokens, end, "en")) is not None and behind[0] >= 10:
             minute, end, is_marked = behind[0], end + behind[1], True
         elif tokens[end : end + 1] == ["oh"] and (behind := _small(tokens, end + 1, "en")) is not None:
             minute, end, is_marked = behind[0], end + 1 + behind[1], True

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from realtime.tool.spoken_numbers import Language, folded, matches_of, number_at
+from realtime.tool.spoken_amounts import amount_at
+from realtime.tool.spoken_numbers import Language, folded, matches_of
 from realtime.tool.spoken_times import Clock, Day, day_at, ordinal_at, time_at
 from realtime.turn.answer_words import (
     ALTERNATIVES,
@@ -258,8 +259,8 @@ def _value_at(
             found.append(one)
     if (ordinal := ordinal_at(tokens, at, language)) is not None:
         found.append((Ordinal(ordinal[0]), ordinal[1]))
-    if (number := number_at(tokens, at, language)) is not None:
-        found.append((Number(number[0].normalize()), number[1]))
+    if (amount := amount_at(tokens, at, language)) is not None:
+        found.append((Number(amount[0].normalize()), amount[1]))
     return max(found, key=lambda one: one[1], default=(None, 1))
 
 

@@ -15,13 +15,16 @@ from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, SessionConfig, TurnDetection
+from realtime.event.reply import ToolCallStartEvent
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.language_model import Prompt, Reply, ReplyToolCall
 from realtime.state.transcript import as_text, lines_of
 from realtime.tool import ToolContext
 from tests.agent.consent_call import Table, Waiter, asked_call
+from tests.message.reply_grammar import check_replies
 from tests.model.local.stand_ins import LoudnessVad, stand_in_parts
+from tests.state.test_replies import project, states
 
 pytestmark = pytest.mark.virtual_time
 
@@ -519,3 +522,27 @@ async def test_a_new_call_of_the_model_takes_the_place_of_the_question() -> None
         assert table.booked == [(4, "Sunday")]
         await made.until(lambda: len(made.said) == 3)
         assert made.said[2] == "Result: booked for 4 on Sunday."
+
+
+async def test_a_spoken_consent_walks_the_states_of_any_other() -> None:
+    """HITL-10: pending, asking, allowed with the changed input, finished; in the reply's events."""
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes, but only three.")
+        await made.until_state("heard", 2)
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        await made.until(lambda: len(made.said) == 3)
+        await asyncio.sleep(3)
+    events = project(made.log)
+    check_replies(events, complete=False)
+    begun = next(event.reply_id for event in events if isinstance(event, ToolCallStartEvent))
+    walk = [state for state, _ in states(events, begun, receipt["tool_call_id"])]
+    assert [*dict.fromkeys(walk)] == ["pending", "asking", "allowed", "finished"]
+    (allowed,) = [event.item.tool_call for event in made.of(s.AgentItemDoneEvent) if event.item.tool_call is not None]
+    assert allowed is not None
+    assert allowed.arguments == {"people": 3, "day": "Friday"}

@@ -226,21 +226,23 @@ async def test_gemini_gets_a_provisional_result_and_the_real_one_later() -> None
 
 
 @pytest.mark.parametrize(
-    ("fake", "config", "why"),
+    ("config", "sound_ms", "why"),
     [
-        (OPENAI, SessionConfig(turn_detection=TurnDetection(interruption="off")), "by itself"),
-        (OPENAI, SessionConfig(input_audio_transcription=False), "not transcribed"),
-        (OPENAI, SessionConfig(output_modalities=("text",)), "does not speak"),
+        (SessionConfig(turn_detection=TurnDetection(interruption="off")), 100, "by itself"),
+        (SessionConfig(input_audio_transcription=False), 100, "not transcribed"),
+        (SessionConfig(output_modalities=("text",)), 100, "does not speak"),
+        (SessionConfig(), 0, "no sound"),
     ],
-    ids=["the-provider-answers", "no-words", "no-voice"],
+    ids=["the-provider-answers", "no-words", "no-voice", "no-sound"],
 )
-async def test_a_card_asks_where_no_voice_can(fake: Fake, config: SessionConfig, why: str) -> None:
+async def test_a_card_asks_where_no_voice_can(config: SessionConfig, sound_ms: int, why: str) -> None:
     table = Table(consent="voice")
-    async with provider_call(fake, table, config) as made:
+    async with provider_call(OPENAI, table, config) as made:
         provider = await made.service.session()
+        made.feed(sound_ms)
         made.session.receive(c.ClientTextAppendEvent(text="Book a table for four on Friday."))
         await provider.until("response.create")
-        await fake.call_tool(provider, "call_1", use=USE)
+        await OPENAI.call_tool(provider, "call_1", use=USE)
         await made.until_state("asking")
         (told,) = made.custom("consent_question")
         assert (told["by"], why in told["why"]) == ("card", True)

@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 
 from realtime.event import Item, ModelEvent, ModelEvents
-from realtime.event.base import ContentPart
+from realtime.event.base import ContentPart, ResponseOverrides
 from realtime.message import ToolResultBlock
 from realtime.model.base import (
     AudioAppend,
@@ -328,3 +328,19 @@ async def test_two_connections_follow_the_script_apart() -> None:
     assert logs[0][0] != logs[1][0]
     for connection in model.connections:
         await connection.close()
+
+
+async def test_what_answers_a_request_beside_the_conversation_is_no_item_and_has_its_metadata() -> None:
+    """As a provider answers `conversation: "none"`."""
+    asked = ResponseCreate(ResponseOverrides(conversation="none", metadata={"for": "question"}), "Shall I?")
+
+    def say(message: ModelInput) -> list[Step]:
+        return [Speak(message.say, 0.2, to=message)] if isinstance(message, ResponseCreate) else []
+
+    async with Call(say) as call:
+        await call.send(asked)
+    (created,) = call.only(ModelEvents.ModelResponseCreatedEvent)
+    assert (created.conversation, created.metadata) == ("none", {"for": "question"})
+    (said,) = call.only(ModelEvents.ModelResponseAudioTranscriptDoneEvent)
+    assert said.transcript == "Shall I?"
+    assert call.only(ModelEvents.ModelItemAddedEvent) == []

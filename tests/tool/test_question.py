@@ -157,5 +157,26 @@ def test_a_recipient_and_a_time_must_be_said() -> None:
     assert not says_all("Shall I call Anna Miller at 8:30 PM?", question, {"who": "Anna Miller"})
 
 
+@pytest.mark.parametrize(
+    ("template", "value", "transcript"),
+    [
+        ("Shall I send {x} euros to Bob?", 45.5, "Shall I send 45.50 euros to Bob?"),
+        ("Shall I send {x} to Bob?", "$1,250.05", "Shall I send $1,250.05 to Bob?"),
+        ("Shall I call {x}?", "+49 170 1234567", "Shall I call +49 170 1234567?"),
+        ("Shall I pay {account}?", "4471", "Shall I pay 4471?"),
+        ("Shall I book {x}?", "2026-11-28", "Shall I book Saturday, November 28th, 2026?"),
+        ("Shall I book {x}?", "2026-11-28T19:30", "Shall I book Saturday, November 28, 2026, at 7:30 p.m.?"),
+        ("Soll ich {x} buchen?", "2026-11-28", "Soll ich Samstag, den 28. November 2026 buchen?"),
+        ("¿Reservo el {x}?", "2026-11-28", "¿Reservo el sábado 28 de noviembre de 2026?"),
+        ("要我订{x}吗？", "2026-11-28", "要我订2026年11月28日星期六吗？"),
+    ],
+)
+def test_a_voice_may_be_written_in_digits(template: str, value: str, transcript: str) -> None:
+    name = "account" if "account" in template else "x"
+    question = asked(template, **{name: value})
+    assert says_all(transcript, question, {name: value})
+    assert says_all(question, question, {name: value})
+
+
 def test_a_question_has_words_only() -> None:
     assert " ".join(tokens_of(question_of(BOOK, BOOKED))) == "shall i book a table for four people on friday"

@@ -189,6 +189,15 @@ def test_several_or_unfit_or_relative_values_change_nothing_by_themselves(words:
     assert read(words) == Reading(Answer.CHANGE)
 
 
+def test_an_amount_with_cents_is_one_number_that_may_be_repeated_and_changed() -> None:
+    question, paid = "Shall I send forty-five euros and fifty cents to Bob?", {"amount": 45.5, "recipient": "Bob"}
+    assert read_answer("yes, send it", paid, PAYING, question).answer is Answer.YES
+    assert read_answer("yes, 45.50", paid, PAYING, question).answer is Answer.YES
+    assert read_answer("yes, fifty cents", paid, PAYING, question).answer is not Answer.YES
+    assert read_answer("only forty", paid, PAYING, question).changed == {**paid, "amount": 40}
+    assert read_answer("make it 30 euros and 20 cents", paid, PAYING, question).changed == {**paid, "amount": 30.2}
+
+
 def test_an_account_number_is_no_amount() -> None:
     assert pay("make it two hundred").changed == {**PAID, "amount": 200}
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from realtime.turn.answers import Answer, Reading
 from realtime.turn.consent import (
+    CONSENT_SILENCE_S,
     EARLY_S,
     MOST_ASKED,
     SETTLE_S,
-    CONSENT_SILENCE_S,
     Allow,
     AnswerTurn,
     Change,
