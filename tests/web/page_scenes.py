@@ -35,9 +35,38 @@ WRITING_SYSTEMS = (
 SEEING = MODEL | {"provider": "gemini", "model": "flash-live", "input_modalities": ["audio", "image", "text"]}
 
 
-def use(server: ScriptedServer, call_id: str, name: str, arguments: dict[str, Any], state: str = "finished") -> None:
+RULES = [
+    {"tool_name": "book_table", "rule_content": "day=Friday", "behavior": "allow", "source": "suggestion"},
+    {"tool_name": "book_table", "rule_content": None, "behavior": "allow", "source": "suggestion"},
+]
+ASKED = "Shall I book a table for 4 people on Friday?"
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Name on the parcel", "default": "Ann"},
+        "mail": {"type": "string", "format": "email", "title": "E-mail"},
+        "day": {"type": "string", "format": "date", "title": "Day of delivery"},
+        "parcels": {"type": "integer", "title": "Parcels", "minimum": 1, "maximum": 9, "default": 1},
+        "size": {"type": "string", "enum": ["small", "large"], "enumNames": ["Small", "Large"], "title": "Size"},
+        "extras": {"type": "array", "items": {"enum": ["insured", "tracked"]}, "title": "Extras"},
+        "ring": {"type": "boolean", "title": "Ring twice", "default": True},
+    },
+    "required": ["name", "mail", "parcels"],
+}
+ELICITED = {
+    "server": "parcels.example",
+    "message": "Where shall the <b>parcel</b> go?",
+    "requested_schema": FORM,
+    "content": {"name": "Ann", "parcels": 1, "ring": True},
+}
+
+
+def use(
+    server: ScriptedServer, call_id: str, name: str, arguments: dict[str, Any], state: str = "finished", **more: Any
+) -> None:
     """The agent calls a tool."""
     tool_use = {"type": "tool_call", "id": call_id, "name": name, "input": json.dumps(arguments), "state": state}
+    tool_use |= more
     server.send("agent_response_tool_use_done", item_id=f"use_{call_id}", response_id="resp_t", tool_use=tool_use)
 
 
@@ -45,6 +74,43 @@ def give(server: ScriptedServer, call_id: str, name: str, output: str, state: st
     """A tool ends."""
     result = {"type": "tool_result", "id": call_id, "name": name, "output": output, "state": state}
     server.send("agent_response_tool_result", item_id=f"res_{call_id}", response_id="resp_t", tool_result=result)
+
+
+def tell(server: ScriptedServer, name: str, **value: Any) -> None:
+    """The server tells something about a deed."""
+    server.send("server_custom", name=name, value=value)
+
+
+def question(server: ScriptedServer, state: str, by: str = "either", words: str = ASKED, **more: Any) -> None:
+    """The question whether a table may be booked is at this point."""
+    asked = {"tool_call_id": "c1", "tool": "book_table", "question": words}
+    tell(server, "consent_question", **asked, by=by, state=state, n=1, **more)
+
+
+def receipt(server: ScriptedServer, **changed: Any) -> None:
+    """What became of that question."""
+    made = {
+        "tool_call_id": "c1",
+        "tool": "book_table",
+        "question": ASKED,
+        "question_item_id": "item_2",
+        "question_played_ms": 2900,
+        "heard_whole": True,
+        "answered_by": "voice",
+        "answer": "yes",
+        "words": "Yes, please.",
+        "answer_start_ms": 8200,
+        "answer_end_ms": 8900,
+        "participant": None,
+        "recording": None,
+        "done": "success",
+    }
+    tell(server, "consent_receipt", **made | changed)
+
+
+def permissions(server: ScriptedServer, by: str = "user") -> None:
+    """A rule is in force."""
+    tell(server, "permission_updated", mode="default", rules=RULES[:1], added=RULES[:1], removed=[], by=by)
 
 
 def heard(server: ScriptedServer, item_id: str, words: str) -> None:
@@ -121,6 +187,75 @@ def tools(page: Page, server: ScriptedServer, address: str) -> None:
     use(server, "c5", "pay", {"amount": 20, "to": "Zum Anker"}, "asking")
     expect(page.locator(".confirm .question")).to_be_visible()
     expect(page.locator("#background")).to_be_visible()
+
+
+def asked(page: Page, server: ScriptedServer, address: str) -> None:
+    """A tool asks, aloud and on a card, after the user has changed a number; it offers rules."""
+    begin(page, server, address)
+    heard(server, "item_1", "Book a table for Friday, please.")
+    use(server, "c1", "book_table", {"people": 5, "day": "Friday"}, "asking", suggested_rules=RULES)
+    question(server, "asking", words="Shall I book a table for 5 people on Friday?")
+    heard(server, "item_3", "Yes, but only four.")
+    for state in ("changed", "heard"):
+        question(server, state, input=json.dumps({"people": 4, "day": "Friday"}))
+    expect(page.locator(".confirm .was")).to_have_text("before: 5")
+
+
+def asked_by_voice(page: Page, server: ScriptedServer, address: str) -> None:
+    """A tool asks; only a voice answers."""
+    begin(page, server, address)
+    use(server, "c1", "book_table", {"people": 4, "day": "Friday"}, "asking", suggested_rules=RULES)
+    question(server, "asking", by="voice")
+    expect(page.locator(".confirm .question")).to_have_text(ASKED)
+
+
+def changing(page: Page, server: ScriptedServer, address: str) -> None:
+    """The user changes on the card what a tool shall be given, and has emptied a field."""
+    begin(page, server, address)
+    use(server, "c1", "book_table", {"people": 4, "day": "Friday"}, "asking", suggested_rules=RULES)
+    question(server, "heard")
+    page.get_by_role("button", name="Change").click()
+    page.get_by_label("People").fill("")
+    page.get_by_role("button", name="Yes, as changed").click()
+    expect(page.get_by_text("Please fill this in.")).to_be_visible()
+
+
+def elicited(page: Page, server: ScriptedServer, address: str) -> None:
+    """A server that a tool uses asks for more, in a form with a mistake in it."""
+    begin(page, server, address)
+    use(server, "c2", "elicitation", ELICITED, "asking")
+    page.get_by_label("E-mail").fill("nobody")
+    page.locator(".confirm").get_by_role("button", name="Send").click()
+    expect(page.get_by_text("This is no e-mail address.")).to_be_visible()
+
+
+def receipts(page: Page, server: ScriptedServer, address: str) -> None:
+    """A consent with its receipt and a rule, a refusal, and a claim that was corrected; all opened."""
+    begin(page, server, address)
+    heard(server, "item_1", "Book a table for Friday, please.")
+    use(server, "c1", "book_table", {"people": 4, "day": "Friday"}, "asking", suggested_rules=RULES)
+    question(server, "heard")
+    question(server, "answered")
+    permissions(server)
+    give(server, "c1", "book_table", "booked: 19:30")
+    receipt(server)
+    server.speak("item_4", "I have not sent the confirmation yet.", seconds=0.2)
+    server.finish("item_4", "I have not sent the confirmation yet.")
+    claim = {"sentence": "I have sent you the confirmation.", "correction": "I have not sent the confirmation yet."}
+    tell(server, "claim_withheld", item_id="item_4", response_id="resp_1", tools=["send_mail"], heard=False, **claim)
+    for line in ("You agreed by voice", "Corrected before you heard it"):
+        page.get_by_text(line).click()
+    expect(page.get_by_text("Yes, please.")).to_be_visible()
+
+
+def rules(page: Page, server: ScriptedServer, address: str) -> None:
+    """The settings list what is allowed."""
+    begin(page, server, address)
+    permissions(server, "session")
+    expect(page.locator(".notice")).to_contain_text("Book table (Day = Friday)")
+    page.locator("#open-settings").click()
+    page.locator("#forget-rules").scroll_into_view_if_needed()
+    expect(page.locator("#rules-in-force li")).to_have_text(["Book table (Day = Friday)"])
 
 
 def ended(page: Page, server: ScriptedServer, address: str) -> None:
@@ -203,6 +338,12 @@ SCENES: dict[str, Scene] = {
         speaking,
         interrupted,
         tools,
+        asked,
+        asked_by_voice,
+        changing,
+        elicited,
+        receipts,
+        rules,
         ended,
         troubled,
         scripts,

@@ -172,7 +172,7 @@ def test_while_a_turn_is_recognised_there_is_no_line_without_words(page: Page, l
 def test_a_tool_whose_name_no_model_takes_is_refused(page: Page, lab: Lab) -> None:
     lab("--model", "scripted")
     with pytest.raises(Exception, match="is no name of a tool"):
-        page.evaluate("client.addTool({name: 'not a name!', description: '', run: () => 1})")
+        page.evaluate("client.registerTool('not a name!', {description: '', run: () => 1})")
 
 
 # One button that begins and ends the call, and the space bar to speak.

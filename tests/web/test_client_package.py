@@ -55,9 +55,10 @@ def test_a_user_who_cannot_decide_has_one_call_in_the_end(page: Page, lab: Calla
 
 
 def test_a_tool_of_the_page_runs_and_its_result_is_told(page: Page, lab: Callable[..., Serving]) -> None:
+    """AFL-24: tools of the browser are registered by name on the client."""
     lab(f"{APP}:make_calculator")
     page.evaluate(
-        """client.addTool({name: 'area', description: 'Work out an area.', run: ({width, height}) => width * height})"""
+        """client.registerTool('area', {description: 'Work out an area.', run: ({width, height}) => width * height})"""
     )
     page.evaluate("client.sendText('How large is it?')")
     wait(page, "client.messages.list.at(-1)?.text === 'It has 41369.'")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.rotates(1 / 3)
 Serve = Callable[..., Serving]
 
 APP = Path(__file__).with_name("scripted_app.py")
-QUESTION = 'May pay run with {"amount": 5, "to": "<b>Ann</b>"}?'
+ARGUMENTS = ["5", "<b>Ann</b>"]
 
 
 @pytest.fixture
@@ -22,13 +22,21 @@ def asked(page: Page, serve: Serve) -> Page:
     page.goto(serve(f"{APP}:make_cashier").address)
     page.get_by_label("Message", exact=True).fill("Pay Ann.")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("group", name="Consent to pay").locator(".question")).to_have_text(QUESTION)
+    asks(page)
     return page
+
+
+def asks(page: Page) -> None:
+    """The card shows the question and what the tool is to be given, as text."""
+    card = page.get_by_role("group", name="Consent to pay")
+    expect(card.locator(".question")).to_contain_text("Ann")
+    expect(card.locator("dd")).to_have_text(ARGUMENTS)
+    expect(card.get_by_text("It cannot be asked aloud here. Please choose.")).to_be_visible()
 
 
 @pytest.mark.parametrize(
     ("button", "confirmed", "told"),
-    [("Allow", True, "paid 5 to <b>Ann</b>"), ("Refuse", False, "the user refused")],
+    [("Yes", True, "paid 5 to <b>Ann</b>"), ("No", False, "the user refused")],
 )
 def test_the_card_asks_and_its_answer_goes_to_the_server(asked: Page, button: str, confirmed: bool, told: str) -> None:
     """HITL-22: the page shows a confirm card and sends the result, by keyboard alone."""
@@ -52,6 +60,22 @@ def test_the_card_asks_and_its_answer_goes_to_the_server(asked: Page, button: st
     assert ("agent_item_done" in events[before : events.index("agent_response_tool_result")]) is confirmed
 
 
+def test_what_the_tool_is_given_can_be_changed_on_the_card(asked: Page) -> None:
+    """The changed input is what runs."""
+    card = asked.get_by_role("group", name="Consent to pay")
+    card.get_by_role("button", name="Change").click()
+    amount = card.get_by_role("textbox", name="Amount")
+    expect(amount).to_be_focused()
+    amount.fill("")
+    card.get_by_role("button", name="Yes, as changed").click()
+    expect(card.get_by_text("Please fill this in.")).to_be_visible()
+    amount.fill("7")
+    asked.keyboard.press("Tab")
+    card.get_by_role("button", name="Yes, as changed").click()
+    expect(asked.locator(".bubble.agent .words")).to_have_text("I was told: paid 7 to <b>Ann</b>.")
+    expect(asked.locator(".receipt summary")).to_have_text("You agreed to it as you changed it")
+
+
 def test_the_question_goes_when_the_user_wants_something_else(asked: Page) -> None:
     tool = asked.locator(".bubble.tool")
     asked.get_by_label("Message", exact=True).fill("Never mind.")
@@ -70,14 +94,13 @@ def test_an_ended_call_asks_nothing(asked: Page) -> None:
 def test_a_reload_shows_the_question_again(asked: Page) -> None:
     """The question does not depend on the page that got it first."""
     asked.reload()
-    card = asked.get_by_role("group", name="Consent to pay")
-    expect(card.locator(".question")).to_have_text(QUESTION)
-    card.get_by_role("button", name="Allow").click()
+    asks(asked)
+    asked.get_by_role("button", name="Yes").click()
     expect(asked.locator(".bubble.agent .words")).to_have_text("I was told: paid 5 to <b>Ann</b>.")
 
 
 @pytest.mark.parametrize("maker", ["make_thinking_cashier", "make_delegating_cashier"])
-@pytest.mark.parametrize(("button", "told"), [("Allow", "paid 5 to <b>Ann</b>"), ("Refuse", "the user refused")])
+@pytest.mark.parametrize(("button", "told"), [("Yes", "paid 5 to <b>Ann</b>"), ("No", "the user refused")])
 def test_a_tool_of_an_agent_behind_the_voice_asks_on_the_same_card(
     page: Page, serve: Serve, maker: str, button: str, told: str
 ) -> None:
@@ -85,9 +108,9 @@ def test_a_tool_of_an_agent_behind_the_voice_asks_on_the_same_card(
     page.get_by_label("Message", exact=True).fill("Pay Ann.")
     page.keyboard.press("Enter")
     card = page.get_by_role("group", name="Consent to pay")
-    expect(card.locator(".question")).to_have_text(QUESTION)
+    expect(card.locator("dd")).to_have_text(ARGUMENTS)
     card.get_by_role("button", name=button).click()
-    expect(page.locator(".bubble.agent .words")).to_have_text(f"I was told: {told}.")
+    expect(page.locator(".bubble.agent .words").last).to_have_text(f"I was told: {told}.")
     expect(page.get_by_role("group", name="Consent to pay")).to_have_count(0)
     tool = page.locator(".bubble.tool").filter(has_text="amount")
     expect(tool.locator(".words")).to_have_text(f'{{"amount": 5, "to": "<b>Ann</b>"}} → {told}')

@@ -9,8 +9,7 @@ const volume = part<HTMLInputElement>("#volume");
 
 const client = new RealtimeClient({ server: "http://127.0.0.1:8000" });
 
-client.addTool<{ colour: string }>({
-  name: "set_colour",
+client.registerTool<{ colour: string }>("set_colour", {
   description: "Change the colour of the page.",
   parameters: { type: "object", properties: { colour: { type: "string", description: "A CSS colour." } } },
   run({ colour }) {

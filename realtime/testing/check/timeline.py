@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from realtime.event import server as s
 from realtime.state.restore import AGENT_CHANGED
+from realtime.testing.check.deeds import deed_of
 from realtime.testing.check.failing import counted
 from realtime.testing.check.reading import Reading
 from realtime.testing.check.turns import UserTurn
@@ -171,6 +172,8 @@ def _other_lines(reading: Reading) -> Iterator[Line]:
                 yield Line(entry.ts_ms, entry.agent_name, "ready")
             case s.ServerCustomEvent(name=name, value=value) if name == AGENT_CHANGED:
                 yield Line(entry.ts_ms, str(value.get("to", "")), f"takes over from {value.get('from', '')}")
+            case s.ServerCustomEvent() if (deed := deed_of(entry)) is not None:
+                yield Line(entry.ts_ms, "", f"{deed.what}: {deed.words}")
             case s.AgentEndedEvent():
                 yield Line(entry.ts_ms, entry.agent_name, f"gone: {shortened(entry.reason)}")
             case s.AgentErrorEvent():

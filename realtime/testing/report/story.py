@@ -12,6 +12,7 @@ import msgspec
 
 from realtime.event import server as s
 from realtime.state.restore import AGENT_CHANGED
+from realtime.testing.check.deeds import deed_of
 from realtime.testing.check.reading import Reading
 from realtime.testing.check.run import Run
 from realtime.testing.check.turns import Response, Speech, UserTurn
@@ -264,6 +265,8 @@ def _moments(story: Story, record: CallRecord) -> Iterator[Moment]:
                 yield Moment(event.ts_ms, event.agent_name, "link lost", event.reason)
             case s.ServerCustomEvent(name=name, value=value) if name == AGENT_CHANGED:
                 yield Moment(event.ts_ms, str(value.get("to", "")), "took over", f"from {value.get('from', '')}")
+            case s.ServerCustomEvent() if (deed := deed_of(event)) is not None:
+                yield Moment(event.ts_ms, "", deed.what, deed.words)
             case s.AgentReconnectedEvent():
                 yield Moment(event.ts_ms, event.agent_name, "link back", f"after {event.gap_ms} ms")
             case s.ServerSessionEndedEvent():

@@ -1,6 +1,7 @@
 /** The activity of a call in one word, folded from its events and from what the speaker plays. Pure. */
 
 import type { LocalSignal } from "./call-controller.ts";
+import { readDeed } from "./deeds.ts";
 import type { ServerEvent } from "./protocol.generated.ts";
 
 /** What a call is doing. hearing: the user speaks; thinking: the answer is being made. */
@@ -54,9 +55,15 @@ export function foldActivity(activity: Activity, event: ServerEvent | LocalSigna
       // A turn may be committed after its response began: then the response counts.
       return { ...activity, hearing: false, awaiting: activity.responses.length === 0 };
     case "text_sent":
-    // Another response answers the result.
-    case "agent_response_tool_use_done":
       return { ...activity, awaiting: true };
+    case "agent_response_tool_use_done":
+      // Another response answers the result; one that asks waits for the user first.
+      return { ...activity, awaiting: event.tool_use.state !== "asking" };
+    case "server_custom": {
+      const deed = readDeed(event);
+      if (deed?.name === "consent_ignored") return { ...activity, awaiting: false };
+      return deed?.name === "consent_question" ? { ...activity, awaiting: deed.value.state === "answered" } : activity;
+    }
     case "agent_input_cleared":
       return { ...activity, hearing: false, awaiting: false };
     case "agent_item_deleted":

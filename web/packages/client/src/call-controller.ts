@@ -5,7 +5,7 @@ import { type AudioDevices, watchDevices } from "./devices.ts";
 import { Emitter } from "./emitter.ts";
 import type { LiveVoices, VoicesOutput } from "./live-voices.ts";
 import { MicrophoneCapture } from "./microphone-capture.ts";
-import type { ServerEvent } from "./protocol.generated.ts";
+import type { PermissionRule, ServerEvent } from "./protocol.generated.ts";
 import { Rewind } from "./rewind.ts";
 import type { Played } from "./replay-buffer.ts";
 import { SpeakerOutput } from "./speaker-output.ts";
@@ -70,6 +70,14 @@ export interface CallOptions<State> {
   devices?: Partial<DeviceChoice>;
   /** The user's turns lie between `press` and `release`; default: voice detection decides. */
   pushToTalk?: boolean;
+}
+
+/** What an answer to a tool that asks may change. */
+export interface AnswerChanges {
+  /** The arguments with which it shall run, as JSON; default: those that it asked with. */
+  readonly input?: string;
+  /** Suggested rules that the user accepts: no question more where they hold. */
+  readonly rules?: readonly PermissionRule[];
 }
 
 /** An id of `listDevices`, or "" for the system's choice, which also stands in for a device that is away. */
@@ -373,8 +381,10 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
   }
 
   /** Answers a tool that asks the user. */
-  answerTool(id: string, name: string, confirmed: boolean): void {
-    this.client.send({ type: "client_tool_result", id, name, output: "", confirmed });
+  answerTool(id: string, name: string, confirmed: boolean, { input, rules }: AnswerChanges = {}): void {
+    const changed = input === undefined ? {} : { tool_call: { type: "tool_call" as const, id, name, input } };
+    const accepted = rules && rules.length > 0 ? { rules: [...rules] } : {};
+    this.client.send({ type: "client_tool_result", id, name, output: "", confirmed, ...changed, ...accepted });
   }
 
   /** Asks the agents to stop speaking. */

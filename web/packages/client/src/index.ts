@@ -3,9 +3,19 @@
 export { type Activity, type CallState, INITIAL_ACTIVITY, callState, foldActivity } from "./activity.ts";
 export { retryDelayMs } from "./backoff.ts";
 export { CallController } from "./call-controller.ts";
-export type { CallControllerEvents, CallOptions, DeviceChoice, LocalSignal, Projection, Worklets } from "./call-controller.ts";
+export type { AnswerChanges, CallControllerEvents, CallOptions, DeviceChoice, LocalSignal, Projection, Worklets } from "./call-controller.ts";
 export { CallSocket } from "./call-socket.ts";
 export type { ClientEvents, ClientState, Closing, ResumeToken, SessionSettings } from "./call-socket.ts";
+export {
+  type ClaimWithheld,
+  type ConsentIgnored,
+  type ConsentQuestion,
+  type ConsentReceipt,
+  type Deed,
+  type DeedEvents,
+  type PermissionUpdate,
+  readDeed,
+} from "./deeds.ts";
 export { type AudioDevice, type AudioDevices, canChooseSpeaker, listDevices, watchDevices } from "./devices.ts";
 export { Emitter } from "./emitter.ts";
 export type { AudioFrame } from "./frames.ts";

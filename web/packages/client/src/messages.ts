@@ -2,7 +2,8 @@
 
 import type { LocalSignal } from "./call-controller.ts";
 import { Emitter } from "./emitter.ts";
-import type { ServerEvent } from "./protocol.generated.ts";
+import { readDeed } from "./deeds.ts";
+import type { PermissionRule, ServerEvent } from "./protocol.generated.ts";
 
 /** Something that was said, typed, or done by a tool. */
 export interface Message {
@@ -16,6 +17,10 @@ export interface Message {
   readonly text: string;
   /** The arguments of a tool, as JSON; "" otherwise. */
   readonly input: string;
+  /** The words of the question for consent, of a tool that asked; "" otherwise. */
+  readonly question: string;
+  /** What a tool that asks may be allowed from now on, see `RealtimeClient.allowTool`. */
+  readonly suggestedRules: readonly PermissionRule[];
   /**
    * growing: more may come; done; cut: interrupted; failed: speech that could not be written down whole, or a tool that
    * did not work; asking: a tool that waits for `RealtimeClient.allowTool`.
@@ -114,8 +119,19 @@ function foldList(list: readonly Message[], event: ServerEvent | LocalSignal): r
       // Where it comes first, it is added: the words that come late are not heard.
       return change(list, made(event.item_id, "agent", event.agent_name), ({ text }) => ({ text: event.transcript ?? text, status: "cut" }));
     case "agent_response_tool_use_done": {
-      const { id, name, input, state } = event.tool_use;
-      return change(list, made(id, "tool", name), () => ({ input, status: state === "asking" ? "asking" : "growing" }));
+      const { id, name, input, state, suggested_rules: suggestedRules = [] } = event.tool_use;
+      return change(list, made(id, "tool", name), () => ({ input, suggestedRules, status: state === "asking" ? "asking" : "growing" }));
+    }
+    case "server_custom": {
+      const deed = readDeed(event);
+      if (deed?.name !== "consent_question") return list;
+      const { tool_call_id: id, tool, question, state, input } = deed.value;
+      const isOver = ({ status }: Message): boolean => state === "answered" && status === "asking";
+      return change(list, made(id, "tool", tool), (old) => ({
+        question,
+        input: input ?? old.input,
+        ...(isOver(old) && { status: "growing" }),
+      }));
     }
     case "agent_response_tool_result": {
       const { id, name, output, state } = event.tool_result;
@@ -137,7 +153,7 @@ function isOpen({ status }: Message): boolean {
 }
 
 function made(id: string, from: Message["from"], name = ""): Message {
-  return { id, from, name, text: "", input: "", status: "growing" };
+  return { id, from, name, text: "", input: "", question: "", suggestedRules: [], status: "growing" };
 }
 
 function grow(list: readonly Message[], message: Message, delta: string): readonly Message[] {

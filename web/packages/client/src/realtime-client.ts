@@ -1,7 +1,7 @@
 /** A voice call with an agent: everything that a page needs, with defaults for all of it. */
 
 import { type CallState, INITIAL_ACTIVITY, type Activity, callState, foldActivity } from "./activity.ts";
-import { CallController, type Projection } from "./call-controller.ts";
+import { type AnswerChanges, CallController, type Projection } from "./call-controller.ts";
 import {
   CallError,
   askServer,
@@ -16,9 +16,10 @@ import {
   soundBlocked,
 } from "./call-error.ts";
 import type { CallSettings, Closing } from "./call-socket.ts";
+import { type DeedEvents, readDeed } from "./deeds.ts";
 import { Emitter } from "./emitter.ts";
 import { holdToTalk } from "./hold-to-talk.ts";
-import { type Conversation, EMPTY, Messages, foldConversation } from "./messages.ts";
+import { type Conversation, EMPTY, type Message, Messages, foldConversation } from "./messages.ts";
 import { Microphone } from "./microphone.ts";
 import { type Picture, jpegOf } from "./picture.ts";
 import type { ServerEvent } from "./protocol.generated.ts";
@@ -52,6 +53,12 @@ export interface RealtimeOptions {
   token?: string | (() => string | Promise<string>);
   /** The user's id in the server's records. Default: a random one for each visit. A client token may name another. */
   user?: string;
+  /**
+   * A name that the same user's calls share, where `settings` ask that accepted rules hold in later calls
+   * (`permissions: { keep: true }`). With `user` it opens what was allowed, so keep it secret, make it of 128 random bits,
+   * and keep it in the browser or at your backend. Default: a random one for each call.
+   */
+  session?: string;
   /** Settings of the call, such as `instructions`, `voice`, `agent_name`. Default: the agent's own. */
   settings?: CallSettings;
   /** The user's turns lie between `press()` and `release()`. Default: false, turns are found in the voice. */
@@ -69,7 +76,7 @@ export interface RealtimeOptions {
  * The events of a `RealtimeClient`. When an error ends a call, they come in this order: `state` ("ended"), `error`,
  * `ended`.
  */
-export interface RealtimeEvents {
+export interface RealtimeEvents extends DeedEvents {
   /** What the call is doing now. */
   state: RealtimeState;
   /** The agent is there. */
@@ -251,16 +258,20 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
   }
 
   /**
-   * Lets the agent use a tool that runs in this page, from the next call on. Throws TypeError for what is no name of a
-   * tool, Error where the name is taken.
+   * Lets the agent use a tool that runs in this page, from the next call on. `name` is for the model, such as
+   * "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. Throws TypeError for what is no name
+   * of a tool, Error where the name is taken.
    */
-  addTool<Input = Record<string, unknown>>(tool: Tool<Input>): void {
-    this.#tools.add(tool);
+  registerTool<Input = Record<string, unknown>>(name: string, tool: Tool<Input>): void {
+    this.#tools.add(name, tool);
   }
 
-  /** Answers a tool of the server that asks (a message with the status "asking"). */
-  allowTool(message: { id: string; name: string }, allowed: boolean): void {
-    this.#call?.answerTool(message.id, message.name, allowed);
+  /**
+   * Answers a tool of the server that asks (a message with the status "asking"). A consent may change the `input`, and
+   * accept some of the message's `suggestedRules`: then the server asks no more where they hold.
+   */
+  allowTool(message: Pick<Message, "id" | "name">, allowed: boolean, changes: AnswerChanges = {}): void {
+    this.#call?.answerTool(message.id, message.name, allowed, changes);
   }
 
   // -- one call -------------------------------------------------------------------------------------------------------
@@ -284,7 +295,7 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
     this.#follow("connecting");
     const left = this.#left();
     const user = left?.user ?? this.#options.user ?? `guest-${randomName()}`;
-    const session = left?.session ?? `call-${randomName()}`;
+    const session = left?.session ?? this.#options.session ?? `call-${randomName()}`;
     const tools = this.#tools.declarations;
     const call = await CallController.open({
       url: () => this.#address(user, session),
@@ -384,6 +395,11 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
         if (this.#callId === null) this.#explain(event.retryable ? new CallError("busy", event.message) : cannotBegin(event.message));
         else this.#fail(new CallError("agent", event.message));
         break;
+      case "server_custom": {
+        const deed = readDeed(event);
+        if (deed) this.emit(deed.name, deed.value);
+        break;
+      }
       default:
         break;
     }

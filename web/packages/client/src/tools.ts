@@ -4,8 +4,6 @@ import type { ClientEvent, ToolCallBlock, ToolDeclaration } from "./protocol.gen
 
 /** A tool that runs in the page. */
 export interface Tool<Input = Record<string, unknown>> {
-  /** A name for the model, such as "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. */
-  readonly name: string;
   /** What the tool does and when to use it, for the model. */
   readonly description: string;
   /** JSON Schema of the input; default: an object without properties. */
@@ -21,7 +19,7 @@ export class Tools {
   readonly #tools = new Map<string, Tool<never>>();
 
   get declarations(): ToolDeclaration[] {
-    return [...this.#tools.values()].map(({ name, description, parameters }) => ({
+    return [...this.#tools].map(([name, { description, parameters }]) => ({
       name,
       description,
       parameters: parameters ?? { type: "object", properties: {} },
@@ -29,13 +27,13 @@ export class Tools {
   }
 
   /** Adds a tool. Throws TypeError for what is no name, Error where there is a tool of its name. */
-  add<Input>(tool: Tool<Input>): void {
-    if (!NAME.test(tool.name)) {
-      const wrong = JSON.stringify(tool.name);
+  add<Input>(name: string, tool: Tool<Input>): void {
+    if (!NAME.test(name)) {
+      const wrong = JSON.stringify(name);
       throw new TypeError(`${wrong} is no name of a tool: use 1 to 64 letters, digits, _ and -, a letter or _ first.`);
     }
-    if (this.#tools.has(tool.name)) throw new Error(`There is a tool named ${tool.name} already: give this one another name.`);
-    this.#tools.set(tool.name, tool);
+    if (this.#tools.has(name)) throw new Error(`There is a tool named ${name} already: give this one another name.`);
+    this.#tools.set(name, tool);
   }
 
   has(name: string): boolean {

@@ -90,3 +90,22 @@ test("a lost line is shown before all else, and what went on is shown again when
   ]);
   expect(states(ready, lost, { type: "closed" }).at(-1)).toBe("ended");
 });
+
+test("a tool that asks for consent waits for the user; the answer is thought about", () => {
+  const { tool_use: use } = event("agent_response_tool_use_done");
+  const asking = event("agent_response_tool_use_done", { tool_use: { ...use, state: "asking" } });
+  const question = (state: string) =>
+    event("server_custom", { name: "consent_question", value: { tool_call_id: "t1", tool: "pay", question: "?", by: "either", state, n: 1 } });
+  const early = event("server_custom", { name: "consent_ignored", value: { tool_call_id: "t1", tool: "pay", reason: "before_end", words: "Yes" } });
+  const turn = [started, done];
+  expect(states(ready, created, asking, closed, question("asking"), voice, ...turn, early, idle, question("heard"), ...turn, question("answered")).slice(2)).toEqual([
+    "thinking",
+    "listening",
+    "speaking",
+    "hearing",
+    "speaking",
+    "listening",
+    "hearing",
+    "thinking",
+  ]);
+});

@@ -97,3 +97,19 @@ test("a line without words is no message: a turn that is being recognised, or an
   }, EMPTY);
   expect(lists).toEqual([["user: Hi."], ["user: Hi.", "agent:  Hello."], ["user: Hi.", "agent:  Hello.", "tool: "]]);
 });
+
+test("a tool that asks has the words of its question and the rules that may be accepted, until it is answered", () => {
+  const rule = { tool_name: "pay", rule_content: null, behavior: "allow" as const, source: "suggested" };
+  const { tool_use: use } = event("agent_response_tool_use_done");
+  const asking = event("agent_response_tool_use_done", { tool_use: { ...use, id: "t1", name: "pay", state: "asking", suggested_rules: [rule] } });
+  const question = (state: string) =>
+    event("server_custom", {
+      name: "consent_question",
+      value: { tool_call_id: "t1", tool: "pay", question: "Shall I pay?", by: "either", state, n: 1 },
+    });
+  const { list } = [asking, question("asking")].reduce<Conversation>(foldConversation, EMPTY);
+  expect(list).toMatchObject([{ id: "t1", from: "tool", question: "Shall I pay?", suggestedRules: [rule], status: "asking" }]);
+  expect(after(asking, question("heard"))).toEqual(["tool asking: "]);
+  expect(after(asking, question("answered"))).toEqual(["tool growing: "]);
+  expect(after(asking, result("paid", "success"), question("answered"))).toEqual(["tool done: paid"]);
+});

@@ -13,7 +13,7 @@ const call = (name: string, input: string): ToolCallBlock => ({
 
 function tools(run: (input: never) => unknown): Tools {
   const made = new Tools();
-  made.add({ name: "area", description: "Work out an area.", run });
+  made.add("area", { description: "Work out an area.", run });
   return made;
 }
 
@@ -48,10 +48,10 @@ test.each([
 });
 
 test.each(["not a name!", "", "3d", "a".repeat(65), "größe"])("%j is no name of a tool", (name) => {
-  expect(() => new Tools().add({ name, description: "", run: () => 1 })).toThrow(TypeError);
+  expect(() => new Tools().add(name, { description: "", run: () => 1 })).toThrow(TypeError);
 });
 
 test("two tools of one name are refused", () => {
   const made = tools(() => 1);
-  expect(() => made.add({ name: "area", description: "", run: () => 2 })).toThrow("give this one another name");
+  expect(() => made.add("area", { description: "", run: () => 2 })).toThrow("give this one another name");
 });

@@ -1,12 +1,13 @@
 /** What the page says about its call while it runs: lost lines, missing sound, errors, ends. */
 
-import type { ServerEvent } from "@realtime-voice/client";
+import { type ServerEvent, readDeed } from "@realtime-voice/client";
 import type { Call } from "./call.ts";
+import { permissionNotice } from "./consent-words.ts";
 import type { NoticesView } from "./view/notices-view.ts";
 import * as words from "./words.ts";
 
 /** Notices of a call; they go when the next one begins. */
-const OF_A_CALL = ["closed", "line", "microphone", "end", "agent", "model", "voice", "echo", "blocked", "camera", "device", "picture"];
+const OF_A_CALL = ["closed", "line", "microphone", "end", "agent", "model", "voice", "echo", "blocked", "camera", "device", "picture", "permissions"];
 
 export function removeCallNotices(notices: NoticesView): void {
   for (const key of OF_A_CALL) notices.remove(key);
@@ -40,6 +41,11 @@ function tellEvent(event: ServerEvent, notices: NoticesView): void {
       return notices.show("model", words.MODEL_LOST, "hint");
     case "agent_reconnected":
       return notices.remove("model");
+    case "server_custom": {
+      const deed = readDeed(event);
+      const notice = deed?.name === "permission_updated" ? permissionNotice(deed.value) : null;
+      return notice ? notices.show("permissions", notice, "hint") : undefined;
+    }
     default:
       return;
   }

@@ -5,8 +5,9 @@
  * and sends the last id as `Last-Event-ID` of the next request.
  */
 
-import { retryDelayMs } from "@realtime-voice/client";
-import { Transcript, foldStream } from "@realtime-voice/messages";
+import { readDeed, retryDelayMs } from "@realtime-voice/client";
+import { type AgentEventOf, Transcript, foldStream } from "@realtime-voice/messages";
+import { CallDeeds } from "./call-deeds.ts";
 import { asRecord, asText } from "./json.ts";
 import { besidePage } from "./server-info.ts";
 import { say } from "./texts.ts";
@@ -204,6 +205,7 @@ export interface CallListener {
 /** Follows one call and folds its events. */
 export class CallReader {
   readonly transcript = new Transcript();
+  readonly deeds = new CallDeeds();
   readonly #shelf: CallShelf;
   readonly #callId: string;
   readonly #listener: CallListener;
@@ -241,6 +243,15 @@ export class CallReader {
     }
   }
 
+  /** The id of the message that an event without a reply of its own is about; empty for none. */
+  #concerned(event: AgentEventOf<"CUSTOM">): string {
+    const deed = readDeed(event);
+    // A correction names the reply that it corrects.
+    if (!deed) return String(event.value["reply_id"]);
+    const blockId = this.deeds.add(deed);
+    return this.transcript.messages.find(({ content }) => content.some(({ id }) => id === blockId))?.id ?? "";
+  }
+
   /** Reads one stream to its end. Throws when it breaks or falls silent. */
   async #read(): Promise<void> {
     const silence = new AbortController();
@@ -254,8 +265,7 @@ export class CallReader {
       if (event.type === "CUSTOM" && event.name === "error") {
         this.#listener.failed({ id: event.id, message: asText(event.value["message"]), at: event.created_at });
       }
-      // A correction is in no reply; it names the one that it corrects.
-      this.#listener.changed(event.type === "CUSTOM" ? String(event.value["reply_id"]) : event.reply_id);
+      this.#listener.changed(event.type === "CUSTOM" ? this.#concerned(event) : event.reply_id);
     }
   }
 }

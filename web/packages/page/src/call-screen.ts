@@ -48,7 +48,7 @@ export class CallScreen {
       this.#box,
       (msg) => msg.id,
       (first) => {
-        const card = renderMessage(first);
+        const card = renderMessage(first, null, this.#reader.deeds);
         this.#roots.set(first.id, card.root);
         return { root: card.root, update: (msg) => this.#changed.has(msg.id) && card.update(msg) };
       },

@@ -1,6 +1,18 @@
 /** The conversation as bubbles in order, folded from the events. Pure. */
 
-import type { LocalSignal, ServerEvent, ServerEventOf } from "@realtime-voice/client";
+import {
+  type ClaimWithheld,
+  type ConsentQuestion,
+  type ConsentReceipt,
+  type Deed,
+  type LocalSignal,
+  type PermissionRule,
+  type PermissionUpdate,
+  type ServerEvent,
+  type ServerEventOf,
+  type ToolCallBlock,
+  readDeed,
+} from "@realtime-voice/client";
 import type { Wait } from "./latency/waterfall.ts";
 import { say } from "./texts.ts";
 
@@ -26,6 +38,8 @@ export interface Bubble {
   /** How many pictures the user showed here, without words. */
   readonly pictures?: number;
   readonly tool?: ToolWork;
+  /** Claims of deeds that were not done, which were to be said here. */
+  readonly withheld?: readonly ClaimWithheld[];
 }
 
 /** What a tool does, and what came of it. */
@@ -38,12 +52,23 @@ export interface ToolWork {
   readonly output: string;
   /** running: it works in the background, with its result to come; null: it works, or asks. */
   readonly outcome: "success" | "error" | "interrupted" | "denied" | "running" | null;
+  /** Its question for consent, as far as it is. */
+  readonly question?: ConsentQuestion;
+  /** What may be allowed from now on. */
+  readonly rules?: readonly PermissionRule[];
+  /** What it was to be given before the user changed it, as JSON. */
+  readonly before?: string;
+  /** Why the latest words were no answer to the question. */
+  readonly ignored?: string;
+  readonly receipt?: ConsentReceipt;
 }
 
 export interface Captions {
   readonly bubbles: readonly Bubble[];
   /** By response id. */
   readonly latencies: Readonly<Record<string, Wait>>;
+  /** What may be done without asking; unknown until the server tells. */
+  readonly permissions?: PermissionUpdate;
 }
 
 export const NO_CAPTIONS: Captions = { bubbles: [], latencies: {} };
@@ -51,13 +76,18 @@ export const NO_CAPTIONS: Captions = { bubbles: [], latencies: {} };
 /** The bubbles to show: user speech before its first word too, but none that ended without words. */
 export function visibleBubbles(captions: Captions): readonly Bubble[] {
   return captions.bubbles.filter(
-    ({ status, text, side, tool, pictures }) =>
+    ({ status, text, side, tool, pictures, withheld }) =>
       status !== "deleted" &&
       (text !== "" ||
-        [tool, pictures].some(Boolean) ||
+        [tool, pictures, withheld].some(Boolean) ||
         ["failed", "asking"].includes(status) ||
         (status === "live" && side === "user")),
   );
+}
+
+/** Whether a claim was taken back here, and no voice stopped the reply. */
+export function isTakenBack({ withheld, stoppedBy }: Bubble): boolean {
+  return withheld !== undefined && stoppedBy === undefined;
 }
 
 export function foldCaptions(captions: Captions, event: ServerEvent | LocalSignal): Captions {
@@ -68,7 +98,9 @@ export function foldCaptions(captions: Captions, event: ServerEvent | LocalSigna
     const latency = { totalMs, stages: Object.entries(event.stages_ms), estimated };
     return { ...captions, latencies: { ...captions.latencies, [event.response_id]: latency } };
   }
-  const bubbles = foldBubbles(captions.bubbles, event);
+  const deed = event.type === "server_custom" ? readDeed(event) : null;
+  if (deed?.name === "permission_updated") return { ...captions, permissions: deed.value };
+  const bubbles = deed ? foldDeed(captions.bubbles, deed) : foldBubbles(captions.bubbles, event);
   return bubbles === captions.bubbles ? captions : { ...captions, bubbles };
 }
 
@@ -94,15 +126,20 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSigna
       const { state } = event.tool_use;
       const bubble = tool(event.tool_use, event.response_id);
       const status = state === "asking" ? "asking" : "live";
-      return change(bubbles, bubble, () => ({ text: bubble.text, tool: bubble.tool ?? NO_WORK, status }));
+      return change(bubbles, bubble, (old) => ({ text: bubble.text, tool: given(old, event.tool_use), status }));
     }
     case "agent_item_done": {
       const { tool_call: call } = event.item;
       if (call?.state !== "allowed") return bubbles;
-      const { name, text, tool: work } = tool(call, null);
-      const allowed = { name, text, tool: work ?? NO_WORK, status: "live" as const };
-      return bubbles.map((old) => (old.status === "asking" && callIdOf(old) === call.id ? { ...old, ...allowed } : old));
+      const { name, text } = tool(call, null);
+      const isAsked = (old: Bubble): boolean => old.status === "asking" || (old.status === "live" && old.tool?.question !== undefined);
+      const isIt = (old: Bubble): boolean => old.id === `tool:${call.id}` && isAsked(old);
+      return bubbles.map((old) => (isIt(old) ? { ...old, name, text, tool: given(old, call), status: "live" } : old));
     }
+    case "agent_error":
+      // The rule was no suggestion of this question any more: it stays open, and is shown anew.
+      if (event.code !== "unknown_rule") return bubbles;
+      return bubbles.map((old) => (old.status === "asking" ? { ...old, tool: { ...(old.tool ?? NO_WORK) } } : old));
     case "agent_tool_progress": {
       const id = `tool:${event.tool_call_id}`;
       return bubbles.map((old) => (old.id === id ? { ...old, tool: reported(old.tool ?? NO_WORK, event) } : old));
@@ -175,6 +212,47 @@ function tool({ id, name, input }: { id: string; name: string; input: string }, 
   return { id: `tool:${id}`, side: "tool", name, text, status: "live", responseId, tool: { ...NO_WORK, input: text } };
 }
 
+/** The work with what it is given, and what may be allowed from now on. */
+function given({ tool: work = NO_WORK }: Bubble, { input, suggested_rules: rules = [] }: ToolCallBlock): ToolWork {
+  return { ...work, input: input === "{}" ? "" : input, ...(rules.length > 0 && { rules }) };
+}
+
+function foldDeed(bubbles: readonly Bubble[], deed: Exclude<Deed, { name: "permission_updated" }>): readonly Bubble[] {
+  switch (deed.name) {
+    case "consent_question": {
+      const { value: question } = deed;
+      return change(bubbles, askedTool(question), ({ text, tool: { ignored: _, ...work } = NO_WORK, status }) => {
+        const { input = work.input } = question;
+        return {
+          text: status === "asking" ? input : text,
+          tool: { ...work, question, input, ...(input !== work.input && { before: work.input }) },
+          // Whoever answers, and however: the question is over.
+          status: question.state === "answered" && status === "asking" ? "live" : status,
+        };
+      });
+    }
+    case "consent_ignored": {
+      const { value: ignored } = deed;
+      return change(bubbles, askedTool(ignored), ({ tool: work = NO_WORK }) => ({ tool: { ...work, ignored: ignored.reason } }));
+    }
+    case "consent_receipt": {
+      const { value: receipt } = deed;
+      const done = (status: Bubble["status"]): Bubble["status"] => (status === "live" || status === "asking" ? "done" : status);
+      return change(bubbles, askedTool(receipt), ({ tool: work = NO_WORK, status }) => ({ tool: { ...work, receipt }, status: done(status) }));
+    }
+    case "claim_withheld": {
+      const { value: claim } = deed;
+      const responseId = claim.response_id;
+      return change(bubbles, { ...known(bubbles, claim.item_id), responseId }, ({ withheld = [] }) => ({ withheld: [...withheld, claim] }));
+    }
+  }
+}
+
+/** The bubble of a tool of which only the question or the receipt is known. */
+function askedTool({ tool_call_id: id, tool: name }: Pick<ConsentQuestion, "tool_call_id" | "tool">): Bubble {
+  return { id: `tool:${id}`, side: "tool", name, text: "", status: "live", responseId: null, tool: NO_WORK };
+}
+
 function reported(work: ToolWork, { kind, delta }: ServerEventOf<"agent_tool_progress">): ToolWork {
   return kind === "note" ? { ...work, note: delta } : { ...work, output: work.output + delta };
 }
@@ -211,11 +289,11 @@ function isClosed({ status }: Bubble): boolean {
 }
 
 function grow(bubbles: readonly Bubble[], bubble: Bubble, delta: string): readonly Bubble[] {
-  return change(bubbles, bubble, (old) => (isClosed(old) ? {} : { text: old.text + delta, status: "live" }));
+  return change(bubbles, bubble, (old) => (isClosed(old) ? {} : { name: old.name || bubble.name, text: old.text + delta, status: "live" }));
 }
 
 function settle(bubbles: readonly Bubble[], bubble: Bubble, text: string): readonly Bubble[] {
-  return change(bubbles, bubble, (old) => (isClosed(old) ? {} : { text, status: "done" }));
+  return change(bubbles, bubble, (old) => (isClosed(old) ? {} : { name: old.name || bubble.name, text, status: "done" }));
 }
 
 /** Changes the bubble with this id; adds the changed `bubble` at the end where there is none. */

@@ -1,12 +1,21 @@
 /** What a bubble shows of a message: one per message, with all its rounds of tools. Pure, but for the texts' language. */
 
 import type { ContentBlock, DataBlock, HintBlock, MsgData, PermissionRule, TextBlock, ToolCallBlock } from "@realtime-voice/messages";
+import type { ClaimWithheld, ConsentReceipt } from "@realtime-voice/client";
+import { CallDeeds } from "./call-deeds.ts";
 import { say } from "./texts.ts";
 
 export interface TextPart {
   readonly kind: "text" | "thinking";
   readonly key: string;
   readonly text: string;
+}
+
+/** Claims of deeds that were not done, which were to be said here. */
+export interface ClaimPart {
+  readonly kind: "claim";
+  readonly key: string;
+  readonly claims: readonly ClaimWithheld[];
 }
 
 export interface DataPart {
@@ -37,9 +46,10 @@ export interface ToolPart {
   readonly output: readonly (TextPart | DataPart)[];
   /** The tool call that waits for the user's consent; null where none does. */
   readonly asking: ToolCallBlock | null;
+  readonly receipt: ConsentReceipt | null;
 }
 
-export type Part = TextPart | DataPart | HintPart | ToolPart;
+export type Part = TextPart | ClaimPart | DataPart | HintPart | ToolPart;
 
 export interface BubbleView {
   readonly side: "user" | "agent" | "system";
@@ -71,14 +81,14 @@ const SHAPES = { audio: "message.sound", image: "message.picture", link: "messag
 const RULES = { allow: "message.always", deny: "message.never", ask: "message.askFirst" } as const;
 const DEFAULT_RATE_HZ = 24_000;
 
-export function bubbleOf(msg: MsgData): BubbleView {
+export function bubbleOf(msg: MsgData, deeds = new CallDeeds()): BubbleView {
   return {
     side: SIDES[msg.role],
     who: msg.name === "" || msg.name === "user" ? say(WHO[msg.role]) : msg.name,
     at: msg.created_at,
     isLive: msg.finished_at === null && msg.content.some(({ finished_at, created_at }) => created_at != null && finished_at == null),
     mark: markOf(msg),
-    parts: partsOf(msg.content),
+    parts: partsOf(msg.content, deeds),
   };
 }
 
@@ -89,13 +99,13 @@ function markOf({ finished_reason, error }: MsgData): string {
 }
 
 /** Blocks are only added at the end, so their index is a stable key. A result is shown with its call. */
-function partsOf(content: readonly ContentBlock[]): Part[] {
+function partsOf(content: readonly ContentBlock[], deeds: CallDeeds): Part[] {
   const called = new Set(content.filter(({ type }) => type === "tool_call").map(({ id }) => id));
   return content.flatMap((block, place): Part[] => {
     const key = `${block.type} ${place}`;
     switch (block.type) {
       case "text":
-        return block.text === "" ? [] : [{ kind: "text", key, text: block.text }];
+        return [...(block.text === "" ? [] : [{ kind: "text" as const, key, text: block.text }]), ...claimsAfter(block.id, place, deeds)];
       case "thinking":
         return [{ kind: "thinking", key, text: block.thinking }];
       case "data":
@@ -103,14 +113,19 @@ function partsOf(content: readonly ContentBlock[]): Part[] {
       case "hint":
         return [{ kind: "hint", key, label: labelOf(block.source), parts: innerParts(block.hint, false) }];
       case "tool_call":
-        return [toolPart(key, block, content)];
+        return [toolPart(key, block, content, deeds)];
       case "tool_result":
-        return called.has(block.id) ? [] : [toolPart(key, { ...block, input: "", type: "tool_call", state: "finished" }, content)];
+        return called.has(block.id) ? [] : [toolPart(key, { ...block, input: "", type: "tool_call", state: "finished" }, content, deeds)];
     }
   });
 }
 
-function toolPart(key: string, call: ToolCallBlock, content: readonly ContentBlock[]): ToolPart {
+function claimsAfter(itemId: string, place: number, deeds: CallDeeds): ClaimPart[] {
+  const claims = deeds.claimsOf(itemId);
+  return claims.length === 0 ? [] : [{ kind: "claim", key: `claim ${place}`, claims }];
+}
+
+function toolPart(key: string, call: ToolCallBlock, content: readonly ContentBlock[], deeds: CallDeeds): ToolPart {
   const result = content.find((block) => block.type === "tool_result" && block.id === call.id);
   const told = result?.type === "tool_result" ? result : null;
   return {
@@ -121,6 +136,7 @@ function toolPart(key: string, call: ToolCallBlock, content: readonly ContentBlo
     state: say(told ? RESULT_WORDS[told.state] : CALL_WORDS[call.state]),
     output: told ? innerParts(told.output, told.state === "running") : [],
     asking: call.state === "asking" ? call : null,
+    receipt: deeds.receiptOf(call.id),
   };
 }
 

@@ -15,7 +15,7 @@ import { type ServerInfo, callUrl, fetchServerInfo } from "./server-info.ts";
 import { listenToKeys } from "./shortcuts.ts";
 import { Tabs } from "./tabs.ts";
 import { LANGUAGES, type Language, languageToBeginWith, presentLanguage, rememberLanguage, say, useLanguage, writeTexts } from "./texts.ts";
-import { browserUserId } from "./user.ts";
+import { browserRandom, browserUserId, forgetSessionId, ownSessionId } from "./user.ts";
 import { BackgroundView } from "./view/background-view.ts";
 import { CaptionsView } from "./view/captions-view.ts";
 import { byId, drawnOncePerFrame, setText } from "./view/elements.ts";
@@ -24,6 +24,7 @@ import { HeardView } from "./view/heard-view.ts";
 import { InspectorView } from "./view/inspector-view.ts";
 import { ModelView } from "./view/model-view.ts";
 import { NoticesView } from "./view/notices-view.ts";
+import { PermissionsView } from "./view/permissions-view.ts";
 import { PicturesView } from "./view/pictures-view.ts";
 import { type Holds, SettingsView, closeOnBackdrop } from "./view/settings-view.ts";
 import { StartView } from "./view/start-view.ts";
@@ -50,8 +51,8 @@ const help = byId("help", HTMLDialogElement);
 
 const log = new InspectorLog(MAX_LOGGED_EVENTS);
 const captionsBox = byId("captions", HTMLElement);
-const captions = new CaptionsView(captionsBox, byId("empty", HTMLElement), (asking, confirmed) =>
-  call?.answerTool(callIdOf(asking), asking.name, confirmed),
+const captions = new CaptionsView(captionsBox, byId("empty", HTMLElement), (asking, { confirmed, ...changes }) =>
+  call?.answerTool(callIdOf(asking), asking.name, confirmed, changes),
 );
 const heardView = new HeardView(captionsBox);
 const inspector = new InspectorView(log);
@@ -77,6 +78,7 @@ const links = new CallLinkFinder(document.baseURI, USER);
 const background = new BackgroundTools(links, (tools) => backgroundView.render(tools));
 const backgroundView = new BackgroundView((tool) => void background.stop(tool));
 const settings = new SettingsView(loadPreferences(kept.always), hasConsent(kept.visit), change, (agreed) => keepConsent(kept.visit, agreed));
+const permissions = new PermissionsView(() => forgetSessionId(kept.always));
 const tabs = new Tabs(document.baseURI, (elsewhere) => {
   if (elsewhere) notices.show("tabs", words.OTHER_TAB);
   else notices.remove("tabs");
@@ -123,11 +125,12 @@ async function openCall(): Promise<Call> {
     ...(voice.value === "" ? {} : { voice: voice.value }),
     ...(chosen ? { model_provider: chosen.name } : {}),
     ...(recording ? { recording } : {}),
+    permissions: { keep: true },
   };
   if (recording) notices.show("recording", words.RECORDED, "hint");
   else notices.remove("recording");
   void noticeOtherVersion();
-  const sessionId = `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+  const sessionId = ownSessionId(kept.always, browserRandom);
   const url = callUrl(document.baseURI, USER, sessionId);
   isHeld = preferences.pushToTalk;
   const options = { url, projection: CALL, worklets: WORKLETS, settings: wanted, devices: devices(), pushToTalk: isHeld };
@@ -358,6 +361,7 @@ const draw = drawnOncePerFrame(() => {
   captions.render(shownNow);
   heardView.render(shownNow.bubbles, ({ id, text: said }) => heard.heard(id, said));
   waits.render(shownNow.latencies);
+  permissions.render(shownNow.permissions ?? null);
   start.hidden = state === "ended" || shownNow.bubbles.some(({ side }) => side === "user");
   inspector.render();
 });

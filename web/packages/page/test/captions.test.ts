@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Bubble, NO_CAPTIONS, callIdOf, foldCaptions, visibleBubbles } from "../src/captions.ts";
+import { type Bubble, NO_CAPTIONS, callIdOf, foldCaptions, isTakenBack, visibleBubbles } from "../src/captions.ts";
 import type { ServerEvent } from "@realtime-voice/client";
 import { event } from "../../../test/events.ts";
 
@@ -228,4 +228,94 @@ test("pictures without words between them are one bubble", () => {
   };
   const { bubbles } = [picture("p1"), picture("p2"), picture("p3")].reduce(foldCaptions, NO_CAPTIONS);
   expect(bubbles.map(({ id, status, pictures }) => [id, status, pictures])).toEqual([["p1", "done", 3]]);
+});
+
+describe("consent", () => {
+  const RULE = { tool_name: "book", rule_content: null, behavior: "allow" as const, source: "suggested" };
+  const use = (input: string, state: "asking" | "finished" = "asking", suggested_rules = [RULE]) =>
+    event("agent_response_tool_use_done", {
+      tool_use: { type: "tool_call", id: "t1", name: "book", input, state, suggested_rules },
+    });
+  const tells = (name: string, value: Record<string, unknown>) => event("server_custom", { name, value });
+  const asks = (state: string, changed: Record<string, unknown> = {}) =>
+    tells("consent_question", { tool_call_id: "t1", tool: "book", question: "Shall I book for 5?", by: "either", state, n: 1, ...changed });
+  const RECEIPT = {
+    tool_call_id: "t1",
+    tool: "book",
+    question: "Shall I book for 5?",
+    question_item_id: null,
+    question_played_ms: 0,
+    heard_whole: false,
+    answered_by: "card",
+    answer: "yes",
+    words: "",
+    answer_start_ms: null,
+    answer_end_ms: null,
+    participant: null,
+    recording: null,
+    done: "success",
+  };
+  const result = event("agent_response_tool_result", {
+    tool_result: { type: "tool_result", id: "t1", name: "book", output: "booked", state: "success" },
+  });
+  const bubble = (...events: ServerEvent[]) => fold(...events).bubbles[0];
+
+  test("a question is shown with its words and its rules, whichever event comes first", () => {
+    const shown = { status: "asking", tool: { input: '{"n":5}', rules: [RULE], question: { question: "Shall I book for 5?", state: "asking" } } };
+    expect(bubble(use('{"n":5}'), asks("asking"))).toMatchObject(shown);
+    expect(bubble(asks("asking"), use('{"n":5}'))).toMatchObject(shown);
+  });
+
+  test("an answer by voice closes the question before the tool is done", () => {
+    expect(bubble(use("{}"), asks("heard"), asks("answered"))).toMatchObject({ status: "live", tool: { question: { state: "answered" } } });
+    expect(bubble(use("{}"), asks("answered"), result)).toMatchObject({ status: "done" });
+  });
+
+  test("a change keeps what it was before, and goes on asking", () => {
+    const four = { question: "Shall I book for 4?", input: '{"n":4}' };
+    const changed = bubble(use('{"n":5}'), asks("heard"), asks("changed", four), asks("heard", four));
+    expect(changed).toMatchObject({ status: "asking", tool: { input: '{"n":4}', before: '{"n":5}', question: { question: "Shall I book for 4?" } } });
+  });
+
+  test("words that are no answer are said to be none, until the question goes on", () => {
+    const early = tells("consent_ignored", { tool_call_id: "t1", tool: "book", reason: "before_end", words: "Yes." });
+    expect(bubble(use("{}"), asks("asking"), early)).toMatchObject({ status: "asking", tool: { ignored: "before_end" } });
+    expect(bubble(use("{}"), asks("asking"), early, asks("heard"))?.tool?.ignored).toBeUndefined();
+  });
+
+  test("a rule that the server does not take leaves the question open, as new", () => {
+    const before = fold(use("{}"), asks("heard"));
+    const after = foldCaptions(before, event("agent_error", { code: "unknown_rule" }));
+    expect(after.bubbles).toEqual(before.bubbles);
+    expect(after.bubbles[0]?.tool).not.toBe(before.bubbles[0]?.tool);
+  });
+
+  test("the receipt stays with its tool, and stands alone where no tool was shown", () => {
+    expect(bubble(use("{}"), result, tells("consent_receipt", RECEIPT))).toMatchObject({ status: "done", tool: { outcome: "success", receipt: RECEIPT } });
+    expect(bubble(tells("consent_receipt", RECEIPT))).toMatchObject({ name: "book", status: "done", tool: { receipt: RECEIPT } });
+  });
+
+  test("a withheld claim stands at what was said instead, and does not take its name", () => {
+    const claim = { item_id: "a1", response_id: "r1", sentence: "I booked it.", tools: ["book"], correction: "I did not book.", heard: false };
+    const named = event("agent_response_text_delta", { item_id: "a1", delta: "I did not book.", agent_name: "Friday" });
+    const [withheld] = visibleBubbles(fold(tells("claim_withheld", claim), named));
+    expect(withheld).toMatchObject({ side: "agent", name: "Friday", text: "I did not book.", withheld: [claim] });
+  });
+
+  test("a reply that was cut to take a claim back was not interrupted, one that a voice stopped was", () => {
+    const claim = { item_id: "a1", response_id: "r1", sentence: "I booked it.", tools: ["book"], correction: "", heard: false };
+    const taken = [says("a1", "I booked it."), tells("claim_withheld", claim), cut("a1", "")];
+    const stopped = event("agent_interruption", { item_id: "a1", state: "confirmed", reason: "words" });
+    expect([fold(...taken), fold(...taken, stopped)].map(({ bubbles }) => bubbles.map(isTakenBack))).toEqual([[true], [false]]);
+  });
+
+  test("what is allowed is known from the latest update", () => {
+    const update = (rules: unknown[]) => tells("permission_updated", { mode: "default", rules, added: [], removed: [], by: "program" });
+    expect(fold().permissions).toBeUndefined();
+    expect(fold(update([RULE]), update([])).permissions?.rules).toEqual([]);
+  });
+
+  test("a program's event of that name but another form changes nothing", () => {
+    expect(fold(tells("consent_question", { tool_call_id: "t1" }))).toBe(NO_CAPTIONS);
+  });
 });

@@ -1,6 +1,8 @@
 /** What a bubble shows of a message. How it is drawn: `tests/web/test_transcript.py`. */
 
 import { describe, expect, test } from "vitest";
+import type { ClaimWithheld, ConsentReceipt } from "@realtime-voice/client";
+import { CallDeeds } from "../src/call-deeds.ts";
 import { HttpProblem, problemWords } from "../src/call-reader.ts";
 import { endedWords, startedWords } from "../src/call-words.ts";
 import { AssistantMsg, type ContentBlockInput, UserMsg } from "@realtime-voice/messages";
@@ -45,6 +47,21 @@ describe("the parts of a bubble", () => {
       { state: "preparing", asking: null, output: [] },
       { state: "asks for consent", asking: { id: "b" } },
       { name: "weather", state: "done", input: "", output: [{ text: "Sunny." }] },
+    ]);
+  });
+
+  test("a call shows its receipt, words the claims that were withheld there", () => {
+    const deeds = new CallDeeds();
+    const receipt = { tool_call_id: "a", question: "Shall I?" } as ConsentReceipt;
+    const claim = { item_id: "t", sentence: "I booked it." } as ClaimWithheld;
+    expect(deeds.add({ name: "consent_receipt", value: receipt })).toBe("a");
+    for (let told = 0; told < 2; told++) expect(deeds.add({ name: "claim_withheld", value: claim })).toBe("t");
+    const text: ContentBlockInput = { type: "text", text: "I did not book it.", id: "t" };
+    expect(bubbleOf(AssistantMsg("Friday", [call("a"), result("a"), call("b"), text]), deeds).parts).toMatchObject([
+      { kind: "tool", receipt },
+      { kind: "tool", receipt: null },
+      { kind: "text" },
+      { kind: "claim", claims: [claim] },
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { ownUserId } from "../src/user.ts";
+import { forgetSessionId, ownSessionId, ownUserId } from "../src/user.ts";
 
 function memory(): Storage {
   const kept = new Map<string, string>();
@@ -27,5 +27,16 @@ describe("the user of a browser", () => {
       throw new Error("denied");
     };
     expect(ownUserId(forbidden, ones)).toBe(`guest-${"01".repeat(12)}`);
+  });
+});
+
+describe("the session of a browser", () => {
+  it("has 128 random bits, and is the same until it is forgotten", () => {
+    const here = memory();
+    const first = ownSessionId(() => here, ones);
+    expect(first).toBe(`page-${"01".repeat(16)}`);
+    expect(ownSessionId(() => here, (bytes) => bytes.fill(2))).toBe(first);
+    forgetSessionId(() => here);
+    expect(ownSessionId(() => here, (bytes) => bytes.fill(2))).toBe(`page-${"02".repeat(16)}`);
   });
 });

@@ -50,7 +50,7 @@ const talk = new TalkView(
   byId("turns", HTMLElement),
   byId("empty", HTMLElement),
   hues,
-  (asking, confirmed) => call?.answerTool(callIdOf(asking), asking.name, confirmed),
+  (asking, { confirmed, ...changes }) => call?.answerTool(callIdOf(asking), asking.name, confirmed, changes),
 );
 const join = byId("join", HTMLFormElement);
 const rooms = new LobbyView(byId("rooms", HTMLElement), byId("open-rooms", HTMLElement), (wanted) => {

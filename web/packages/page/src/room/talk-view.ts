@@ -1,11 +1,14 @@
 /** The conversation of a room as bubbles: the author, and unplayed words struck through. */
 
+import { claimLines, claimWords, receiptLines, receiptWords } from "../consent-words.ts";
 import { stoppedWords, wentOnWords } from "../interruption-words.ts";
-import { showQuestion } from "../view/confirm-card.ts";
+import { type Answer, showQuestion } from "../view/consent-card.ts";
 import { keepAtEnd, make, makeAside, setText, setTextOrHide } from "../view/elements.ts";
 import { KeyedList, type Row } from "../view/keyed-list.ts";
+import { makeNoteLine } from "../view/note-line.ts";
 import type { Hues } from "./hues.ts";
 import { say } from "../texts.ts";
+import { isTakenBack } from "../captions.ts";
 import type { Turn } from "./talk.ts";
 
 const WAITING = "…";
@@ -17,7 +20,7 @@ export interface SaidTurn extends Turn {
 }
 
 /** Receives the answer to a tool that asks. */
-export type AnswerHandler = (asking: Turn, confirmed: boolean) => void;
+export type AnswerHandler = (asking: Turn, answer: Answer) => void;
 
 export class TalkView {
   readonly #list: KeyedList<SaidTurn>;
@@ -54,7 +57,8 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
   words.append(heard, unheard);
   const mark = make("p", "mark");
   const wentOn = makeAside();
-  root.append(who, words, wentOn, mark);
+  const note = makeNoteLine(side === "tool" ? "receipt" : "claim");
+  root.append(who, words, wentOn, mark, note.root);
   const ask = showQuestion(root, onAnswer);
   return {
     root,
@@ -73,12 +77,14 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
       words.classList.toggle("both", text !== "" && turn.unheard !== "");
       setTextOrHide(wentOn, wentOnWords(turn));
       setTextOrHide(mark, markOf(turn));
+      if (turn.tool?.receipt) note.update(receiptWords(turn.tool.receipt), receiptLines(turn.tool.receipt));
+      else if (turn.withheld) note.update(claimWords(turn.withheld), turn.withheld.flatMap(claimLines));
       ask(turn);
     },
   };
 }
 
 function markOf(turn: Turn): string {
-  if (turn.status === "cut" && turn.side === "agent") return stoppedWords(turn);
+  if (turn.status === "cut" && turn.side === "agent") return isTakenBack(turn) ? "" : stoppedWords(turn);
   return turn.status === "failed" ? say("bubble.failed") : "";
 }

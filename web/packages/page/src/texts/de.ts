@@ -1,11 +1,13 @@
 /** Die deutschen Texte der Seite. */
 
 import { CALLS_DE } from "./calls-de.ts";
+import { CONSENT_DE } from "./consent-de.ts";
 import { WAITS_DE } from "./waits-de.ts";
 import type { Texts } from "./en.ts";
 
 export const DE: Texts = {
   ...CALLS_DE,
+  ...CONSENT_DE,
   ...WAITS_DE,
   "page.description": "Ein Gespräch mit einem Sprachagenten",
   "page.calls": "Gespräche",

@@ -1,10 +1,12 @@
 /** The English texts of the page. The other languages have the same keys and the same {names}. */
 
 import { CALLS_EN } from "./calls-en.ts";
+import { CONSENT_EN } from "./consent-en.ts";
 import { WAITS_EN } from "./waits-en.ts";
 
 export const EN = {
   ...CALLS_EN,
+  ...CONSENT_EN,
   ...WAITS_EN,
   "page.description": "Talk with a realtime voice agent",
   "page.calls": "Calls",

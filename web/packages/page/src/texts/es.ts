@@ -1,11 +1,13 @@
 /** Los textos de la página en español. */
 
 import { CALLS_ES } from "./calls-es.ts";
+import { CONSENT_ES } from "./consent-es.ts";
 import { WAITS_ES } from "./waits-es.ts";
 import type { Texts } from "./en.ts";
 
 export const ES: Texts = {
   ...CALLS_ES,
+  ...CONSENT_ES,
   ...WAITS_ES,
   "page.description": "Hablar con un agente de voz",
   "page.calls": "Llamadas",

@@ -1,11 +1,13 @@
 /** 页面的中文文本。 */
 
 import { CALLS_ZH } from "./calls-zh.ts";
+import { CONSENT_ZH } from "./consent-zh.ts";
 import { WAITS_ZH } from "./waits-zh.ts";
 import type { Texts } from "./en.ts";
 
 export const ZH: Texts = {
   ...CALLS_ZH,
+  ...CONSENT_ZH,
   ...WAITS_ZH,
   "page.description": "与实时语音智能体对话",
   "page.calls": "通话记录",

@@ -2,9 +2,9 @@
 
 import type { BackgroundTool } from "../call-links.ts";
 import { say } from "../texts.ts";
+import { nameWords } from "../tool-words.ts";
 import { byId, make, setText, setTextOrHide } from "./elements.ts";
 import { KeyedList, type Row } from "./keyed-list.ts";
-import { nameWords } from "./tool-card.ts";
 
 export class BackgroundView {
   readonly #root = byId("background", HTMLElement);

@@ -1,11 +1,13 @@
 /** Draws the captions as bubbles; keeps an element for each bubble and touches only the changed ones. */
 
-import { type Bubble, type Captions, visibleBubbles } from "../captions.ts";
+import { type Bubble, type Captions, isTakenBack, visibleBubbles } from "../captions.ts";
+import { claimLines, claimWords } from "../consent-words.ts";
 import { stoppedWords, wentOnWords } from "../interruption-words.ts";
 import { type Wait, waterfall } from "../latency/waterfall.ts";
 import { presentLanguage, say } from "../texts.ts";
 import { keepAtEnd, make, makeAside, setText, setTextOrHide } from "./elements.ts";
 import { KeyedList, type Row } from "./keyed-list.ts";
+import { makeNoteLine } from "./note-line.ts";
 import { type AnswerHandler, makeToolCard } from "./tool-card.ts";
 
 const WAITING = "…";
@@ -69,7 +71,8 @@ function makeRow({ bubble: { side } }: Caption): Row<Caption> {
   const mark = make("p", "mark");
   const wentOn = makeAside();
   for (const part of [who, words, lost]) part.dir = "auto";
-  root.append(who, words, lost, wentOn, mark);
+  const withheld = makeNoteLine("claim");
+  root.append(who, words, lost, wentOn, mark, withheld.root);
   let wait: HTMLElement | null = null;
   let waitLanguage = "";
   return {
@@ -82,9 +85,10 @@ function makeRow({ bubble: { side } }: Caption): Row<Caption> {
       who.hidden = side === "change";
       setText(who, side === "user" ? say("bubble.you") : name || say("bubble.agent"));
       setText(words, wordsOf(bubble));
-      setTextOrHide(lost, bubble.lost ?? "");
+      setTextOrHide(lost, isTakenBack(bubble) ? "" : (bubble.lost ?? ""));
       setTextOrHide(wentOn, wentOnWords(bubble));
       setTextOrHide(mark, markOf(bubble));
+      if (bubble.withheld) withheld.update(claimWords(bubble.withheld), bubble.withheld.flatMap(claimLines));
       if (latency && side === "agent" && waitLanguage !== presentLanguage()) {
         waitLanguage = presentLanguage();
         const shown = waterfall(latency);
@@ -102,6 +106,6 @@ function wordsOf({ status, text, pictures = 0 }: Bubble): string {
 }
 
 function markOf(bubble: Bubble): string {
-  if (bubble.status === "cut") return stoppedWords(bubble);
+  if (bubble.status === "cut") return isTakenBack(bubble) ? "" : stoppedWords(bubble);
   return bubble.status === "failed" ? say("bubble.failed") : "";
 }

@@ -1,6 +1,5 @@
 /** The question whether a tool may run, with a button for each answer. */
 
-import type { Bubble } from "../captions.ts";
 import { say } from "../texts.ts";
 import { make, setText } from "./elements.ts";
 
@@ -16,29 +15,6 @@ export interface ConfirmCard {
   readonly buttons: HTMLElement;
   /** Writes the question, and enables or disables its buttons. */
   update(asked: Asked, isEnabled: boolean): void;
-}
-
-/** Returns a function that shows the question in `root` while a bubble asks; it is answered once. */
-export function showQuestion<Asking extends Bubble>(
-  root: HTMLElement,
-  onAnswer: (asking: Asking, confirmed: boolean) => void,
-): (bubble: Asking) => void {
-  let shown: ConfirmCard | null = null;
-  return (bubble) => {
-    if (bubble.status !== "asking") {
-      shown?.root.remove();
-      shown = null;
-    } else if (!shown) {
-      const asked = { name: bubble.name, input: bubble.text };
-      const card = makeConfirmCard((confirmed) => {
-        card.update(asked, false);
-        onAnswer(bubble, confirmed);
-      });
-      card.update(asked, true);
-      root.append(card.root);
-      shown = card;
-    }
-  };
 }
 
 export function makeConfirmCard(onAnswer: (confirmed: boolean) => void): ConfirmCard {

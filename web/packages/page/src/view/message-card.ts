@@ -1,21 +1,27 @@
 /** Draws a message as one bubble; keeps its element and writes only what changed. */
 
 import type { ConfirmResult, MsgData, PermissionRule, ToolCallBlock } from "@realtime-voice/messages";
-import { type HintPart, type Part, type TextPart, type ToolPart, bubbleOf, ruleWords } from "../message-bubbles.ts";
+import { type ClaimPart, type HintPart, type Part, type TextPart, type ToolPart, bubbleOf, ruleWords } from "../message-bubbles.ts";
+import { CallDeeds } from "../call-deeds.ts";
 import { clockWords } from "../call-words.ts";
+import { claimLines, claimWords, receiptLines, receiptWords } from "../consent-words.ts";
 import { say } from "../texts.ts";
 import { makeConfirmCard } from "./confirm-card.ts";
 import { makeDataPart } from "./data-part.ts";
 import { make, setText } from "./elements.ts";
 import { KeyedList, type Row } from "./keyed-list.ts";
+import { makeNoteLine } from "./note-line.ts";
 
 /** Receives the user's answer whether a tool may run. */
 export type ConfirmHandler = (result: ConfirmResult) => void;
 
 const WAITING = "…";
 
-/** A bubble for `msg`; `update` shows a later state of it. Without a handler, tool calls cannot be answered. */
-export function renderMessage(msg: MsgData, onConfirm: ConfirmHandler | null = null): Row<MsgData> {
+/**
+ * A bubble for `msg`; `update` shows a later state of it, with what `deeds` tell of its parts by then. Without a handler,
+ * tool calls cannot be answered.
+ */
+export function renderMessage(msg: MsgData, onConfirm: ConfirmHandler | null = null, deeds = new CallDeeds()): Row<MsgData> {
   const root = make("article", "bubble");
   const head = make("div", "head");
   const who = make("h2", "who");
@@ -28,7 +34,7 @@ export function renderMessage(msg: MsgData, onConfirm: ConfirmHandler | null = n
   root.append(head, body, waiting, mark);
   const parts = new KeyedList<Part>(body, ({ key }) => key, (part) => makePart(part, onConfirm));
   const update = (changed: MsgData): void => {
-    const view = bubbleOf(changed);
+    const view = bubbleOf(changed, deeds);
     root.className = `bubble ${view.side}`;
     root.dataset["id"] = changed.id;
     root.dataset["status"] = changed.finished_at !== null ? (changed.finished_reason ?? "completed") : "live";
@@ -46,7 +52,7 @@ export function renderMessage(msg: MsgData, onConfirm: ConfirmHandler | null = n
 }
 
 function makePart(part: Part, onConfirm: ConfirmHandler | null): Row<Part> {
-  const row = { text: makeText, thinking: makeThinking, data: makeDataPart, hint: makeHint, tool: () => makeTool(onConfirm) };
+  const row = { text: makeText, claim: makeClaim, thinking: makeThinking, data: makeDataPart, hint: makeHint, tool: () => makeTool(onConfirm) };
   // A key names the kind, so a row gets parts of its kind only.
   return row[part.kind]() as Row<Part>;
 }
@@ -55,6 +61,11 @@ function makeText(): Row<TextPart> {
   const root = make("p", "words");
   root.dir = "auto";
   return { root, update: ({ text }) => setText(root, text) };
+}
+
+function makeClaim(): Row<ClaimPart> {
+  const { root, update } = makeNoteLine("claim");
+  return { root, update: ({ claims }) => update(claimWords(claims), claims.flatMap(claimLines)) };
 }
 
 function makeThinking(): Row<TextPart> {
@@ -94,7 +105,8 @@ function makeTool(onConfirm: ConfirmHandler | null): Row<ToolPart> {
   const input = make("pre", "input");
   const output = make("div", "output");
   details.append(summary, input, output);
-  root.append(details);
+  const receipt = makeNoteLine("receipt");
+  root.append(details, receipt.root);
   const parts = innerParts(output);
   let card: Row<ToolCallBlock> | null = null;
   return {
@@ -107,6 +119,7 @@ function makeTool(onConfirm: ConfirmHandler | null): Row<ToolPart> {
       input.hidden = part.input === "";
       parts.update(part.output);
       output.hidden = part.output.length === 0;
+      if (part.receipt) receipt.update(receiptWords(part.receipt), receiptLines(part.receipt));
       if (part.asking === null) {
         card?.root.remove();
         card = null;

@@ -1,10 +1,15 @@
 /** A tool in words: what it does, what it was given, how far it is, what came of it, and a way to stop it. */
 
 import type { Bubble, ToolWork } from "../captions.ts";
+import { receiptLines, receiptWords } from "../consent-words.ts";
+import { ELICITATION, argumentsOf, elicitationOf } from "../form.ts";
+import { asRecord } from "../json.ts";
 import { type Key, say } from "../texts.ts";
-import { showQuestion } from "./confirm-card.ts";
+import { nameWords, valueWords } from "../tool-words.ts";
+import { type Answer, showQuestion } from "./consent-card.ts";
 import { make, setText, setTextOrHide } from "./elements.ts";
 import type { Row } from "./keyed-list.ts";
+import { makeNoteLine } from "./note-line.ts";
 
 const OUTCOMES: Record<NonNullable<ToolWork["outcome"]>, Key> = {
   success: "tool.done",
@@ -17,7 +22,7 @@ const OUTCOMES: Record<NonNullable<ToolWork["outcome"]>, Key> = {
 const SHORT_CHARS = 280;
 
 /** Receives the user's answer to a tool that asks. */
-export type AnswerHandler = (asking: Bubble, confirmed: boolean) => void;
+export type AnswerHandler = (asking: Bubble, answer: Answer) => void;
 
 export function makeToolCard(onAnswer: AnswerHandler): Row<Bubble> {
   const root = make("article", "bubble tool");
@@ -34,7 +39,8 @@ export function makeToolCard(onAnswer: AnswerHandler): Row<Bubble> {
   details.append(summary, words);
   const head = make("div", "tool-head");
   head.append(who, state);
-  root.append(head, given, note, result, details);
+  const receipt = makeNoteLine("receipt");
+  root.append(head, given, note, result, details, receipt.root);
   const ask = showQuestion(root, onAnswer);
   let shown = "";
   return {
@@ -44,49 +50,40 @@ export function makeToolCard(onAnswer: AnswerHandler): Row<Bubble> {
       root.dataset["status"] = status;
       root.dataset["outcome"] = tool?.outcome ?? "";
       root.setAttribute("aria-busy", String(status === "live"));
-      setText(who, nameWords(name));
+      setText(who, name === ELICITATION && tool ? say("elicit.title", { server: elicitationOf(tool.input).server }) : nameWords(name));
       who.title = name;
       setText(state, say(stateOf(bubble)));
       setTextOrHide(note, tool?.outcome === null || tool?.outcome === "running" ? (tool?.note ?? "") : "");
       const output = tool?.outcome === "running" ? "" : (tool?.output ?? "");
       setTextOrHide(result, output.length > SHORT_CHARS ? `${output.slice(0, SHORT_CHARS)}…` : output);
-      if (tool && tool.input !== shown) given.replaceChildren(...givenWords((shown = tool.input)));
-      given.hidden = given.childElementCount === 0 || status === "asking";
+      if (tool && tool.input !== shown) given.replaceChildren(...givenWords(name, (shown = tool.input)));
+      // What a form begins with goes to its server only when it is sent.
+      const isUnsent = name === ELICITATION && tool?.outcome !== "success";
+      given.hidden = given.childElementCount === 0 || status === "asking" || isUnsent;
       setText(summary, say("tool.details"));
       setText(words, status === "asking" ? "" : text);
       details.hidden = text === "" || status === "asking";
+      if (tool?.receipt) receipt.update(receiptWords(tool.receipt), receiptLines(tool.receipt));
       ask(bubble);
     },
   };
 }
 
-function stateOf({ status, tool }: Bubble): Key {
-  if (status === "asking") return "tool.asking";
-  if (status === "cut") return "tool.withheld";
+function stateOf({ name, status, tool }: Bubble): Key {
+  if (status === "asking") return name === ELICITATION ? "elicit.state" : "tool.asking";
+  // Refused by the user, or by silence or a rule.
+  if (status === "cut" || (tool?.outcome === "denied" && tool.receipt && tool.receipt.answer !== "no")) return "tool.withheld";
   if (tool?.outcome) return OUTCOMES[tool.outcome];
   return status === "done" ? "tool.done" : "tool.running";
 }
 
-/** The name of a tool as words: `find_order` and `findOrder` are "Find order". */
-export function nameWords(name: string): string {
-  const words = name.replace(/([a-z\d])([A-Z])/g, "$1 $2").replaceAll(/[_\-.]+/g, " ").trim();
-  return words === "" ? name : `${words.charAt(0).toUpperCase()}${words.slice(1).toLowerCase()}`;
-}
-
-/** What a tool was given: each argument by its name. */
-function givenWords(input: string): HTMLElement[] {
-  let value: unknown;
-  try {
-    value = JSON.parse(input === "" ? "{}" : input);
-  } catch {
-    return [];
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return [];
-  return Object.entries(value).map(([name, given]) => {
-    const row = make("div", "", make("dt", "", nameWords(name)));
-    const told = make("dd", "", typeof given === "string" ? given : JSON.stringify(given));
+/** What a tool was given, each argument by its name; of a server's question the answers. */
+function givenWords(name: string, input: string): HTMLElement[] {
+  const values = argumentsOf(input) ?? {};
+  const given = name === ELICITATION ? asRecord(values["content"]) : values;
+  return Object.entries(given).map(([argument, value]) => {
+    const told = make("dd", "", valueWords(value));
     told.dir = "auto";
-    row.append(told);
-    return row;
+    return make("div", "", make("dt", "", nameWords(argument)), told);
   });
 }

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { readDeed } from "../src/deeds.ts";
+
+const RULE = { tool_name: "pay", rule_content: "amount<=20", behavior: "allow", source: "suggested" };
+const QUESTION = { tool_call_id: "t1", tool: "pay", question: "Shall I pay 5 euros?", by: "either", state: "asking", n: 1 };
+const RECEIPT = {
+  tool_call_id: "t1",
+  tool: "pay",
+  question: "Shall I pay 5 euros?",
+  question_item_id: "a1",
+  question_played_ms: 1800,
+  heard_whole: true,
+  answered_by: "voice",
+  answer: "yes",
+  words: "Yes.",
+  answer_start_ms: 2100,
+  answer_end_ms: 2500,
+  participant: null,
+  recording: null,
+  done: "success",
+};
+const UPDATE = { mode: "default", rules: [RULE], added: [RULE], removed: [], by: "user" };
+const CLAIM = { item_id: "a1", response_id: "r1", sentence: "I paid.", tools: ["pay"], correction: "I did not pay.", heard: false };
+
+test.each([
+  ["consent_question", QUESTION],
+  ["consent_question", { ...QUESTION, input: "{}", why: "it writes" }],
+  ["consent_ignored", { tool_call_id: "t1", tool: "pay", reason: "before_end", words: "Yes." }],
+  ["consent_receipt", RECEIPT],
+  ["permission_updated", UPDATE],
+  ["claim_withheld", CLAIM],
+])("%s is told with its name", (name, value) => {
+  expect(readDeed({ name, value })).toEqual({ name, value });
+});
+
+test.each([
+  ["another name", "weather", QUESTION],
+  ["a name that every object has", "constructor", QUESTION],
+  ["a field less", "consent_question", { ...QUESTION, question: undefined }],
+  ["a word that is not known", "consent_question", { ...QUESTION, by: "letter" }],
+  ["arguments that are no text", "consent_question", { ...QUESTION, input: {} }],
+  ["a number as text", "consent_receipt", { ...RECEIPT, question_played_ms: "1800" }],
+  ["a rule that is none", "permission_updated", { ...UPDATE, rules: [{ ...RULE, behavior: "perhaps" }] }],
+  ["no list", "claim_withheld", { ...CLAIM, tools: "pay" }],
+  ["no rule at all", "permission_updated", { ...UPDATE, added: [null] }],
+])("a program's own event is none: %s", (_, name, value) => {
+  expect(readDeed({ name, value })).toBeNull();
+});
+
+test("a field more changes nothing", () => {
+  expect(readDeed({ name: "claim_withheld", value: { ...CLAIM, more: 1 } })?.name).toBe("claim_withheld");
+});
