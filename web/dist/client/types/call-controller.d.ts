@@ -2,7 +2,7 @@
 import { type Address, type CallSettings, CallSocket, type Closing, type ResumeToken } from "./call-socket.js";
 import { Emitter } from "./emitter.js";
 import type { LiveVoices, VoicesOutput } from "./live-voices.js";
-import type { ServerEvent } from "./protocol.generated.js";
+import type { PermissionRule, ServerEvent } from "./protocol.generated.js";
 import type { Played } from "./replay-buffer.js";
 import { type VoiceOutput } from "./voice-output.js";
 export declare const INPUT_RATE_HZ = 16000;
@@ -65,6 +65,13 @@ export interface CallOptions<State> {
     devices?: Partial<DeviceChoice>;
     /** The user's turns lie between `press` and `release`; default: voice detection decides. */
     pushToTalk?: boolean;
+}
+/** What an answer to a tool that asks may change. */
+export interface AnswerChanges {
+    /** The arguments with which it shall run, as JSON; default: those that it asked with. */
+    readonly input?: string;
+    /** Suggested rules that the user accepts: no question more where they hold. */
+    readonly rules?: readonly PermissionRule[];
 }
 /** An id of `listDevices`, or "" for the system's choice, which also stands in for a device that is away. */
 export interface DeviceChoice {
@@ -137,7 +144,7 @@ export declare class CallController<State> extends Emitter<CallControllerEvents>
     /** Shows the model a picture: its bytes in base64, and its type, such as "image/jpeg". */
     sendPicture(base64: string, type: string): void;
     /** Answers a tool that asks the user. */
-    answerTool(id: string, name: string, confirmed: boolean): void;
+    answerTool(id: string, name: string, confirmed: boolean, { input, rules }?: AnswerChanges): void;
     /** Asks the agents to stop speaking. */
     interrupt(): void;
     end(): void;

@@ -1,7 +1,7 @@
 /** The conversation as a list of messages, folded from the events of a call. */
 import type { LocalSignal } from "./call-controller.js";
 import { Emitter } from "./emitter.js";
-import type { ServerEvent } from "./protocol.generated.js";
+import type { PermissionRule, ServerEvent } from "./protocol.generated.js";
 /** Something that was said, typed, or done by a tool. */
 export interface Message {
     /** The same for as long as the message grows and changes. */
@@ -14,6 +14,10 @@ export interface Message {
     readonly text: string;
     /** The arguments of a tool, as JSON; "" otherwise. */
     readonly input: string;
+    /** The words of the question for consent, of a tool that asked; "" otherwise. */
+    readonly question: string;
+    /** What a tool that asks may be allowed from now on, see `RealtimeClient.allowTool`. */
+    readonly suggestedRules: readonly PermissionRule[];
     /**
      * growing: more may come; done; cut: interrupted; failed: speech that could not be written down whole, or a tool that
      * did not work; asking: a tool that waits for `RealtimeClient.allowTool`.

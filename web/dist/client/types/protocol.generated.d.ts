@@ -61,11 +61,15 @@ export interface UsageDetail {
     output_audio_tokens: number | null;
     output_reasoning_tokens: number | null;
 }
-/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments. */
+/**
+ * Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
+ *
+ * `source`: where the rule comes from, such as `user`. What patterns mean is in `realtime.permission`.
+ */
 export interface PermissionRule {
     tool_name: string;
     rule_content: string | null;
-    behavior: "allow" | "ask" | "deny";
+    behavior: "allow" | "deny" | "ask";
     source: string;
 }
 /**
@@ -175,6 +179,16 @@ export interface AudioSettings {
     cancels_echo?: boolean | null;
 }
 /**
+ * What becomes of the permission rules that the user accepts.
+ *
+ * They hold for the call; with `keep` also in later calls of the same user and session id, until a call is made with
+ * `keep=false`. A client that knows
+ * that id then has the rules: choose one that cannot be guessed.
+ */
+export interface PermissionSettings {
+    keep?: boolean | null;
+}
+/**
  * Settings of a call. For a missing one the agent's own value holds.
  *
  * `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
@@ -208,6 +222,7 @@ export interface SessionConfig {
     max_output_tokens?: number | "inf" | null;
     extra?: Record<string, unknown> | null;
     recording?: boolean | null;
+    permissions?: PermissionSettings | null;
 }
 /**
  * One part of a message item.
@@ -225,11 +240,15 @@ export interface ContentPartInput {
     audio?: Base64 | null;
     format?: AudioFormatInput | null;
 }
-/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments. */
+/**
+ * Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
+ *
+ * `source`: where the rule comes from, such as `user`. What patterns mean is in `realtime.permission`.
+ */
 export interface PermissionRuleInput {
     tool_name: string;
     rule_content?: string | null;
-    behavior?: "allow" | "ask" | "deny";
+    behavior?: "allow" | "deny" | "ask";
     source?: string;
 }
 /**
@@ -406,7 +425,7 @@ export interface ClientImageAppendEvent {
  * its reason; the `output` of a consent is ignored.
  *
  * `state` says how a client tool ended. With a consent, `tool_call` is the call as it shall run: its name and input
- * may be changed.
+ * may be changed; `rules` are those of its `suggested_rules` that the user accepts with it.
  *
  * `item_id` names the item that the result becomes; without it the server chooses an id.
  */
@@ -420,6 +439,7 @@ export interface ClientToolResultEvent {
     confirmed?: boolean | null;
     state?: "running" | "success" | "error" | "interrupted" | "denied";
     tool_call?: ToolCallBlockInput | null;
+    rules?: PermissionRuleInput[] | null;
     item_id?: string | null;
 }
 /**

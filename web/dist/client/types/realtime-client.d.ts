@@ -1,9 +1,11 @@
 /** A voice call with an agent: everything that a page needs, with defaults for all of it. */
 import { type CallState } from "./activity.js";
+import { type AnswerChanges } from "./call-controller.js";
 import { CallError } from "./call-error.js";
 import type { CallSettings } from "./call-socket.js";
+import { type DeedEvents } from "./deeds.js";
 import { Emitter } from "./emitter.js";
-import { Messages } from "./messages.js";
+import { type Message, Messages } from "./messages.js";
 import { Microphone } from "./microphone.js";
 import { type Picture } from "./picture.js";
 import type { ServerEvent } from "./protocol.generated.js";
@@ -31,6 +33,12 @@ export interface RealtimeOptions {
     token?: string | (() => string | Promise<string>);
     /** The user's id in the server's records. Default: a random one for each visit. A client token may name another. */
     user?: string;
+    /**
+     * A name that the same user's calls share, where `settings` ask that accepted rules hold in later calls
+     * (`permissions: { keep: true }`). With `user` it opens what was allowed, so keep it secret, make it of 128 random bits,
+     * and keep it in the browser or at your backend. Default: a random one for each call.
+     */
+    session?: string;
     /** Settings of the call, such as `instructions`, `voice`, `agent_name`. Default: the agent's own. */
     settings?: CallSettings;
     /** The user's turns lie between `press()` and `release()`. Default: false, turns are found in the voice. */
@@ -47,7 +55,7 @@ export interface RealtimeOptions {
  * The events of a `RealtimeClient`. When an error ends a call, they come in this order: `state` ("ended"), `error`,
  * `ended`.
  */
-export interface RealtimeEvents {
+export interface RealtimeEvents extends DeedEvents {
     /** What the call is doing now. */
     state: RealtimeState;
     /** The agent is there. */
@@ -124,13 +132,14 @@ export declare class RealtimeClient extends Emitter<RealtimeEvents> {
      */
     holdToTalk(where?: HTMLElement | Document): () => void;
     /**
-     * Lets the agent use a tool that runs in this page, from the next call on. Throws TypeError for what is no name of a
-     * tool, Error where the name is taken.
+     * Lets the agent use a tool that runs in this page, from the next call on. `name` is for the model, such as
+     * "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. Throws TypeError for what is no name
+     * of a tool, Error where the name is taken.
      */
-    addTool<Input = Record<string, unknown>>(tool: Tool<Input>): void;
-    /** Answers a tool of the server that asks (a message with the status "asking"). */
-    allowTool(message: {
-        id: string;
-        name: string;
-    }, allowed: boolean): void;
+    registerTool<Input = Record<string, unknown>>(name: string, tool: Tool<Input>): void;
+    /**
+     * Answers a tool of the server that asks (a message with the status "asking"). A consent may change the `input`, and
+     * accept some of the message's `suggestedRules`: then the server asks no more where they hold.
+     */
+    allowTool(message: Pick<Message, "id" | "name">, allowed: boolean, changes?: AnswerChanges): void;
 }

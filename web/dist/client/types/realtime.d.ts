@@ -4,8 +4,10 @@
  * `RealtimeClient` holds a call; `<realtime-voice>` is a button that talks. Importing this file defines the element.
  */
 export type { CallState } from "./activity.js";
+export type { AnswerChanges } from "./call-controller.js";
 export { CallError, type CallProblem } from "./call-error.js";
 export type { CallSettings } from "./call-socket.js";
+export type { ClaimWithheld, ConsentBy, ConsentIgnored, ConsentQuestion, ConsentReceipt, DeedEvents, PermissionUpdate } from "./deeds.js";
 export { type AudioDevice, type AudioDevices, DeviceError, canChooseSpeaker, listDevices, watchDevices } from "./devices.js";
 export { RealtimeVoice, type VoiceWords } from "./element.js";
 export { Emitter } from "./emitter.js";

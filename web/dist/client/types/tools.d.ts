@@ -2,8 +2,6 @@
 import type { ClientEvent, ToolCallBlock, ToolDeclaration } from "./protocol.generated.js";
 /** A tool that runs in the page. */
 export interface Tool<Input = Record<string, unknown>> {
-    /** A name for the model, such as "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. */
-    readonly name: string;
     /** What the tool does and when to use it, for the model. */
     readonly description: string;
     /** JSON Schema of the input; default: an object without properties. */
@@ -16,7 +14,7 @@ export declare class Tools {
     #private;
     get declarations(): ToolDeclaration[];
     /** Adds a tool. Throws TypeError for what is no name, Error where there is a tool of its name. */
-    add<Input>(tool: Tool<Input>): void;
+    add<Input>(name: string, tool: Tool<Input>): void;
     has(name: string): boolean;
     /** Runs a call of one of these tools. Never rejects. */
     run({ id, name, input }: ToolCallBlock): Promise<ClientEvent>;

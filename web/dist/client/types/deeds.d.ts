@@ -1,0 +1,81 @@
+/** What a call tells about deeds: questions for consent, receipts, permissions, claims. Typed `server_custom` events. */
+import type { PermissionRule, ServerCustomEvent } from "./protocol.generated.js";
+/** How a question for consent may be answered. */
+export type ConsentBy = "voice" | "card" | "either";
+/** The question whether a tool may run, as far as it is. */
+export interface ConsentQuestion {
+    readonly tool_call_id: string;
+    readonly tool: string;
+    /** The words in which it is asked. */
+    readonly question: string;
+    readonly by: ConsentBy;
+    /** asking: it is being spoken; heard: to its end; repeated: it is spoken again; changed: with other arguments; answered: over. */
+    readonly state: "asking" | "heard" | "repeated" | "changed" | "answered";
+    /** How often it was asked, counted from 1. */
+    readonly n: number;
+    /** Why only a card asks, where a voice was wanted. */
+    readonly why?: string;
+    /** The arguments as JSON, once the asked person has changed them. */
+    readonly input?: string;
+}
+/** What the asked person said, and why it is no answer. */
+export interface ConsentIgnored {
+    readonly tool_call_id: string;
+    readonly tool: string;
+    /** before_end: a yes before the question was heard to its end; echo, far_voice, resent, other_person or no_words. */
+    readonly reason: string;
+    readonly words: string;
+}
+/** What became of a question for consent: asked, answered, done. Times are ms in the sound of the user. */
+export interface ConsentReceipt {
+    readonly tool_call_id: string;
+    readonly tool: string;
+    readonly question: string;
+    readonly question_item_id: string | null;
+    readonly question_played_ms: number;
+    readonly heard_whole: boolean;
+    readonly answered_by: "voice" | "card" | "rule" | "timeout" | "interrupted";
+    readonly answer: "yes" | "no" | "change" | "silence";
+    readonly words: string;
+    readonly answer_start_ms: number | null;
+    readonly answer_end_ms: number | null;
+    readonly participant: string | null;
+    readonly recording: string | null;
+    readonly done: "success" | "error" | "denied" | "interrupted";
+}
+/** What may be done without asking, from now on. */
+export interface PermissionUpdate {
+    readonly mode: string;
+    /** All that are in force. */
+    readonly rules: readonly PermissionRule[];
+    readonly added: readonly PermissionRule[];
+    readonly removed: readonly PermissionRule[];
+    readonly by: "user" | "program" | "session";
+}
+/** A sentence that claimed a deed that was not done; the agent says `correction` instead. */
+export interface ClaimWithheld {
+    readonly item_id: string;
+    readonly response_id: string;
+    readonly sentence: string;
+    readonly tools: readonly string[];
+    readonly correction: string;
+    /** It could not be stopped in time. */
+    readonly heard: boolean;
+}
+/** The events about deeds, by name. */
+export interface DeedEvents {
+    consent_question: ConsentQuestion;
+    consent_ignored: ConsentIgnored;
+    consent_receipt: ConsentReceipt;
+    permission_updated: PermissionUpdate;
+    claim_withheld: ClaimWithheld;
+}
+/** One of them, with its name. */
+export type Deed = {
+    [Name in keyof DeedEvents]: {
+        readonly name: Name;
+        readonly value: DeedEvents[Name];
+    };
+}[keyof DeedEvents];
+/** What a `server_custom` event tells about deeds; null for others, and for what a program of that name has told otherwise. */
+export declare function readDeed({ name, value }: Pick<ServerCustomEvent, "name" | "value">): Deed | null;
