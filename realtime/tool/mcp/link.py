@@ -64,6 +64,7 @@ class Link:
         self._on_change = on_change
         self._client: Client | None = None
         self._is_run = False
+        self._dialling: asyncio.Timeout | None = None
         self._settled = asyncio.Event()
         self._over = asyncio.Event()
         self._ended = asyncio.Event()
@@ -84,6 +85,8 @@ class Link:
         self._over.set()
         if not self._is_run:
             self._settled.set()
+        elif self._dialling is not None and not self._dialling.expired():
+            self._dialling.reschedule(asyncio.get_running_loop().time())
 
     async def run(self) -> None:
         """Open it and keep it until `close`, or until it is lost; `error` then says why. Cancelling closes it."""
@@ -93,8 +96,12 @@ class Link:
         try:
             await sdk.load()
             async with AsyncExitStack() as stack:
-                async with asyncio.timeout(self._dial_s):
-                    self._client = client = await stack.enter_async_context(self._new_client())
+                try:
+                    async with asyncio.timeout(self._dial_s) as self._dialling:
+                        client = await stack.enter_async_context(self._new_client())
+                finally:
+                    self._dialling = None
+                self._client = client
                 self._settled.set()
                 async with asyncio.TaskGroup() as group:
                     listener = group.create_task(self._listen(client), name=f"MCP changes {self._name}")
@@ -119,12 +126,13 @@ class Link:
             ) from self.error
 
     async def over(self) -> None:
-        """Wait until it serves no further call; its end may take longer."""
+        """Wait until it serves no further call. Of one that was open, the end may take longer."""
         await self._over.wait()
+        if self._client is None and self._is_run:
+            await self._ended.wait()
 
     async def check(self) -> bool:
         """Return whether the server still answers; if not, it is closed."""
-        self.is_suspect = False
         client = self._client
         if client is None or self.is_over:
             return False
@@ -137,6 +145,7 @@ class Link:
         except Exception as error:
             logger.info("the MCP server %s does not answer any more: %s", self._name, type(error).__name__)
             self.close()
+        self.is_suspect = False
         return not self.is_over
 
     async def call(self, name: str, arguments: dict[str, Any], call: RemoteCall) -> CallToolResult:
@@ -165,7 +174,7 @@ class Link:
         gate = self._gate
         if gate is not None:
             silent_s = asyncio.get_running_loop().time() - max(began, gate.heard_at)
-            self.is_suspect = gate.is_flooded or silent_s >= SUSPECT_S
+            self.is_suspect = self.is_suspect or gate.is_flooded or silent_s >= SUSPECT_S
 
     async def list_tools(self) -> list[Tool]:
         """Return the server's tools. Raises ToolError."""
@@ -202,7 +211,7 @@ class Link:
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[TransportStreams]:
         async with self._open() as (read, write):
-            self._gate = Gate(read, self.close)
+            self._gate = Gate(read, self._over.set)
             yield self._gate, write
 
     async def _on_message(self, message: object) -> None:

@@ -49,6 +49,8 @@ class StatefulClientBase(MCPClientBase):
     """Set by what needs a connection now."""
     _changed: asyncio.Event
     """Set by what may have changed the tools."""
+    _checking: asyncio.Lock
+    """Held while a suspect server is asked for a sign of life: no call goes there meanwhile."""
 
     @property
     def is_connected(self) -> bool:
@@ -59,7 +61,7 @@ class StatefulClientBase(MCPClientBase):
         """Connect to the server. Raises WrongTime if it is connected, ToolError if the server cannot be reached."""
         if self._keeper is not None:
             raise WrongTime(f"the MCP client {self.name!r} is already connected: call close() before connect()")
-        self._wanted, self._changed = asyncio.Event(), asyncio.Event()
+        self._wanted, self._changed, self._checking = asyncio.Event(), asyncio.Event(), asyncio.Lock()
         link = self._link = self._new_link(self._changed.set)
         # The keeper serves all calls: nothing of the one that happens to connect is for the others.
         keeper = self._keeper = asyncio.get_running_loop().create_task(
@@ -109,8 +111,9 @@ class StatefulClientBase(MCPClientBase):
         if self._keeper is None or self._link is None:
             raise WrongTime(f"the MCP client {self.name!r} is not connected: call connect() first")
         link = self._link
-        if link.is_suspect and not link.is_over:
-            await link.check()
+        async with self._checking:
+            if link.is_suspect and not link.is_over:
+                await link.check()
         if link.is_over:
             link = self._link_after(link)
             self._wanted.set()

@@ -42,16 +42,24 @@ async def stdio_streams(
     import anyio
     from mcp.client.stdio import get_default_environment
 
-    process = await asyncio.create_subprocess_exec(
-        command,
-        *args,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        env=get_default_environment() | env,
-        cwd=cwd,
-        start_new_session=True,
-        limit=MAX_MESSAGE_BYTES,
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            command,
+            *args,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=get_default_environment() | env,
+            cwd=cwd,
+            start_new_session=True,
+            limit=MAX_MESSAGE_BYTES,
+        )
     )
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # A start that is cancelled half-way leaves its process behind.
+        starting.add_done_callback(_end_at_once)
+        raise
     try:
         yield _Lines(process, encoding, errors), _Writer(process, encoding, errors)
     finally:
@@ -158,6 +166,14 @@ class _Writer:
         await self.aclose()
 
 
+def _end_at_once(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    """Kill a server that has started after it was given up."""
+    if not starting.cancelled() and starting.exception() is None:
+        process = starting.result()
+        _signal(process, process.kill, "SIGKILL")
+        _close_transport(process)
+
+
 async def _end(process: asyncio.subprocess.Process) -> None:
     """End the server as the protocol says: close its input, wait, tell it to end, wait, kill it."""
     assert process.stdin is not None
@@ -169,7 +185,11 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             logger.warning("the MCP server %d does not end: it is killed", process.pid)
             _signal(process, process.kill, "SIGKILL")
             await _has_ended(process)
-    # A descendant that holds the pipe would keep the transport open.
+    _close_transport(process)
+
+
+def _close_transport(process: asyncio.subprocess.Process) -> None:
+    # A descendant that holds the pipe would keep it open.
     transport: Any = getattr(process, "_transport", None)
     if transport is not None:
         with suppress(PermissionError):

@@ -322,6 +322,31 @@ async def test_a_server_that_hangs_costs_the_timeout_and_then_a_short_check() ->
         assert now() == pytest.approx(5 + 3, abs=0.1)
 
 
+async def test_no_call_is_sent_to_a_server_that_is_just_being_checked() -> None:
+    server = ScriptedServer([tool("a")])
+    async with ScriptedClient(server) as client:
+        toolkit = await registered(client)
+        server.is_silent = True
+        await run(toolkit, "a", timeout_s=5)
+        asyncio.get_running_loop().call_later(1, lambda: setattr(server, "is_silent", False))
+        both = await asyncio.gather(run(toolkit, "a"), run(toolkit, "a"))
+        assert [one.state for one in both] == ["success", "success"]
+    assert (server.n_dialled, len(server.sent("ping"))) == (2, 1)
+
+
+async def test_closing_does_not_wait_for_a_server_that_is_being_dialled() -> None:
+    server = ScriptedServer([tool("a")])
+    client = ScriptedClient(server, dial_s=30)
+    await client.connect()
+    server.is_silent = True
+    server.die()
+    await asyncio.sleep(5)
+    began = now()
+    assert server.n_dialled == 2
+    await client.close()
+    assert now() - began < 0.1
+
+
 async def test_a_server_that_is_busy_when_a_call_is_interrupted_keeps_its_connection() -> None:
     server = ScriptedServer([tool("a")])
     async with ScriptedClient(server) as client:
