@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from realtime.agent.overlap import Overlap
+from realtime.message import ToolCallBlock
+
+OnAsk = Callable[[ToolCallBlock, str], None]
+"""Gets a call that asks for consent, and the model's call that it is made for, or ""."""
+OnAnswer = Callable[[str, bool, ToolCallBlock | None, bool], None]
+"""Gets the id of an answered call, whether it runs, the changed call, whether a rule answers."""
 
 
 class Answers(Protocol):
