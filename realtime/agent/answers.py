@@ -68,3 +68,11 @@ class NoQuestions:
 
     def dismissed(self, overlap: Overlap) -> None:
         """See `Answers`."""
+
+
+def nothing_asks(call: ToolCallBlock, within: str) -> None:
+    """Ask nothing: see `OnAsk`."""
+
+
+def nothing_answers(call_id: str, runs: bool, changed: ToolCallBlock | None, by_rule: bool) -> None:
+    """Take no answer: see `OnAnswer`."""

@@ -13,7 +13,7 @@ from typing import assert_never
 import msgspec
 
 from realtime.agent.answer_turns import AnswerTurns
-from realtime.agent.answers import NoQuestions
+from realtime.agent.answers import NoQuestions, nothing_answers, nothing_asks
 from realtime.agent.asking import LOOK_S, Asking
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
@@ -198,7 +198,7 @@ class Consents:
         # What refers back to this goes: the collector is not needed.
         self._asking = None
         self._turns.answers = NoQuestions()
-        self._responses.follow_questions(None, None)
+        self._responses.follow_questions(nothing_asks, nothing_answers)
 
     def set_away(self, away: bool) -> None:
         """The client is away, and may come back: nothing is asked meanwhile, and then it is asked again."""

@@ -14,7 +14,7 @@ from typing import assert_never
 
 import msgspec
 
-from realtime.agent.answers import OnAnswer, OnAsk
+from realtime.agent.answers import OnAnswer, OnAsk, nothing_answers, nothing_asks
 from realtime.agent.context import AgentContext
 from realtime.agent.open_responses import OpenCut, OpenResponse, Part, ThinkingEvent
 from realtime.agent.permissions import denial_of
@@ -90,10 +90,10 @@ class Responses:
         """Client ids for the items of results, by call."""
         self._cut: OpenCut | None = None
         self.provisional = ProvisionalResults(context)
-        self._on_ask: OnAsk | None = None
-        self._on_answer: OnAnswer | None = None
+        self._on_ask: OnAsk = nothing_asks
+        self._on_answer: OnAnswer = nothing_answers
 
-    def follow_questions(self, on_ask: OnAsk | None, on_answer: OnAnswer | None) -> None:
+    def follow_questions(self, on_ask: OnAsk, on_answer: OnAnswer) -> None:
         """Tell these of questions for consent and their answers from now on."""
         self._on_ask, self._on_answer = on_ask, on_answer
 
@@ -462,7 +462,7 @@ class Responses:
         if is_consent:
             self._tell_allowed(event.item_id, call)
         self._tools.start_tool(call, at_model=at_model, denial=denial)
-        if call.state is ToolCallState.ASKING and self._on_ask is not None:
+        if call.state is ToolCallState.ASKING:
             self._on_ask(call, "")
         return True
 
@@ -486,8 +486,7 @@ class Responses:
                 response_id="" if response is None else response.id, item_id="", tool_use=call, **self._context.who
             )
         )
-        if self._on_ask is not None:
-            self._on_ask(call, within)
+        self._on_ask(call, within)
 
     def answered_within(self, result: ToolResultBlock) -> None:
         """Such a call has its result."""
@@ -527,8 +526,7 @@ class Responses:
         if answer is None:
             raise nothing_asks
         del self._questions[call_id]
-        if self._on_answer is not None:
-            self._on_answer(call_id, confirmed, changed, by_rule)
+        self._on_answer(call_id, confirmed, changed, by_rule)
         if isinstance(answer, ToolCallBlock):
             self._tell_allowed(question.item_id, answer)
             if self._tools.is_clients(question.call.name):
@@ -551,8 +549,7 @@ class Responses:
             elif call.id in self._questions:
                 self._tools.confirm_tool(call.id, denial_of(decision))
                 del self._questions[call.id]
-                if self._on_answer is not None:
-                    self._on_answer(call.id, False, None, True)
+                self._on_answer(call.id, False, None, True)
 
     def is_taken(self, item_id: str) -> bool:
         """Whether a result that is on its way will have this id."""
