@@ -22,6 +22,14 @@ def denial_of(decision: PermissionDecision) -> str:
     return f"{NOT_ALLOWED}: {decision.message}{why}"
 
 
+def _tells_nobody(event: ServerCustomEvent) -> None:
+    pass
+
+
+def _keeps_nothing() -> bool:
+    return False
+
+
 class CallPermissions(PermissionEngine):
     """The rules and the mode of one call.
 
@@ -34,8 +42,8 @@ class CallPermissions(PermissionEngine):
         for rule in agents.rules:
             super().add_rule(rule)
         self._accepted = AcceptedRules()
-        self._tell: Callable[[ServerCustomEvent], None] = lambda event: None
-        self._keeps: Callable[[], bool] = lambda: False
+        self._tell: Callable[[ServerCustomEvent], None] = _tells_nobody
+        self._keeps: Callable[[], bool] = _keeps_nothing
 
     def begin(
         self,
@@ -59,6 +67,10 @@ class CallPermissions(PermissionEngine):
         if not accepted.is_told:
             accepted.is_told = True
             self._changed("session", added=accepted.all)
+
+    def end(self) -> None:
+        """The call is over: later changes are of no interest, and nothing refers back to it."""
+        self._tell, self._keeps = _tells_nobody, _keeps_nothing
 
     # -- what the program changes ----------------------------------------------------------------------------------
 

@@ -179,6 +179,7 @@ class AgentRun:
         """Release what refers back to the call: the collector is not needed."""
         self._controller = self._connection = self._announcer = self._host = self._initiative = self._hook_runner = None
         self._transfers = self._background = None
+        self.permissions.end()
 
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
         """Run the agent's whole life: one task group around the model's connection."""
