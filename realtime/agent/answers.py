@@ -9,9 +9,9 @@ from realtime.agent.overlap import Overlap
 from realtime.message import ToolCallBlock
 
 OnAsk = Callable[[ToolCallBlock, str], None]
-"""Gets a call that asks for consent, and the model's call that it is made for, or ""."""
+"""Gets a call that asks; the model's call that it serves, or ""."""
 OnAnswer = Callable[[str, bool, ToolCallBlock | None, bool], None]
-"""Gets the id of an answered call, whether it runs, the changed call, whether a rule answers."""
+"""Gets an answered call's id; whether it runs, the changed call, whether a rule answers."""
 
 
 class Answers(Protocol):

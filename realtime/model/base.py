@@ -53,7 +53,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     responds_beside_tools: bool = False
     """It makes responses outside the conversation also while tools run."""
     takes_provisional_results: bool = False
-    """It speaks on after a provisional tool result, and takes the real one later as words."""
+    """It speaks on after a provisional tool result.
+
+    The real one comes later, as words.
+    """
     supports_item_sound: bool = True
     """A user's item may bring its own sound, besides the input audio."""
     says_given_words: bool = False
