@@ -89,6 +89,11 @@ class AnswerTurns:
         self._earlier.clear()
         self._timers.close()
 
+    def close(self) -> None:
+        """The call is over."""
+        self.forget()
+        self._is_echo, self._on_words, self._on_overdue = _no_echo, _no_turn, _nothing
+
     def begin(self, turn_id: str, start_ms: int) -> None:
         """A turn begins, or goes on."""
         latest = self.latest
@@ -164,3 +169,15 @@ class AnswerTurns:
             self._timers.after("words", GROW_S, lambda: self._await_words(words, waited_s + GROW_S))
         else:
             self._on_overdue()
+
+
+def _no_echo(words: str) -> bool:
+    return False
+
+
+def _no_turn(turn: AnswerTurn) -> None:
+    return
+
+
+def _nothing() -> None:
+    return

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from realtime.agent.overlap import Overlap
+from realtime.message import ToolCallBlock
+
+OnAsk = Callable[[ToolCallBlock, str], None]
+"""Gets a call that asks; the model's call that it serves, or ""."""
+OnAnswer = Callable[[str, bool, ToolCallBlock | None, bool], None]
+"""Gets an answered call's id; whether it runs, the changed call, whether a rule answers."""
 
 
 class Answers(Protocol):
@@ -61,3 +68,11 @@ class NoQuestions:
 
     def dismissed(self, overlap: Overlap) -> None:
         """See `Answers`."""
+
+
+def nothing_asks(call: ToolCallBlock, within: str) -> None:
+    """Ask nothing: see `OnAsk`."""
+
+
+def nothing_answers(call_id: str, runs: bool, changed: ToolCallBlock | None, by_rule: bool) -> None:
+    """Take no answer: see `OnAnswer`."""

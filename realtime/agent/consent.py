@@ -13,6 +13,7 @@ from typing import assert_never
 import msgspec
 
 from realtime.agent.answer_turns import AnswerTurns
+from realtime.agent.answers import NoQuestions, nothing_answers, nothing_asks
 from realtime.agent.asking import LOOK_S, Asking
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
@@ -95,8 +96,7 @@ class Consents:
         self._kind: Kind = "first"
         """Why the question is being spoken."""
         controller.turns.answers = self
-        controller.responses.on_ask = self.ask
-        controller.responses.on_answer = self.answered
+        controller.responses.follow_questions(self.ask, self.answered)
 
     @classmethod
     def of(
@@ -192,9 +192,13 @@ class Consents:
         self._open.clear()
         self._park()
         self._timers.close()
-        self._answer.forget()
+        self._answer.close()
         if self._asking is not None:
             self._asking.close()
+        # What refers back to this goes: the collector is not needed.
+        self._asking = None
+        self._turns.answers = NoQuestions()
+        self._responses.follow_questions(nothing_asks, nothing_answers)
 
     def set_away(self, away: bool) -> None:
         """The client is away, and may come back: nothing is asked meanwhile, and then it is asked again."""
@@ -345,6 +349,9 @@ class Consents:
             return "this client has sent no sound"
         if self._turns.turn.responder == "provider":
             return "the provider answers each turn by itself"
+        profile = self._context.profile
+        if not (profile.says_given_words or profile.responds_beside_tools or profile.takes_provisional_results):
+            return "this model says nothing while its tool call is open"
         return self._why_silent()
 
     def _fall_back(self, question: Question, why: str) -> None:

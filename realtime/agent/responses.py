@@ -8,12 +8,13 @@ in the `Ledger` (`realtime.turn.responses`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
 import msgspec
 
+from realtime.agent.answers import OnAnswer, OnAsk, nothing_answers, nothing_asks
 from realtime.agent.context import AgentContext
 from realtime.agent.open_responses import OpenCut, OpenResponse, Part, ThinkingEvent
 from realtime.agent.permissions import denial_of
@@ -91,10 +92,12 @@ class Responses:
         self._cut: OpenCut | None = None
         self.claims: Withholding | None = None
         self.provisional = ProvisionalResults(context)
-        self.on_ask: Callable[[ToolCallBlock, str], None] = lambda call, within: None
-        """Called with a call that asks for consent; the second is the call of the model that it is made for, or ""."""
-        self.on_answer: Callable[[str, bool, ToolCallBlock | None, bool], None] = lambda *answer: None
-        """Called when one is answered: its id, whether it runs, the changed call, whether a rule answers."""
+        self._on_ask: OnAsk = nothing_asks
+        self._on_answer: OnAnswer = nothing_answers
+
+    def follow_questions(self, on_ask: OnAsk, on_answer: OnAnswer) -> None:
+        """Tell these of questions for consent and their answers from now on."""
+        self._on_ask, self._on_answer = on_ask, on_answer
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
@@ -468,7 +471,7 @@ class Responses:
             self._tell_allowed(event.item_id, call)
         self._tools.start_tool(call, at_model=at_model, denial=denial)
         if call.state is ToolCallState.ASKING:
-            self.on_ask(call, "")
+            self._on_ask(call, "")
         return True
 
     def _tell_allowed(self, item_id: str, call: ToolCallBlock) -> None:
@@ -491,7 +494,7 @@ class Responses:
                 response_id="" if response is None else response.id, item_id="", tool_use=call, **self._context.who
             )
         )
-        self.on_ask(call, within)
+        self._on_ask(call, within)
 
     def answered_within(self, result: ToolResultBlock) -> None:
         """Such a call has its result."""
@@ -531,7 +534,7 @@ class Responses:
         if answer is None:
             raise nothing_asks
         del self._questions[call_id]
-        self.on_answer(call_id, confirmed, changed, by_rule)
+        self._on_answer(call_id, confirmed, changed, by_rule)
         if isinstance(answer, ToolCallBlock):
             self._tell_allowed(question.item_id, answer)
             if self._tools.is_clients(question.call.name):
@@ -554,7 +557,7 @@ class Responses:
             elif call.id in self._questions:
                 self._tools.confirm_tool(call.id, denial_of(decision))
                 del self._questions[call.id]
-                self.on_answer(call.id, False, None, True)
+                self._on_answer(call.id, False, None, True)
 
     def is_taken(self, item_id: str) -> bool:
         """Whether a result that is on its way will have this id."""

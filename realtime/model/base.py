@@ -52,6 +52,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """It makes responses outside the conversation. `ResponseOverrides.instructions` reach its codec in any case."""
     responds_beside_tools: bool = False
     """It makes responses outside the conversation also while tools run."""
+    takes_provisional_results: bool = False
+    """It speaks on after a provisional tool result.
+
+    The real one comes later, as words.
+    """
     supports_item_sound: bool = True
     """A user's item may bring its own sound, besides the input audio."""
     says_given_words: bool = False

@@ -94,6 +94,7 @@ def common_profile(profiles: Sequence[Profile]) -> Profile:
         supports_response_overrides=all(one.supports_response_overrides for one in profiles),
         supports_item_sound=all(one.supports_item_sound for one in profiles),
         responds_beside_tools=all(one.responds_beside_tools for one in profiles),
+        takes_provisional_results=all(one.takes_provisional_results for one in profiles),
         says_given_words=all(one.says_given_words for one in profiles),
         session_limit_s=None,
     )

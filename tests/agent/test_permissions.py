@@ -380,7 +380,7 @@ async def test_the_program_changes_rules_and_mode_during_a_call() -> None:
         agent.permissions.mode = "explore"  # type: ignore[assignment]
         assert agent.permissions.remove_rule(rule(DENY, "amount>3"))
         assert not agent.permissions.remove_rule(rule(DENY, "amount>3"))
-        told = [one.value for one in sink if isinstance(one, s.ServerCustomEvent)]
+        told = [one.value for one in sink if isinstance(one, s.ServerCustomEvent) and one.name == "permission_updated"]
         changes = [(one["by"], one["mode"], len(one["added"]), len(one["removed"])) for one in told]
         expected = [("program", "default", 1, 0), ("program", "explore", 0, 0), ("program", "explore", 0, 1)]
         assert changes == expected

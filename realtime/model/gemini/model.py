@@ -33,6 +33,7 @@ def profile_of(model_name: str) -> Profile:
         output_rate_hz=24_000,
         input_modalities=frozenset({"text", "audio", "image"}),
         emits_speech_events=False,
+        takes_provisional_results=True,
         supports_truncation=False,
         supports_item_delete=False,
         supports_response_overrides=False,

@@ -38,6 +38,7 @@ def profile_of(model_name: str) -> Profile:
         input_modalities=_MODALITIES,
         supports_tools=family.has_tools,
         leaves_responses=True,
+        takes_provisional_results=True,
         supports_truncation=False,
         supports_item_delete=False,
         supports_response_overrides=False,
