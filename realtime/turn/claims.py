@@ -131,7 +131,8 @@ _NEVERS = re.compile(
     rf"\b(?:in|on|since) (?:early |late )?(?:{MONTHS.replace(' ', '|')})\b|"
     r"\bsince (?:last|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon)\b|"
     r"\b(?:lately|recently)\b|\bfor (?:years|months|weeks)\b|\b(?:once|before)$|\bmy own\b|"
-    r"\b(?:on|in|at) my\b|\bthis (?:year|season|month)\b"
+    r"\bin the past\b|\bto me\b|\b(?:myself|ourselves)\b|\bmy (?!manager|supervisor|colleague|boss|team)|"
+    r"\bthis (?:year|season|month)\b"
 )
 """Times that tell of the past, before the call."""
 _FULL = re.compile(
@@ -149,9 +150,13 @@ _HEDGED = re.compile(
 _COMMANDS = word_set("say tell give press click call send just")
 _CONFIRMS = re.compile(r"[,;] *(?:is that |am i |are you )?(?:right|correct|yes|no|true)\W*\?|isn't (?:it|that)\W*\?")
 _NOTHING = (["not"], ["nothing"], ["none"], ["no"], ["nobody"], ["neither"], ["attention"], ["tribute"])
+_NOT = word_set("nothing none nobody attention heed tribute visit")
+"""Somewhere behind the verb they make it no deed: "I told him nothing", "I've paid close attention"."""
+_TALK = word_set("sentence word comma paragraph joke example thought mistake opinion")
+"""Things that are said or thought; with them a verb tells no deed, unless the tool is about them."""
 _TO_YOU = word_set("tell answer respond reply inform invite let_know share")
 """Said of the user they are talk, no deed: "I told you"."""
-_NEED_NOUNS = frozenset({"put", "keep"})
+_NEED_NOUNS = frozenset({"put", "keep", "settle", "write"})
 """With a pronoun alone they claim nothing: "I put it badly"."""
 _TO_PERSONS = word_set("tell reply inform contact respond answer write_to reach_out forward")
 """Of a person who is named they are a message: "I told Ann"."""
@@ -247,7 +252,7 @@ class Claims:
             if hit.at == taken:
                 continue
             reading = reading_of(clause, hit, carried=carried)
-            if reading is None or texts[hit.at + 1 : hit.at + 2] in _NOTHING:
+            if reading is None or texts[hit.at + 1 : hit.at + 2] in _NOTHING or _NOT & {*texts[hit.at + 1 :]}:
                 continue
             claim = self._claim(clause, hit, reading, before)
             if claim is not None:
@@ -265,7 +270,8 @@ class Claims:
             return None
         if hit.lemma == "order" and _SORTS.search(" ".join(texts[hit.at :])):
             return None
-        if hit.lemma in GENERIC and points and not any(tool.nouns & words for tool in self._tools):
+        names_thing = any(tool.nouns & words for tool in self._tools)
+        if hit.lemma in GENERIC and points and _is_whole(texts, hit) and not names_thing:
             return self._generic(reading.kind, before)
         matching = [tool for tool in self._tools if self._does(tool, hit.lemma, words, reading, texts, points=points)]
         return _claim_of(matching, words, reading.kind, _evidence(hit.lemma) if reading.is_state else frozenset())
@@ -274,6 +280,8 @@ class Claims:
         self, tool: _Tool, lemma: str, words: set[str], reading: Reading, texts: list[str], *, points: bool
     ) -> bool:
         families = [FAMILIES[name] for name in tool.families]
+        if (words & _TALK) - tool.own_nouns:
+            return False
         concerns = bool(words & tool.nouns) or bool({"you", "your", "it", "that", "them"} & {*texts})
         if reading.by_self and reading.subject == ("we",) and not concerns:
             return False  # "We've cancelled the summer sale."
@@ -300,9 +308,8 @@ class Claims:
             about_user = bool({"you", "your", *PRONOUNS} & {*texts}) or bool(words & tool.deeds) or lemma in tool.verbs
             if ("are" in texts and lemma != "confirm") or not about_user:
                 return False  # "Your notes are saved in the cloud." "The room is arranged for forty."
-        return (points and lemma not in _NEED_NOUNS and (reading.by_self or lemma != "set_up")) or bool(
-            words & tool.nouns
-        )
+        needs_noun = lemma in _NEED_NOUNS or (lemma == "set_up" and not reading.by_self)
+        return (points and not needs_noun) or (bool(words & tool.nouns) and "every" not in texts)
 
     def _of_state(self, state: State, texts: list[str], before: str) -> list[Claim]:
         kind = ClaimKind.STARTED if state.is_started else ClaimKind.DONE
@@ -386,6 +393,13 @@ def _stem(past: str) -> str:
         return f"{stem[:-1]}y"
     silent = stem.endswith(("at", "iz", "is", "ur", "in", "v", "c", "g", "u", "ut", "os", "as", "ir", "id", "od", "ar"))
     return past[:-1] if silent else stem
+
+
+def _is_whole(texts: Sequence[str], hit: Hit) -> bool:
+    """Whether nothing but a time or a purpose follows: "it's arranged for six", not "arranged in groups"."""
+    behind = texts[hit.at + 1 + hit.lemma.count("_") :]
+    behind = [text for text in behind if text not in PRONOUNS]
+    return not behind or behind[0] in ("for", "now", "then", "at", "on", "and", "as", "already", "too", "by")
 
 
 def _singular(word: str) -> str:

@@ -67,6 +67,8 @@ _OPENER = re.compile(rf"^(?:(?:{OPENERS}|{PERFORMATIVES})\b(?: that\b)? ?)+")
 _SYSTEMS = ({"the", "system"}, {"our", "system"}, {"our", "team"}, {"the", "app"})
 _IDIOMS = frozenset({"note", "get", "have"})
 """Their participles alone are no claims: "noted", "got you"."""
+_NO_SUBJECTS = word_set("i we you he she they it that this who there and to")
+"""With them a sentence is no headline: "he paid" is none, "table booked" is."""
 _PERSONS = word_set("he she everyone everybody")
 GENERIC = word_set("do take_care_of arrange sort_out handle complete finish confirm")
 """With a pronoun they claim whatever was asked for: "that's done", "I've taken care of it"."""
@@ -224,7 +226,7 @@ def is_general(subject: Sequence[str]) -> bool:
     first = subject[0]
     if first == "all" and len(subject) > 1 and subject[1] in ("the", "your", "of"):
         return False
-    if first in _DETERMINED or first == "our":
+    if first in _DETERMINED or first in ("our", "they", "these", "those"):
         return True
     bare = first.endswith("s") and first not in ("this", "his", "its", "yours")
     return bare and len(subject) <= 2
@@ -262,7 +264,7 @@ def _elliptic(clause: Clause, hit: Hit, at: int, before: int) -> Reading | None:
             return None
         return None if hit.lemma in GENERIC and after else Reading(ClaimKind.DONE, False, subject=("it",))
     subject = tuple(texts[:at])
-    if len(subject) > 3 or GUARDS & {*subject} or (SELF | {"you", "and", "to"}) & {*subject}:
+    if len(subject) > 3 or GUARDS & {*subject} or _NO_SUBJECTS & {*subject}:
         return None
     if (after and after not in _ELLIPTIC_NP_AFTER) or subject[0] in _DETERMINED - {"all"}:
         return None
