@@ -112,7 +112,9 @@ class AnswerTurns:
             before = self._controller.user_turns.current
             start_ms = self._controller.input.position_ms - int(self._controller.input.uncommitted_ms)
             turn = self._follow(LatestTurn("", start_ms, before_id="" if before is None else before.item_id))
-        turn.end_ms, turn.far, turn.is_over, turn.is_held = end_ms, far, True, True
+        # Where the user goes on with what a distant voice began, the words are both's.
+        turn.far = turn.far or far
+        turn.end_ms, turn.is_over, turn.is_held = end_ms, True, True
         self._await_words()
 
     def words(self, turn_id: str, words: str) -> None:

@@ -115,7 +115,8 @@ class Asked:
 
     def is_piece(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words are a piece of the question: then they may be its echo."""
-        items = self._without_articles([item for piece in pieces for item in _items_of(piece)])
+        said = [piece for piece in pieces if piece.kind is not Kind.PAD or piece.tokens[0] in self.tokens]
+        items = self._without_articles([item for piece in said for item in _items_of(piece)])
         return len(items) >= self._shortest_echo and self._has_run(items)
 
     def _without_articles(self, items: Sequence[Item]) -> list[Item]:
