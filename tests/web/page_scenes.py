@@ -246,6 +246,7 @@ def receipts(page: Page, server: ScriptedServer, address: str) -> None:
     for line in ("You agreed by voice", "Corrected before you heard it"):
         page.get_by_text(line).click()
     expect(page.get_by_text("Yes, please.")).to_be_visible()
+    expect(page.locator("#stage")).to_have_attribute("data-state", "listening")
 
 
 def rules(page: Page, server: ScriptedServer, address: str) -> None:
