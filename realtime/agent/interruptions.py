@@ -378,9 +378,9 @@ class Interruptions:
                 self._reply.forget_piece(event.item_id)
 
     def is_far(self, length_ms: int, clip: Clip) -> bool:
-        """Whether the newest audio, of this length, is a distant voice, or ends as one.
+        """Whether audio of this length is a distant voice, or ends so.
 
-        A noise, or the user, may be near before somebody else speaks: the words are then the other one's.
+        A noise, or the user, may be near before another person speaks: the words are then theirs.
         """
         newest = clip(min(length_ms, TURN_LEVEL_MS))
         voice_ms = max(0, min(length_ms, TURN_LEVEL_MS) - silent_ms(newest, self._rate_hz))
