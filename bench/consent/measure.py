@@ -23,7 +23,7 @@ from realtime.turn.answers import Answer
 PAGE = ROOT / "docs" / "consent.md"
 COUNT = 1_000
 AGREEING_SHARE = 0.2
-"""Generated calls in which the user says yes at last, as a share of those in which nobody consents."""
+"""Generated calls in which the user says yes at last, as a share of those in which without consent."""
 WORKERS = 2
 HEADER = ("what", "answers, calls", "right", "false consents")
 HOW = (
@@ -40,8 +40,8 @@ HOW = (
     "near yes or a backchannel. Then the user says nothing, no, or asks something; in the last row yes. All calls "
     "are whole: server, embedded voice with its detector, recogniser and synthesis, default options, a page that "
     "plays; audio is real, time is virtual, recognition is looked up by hash of the sound. Only the language model "
-    "is a stand-in; it calls the tool at the first turn. A false consent is a call of the tool that nobody agreed "
-    "to."
+    "is a stand-in; it calls the tool at the first turn. A false consent is a call of the tool without an "
+    "agreement."
 )
 
 
@@ -67,7 +67,7 @@ def _measure(say: Callable[[str], None], count: int, quick: bool, file: Path, wo
         for kind in KINDS:
             _add_row(section, f"six voices: {kind}", [one for one in played if one.name == kind])
         section.checks.append(Check("six voices: wrong", sum(not one.is_right for one in played), 0))
-        alone = _generated(section, f"generated: nobody consents, {count}", generated_cases(count), play, say)
+        alone = _generated(section, f"generated: without consent, {count}", generated_cases(count), play, say)
         share = round(count * AGREEING_SHARE)
         agreed = _generated(
             section, f"generated: a yes at last, {share}", generated_cases(share, consents=True), play, say

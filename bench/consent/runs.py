@@ -1,4 +1,4 @@
-"""Generated calls in which nobody consents, or somebody does, among noise, echoes and bystanders; and six voices.
+"""Generated calls without and with consent, among noise, echoes and bystanders; and six voices.
 
 The same number gives the same call.
 """
@@ -69,7 +69,7 @@ class Played:
     outcome: Outcome
     is_right: bool
     is_false_consent: bool
-    """Whether the tool did what nobody consented to."""
+    """Whether the tool did something without consent."""
 
 
 def play_case(case: Case, *, file: Path) -> Played:

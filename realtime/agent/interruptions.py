@@ -378,9 +378,15 @@ class Interruptions:
                 self._reply.forget_piece(event.item_id)
 
     def is_far(self, length_ms: int, clip: Clip) -> bool:
-        """Whether the newest audio, of this length, is a distant voice."""
-        relative_db = self._usual.relative_db(clip(min(length_ms, TURN_LEVEL_MS)), self._rate_hz)
-        return relative_db is not None and relative_db <= FAR_DB
+        """Whether audio of this length is a distant voice, or ends so.
+
+        A noise, or the user, may be near before another person speaks: the words are then theirs.
+        """
+        newest = clip(min(length_ms, TURN_LEVEL_MS))
+        voice_ms = max(0, min(length_ms, TURN_LEVEL_MS) - silent_ms(newest, self._rate_hz))
+        end = newest[: voice_ms * self._rate_hz // 500][-(MIXED_MS * self._rate_hz // 500) :]
+        levels_db = [self._usual.relative_db(part, self._rate_hz) for part in (newest, end)]
+        return any(level_db is not None and level_db <= FAR_DB for level_db in levels_db)
 
     def learn(self, length_ms: int, clip: Clip) -> None:
         """The newest audio, of this length, is a turn of the user."""
