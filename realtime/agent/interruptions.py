@@ -53,7 +53,7 @@ REPORTS_MS = 200
 KEPT_DISMISSED = 16
 """Dismissed pieces whose words the model may still report."""
 FAR_END_DB = -9.0
-"""The end of a turn this far below the user's usual level comes from elsewhere: their own are quiet, down to -6 dB."""
+"""An end of a turn so quiet comes from elsewhere: the user's own are down to -6 dB."""
 TURN_LEVEL_MS = 3_000
 """How much of a turn teaches how loud the user is."""
 
