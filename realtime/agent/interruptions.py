@@ -52,6 +52,8 @@ REPORTS_MS = 200
 """A client reports what it plays within this much of its audio. One that is late reports later what it plays now."""
 KEPT_DISMISSED = 16
 """Dismissed pieces whose words the model may still report."""
+FAR_END_DB = -9.0
+"""An end of a turn so quiet comes from elsewhere: the user's own are down to -6 dB."""
 TURN_LEVEL_MS = 3_000
 """How much of a turn teaches how loud the user is."""
 
@@ -385,8 +387,9 @@ class Interruptions:
         newest = clip(min(length_ms, TURN_LEVEL_MS))
         voice_ms = max(0, min(length_ms, TURN_LEVEL_MS) - silent_ms(newest, self._rate_hz))
         end = newest[: voice_ms * self._rate_hz // 500][-(MIXED_MS * self._rate_hz // 500) :]
-        levels_db = [self._usual.relative_db(part, self._rate_hz) for part in (newest, end)]
-        return any(level_db is not None and level_db <= FAR_DB for level_db in levels_db)
+        parts = ((newest, FAR_DB), (end, FAR_END_DB))
+        levels_db = [(self._usual.relative_db(part, self._rate_hz), far_db) for part, far_db in parts]
+        return any(level_db is not None and level_db <= far_db for level_db, far_db in levels_db)
 
     def learn(self, length_ms: int, clip: Clip) -> None:
         """The newest audio, of this length, is a turn of the user."""
