@@ -1,4 +1,7 @@
-"""Changed settings of an agent that is in a call, as its controller and its model learn of them."""
+"""Changes an agent's settings in the middle of a call.
+
+Its controller and its model learn of them.
+"""
 
 from __future__ import annotations
 

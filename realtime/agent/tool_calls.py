@@ -42,7 +42,7 @@ class _Question:
 
 
 class ToolCalls:
-    """The tool calls of one conversation, from the model's wish to the result."""
+    """Follows the tool calls of one conversation until their results are there."""
 
     def __init__(self, context: AgentContext, tools: ToolRunner, ledger: Ledger) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""What happens to the tool calls of one agent, passed on to the parts of its call."""
+"""Passes what happens to tool calls on to a call's parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CallParts:
 class ToolEvents:
     """The `realtime.agent.tools.ToolFollower` of an agent's call: passes on nothing before `begin` and after `end`.
 
-    Once `stopping` is set, results and reports are for nobody; questions still learn how they have ended.
+    Once `stopping` is set, results and reports are dropped; questions still learn how they have ended.
     """
 
     def __init__(self, stopping: asyncio.Event) -> None:

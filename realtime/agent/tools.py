@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -50,7 +51,7 @@ class ToolFollower(Protocol):
     """Learns what happens to tool calls, and what their tools want."""
 
     def tool_begins(self, call_id: str) -> None:
-        """The tool of this call begins to run, here or in the client."""
+        """A tool begins to run, here or in the client."""
         ...
 
     def tool_done(self, result: ToolResultBlock) -> None:
@@ -58,7 +59,7 @@ class ToolFollower(Protocol):
         ...
 
     def tool_asks(self, within: str, call: ToolCallBlock) -> None:
-        """A call of a thinking agent within another call (its id) waits for consent."""
+        """A thinking agent's call waits for consent; `within` is the call it serves."""
         ...
 
     def asked_tool_done(self, result: ToolResultBlock) -> None:
@@ -70,7 +71,7 @@ class ToolFollower(Protocol):
         ...
 
     def tool_says(self, text: str, holds: Callable[[], bool]) -> None:
-        """A tool wants these words spoken, if they still matter (`holds`) when it is time."""
+        """A tool wants words spoken, unless `holds` returns False by then."""
         ...
 
     def interrupts(self, task: BackgroundTask) -> None:
@@ -87,6 +88,8 @@ class _Question:
     """What shall run, or the words of a refusal."""
     decide: Decide | None
     """Decides again about the call; None until the agent that runs it is there."""
+    result: ToolResultBlock | None = None
+    """Of a call within another one."""
 
 
 class ToolRunner:
@@ -347,9 +350,7 @@ class ToolRunner:
         With hooks, and after the user's consent where `decide` asks or listeners were told so.
         """
         if call.id not in self._tasks:
-            return ToolResultBlock(
-                id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED
-            )
+            return _interruption(call)
         question = self._questions.get(call.id)
         if question is None:
             return await self.run_within(call, call, run, decide)
@@ -373,17 +374,23 @@ class ToolRunner:
             return await self._hooks.tool_call(call, run)
         # The page and the provider may know another call of this id.
         shown = msgspec.structs.replace(decision.asking(call), id=unique_id())
+        with self._asking(outer, shown, decide) as question:
+            result = await self._answered(call, await self._answer_to(question.answer), run, decide)
+            question.result = msgspec.structs.replace(result, id=shown.id, name=shown.name)
+        return result
+
+    @contextmanager
+    def _asking(self, outer: ToolCallBlock, shown: ToolCallBlock, decide: Decide | None) -> Iterator[_Question]:
+        """Ask for consent to a call within `outer`; at the end pass on its result, else an interruption."""
         question = _Question(shown, asyncio.get_running_loop().create_future(), decide)
         self._questions[shown.id] = question
         self._users[shown.id] = self._user_of(outer.id)
-        result = ToolResultBlock(id="", name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED)
         try:
             self._follower.tool_asks(outer.id, shown)
-            result = await self._answered(call, await self._answer_to(question.answer), run, decide)
+            yield question
         finally:
             self._questions.pop(shown.id, None)
-            self._follower.asked_tool_done(msgspec.structs.replace(result, id=shown.id, name=shown.name))
-        return result
+            self._follower.asked_tool_done(question.result or _interruption(shown))
 
     async def elicit_within(
         self, outer: ToolCallBlock, server: str, message: str, schema: Mapping[str, Any]
@@ -399,26 +406,16 @@ class ToolRunner:
         call = ToolCallBlock(
             id=unique_id(), name=ELICITATION, input=json.dumps(shown, ensure_ascii=False), state=ToolCallState.ASKING
         )
-        question: asyncio.Future[ToolCallBlock | str] = asyncio.get_running_loop().create_future()
-        self._questions[call.id] = _Question(call, question, decide=None)
-        self._users[call.id] = self._user_of(outer.id)
-        result = ToolResultBlock(
-            id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED
-        )
-        try:
-            self._follower.tool_asks(outer.id, call)
+        with self._asking(outer, call, decide=None) as question:
             async with asyncio.timeout(self._client_timeout_s):
-                answer = await question
+                answer = await question.answer
             given = answer.arguments if isinstance(answer, ToolCallBlock) else None
             answers = None if given is None else given.get("content")
             if not isinstance(answers, dict):
-                result = msgspec.structs.replace(result, output="declined", state=ToolResultState.DENIED)
+                question.result = _denied(call, "declined")
                 return None
-            result = msgspec.structs.replace(result, output="answered", state=ToolResultState.SUCCESS)
+            question.result = ToolResultBlock(id=call.id, name=call.name, output="answered")
             return answers
-        finally:
-            self._questions.pop(call.id, None)
-            self._follower.asked_tool_done(result)
 
     async def _answered(
         self, call: ToolCallBlock, answer: ToolCallBlock | str, run: RunTool, decide: Decide
@@ -452,8 +449,7 @@ class ToolRunner:
             self._follower.tool_reports(call_id, text, kind)
 
     def _interrupted(self, call: ToolCallBlock, task: asyncio.Task[None] | None) -> None:
-        state = ToolResultState.INTERRUPTED
-        self._tell(ToolResultBlock(id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=state), task)
+        self._tell(_interruption(call), task)
 
     def _tell(self, result: ToolResultBlock, task: asyncio.Task[None] | None) -> None:
         """Pass on the result of the call that `task` runs, once."""
@@ -478,6 +474,11 @@ def _checked(answer: ToolCallBlock | str, decide: Decide | None) -> ToolCallBloc
 
 def _denied(call: ToolCallBlock, words: str) -> ToolResultBlock:
     return ToolResultBlock(id=call.id, name=call.name, output=words, state=ToolResultState.DENIED)
+
+
+def _interruption(call: ToolCallBlock) -> ToolResultBlock:
+    state = ToolResultState.INTERRUPTED
+    return ToolResultBlock(id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=state)
 
 
 class _Around:

@@ -1,4 +1,7 @@
-"""Whether a call of a tool runs, is asked for or is denied: what the rules say, and how the tool wants to be asked."""
+"""Decides whether a tool call runs, is asked for or is denied.
+
+The rules say that, and the tool says how to ask.
+"""
 
 from __future__ import annotations
 
