@@ -102,7 +102,7 @@ class ToldOfBackground:
 
     def _reports(self, task: BackgroundTask, text: str, kind: s.ProgressKind) -> None:
         if self.tools.knows(task.call_id):
-            self.controller.responses.tool_reports(task.call_id, text, kind)
+            self.controller.responses.tool_calls.report(task.call_id, text, kind)
         now = asyncio.get_running_loop().time()
         if kind == "note" and now - self._progress_told.get(task.id, -PROGRESS_HINT_S) >= PROGRESS_HINT_S:
             self._progress_told[task.id] = now

@@ -210,9 +210,9 @@ class Controller:
             self._send(base.ResponseCancel(response_id))
 
     def _answer_tool(self, event: c.ClientToolResultEvent) -> None:
-        if not self._tools.answer_tool(self._items.result(event, self.responses.is_taken)):
+        if not self._tools.answer_tool(self._items.result(event, self.responses.tool_calls.is_taken)):
             raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
-        self.responses.answered_by_client(event.id, event.item_id)
+        self.responses.tool_calls.answered_by_client(event.id, event.item_id)
 
     def is_settled(self, item_id: str) -> bool:
         """Whether an item's words are those that were heard: see `ReplyItems.is_settled`."""

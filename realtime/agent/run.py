@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from realtime.agent.claims import CallDeeds
 from realtime.agent.consent import Consents
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
-from realtime.agent.detector import load_silero, silence_ms_of, silero_detector
+from realtime.agent.detector import load_silero, silero_detector
 from realtime.agent.heard import heard_items
 from realtime.agent.permissions import CallPermissions
 from realtime.agent.run_hooks import HookRunner, RunHooks
@@ -28,6 +27,8 @@ from realtime.agent.saying import Saying
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.speakers import messages_of
 from realtime.agent.speaking_first import SpeakingFirst
+from realtime.agent.told_of_settings import ToldOfSettings
+from realtime.agent.tool_events import CallParts, ToolEvents
 from realtime.agent.tools import ToolRunner
 from realtime.agent.transfer import TRANSFERRED, Chain, Takeover, Transfers
 from realtime.call.participant import Host
@@ -36,10 +37,10 @@ from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import Item
-from realtime.event.config import AudioSettings, SessionConfig, ToolDeclaration
-from realtime.message import ConfirmResult, HintBlock, Msg, ToolCallBlock, ToolResultBlock
-from realtime.model.base import Connection, SessionUpdate, Settings
-from realtime.tool.background import BackgroundTask, BackgroundTasks
+from realtime.event.config import AudioSettings, SessionConfig
+from realtime.message import ConfirmResult, HintBlock, Msg
+from realtime.model.base import Connection
+from realtime.tool.background import BackgroundTasks
 from realtime.tool.context import ToolScope
 from realtime.turn.machine import State
 
@@ -66,8 +67,6 @@ class AgentRun:
         self.name = spec.name
         self.agent_id = spec.agent_id
         self._settings = RunSettings(spec)
-        self._declared: tuple[ToolDeclaration, ...] = ()
-        """The tools that the model knows of."""
         self._controller: Controller | None = None
         self._connection: Connection | None = None
         self._announcer: Announcer | None = None
@@ -76,6 +75,8 @@ class AgentRun:
         self._task: asyncio.Task[None] | None = None
         self._joined = False
         self._stopping = asyncio.Event()
+        self._tool_events = ToolEvents(self._stopping)
+        self._told_of_settings: ToldOfSettings | None = None
         self._ended = False
         self._leave_reason: str | None = None
         self._end_reason: str | None = None
@@ -170,7 +171,8 @@ class AgentRun:
         self.spec.history = self.heard()
         self.spec.in_call(None)
         self.saying.is_over = True
-        self._controller = self._announcer = self._background = None
+        self._controller = self._announcer = self._background = self._told_of_settings = None
+        self._tool_events.end()
         self._stopping.set()
         self.chain.leaving.add(task)
         task.add_done_callback(self._gone)
@@ -183,7 +185,8 @@ class AgentRun:
     def _release(self) -> None:
         """Release what refers back to the call: the collector is not needed."""
         self._controller = self._connection = self._announcer = self._host = self._initiative = self._hook_runner = None
-        self._transfers = self._background = None
+        self._transfers = self._background = self._told_of_settings = None
+        self._tool_events.end()
         self.permissions.end()
 
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
@@ -212,15 +215,9 @@ class AgentRun:
                 tools = ToolRunner(
                     group,
                     self.spec,
-                    self._tool_done,
+                    self._tool_events,
                     on_error=self._tell_error,
-                    on_progress=self._tool_reports,
-                    on_say=self._tool_says,
-                    stop_background=self._background_interrupted,
                     scope=scope,
-                    on_begin=self._tool_begins,
-                    on_ask=self._tool_asks,
-                    on_asked_result=self._asked_tool_done,
                     hooks=hooks,
                     permissions=self.permissions,
                     acts_for=host.acts_for,
@@ -232,7 +229,6 @@ class AgentRun:
                 # Made before the model connects: its settings depend on who finds the turns.
                 detector = settings.new_detector()
                 first = settings.for_model(self.name)
-                self._declared = first.tools
                 begins_with = self._prime(host)
                 # A model may run tools itself: they belong to this call too.
                 with replace(scope, of_call=tools.scope_of).in_force():
@@ -256,7 +252,10 @@ class AgentRun:
                         echo_found=partial(self._remove_echo, host),
                     )
                     controller.configure(settings.config, settings.authority, settings.interruption)
-                    self._consents = Consents.of(self.spec, settings, host, context, controller, tools)
+                    told_of_settings = self._told_of_settings = ToldOfSettings(
+                        settings, self.name, controller, connection, first, self._tell_error
+                    )
+                    consents = self._consents = Consents.of(self.spec, settings, host, context, controller, tools)
                     begin_checking(context, controller, connection, settings, host)
                     self._announcer = announcer = Announcer(group, context, controller)
                     told = ToldOfBackground(self.spec.toolkit, settings, host, tools, controller, announcer, deeds.add)
@@ -265,6 +264,9 @@ class AgentRun:
                         self._initiative = SpeakingFirst(
                             self.spec, settings, host, host.own, connection, controller, group, self._tell_error
                         )
+                    self._tool_events.begin(
+                        CallParts(controller, told_of_settings, consents, announcer, told, self._initiative)
+                    )
                     if self.takeover is not None:
                         self.takeover.transfers.hand(self)
                     self.spec.in_call(self)
@@ -272,7 +274,7 @@ class AgentRun:
                     for item in begins_with:
                         context.add_item(item)
                         context.item_done(item)
-                    self._tell_what_is_left_out()
+                    told_of_settings.tell_what_is_left_out()
                     self.permissions.begin(host.accepted, self._permissions_changed, lambda: settings.keeps_rules)
                     if self.takeover is None:
                         told.tell_what_was_lost()
@@ -287,7 +289,9 @@ class AgentRun:
                         self.takeover.transfers.release()
                         self.takeover = None
                     loop = asyncio.get_running_loop()
-                    forget = self.spec.toolkit.on_change(partial(loop.call_soon_threadsafe, self._declare_tools))
+                    forget = self.spec.toolkit.on_change(
+                        partial(loop.call_soon_threadsafe, self._tool_events.tools_changed)
+                    )
                     try:
                         await self._stopping.wait()
                     finally:
@@ -402,7 +406,7 @@ class AgentRun:
         """Tell of changed permissions, and answer what is no question any more."""
         if self._host is not None and self._controller is not None and not self._ended:
             self._host.emit(event)
-            self._controller.responses.permissions_changed()
+            self._controller.responses.tool_calls.permissions_changed()
 
     def hang_up(self, reason: str) -> None:
         """End the call soon; does nothing outside one, and in a room."""
@@ -433,28 +437,11 @@ class AgentRun:
         Raises ClientError, with nothing applied, for what cannot be done.
         """
         settings = self._settings
-        settled, detects = settings.config, settings.authority == "server"
+        before, authority = settings.config, settings.authority
         settings.take_on(change, had_audio=self.received_samples > 0)
         self.asked = self.asked.merged(change)
-        controller, connection = self._controller, self._connection
-        if controller is None or connection is None:
-            return settings.config
-        if detects != (settings.authority == "server"):
-            try:
-                controller.turns.detect_with(settings.new_detector())
-            except UsageError as error:
-                settings.config = settled
-                raise ClientError(error.message, code=error.code) from error
-        elif detects:
-            wanted, before = settings.config.detection, settled.detection
-            silence_ms = silence_ms_of(wanted)
-            if (silence_ms, wanted.expect) != (silence_ms_of(before), before.expect):
-                controller.input.wait_for(silence_ms, wanted.expect)
-        controller.configure(settings.config, settings.authority, settings.interruption)
-        if change != SessionConfig(audio=change.audio):  # the microphone is no matter of the model
-            self._update_model(settings.for_model(self.name))
-        if change.tools:
-            self._tell_what_is_left_out()
+        if self._told_of_settings is not None:
+            self._told_of_settings.changed(change, before, authority)
         return settings.config
 
     # -- background tools ------------------------------------------------------------------------------------------
@@ -566,49 +553,11 @@ class AgentRun:
             host.conversation.add(item)
         return self.spec.history
 
-    def _tool_begins(self, call_id: str) -> None:
-        if self._initiative is not None:
-            self._initiative.tool_begins(call_id)
-
-    def _tool_done(self, result: ToolResultBlock) -> None:
-        if self._initiative is not None:
-            self._initiative.tool_ends(result.id)
-        if self._controller is not None and not self._stopping.is_set():
-            # Before the model goes on with the result: the tool may have given it others.
-            self._declare_tools()
-            self._controller.tool_done(result)
-            if self._consents is not None:
-                self._consents.result(result)
-            if self._background is not None:
-                self._background.answered(result.id)
-
-    def _tool_asks(self, within: str, call: ToolCallBlock) -> None:
-        if self._controller is not None:
-            self._controller.responses.ask_within(within, call)
-
-    def _asked_tool_done(self, result: ToolResultBlock) -> None:
-        if self._controller is not None:
-            self._controller.responses.answered_within(result)
-        if self._consents is not None:
-            self._consents.result(result)
-
     def _close_questions(self) -> None:
         """The call is over, or another agent has it: questions without an answer end with it."""
         consents, self._consents = self._consents, None
         if consents is not None:
             consents.close()
-
-    def _tool_reports(self, call_id: str, text: str, kind: s.ProgressKind) -> None:
-        if self._controller is not None and not self._stopping.is_set():
-            self._controller.responses.tool_reports(call_id, text, kind)
-
-    def _tool_says(self, text: str, holds: Callable[[], bool]) -> None:
-        if self._announcer is not None and not self._stopping.is_set():
-            self._announcer.say(text, holds)
-
-    def _background_interrupted(self, task: BackgroundTask) -> None:
-        if self._background is not None:
-            self._background.stop(task, " because the user interrupted")
 
     def _words_heard(self, host: Host) -> list[Msg]:
         """What was heard so far, by speakers."""
@@ -616,17 +565,6 @@ class AgentRun:
         if controller is None:
             return []
         return messages_of(host.conversation.items(), controller.is_settled, self.name)
-
-    def _declare_tools(self) -> None:
-        """Tell the model of its tools if they have changed."""
-        wanted = self._settings.for_model(self.name)
-        if wanted.tools != self._declared and not self._stopping.is_set():
-            self._update_model(wanted)
-
-    def _update_model(self, settings: Settings) -> None:
-        self._declared = settings.tools
-        if self._connection is not None:
-            self._connection.send(SessionUpdate(settings))
 
     def _tell_error(self, error: RealtimeError) -> None:
         if self._controller is not None and not self._ended:
@@ -639,10 +577,6 @@ class AgentRun:
             return
         settled = self.configure(SessionConfig(audio=AudioSettings(echo_cancellation="server")))
         host.configured({"audio": msgspec.to_builtins(settled.audio)})
-
-    def _tell_what_is_left_out(self) -> None:
-        for error in self._settings.left_out():
-            self._tell_error(error)
 
     def _end(self, reason: str) -> None:
         if self._controller is not None and not self._ended:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -46,6 +47,38 @@ class ToolHooks(Protocol):
         ...
 
 
+class ToolFollower(Protocol):
+    """Learns what happens to tool calls, and what their tools want."""
+
+    def tool_begins(self, call_id: str) -> None:
+        """A tool begins to run, here or in the client."""
+        ...
+
+    def tool_done(self, result: ToolResultBlock) -> None:
+        """A call has its result: one per call, in any order."""
+        ...
+
+    def tool_asks(self, within: str, call: ToolCallBlock) -> None:
+        """A thinking agent's call waits for consent; `within` is the call it serves."""
+        ...
+
+    def asked_tool_done(self, result: ToolResultBlock) -> None:
+        """Such a call has its result."""
+        ...
+
+    def tool_reports(self, call_id: str, text: str, kind: ProgressKind) -> None:
+        """The tool of a call that runs reports."""
+        ...
+
+    def tool_says(self, text: str, holds: Callable[[], bool]) -> None:
+        """A tool wants words spoken, unless `holds` returns False by then."""
+        ...
+
+    def interrupts(self, task: BackgroundTask) -> None:
+        """The user has interrupted a background tool: it has to be stopped."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class _Question:
     """A call that waits for consent."""
@@ -55,49 +88,38 @@ class _Question:
     """What shall run, or the words of a refusal."""
     decide: Decide | None
     """Decides again about the call; None until the agent that runs it is there."""
+    result: ToolResultBlock | None = None
+    """Of a call within another one."""
 
 
 class ToolRunner:
-    """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order.
+    """Runs tool calls inside the agent's task group; `follower` learns what happens to them.
 
-    `on_error` gets the error of a tool that cannot run at all, in addition to its result. `on_progress` gets the id of
-    a call that runs, and what its tool reports; `on_say` gets words that its tool wants to have spoken, and a function
-    that says whether they still matter. `stop_background` stops a background tool that the user has interrupted.
-    `scope` is the call as the tools see it. `on_begin` gets the id of a call whose tool begins to run, here or in the
-    client; `hooks` are around the tools of the agent. `permissions` decide about calls, for the user whom `acts_for`
-    names when a call is first decided. `on_ask` gets a call of a thinking agent within another call,
-    which waits for consent, with the id of that other call; `on_asked_result` gets its result. `on_result_within` gets
-    the result of every call of such an agent.
+    `on_error` gets the error of a tool that cannot run at all, in addition to its result. `scope` is the call as the
+    tools see it; `hooks` are around the tools of the agent. `permissions` decide about calls, for the user whom
+    `acts_for` names when a call is first decided. `on_result_within` gets the result of every call of a thinking agent
+    within another call.
     """
 
     def __init__(
         self,
         group: asyncio.TaskGroup,
         spec: AgentSpec,
-        on_result: Callable[[ToolResultBlock], None],
+        follower: ToolFollower,
         *,
         on_error: Callable[[ToolError], None],
-        on_progress: Callable[[str, str, ProgressKind], None],
-        on_say: Callable[[str, Callable[[], bool]], None],
-        stop_background: Callable[[BackgroundTask], None],
         scope: ToolScope,
-        on_begin: Callable[[str], None] = lambda call_id: None,
-        on_ask: Callable[[str, ToolCallBlock], None],
-        on_asked_result: Callable[[ToolResultBlock], None],
         hooks: ToolHooks,
         permissions: CallPermissions,
-        acts_for: Callable[[], str] = lambda: "",
-        on_result_within: Callable[[ToolResultBlock], None] | None = None,
+        acts_for: Callable[[], str],
+        on_result_within: Callable[[ToolResultBlock], None] | None,
     ) -> None:
         self._group = group
         self._toolkit = spec.toolkit
         self._timeout_s = spec.tool_timeout_s
         self._client_timeout_s = spec.client_timeout_s
-        self._on_result = on_result
+        self._follower = follower
         self._on_error = on_error
-        self._on_progress = on_progress
-        self._on_say = on_say
-        self._stop_background = stop_background
         self._scope = scope
         self._at_model: dict[str, ToolCallBlock] = {}
         """Calls that the model runs itself."""
@@ -105,9 +127,6 @@ class ToolRunner:
         """How many reports of each call were passed on."""
         self._known: set[str] = set()
         """Ids of the calls that have begun."""
-        self._on_begin = on_begin
-        self._on_ask = on_ask
-        self._on_asked_result = on_asked_result
         self._hooks = hooks
         self._permissions = permissions
         self._acts_for = acts_for
@@ -267,7 +286,7 @@ class ToolRunner:
                 task.cancel()
         for one in [*self._toolkit.background.running.values()]:
             if one.stops_with_reply:
-                self._stop_background(one)
+                self._follower.interrupts(one)
 
     def cancel_tools(self) -> None:
         """Stop every running call; each still gets a result, with state `interrupted`."""
@@ -282,7 +301,7 @@ class ToolRunner:
         try:
             if (asked := self._asked.get(call.id)) is not None and call.id in self._at_model:
                 if call.id not in self._questions:
-                    self._on_begin(call.id)
+                    self._follower.tool_begins(call.id)
                 result = await asked
             elif call.id in self._questions:
                 result = await self._ask_user(call, self._questions[call.id].answer)
@@ -299,7 +318,7 @@ class ToolRunner:
         self._tell(_denied(call, denial), asyncio.current_task())
 
     async def _run_own(self, call: ToolCallBlock) -> ToolResultBlock:
-        self._on_begin(call.id)
+        self._follower.tool_begins(call.id)
         try:
             return await self._hooks.tool_call(call, partial(self._toolkit.run, timeout_s=self._timeout_s))
         except ToolError as error:
@@ -331,16 +350,14 @@ class ToolRunner:
         With hooks, and after the user's consent where `decide` asks or listeners were told so.
         """
         if call.id not in self._tasks:
-            return ToolResultBlock(
-                id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED
-            )
+            return _interruption(call)
         question = self._questions.get(call.id)
         if question is None:
             return await self.run_within(call, call, run, decide)
         question.decide = decide
         answer = await self._answer_to(question.answer)
         if isinstance(answer, ToolCallBlock):
-            self._on_begin(call.id)
+            self._follower.tool_begins(call.id)
         return await self._answered(call, answer, run, decide)
 
     async def run_within(
@@ -357,17 +374,23 @@ class ToolRunner:
             return await self._hooks.tool_call(call, run)
         # The page and the provider may know another call of this id.
         shown = msgspec.structs.replace(decision.asking(call), id=unique_id())
+        with self._asking(outer, shown, decide) as question:
+            result = await self._answered(call, await self._answer_to(question.answer), run, decide)
+            question.result = msgspec.structs.replace(result, id=shown.id, name=shown.name)
+        return result
+
+    @contextmanager
+    def _asking(self, outer: ToolCallBlock, shown: ToolCallBlock, decide: Decide | None) -> Iterator[_Question]:
+        """Ask for consent to a call within `outer`; at the end pass on its result, else an interruption."""
         question = _Question(shown, asyncio.get_running_loop().create_future(), decide)
         self._questions[shown.id] = question
         self._users[shown.id] = self._user_of(outer.id)
-        result = ToolResultBlock(id="", name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED)
         try:
-            self._on_ask(outer.id, shown)
-            result = await self._answered(call, await self._answer_to(question.answer), run, decide)
+            self._follower.tool_asks(outer.id, shown)
+            yield question
         finally:
             self._questions.pop(shown.id, None)
-            self._on_asked_result(msgspec.structs.replace(result, id=shown.id, name=shown.name))
-        return result
+            self._follower.asked_tool_done(question.result or _interruption(shown))
 
     async def elicit_within(
         self, outer: ToolCallBlock, server: str, message: str, schema: Mapping[str, Any]
@@ -383,26 +406,16 @@ class ToolRunner:
         call = ToolCallBlock(
             id=unique_id(), name=ELICITATION, input=json.dumps(shown, ensure_ascii=False), state=ToolCallState.ASKING
         )
-        question: asyncio.Future[ToolCallBlock | str] = asyncio.get_running_loop().create_future()
-        self._questions[call.id] = _Question(call, question, decide=None)
-        self._users[call.id] = self._user_of(outer.id)
-        result = ToolResultBlock(
-            id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=ToolResultState.INTERRUPTED
-        )
-        try:
-            self._on_ask(outer.id, call)
+        with self._asking(outer, call, decide=None) as question:
             async with asyncio.timeout(self._client_timeout_s):
-                answer = await question
+                answer = await question.answer
             given = answer.arguments if isinstance(answer, ToolCallBlock) else None
             answers = None if given is None else given.get("content")
             if not isinstance(answers, dict):
-                result = msgspec.structs.replace(result, output="declined", state=ToolResultState.DENIED)
+                question.result = _denied(call, "declined")
                 return None
-            result = msgspec.structs.replace(result, output="answered", state=ToolResultState.SUCCESS)
+            question.result = ToolResultBlock(id=call.id, name=call.name, output="answered")
             return answers
-        finally:
-            self._questions.pop(call.id, None)
-            self._on_asked_result(result)
 
     async def _answered(
         self, call: ToolCallBlock, answer: ToolCallBlock | str, run: RunTool, decide: Decide
@@ -415,7 +428,7 @@ class ToolRunner:
         return await self._hooks.tool_call(allowed, run)
 
     async def _ask_client(self, call: ToolCallBlock, asked: asyncio.Future[ToolResultBlock]) -> ToolResultBlock:
-        self._on_begin(call.id)
+        self._follower.tool_begins(call.id)
         try:
             async with asyncio.timeout(self._client_timeout_s):
                 return await asked
@@ -425,17 +438,18 @@ class ToolRunner:
 
     def _say(self, call: ToolCallBlock, text: str) -> None:
         background = self._toolkit.background.running
-        self._on_say(text, lambda: call.id in self._tasks or any(one.call_id == call.id for one in background.values()))
+        self._follower.tool_says(
+            text, lambda: call.id in self._tasks or any(one.call_id == call.id for one in background.values())
+        )
 
     def _progress(self, call_id: str, text: str, kind: ProgressKind) -> None:
         """Pass on what a tool reports, while it runs."""
         if call_id in self._tasks and self._reports[call_id] < MAX_PROGRESS:
             self._reports[call_id] += 1
-            self._on_progress(call_id, text, kind)
+            self._follower.tool_reports(call_id, text, kind)
 
     def _interrupted(self, call: ToolCallBlock, task: asyncio.Task[None] | None) -> None:
-        state = ToolResultState.INTERRUPTED
-        self._tell(ToolResultBlock(id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=state), task)
+        self._tell(_interruption(call), task)
 
     def _tell(self, result: ToolResultBlock, task: asyncio.Task[None] | None) -> None:
         """Pass on the result of the call that `task` runs, once."""
@@ -447,7 +461,7 @@ class ToolRunner:
         self._asked.pop(result.id, None)
         self._at_model.pop(result.id, None)
         self._questions.pop(result.id, None)
-        self._on_result(result)
+        self._follower.tool_done(result)
 
 
 def _checked(answer: ToolCallBlock | str, decide: Decide | None) -> ToolCallBlock | str:
@@ -460,6 +474,11 @@ def _checked(answer: ToolCallBlock | str, decide: Decide | None) -> ToolCallBloc
 
 def _denied(call: ToolCallBlock, words: str) -> ToolResultBlock:
     return ToolResultBlock(id=call.id, name=call.name, output=words, state=ToolResultState.DENIED)
+
+
+def _interruption(call: ToolCallBlock) -> ToolResultBlock:
+    state = ToolResultState.INTERRUPTED
+    return ToolResultBlock(id=call.id, name=call.name, output=INTERRUPTED_BY_USER, state=state)
 
 
 class _Around:

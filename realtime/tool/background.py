@@ -18,7 +18,7 @@ from realtime.event.base import Item
 from realtime.event.server import ProgressKind
 from realtime.message import HintBlock, ToolCallBlock, ToolResultBlock, ToolResultState, system_reminder
 from realtime.tool.context import ToolScope
-from realtime.tool.output import failed, within_limits
+from realtime.tool.output import Output, failed, within_limits
 from realtime.tool.response import Pieces, ToolResponse
 from realtime.tool.running import CANCEL_S
 
@@ -153,18 +153,38 @@ class BackgroundTasks:
         """Return what runs, in order of its start."""
         return [task for task in self.running.values() if owner is None or task.owner is owner]
 
-    def find(self, task_id: str, owner: TaskOwner | None) -> BackgroundTask | None:
+    def _find(self, task_id: str, owner: TaskOwner | None) -> BackgroundTask | None:
         """Return the task of this id that runs; None without one."""
         return next((task for task in self.of(owner) if task.id == task_id), None)
 
-    def has_result(self, task_id: str, owner: TaskOwner | None) -> bool:
+    def _has_result(self, task_id: str, owner: TaskOwner | None) -> bool:
         """Whether a task has a result that was not asked for yet."""
         task = self.results.get(task_id)
         return task is not None and (owner is None or task.owner is owner)
 
-    def take_result(self, task_id: str, owner: TaskOwner | None) -> ToolResponse | None:
-        """Return the result of a task, once; None where there is none."""
-        return self.results.pop(task_id).response if self.has_result(task_id, owner) else None
+    def view(self, task_id: str, owner: TaskOwner | None) -> ToolResponse:
+        """Return what a model reads of a task: its result, once, or that it still runs."""
+        if self._find(task_id, owner) is not None:
+            return Output().whole(f"Task {task_id} is still running.")
+        response = self.results.pop(task_id).response if self._has_result(task_id, owner) else None
+        return response or _unknown(task_id)
+
+    async def wait(self, task_id: str, owner: TaskOwner | None, timeout_s: float) -> ToolResponse:
+        """Wait until a task has ended, `timeout_s` at most; return what a model reads of it."""
+        if self._find(task_id, owner) is not None and (running := self._tasks.get(task_id)) is not None:
+            await asyncio.wait([running], timeout=timeout_s)
+        if self._find(task_id, owner) is not None:
+            return Output().whole(f"Task {task_id} is still running after waiting for {timeout_s:g} seconds.")
+        return self.view(task_id, owner)
+
+    def cancel_for(self, task_id: str, owner: TaskOwner | None) -> ToolResponse:
+        """Stop a task as `cancel` does; return what a model reads of that."""
+        if self._find(task_id, owner) is None:
+            if self._has_result(task_id, owner):
+                return failed(f"Task {task_id} has already completed and cannot be cancelled.")
+            return _unknown(task_id)
+        self.cancel(task_id)
+        return Output().whole(f"Task {task_id} has been cancelled.")
 
     def cancel(self, task_id: str) -> bool:
         """Stop a task; False if none of this id runs. Nothing is reported of it any more."""
@@ -174,11 +194,6 @@ class BackgroundTasks:
         task.state = ToolResultState.INTERRUPTED
         self._tasks[task_id].cancel()
         return True
-
-    async def wait(self, task_id: str, timeout_s: float) -> None:
-        """Wait until a task has ended, `timeout_s` at most."""
-        if (running := self._tasks.get(task_id)) is not None:
-            await asyncio.wait([running], timeout=timeout_s)
 
     async def close(self) -> None:
         """Stop all tasks, report no more and start no more. Returns when they have ended, after 2 s at most."""
@@ -226,6 +241,10 @@ class BackgroundTasks:
             task.n_reports += 1
             if self.on_report is not None and task.n_reports <= MAX_REPORTS:
                 self.on_report(task, text, kind)
+
+
+def _unknown(task_id: str) -> ToolResponse:
+    return failed(f"InvalidTaskIdError: Cannot find async task with ID {task_id}.")
 
 
 def started(task: BackgroundTask, *, announces: bool) -> ToolResponse:

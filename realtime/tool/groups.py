@@ -1,4 +1,4 @@
-"""Groups of tools: a model sees those in `basic`, and those of the groups that are active."""
+"""Tools by name and in groups: a model sees those in `basic`, and those of active groups."""
 
 from __future__ import annotations
 
@@ -129,7 +129,33 @@ class GroupedTools(StateModule):
             text += f" You MUST follow these notes to use these tools:\n<notes>{notes}</notes>"
         return Output().whole(text)
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- tools, and who follows them -------------------------------------------------------------------------------
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tools
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    def remove_tool_function(self, tool_name: str, allow_not_exist: bool = True) -> None:
+        """Remove a tool. Raises BadTool if there is none of this name, unless `allow_not_exist`."""
+        before = self.tools.get(tool_name)
+        if before is not None:
+            self._swap(tool_name, before, None)
+        elif not allow_not_exist:
+            raise BadTool(f"there is no tool named {tool_name!r}")
+
+    def include(self, other: GroupedTools) -> None:
+        """Take over another toolkit's tools and groups, and follow its changes.
+
+        Tools and groups of this one precede those of the same name. Idempotent.
+        """
+        for group in other.groups.values():
+            if group.name not in self.groups:
+                self._put_group(replace(group))
+        for name, tool in other.tools.items():
+            self._swap(name, None, tool)
+        other._copies.add(self)
 
     def on_change(self, listener: Callable[[], object]) -> Callable[[], None]:
         """Call `listener` whenever tools or groups may have changed.
@@ -142,6 +168,22 @@ class GroupedTools(StateModule):
             self._listeners = [one for one in self._listeners if one is not listener]
 
         return end
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _swap(self, name: str, before: RegisteredToolFunction | None, after: RegisteredToolFunction | None) -> None:
+        """Put one tool in the place of another; also in the copies that have the same one there."""
+        if self.tools.get(name) is not before:
+            return
+        tools = {**self.tools}
+        if after is None:
+            del tools[name]
+        else:
+            tools[name] = after
+        self.tools = tools
+        for one in self._copies:
+            one._swap(name, before, after)
+        self._tell()
 
     def _tell(self) -> None:
         for listener in self._listeners:

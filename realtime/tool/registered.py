@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
+import msgspec
+
 from realtime.errors import BadTool
 from realtime.event import ToolDeclaration
 from realtime.message import PermissionBehavior, PermissionRule, ToolCallBlock
 from realtime.permission import Consent, PermissionContext, PermissionDecision, ToolPermissions
 from realtime.permission.tools import rules_of
-from realtime.tool.arguments import Arguments, GivenSchema, Reader, written_out
+from realtime.tool.arguments import Arguments, GivenSchema, Reader, write_foreign, written_out
 from realtime.tool.background import Announce
 from realtime.tool.docstring import parse_docstring
 from realtime.tool.response import ToolResponse
@@ -100,6 +102,21 @@ class RegisteredToolFunction:
         """What the schema says of each argument."""
         properties: Mapping[str, Any] = self.extended_json_schema["function"]["parameters"].get("properties", {})
         return properties
+
+    def arguments_of(self, call: ToolCallBlock, extra: Collection[str]) -> dict[str, Any] | None:
+        """Return the arguments as the function gets them, in their JSON form; None where they are wrong.
+
+        `extra` names arguments that are not in its signature.
+        """
+        try:
+            arguments = self.reader.read(call.input, extra)
+        except ValueError:
+            return None
+        try:
+            builtins: dict[str, Any] = msgspec.to_builtins(arguments, enc_hook=write_foreign)
+        except TypeError:
+            return call.arguments
+        return builtins
 
     def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as rules see them: with the defaults of those that are missing."""

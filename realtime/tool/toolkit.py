@@ -13,21 +13,19 @@ from functools import partial
 from typing import Any, Literal, Self, TypeVar
 from weakref import WeakSet
 
-import msgspec
-
 from realtime.errors import BadTool, ToolError
 from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.permission import Consent, PermissionBehavior, PermissionDecision, PermissionEngine, ToolPermissions
 from realtime.runtime import unique_id
-from realtime.tool.arguments import write_foreign
 from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks, current_owner
 from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
 from realtime.tool.context import Decide, ToolScope, current_scope, scope_of
+from realtime.tool.deciding import decision_of
 from realtime.tool.groups import RESET_DESCRIPTION, RESET_TOOLS, GroupedTools
 from realtime.tool.mcp.client import MCPClientBase
 from realtime.tool.mcp.registration import Choice, Registration, Which
-from realtime.tool.output import Output, failed, within_limits
+from realtime.tool.output import failed, within_limits
 from realtime.tool.registered import (
     BASIC,
     MAX_NAME_CHARS,
@@ -242,14 +240,6 @@ class Toolkit(GroupedTools):
                 one.end()
                 self._mcp.remove(one)
 
-    def remove_tool_function(self, tool_name: str, allow_not_exist: bool = True) -> None:
-        """Remove a tool. Raises BadTool if there is none of this name, unless `allow_not_exist`."""
-        before = self.tools.get(tool_name)
-        if before is not None:
-            self._swap(tool_name, before, None)
-        elif not allow_not_exist:
-            raise BadTool(f"there is no tool named {tool_name!r}")
-
     def set_extended_model(self, func_name: str, model: type[Any] | None) -> None:
         """Let a tool also take the fields of a class of pydantic; None: only its own.
 
@@ -293,10 +283,7 @@ class Toolkit(GroupedTools):
         Args:
             task_id: The id of the task.
         """
-        background, owner = self._background_in_force, current_owner()
-        if background.find(task_id, owner) is not None:
-            return Output().whole(f"Task {task_id} is still running.")
-        return background.take_result(task_id, owner) or _unknown_task(task_id)
+        return self._background_in_force.view(task_id, current_owner())
 
     async def wait_task(self, task_id: str, timeout: float = 10) -> ToolResponse:  # noqa: ASYNC109
         """Wait for the result of a background tool.
@@ -305,12 +292,7 @@ class Toolkit(GroupedTools):
             task_id: The id of the task.
             timeout: How many seconds to wait at most.
         """
-        background, owner = self._background_in_force, current_owner()
-        if background.find(task_id, owner) is not None:
-            await background.wait(task_id, timeout)
-        if background.find(task_id, owner) is not None:
-            return Output().whole(f"Task {task_id} is still running after waiting for {timeout:g} seconds.")
-        return await self.view_task(task_id)
+        return await self._background_in_force.wait(task_id, current_owner(), timeout)
 
     async def cancel_task(self, task_id: str) -> ToolResponse:
         """Stop a tool that runs in the background.
@@ -318,13 +300,7 @@ class Toolkit(GroupedTools):
         Args:
             task_id: The id of the task.
         """
-        background, owner = self._background_in_force, current_owner()
-        if background.find(task_id, owner) is None:
-            if background.has_result(task_id, owner):
-                return failed(f"Task {task_id} has already completed and cannot be cancelled.")
-            return _unknown_task(task_id)
-        background.cancel(task_id)
-        return Output().whole(f"Task {task_id} has been cancelled.")
+        return self._background_in_force.cancel_for(task_id, current_owner())
 
     def list_background_tools(self) -> list[dict[str, Any]]:
         """List the tools that run in the background, with their latest reports.
@@ -343,12 +319,6 @@ class Toolkit(GroupedTools):
         return self.background if found is None else found
 
     # -- what the model sees ---------------------------------------------------------------------------------------
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.tools
-
-    def __len__(self) -> int:
-        return len(self.tools)
 
     def get_json_schemas(self) -> list[dict[str, Any]]:
         """Return the schemas of the active tools for chat models.
@@ -372,23 +342,12 @@ class Toolkit(GroupedTools):
         By the rules of this toolkit, and by those of a voice call in `permissions`.
         """
         tool = self.tools.get(call.name)
-        arguments = self._arguments_of(tool, call) if tool is not None and self._is_active(tool) else None
-        if tool is None or arguments is None:
-            return PermissionDecision(PermissionBehavior.ALLOW, f"this call of {call.name} fails by itself")
-        engine = self.permissions if permissions is None else permissions.joined(self.permissions)
-        try:
-            decision = engine.decide(tool, tool.with_defaults(arguments))
-        except Exception as error:
-            # The program's code: it must neither end the call nor let one run that it cannot judge.
-            logger.error("the permissions of tool %s failed: %s", call.name, type(error).__name__)
-            failed_by = f"Its permissions failed: {type(error).__name__}"
-            decision = PermissionDecision(PermissionBehavior.DENY, f"{call.name} cannot be judged", failed_by)
-        # A rule that is accepted with a call is of no use where the next call is asked for all the same.
-        helps = decision.asks and decision.rule is None and not decision.bypass_immune
-        decision.suggested_rules = decision.suggested_rules if helps else ()
-        decision.consent, decision.question = tool.consent, tool.question
-        decision.description = tool.json_schema["function"].get("description", "")
-        return decision
+        if tool is not None and self._is_active(tool):
+            arguments = tool.arguments_of(call, self._extra_names(tool))
+            if arguments is not None:
+                engine = self.permissions if permissions is None else permissions.joined(self.permissions)
+                return decision_of(engine, tool, arguments)
+        return PermissionDecision(PermissionBehavior.ALLOW, f"this call of {call.name} fails by itself")
 
     def decider(self, scope: ToolScope) -> Decide:
         """Return what decides about calls within a scope, now or later."""
@@ -475,7 +434,7 @@ class Toolkit(GroupedTools):
         if scope.may_act is not None and (tool.async_execution or not tool.read_only):
             await scope.may_act()
         run = partial(responses_of, tool, self._own(tool.original_func), call, self._extra_names(tool))
-        if tool.async_execution and self._has_arguments(tool, call):
+        if tool.async_execution and tool.arguments_of(call, self._extra_names(tool)) is not None:
             run_later = partial(run, timeout_s=BACKGROUND_TIMEOUT_S)
             background = self._background_of(scope)
             yield background.start(call, tool.announce, scope, run_later, stops_with_reply=tool.stops_with_reply)
@@ -503,32 +462,6 @@ class Toolkit(GroupedTools):
         self._copies.add(made)
         return made
 
-    def include(self, other: Toolkit) -> None:
-        """Take over another toolkit's tools and groups, and follow its changes.
-
-        Tools and groups of this one precede those of the same name. Idempotent.
-        """
-        for group in other.groups.values():
-            if group.name not in self.groups:
-                self._put_group(replace(group))
-        for name, tool in other.tools.items():
-            self._swap(name, None, tool)
-        other._copies.add(self)
-
-    def _swap(self, name: str, before: RegisteredToolFunction | None, after: RegisteredToolFunction | None) -> None:
-        """Put one tool in the place of another; also in the copies that have the same one there."""
-        if self.tools.get(name) is not before:
-            return
-        tools = {**self.tools}
-        if after is None:
-            del tools[name]
-        else:
-            tools[name] = after
-        self.tools = tools
-        for one in self._copies:
-            one._swap(name, before, after)
-        self._tell()
-
     def _own(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return this copy's method for a method of its origin."""
         owner, origin = getattr(function, "__self__", None), self._origin
@@ -540,22 +473,6 @@ class Toolkit(GroupedTools):
         return function
 
     # -- inside ----------------------------------------------------------------------------------------------------
-
-    def _has_arguments(self, tool: RegisteredToolFunction, call: ToolCallBlock) -> bool:
-        """Whether the arguments of the call are right."""
-        return self._arguments_of(tool, call) is not None
-
-    def _arguments_of(self, tool: RegisteredToolFunction, call: ToolCallBlock) -> dict[str, Any] | None:
-        """Return the arguments as the function gets them, in their JSON form; None where they are wrong."""
-        try:
-            arguments = tool.reader.read(call.input, self._extra_names(tool))
-        except ValueError:
-            return None
-        try:
-            builtins: dict[str, Any] = msgspec.to_builtins(arguments, enc_hook=write_foreign)
-        except TypeError:
-            return call.arguments
-        return builtins
 
     def _is_reset(self, tool: RegisteredToolFunction) -> bool:
         function = tool.original_func
@@ -623,7 +540,3 @@ class Toolkit(GroupedTools):
                     f"there is no strategy {strategy!r} for tools with one name: override, skip, raise, rename"
                 )
         return tool
-
-
-def _unknown_task(task_id: str) -> ToolResponse:
-    return failed(f"InvalidTaskIdError: Cannot find async task with ID {task_id}.")

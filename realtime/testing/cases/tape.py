@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from realtime.agent.responses import REFUSED
+from realtime.agent.tool_calls import REFUSED
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ

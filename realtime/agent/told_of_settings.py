@@ -1,0 +1,74 @@
+"""Changes an agent's settings in the middle of a call.
+
+Its controller and its model learn of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from realtime.agent.controller import Controller
+from realtime.agent.detector import silence_ms_of
+from realtime.agent.settings import RunSettings
+from realtime.errors import ClientError, RealtimeError, UsageError
+from realtime.event.config import SessionConfig, TurnAuthority
+from realtime.model.base import Connection, SessionUpdate, Settings
+
+
+class ToldOfSettings:
+    """Tells controller and model of one call what has changed; `known` is what the model was connected with."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        name: str,
+        controller: Controller,
+        connection: Connection,
+        known: Settings,
+        tell_error: Callable[[RealtimeError], None],
+    ) -> None:
+        self._settings = settings
+        self._name = name
+        self._controller = controller
+        self._connection = connection
+        self._declared = known.tools
+        """The tools that the model knows of."""
+        self._tell_error = tell_error
+
+    def changed(self, change: SessionConfig, before: SessionConfig, authority: TurnAuthority) -> None:
+        """The settings have taken on a change; `before` it, these were in force, and `authority` found the turns.
+
+        Raises ClientError, with the settings as before, where the detector cannot change any more.
+        """
+        settings, controller = self._settings, self._controller
+        if (authority == "server") != (settings.authority == "server"):
+            try:
+                controller.turns.detect_with(settings.new_detector())
+            except UsageError as error:
+                settings.config = before
+                raise ClientError(error.message, code=error.code) from error
+        elif authority == "server":
+            wanted = settings.config.detection
+            silence_ms = silence_ms_of(wanted)
+            if (silence_ms, wanted.expect) != (silence_ms_of(before.detection), before.detection.expect):
+                controller.input.wait_for(silence_ms, wanted.expect)
+        controller.configure(settings.config, settings.authority, settings.interruption)
+        if change != SessionConfig(audio=change.audio):  # the microphone is no matter of the model
+            self._update_model(settings.for_model(self._name))
+        if change.tools:
+            self.tell_what_is_left_out()
+
+    def declare_tools(self) -> None:
+        """Tell the model of its tools if they have changed."""
+        wanted = self._settings.for_model(self._name)
+        if wanted.tools != self._declared:
+            self._update_model(wanted)
+
+    def tell_what_is_left_out(self) -> None:
+        """Report what the agent goes on without."""
+        for error in self._settings.left_out():
+            self._tell_error(error)
+
+    def _update_model(self, settings: Settings) -> None:
+        self._declared = settings.tools
+        self._connection.send(SessionUpdate(settings))

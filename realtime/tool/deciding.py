@@ -1,0 +1,36 @@
+"""Decides whether a tool call runs, is asked for or is denied.
+
+The rules say that, and the tool says how to ask.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from realtime.permission import PermissionBehavior, PermissionDecision, PermissionEngine
+from realtime.tool.registered import RegisteredToolFunction
+
+logger = logging.getLogger(__name__)
+
+
+def decision_of(
+    engine: PermissionEngine, tool: RegisteredToolFunction, arguments: dict[str, Any]
+) -> PermissionDecision:
+    """Return what an engine decides about a call with these arguments.
+
+    Permissions of the program that fail deny the call.
+    """
+    try:
+        decision = engine.decide(tool, tool.with_defaults(arguments))
+    except Exception as error:
+        # The program's code: it must neither end the call nor let one run that it cannot judge.
+        logger.error("the permissions of tool %s failed: %s", tool.name, type(error).__name__)
+        failed_by = f"Its permissions failed: {type(error).__name__}"
+        decision = PermissionDecision(PermissionBehavior.DENY, f"{tool.name} cannot be judged", failed_by)
+    # A rule that is accepted with a call is of no use where the next call is asked for all the same.
+    helps = decision.asks and decision.rule is None and not decision.bypass_immune
+    decision.suggested_rules = decision.suggested_rules if helps else ()
+    decision.consent, decision.question = tool.consent, tool.question
+    decision.description = tool.json_schema["function"].get("description", "")
+    return decision
