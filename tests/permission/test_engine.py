@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -220,6 +221,17 @@ def test_a_tool_for_files_may_change_those_in_the_working_directories() -> None:
     assert [one.rule_content for one in asked.suggested_rules or ()] == ["/srv/notes/a.md", "/srv/notes/**", None]
     reader = Tool(PathPermissions("path", reads=True))
     assert PermissionEngine((), "explore").decide(reader, {"path": "/srv/notes/.env"}).allows
+
+
+def test_a_link_within_a_working_directory_to_what_may_run_code_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    (tmp_path / "notes").symlink_to(tmp_path / ".git" / "hooks")
+    folder = AdditionalWorkingDirectory(str(tmp_path))
+    engine = PermissionEngine(PermissionContext(PermissionMode.ACCEPT_EDITS, {folder.path: folder}))
+    tool = Tool(PathPermissions("path"))
+    assert engine.decide(tool, {"path": f"{tmp_path}/notes/post-commit"}).bypass_immune
+    assert engine.decide(tool, {"path": f"{tmp_path}/today.md"}).allows
+    assert engine.decide(tool, {"path": f"{tmp_path}/\0"}).asks
 
 
 @pytest.mark.parametrize(
