@@ -206,6 +206,24 @@ def test_a_rule_about_files_is_a_glob(pattern: str, path: str, expected: bool) -
     assert matches_path(pattern, path) is expected
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "mode"),
+    [
+        ("bypass", "explore", "explore"),
+        ("accept_edits", "dont_ask", "dont_ask"),
+        ("dont_ask", "explore", "explore"),
+        ("explore", "bypass", "explore"),
+        ("default", "accept_edits", "accept_edits"),
+        ("bypass", "default", "bypass"),
+        ("accept_edits", "bypass", "accept_edits"),
+    ],
+)
+def test_a_mode_that_denies_is_not_loosened_by_the_one_it_is_joined_with(one: str, other: str, mode: str) -> None:
+    rules = [rule(ALLOW, "amount=1")], [rule(DENY, "amount=2")]
+    joined = PermissionEngine(rules[0], one).joined(PermissionEngine(rules[1], other))
+    assert (joined.mode, joined.rules) == (mode, [*rules[1], *rules[0]])
+
+
 def test_a_tool_for_files_may_change_those_in_the_working_directories() -> None:
     tool = Tool(PathPermissions("path"))
     folder = AdditionalWorkingDirectory("/srv/notes", "test")
