@@ -112,7 +112,7 @@ class Registration:
         self._tools: dict[str, tuple[Tool, RegisteredToolFunction]] = {}
         """By name at the server."""
         self._names: dict[str, str] = {}
-        """The names here of those that the server has now, by name there."""
+        """Names of the tools here, by name at the server."""
         self._unlisten: Callable[[], None] = lambda: None
 
     @property
