@@ -11,7 +11,7 @@ import msgspec
 from realtime.event.server import ServerCustomEvent
 from realtime.message import PermissionRule
 from realtime.permission import PermissionContext, PermissionDecision, PermissionEngine, PermissionMode
-from realtime.permission.accepted import PERMISSION_UPDATED, AcceptedRules, Rules
+from realtime.permission.accepted import PERMISSION_UPDATED, AcceptedRules
 
 NOT_ALLOWED = "this call is not allowed"
 
@@ -99,11 +99,11 @@ class CallPermissions(PermissionEngine):
     def remove_rule(self, rule: PermissionRule) -> bool:
         """Remove a rule, whatever its source; returns whether it was there.
 
-        The users who have accepted it lose it, too; also for later calls, where accepted rules are kept.
+        The users who have accepted it lose it, too; also for later calls, whether or not this one keeps rules.
         """
         was_accepted = self._accepted.remove(rule)
-        if was_accepted:
-            self._save((), (rule,))
+        if was_accepted and self._accepted.save is not None:
+            self._accepted.save((), (rule,))
         is_removed = super().remove_rule(rule) or was_accepted
         if is_removed:
             self._changed("program", removed=[rule])
@@ -114,16 +114,13 @@ class CallPermissions(PermissionEngine):
     def accept(self, rules: Sequence[PermissionRule], user: str) -> None:
         """Add rules that a user has accepted."""
         if added := self._accepted.add(user, rules):
-            self._save(added, ())
+            if self._accepted.save is not None and self._keeps():
+                self._accepted.save(added, ())
             self._changed("user", added=added)
 
     def of(self, user: str) -> PermissionEngine:
         """Return the permissions in force for calls that serve this user."""
         return self.with_allowed(self._accepted.of(user))
-
-    def _save(self, added: Rules, removed: Rules) -> None:
-        if self._accepted.save is not None and self._keeps():
-            self._accepted.save(added, removed)
 
     def _changed(
         self, by: str, *, added: Sequence[PermissionRule] = (), removed: Sequence[PermissionRule] = ()

@@ -37,8 +37,10 @@ MAX_WAIT_S = 60.0
 """After so long without progress, a client is silenced where it is."""
 
 
-_ENDED = re.compile(r"[^\W\d_]{3,}[.!?…][\"'”’)]*$")
-"""Surely a sentence's end, also where nothing follows yet: no abbreviation, and no number."""
+_ENDED = re.compile(r"(?<=[^\W\d_]{3})[.!?…][\"'”’)]*$")
+"""Surely a sentence's end, also where nothing follows yet: no abbreviation, and no number.
+
+It looks back from the mark: a long text without one is read once."""
 
 
 @dataclass(slots=True)

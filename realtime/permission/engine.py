@@ -17,6 +17,8 @@ from realtime.permission.tools import ToolPermissions
 logger = logging.getLogger(__name__)
 
 ALLOW, DENY, ASK = PermissionBehavior.ALLOW, PermissionBehavior.DENY, PermissionBehavior.ASK
+_DENYING = (PermissionMode.EXPLORE, PermissionMode.DONT_ASK)
+"""Modes that deny, the stricter one first."""
 _Steps = Generator[Any, Any, Any]
 
 
@@ -110,10 +112,14 @@ class PermissionEngine:
         return True
 
     def joined(self, other: PermissionEngine) -> PermissionEngine:
-        """Return an engine with the rules of both; the mode is that of this one, or of `other` if it is `default`."""
+        """Return an engine with the rules of both.
+
+        Its mode is `explore`, else `dont_ask`, if either has it; else that of this one, or of `other` for `default`.
+        """
         if other is self or other is self._made_of:
             return self
         mode = other.mode if self.mode is PermissionMode.DEFAULT else self.mode
+        mode = next((one for one in _DENYING if one in (self.mode, other.mode)), mode)
         folders = {**other.context.working_directories, **self.context.working_directories}
         engine = PermissionEngine(PermissionContext(mode, folders))
         for rule in (*self.rules, *other.rules):

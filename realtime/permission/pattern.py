@@ -8,8 +8,8 @@
 - A value in JSON (text in quotes, a list, an object) is that value exactly: `title="2 * 3, please"`.
 - `<= >= < >` compare numbers; text that is nothing but a number counts as one.
 
-`address.city=Oslo` is about a field of an object. An argument that is missing has its default; without one it equals
-nothing. `*` alone, "" and None are about every call.
+`address.city=Oslo` is about a field of an object; where an argument has that name as well, it cannot be read. An
+argument that is missing has its default; without one it equals nothing. `*` alone, "" and None are about every call.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ MAX_PATTERN_CHARS = 4_000
 _CONDITION = re.compile(r"\s*([^\s=!<>,\"]+)\s*(<=|>=|!=|=|<|>)\s*")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _MISSING = object()
+_AMBIGUOUS = object()
 _PLAIN = re.compile(r"[^\s,*\"\[{](?:[^,*]*[^\s,*])?")
 """Text that means itself as a bare value."""
 
@@ -43,6 +44,8 @@ class Condition:
 
     def holds(self, value: Any) -> bool | None:
         """Whether it holds for the argument's value; None where that cannot be said."""
+        if value is _AMBIGUOUS:
+            return None
         if self.operator in ("=", "!="):
             return self._equals(value) is (self.operator == "=")
         if value is _MISSING or value is None:
@@ -168,11 +171,11 @@ def canonical(value: Any) -> str:
 
 
 def number_of(value: Any) -> int | float | None:
-    """Return a number, or the one that a text is; None for anything else."""
+    """Return a number, or the one that a text is; None for anything else, also for NaN."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return value
+        return None if value != value else value
     return _number_in(value.strip()) if isinstance(value, str) else None
 
 
@@ -209,11 +212,10 @@ def _is_known(name: str, known: Collection[str]) -> bool:
 
 
 def _value(arguments: Mapping[str, Any], name: str) -> Any:
+    """Return an argument, or a field of one; `_AMBIGUOUS` where the name stands for both."""
     value: Any = arguments
-    if name in arguments:
-        return arguments[name]
     for part in name.split("."):
         if not isinstance(value, Mapping) or part not in value:
-            return _MISSING
+            return arguments.get(name, _MISSING)
         value = value[part]
-    return value
+    return _AMBIGUOUS if "." in name and name in arguments else value

@@ -169,8 +169,11 @@ class PathPermissions(ToolPermissions):
         yield None
 
     def is_risky(self, path: str) -> bool:
-        """Return whether a file may run code or hold secrets."""
-        *folders, name = (part.lower() for part in PurePath(os.path.normpath(path)).parts or ("",))
+        """Return whether a file may run code or hold secrets: by its path, or where links lead."""
+        return self._is_risky(os.path.normpath(path)) or ("\0" not in path and self._is_risky(real_path(path)))
+
+    def _is_risky(self, path: str) -> bool:
+        *folders, name = (part.lower() for part in PurePath(path).parts or ("",))
         return (
             name in self.risky_files
             or name.startswith(".env.")
@@ -178,12 +181,17 @@ class PathPermissions(ToolPermissions):
         )
 
 
+def real_path(path: str) -> str:
+    """Return the absolute path, with links followed. Raises ValueError for a path with a NUL."""
+    return os.path.realpath(os.path.expanduser(path))
+
+
 def is_inside(path: str, context: PermissionContext) -> bool:
     """Return whether a path is in a working directory, with links followed."""
     if "\0" in path:
         return False
-    real = os.path.realpath(os.path.expanduser(path))
-    folders = (os.path.realpath(os.path.expanduser(folder)) for folder in context.working_directories)
+    real = real_path(path)
+    folders = (real_path(folder) for folder in context.working_directories)
     return any(real == folder or real.startswith(os.path.join(folder, "")) for folder in folders)
 
 

@@ -25,6 +25,10 @@ LONGEST_WAIT_S = 30.0
 """Between two attempts to reach a server: the wait doubles."""
 _RUNNERS = frozenset({"node", "npx", "bun", "bunx", "deno", "python", "python3", "uv", "uvx", "docker", "run", "exec"})
 """Programs that run others, and their verbs: the name of what they run says more."""
+_FLAGS = frozenset({"-y", "--yes", "-q", "--quiet", "-i", "-t", "-it", "-ti", "--rm", "--init", "-u", "-m", "-A", "-B"})
+"""Options of theirs that have no value, or a name.
+
+The value of any other may be a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +37,9 @@ class Address:
 
     name: str
     """For messages; without secrets."""
-    url: str = ""
-    command: tuple[str, ...] = ()
-    environment: dict[str, str] = field(default_factory=dict)
+    url: str = field(default="", repr=False)
+    command: tuple[str, ...] = field(default=(), repr=False)
+    environment: dict[str, str] = field(default_factory=dict, repr=False)
     """Variables that the command gets besides PATH, HOME and the like."""
 
 
@@ -88,8 +92,13 @@ def _name_of(command: Sequence[str]) -> str:
         return program
     if {"-c", "-e"} & {*command}:
         return program  # what it runs is in the command itself
-    words = (word for word in command[1:] if not word.startswith("-") and word not in _RUNNERS)
-    named = next(words, program)
+    named, before = program, ""
+    for word in command[1:]:
+        is_value = before.startswith("-") and "=" not in before and before not in _FLAGS
+        if not (is_value or word.startswith("-") or "=" in word or word in _RUNNERS):
+            named = word
+            break
+        before = word
     return re.sub(r"(?<!^)@[\w.^~-]+$", "", named).rpartition("/")[2].partition(".")[0] or program
 
 

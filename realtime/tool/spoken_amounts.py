@@ -54,11 +54,9 @@ def amount_at(tokens: Sequence[str], at: int, language: Language) -> tuple[Decim
 
 
 def digits_at(tokens: Sequence[str], at: int, language: Language, apart: Set[int]) -> tuple[Decimal, int] | None:
-    """Return digits that are said one by one, as one number.
+    """Return digits that are said one by one as one number.
 
-    None for fewer than two.
-
-    Groups of written digits go together unless their place is in `apart`, behind a comma.
+    None for fewer than two. Groups of written digits go together unless their place is in `apart`, behind a comma.
     """
     end, digits = at, ""
     while (digit := _digit_at(tokens, end, language)) and (len(digit) == 1 or end == at or end not in apart):
@@ -67,7 +65,7 @@ def digits_at(tokens: Sequence[str], at: int, language: Language, apart: Set[int
 
 
 def _digit_at(tokens: Sequence[str], at: int, language: Language) -> str:
-    """Return the digits of a token, or a digit as a word; "" for others."""
+    """Return the digits of a token, "" for others; a word may be one digit."""
     if at < len(tokens) and tokens[at].isdecimal():
         return tokens[at]
     read = number_at(tokens, at, language)

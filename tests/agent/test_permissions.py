@@ -454,3 +454,18 @@ async def test_a_tool_of_the_client_that_a_rule_denies_is_not_handed_over() -> N
     events = project(made.log, client_tools=["door"])
     assert not [event for event in events if isinstance(event, RequireExternalExecutionEvent)]
     assert of_call(events)[-1] == ("finished", "denied")
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_a_rule_that_the_program_takes_away_is_gone_for_later_calls_whatever_the_client_keeps(
+    keeps: bool,
+) -> None:
+    saved: list[tuple[Any, Any]] = []
+    accepted = AcceptedRules([rule(ALLOW, "amount=5")])
+    accepted.save = lambda added, removed: saved.append((added, removed))
+    permissions = CallPermissions(PermissionEngine())
+    permissions.begin(accepted, lambda event: None, lambda: keeps)
+    permissions.accept([rule(ALLOW, "amount=6")], "")
+    assert len(saved) == keeps
+    assert permissions.remove_rule(rule(ALLOW, "amount=5"))
+    assert saved[-1] == ((), (rule(ALLOW, "amount=5"),))

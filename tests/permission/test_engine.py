@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -205,6 +206,24 @@ def test_a_rule_about_files_is_a_glob(pattern: str, path: str, expected: bool) -
     assert matches_path(pattern, path) is expected
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "mode"),
+    [
+        ("bypass", "explore", "explore"),
+        ("accept_edits", "dont_ask", "dont_ask"),
+        ("dont_ask", "explore", "explore"),
+        ("explore", "bypass", "explore"),
+        ("default", "accept_edits", "accept_edits"),
+        ("bypass", "default", "bypass"),
+        ("accept_edits", "bypass", "accept_edits"),
+    ],
+)
+def test_a_mode_that_denies_is_not_loosened_by_the_one_it_is_joined_with(one: str, other: str, mode: str) -> None:
+    rules = [rule(ALLOW, "amount=1")], [rule(DENY, "amount=2")]
+    joined = PermissionEngine(rules[0], one).joined(PermissionEngine(rules[1], other))
+    assert (joined.mode, joined.rules) == (mode, [*rules[1], *rules[0]])
+
+
 def test_a_tool_for_files_may_change_those_in_the_working_directories() -> None:
     tool = Tool(PathPermissions("path"))
     folder = AdditionalWorkingDirectory("/srv/notes", "test")
@@ -220,6 +239,17 @@ def test_a_tool_for_files_may_change_those_in_the_working_directories() -> None:
     assert [one.rule_content for one in asked.suggested_rules or ()] == ["/srv/notes/a.md", "/srv/notes/**", None]
     reader = Tool(PathPermissions("path", reads=True))
     assert PermissionEngine((), "explore").decide(reader, {"path": "/srv/notes/.env"}).allows
+
+
+def test_a_link_within_a_working_directory_to_what_may_run_code_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    (tmp_path / "notes").symlink_to(tmp_path / ".git" / "hooks")
+    folder = AdditionalWorkingDirectory(str(tmp_path))
+    engine = PermissionEngine(PermissionContext(PermissionMode.ACCEPT_EDITS, {folder.path: folder}))
+    tool = Tool(PathPermissions("path"))
+    assert engine.decide(tool, {"path": f"{tmp_path}/notes/post-commit"}).bypass_immune
+    assert engine.decide(tool, {"path": f"{tmp_path}/today.md"}).allows
+    assert engine.decide(tool, {"path": f"{tmp_path}/\0"}).asks
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,13 @@ def test_a_condition_on_an_argument_that_the_tool_does_not_have_cannot_be_read()
     assert matches("to.name=Anna", {"to": {"name": "Anna"}}, known=["to"]) is True
 
 
+@pytest.mark.parametrize("pattern", ["to.city=Oslo", "to.city!=Oslo", "to.city=Bergen"])
+def test_a_name_that_is_a_field_and_an_argument_cannot_be_read(pattern: str) -> None:
+    """An argument that is made up beside the field neither allows nor hides what the field says."""
+    assert matches(pattern, {"to": {"city": "Oslo"}, "to.city": "Bergen"}) is None
+    assert matches(pattern, {"to": {}, "to.city": "Oslo"}) is (pattern == "to.city=Oslo")
+
+
 @pytest.mark.parametrize(
     ("pattern", "value", "expected"),
     [
@@ -92,6 +99,9 @@ def test_a_condition_on_an_argument_that_the_tool_does_not_have_cannot_be_read()
         ("x<=20", "150", False),
         ("x>100", "150 EUR", None),
         ("x>100", True, None),
+        ("x>100", float("nan"), None),
+        ("x<=20", float("nan"), None),
+        ("x>100", float("inf"), True),
         ("x>100", None, False),
         ("x=20", "20", True),
         ("x=true", True, True),

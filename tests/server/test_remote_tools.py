@@ -47,6 +47,22 @@ def test_a_command_is_quoted_as_in_a_shell_and_named_by_what_it_runs(words: str,
     assert (address.name, [*address.command[1:]], address.url) == (name, command, "")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ("run -i --rm --env TOKEN=secret ghcr.io/acme/orders:1", "orders:1"),
+        ("run --token secret -y @acme/orders", "orders"),
+        ("run --token=secret -y orders", "orders"),
+        ("run TOKEN=secret orders", "orders"),
+        ("--token secret", Path(sys.executable).stem),
+    ],
+)
+def test_the_name_of_a_command_has_nothing_of_what_its_options_hold(arguments: str, name: str) -> None:
+    (address,) = addresses_of([f"{sys.executable} {arguments}"])
+    assert address.name == name
+    assert "secret" not in repr(address)
+
+
 def test_variables_before_a_command_are_for_it_alone() -> None:
     (address,) = addresses_of([f"API_KEY='a b' MODE= {sys.executable} weather.py"])
     assert address.environment == {"API_KEY": "a b", "MODE": ""}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ from realtime.tool.mcp.sdk import check_installed
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp_types import CallToolResult, Tool
+
+logger = logging.getLogger(__name__)
 
 CLOSE_S = 8.0
 """Seconds that a connection has for its end."""
@@ -88,7 +91,11 @@ class MCPClientBase:
         if tools != self._tools:
             self._tools = tools
             for listener in [*self._listeners]:
-                listener(tools)
+                try:
+                    listener(tools)
+                except Exception as error:
+                    # The program's code: the others follow all the same, and also the next change.
+                    logger.error("a listener to tools of the MCP server %s failed: %s", self.name, type(error).__name__)
         return tools
 
     async def get_callable_function(
@@ -118,7 +125,10 @@ class MCPClientBase:
                 return await link.call(function, arguments, call)
 
     def on_tools(self, listener: Callable[[list[Tool]], object]) -> Unlisten:
-        """Call `listener` with the server's tools when they have changed. Returns what ends it."""
+        """Call `listener` with the server's tools when they have changed. Returns what ends it.
+
+        What it raises is logged by its kind.
+        """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 

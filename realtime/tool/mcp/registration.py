@@ -112,6 +112,7 @@ class Registration:
         self._tools: dict[str, tuple[Tool, RegisteredToolFunction]] = {}
         """By name at the server."""
         self._names: dict[str, str] = {}
+        """Names of the tools here, by name at the server."""
         self._unlisten: Callable[[], None] = lambda: None
 
     @property
@@ -152,7 +153,7 @@ class Registration:
         """Return the tools that the functions make. Raises BadTool for what the program has chosen."""
         choice = self._choice
         taken = [tool for tool in tools if choice.takes(tool.name)]
-        self._names |= model_names(
+        self._names = model_names(
             [tool.name for tool in taken], prefix=choice.prefix, renames=choice.renames, known=self._names
         )
         made = []

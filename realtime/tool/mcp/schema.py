@@ -25,6 +25,8 @@ MAX_SCHEMA_CHARS = 50_000
 _MAX_PARTS = 2_000
 """Schemas within one schema, written out: a few references can stand for millions."""
 _MAX_DEPTH = 32
+_MAX_REFERENCE_CHARS = 1_000
+"""A longer reference stands for anything: each use of it would be read anew."""
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -69,6 +71,8 @@ def fit_tools(given: Collection[Any]) -> list[dict[str, Any]]:
             continue
         names.add(name)
         schema = tool.get("inputSchema")
+        if isinstance(schema, dict):
+            schema = {key: one for key, one in schema.items() if key != _BROKEN}
         if not isinstance(schema, dict):
             schema = {_BROKEN: f"its inputSchema is {_kind(schema)}, not an object"}
         elif schema.get("type", "object") != "object":
@@ -163,7 +167,7 @@ class _Writer:
     def _find(self, reference: str) -> object:
         """Return what a reference within the schema stands for; None where that is nothing."""
         found: Any = self._root
-        if not reference.startswith("#"):
+        if not reference.startswith("#") or len(reference) > _MAX_REFERENCE_CHARS:
             return None
         for part in reference.removeprefix("#").split("/")[1:]:
             key = part.replace("~1", "/").replace("~0", "~")

@@ -167,7 +167,7 @@ class StatefulClientBase(MCPClientBase):
                     # Not by `list_tools`: a server that is lost is not dialled for this.
                     await link.opened()
                     await self.list_tools()
-                except ToolError as error:
+                except (ToolError, WrongTime) as error:  # lost, or closed meanwhile
                     logger.info("the tools of the MCP server %s are not known: %s", self.name, error.code)
             await asyncio.sleep(FOLLOW_EVERY_S)
 

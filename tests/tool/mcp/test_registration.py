@@ -1,5 +1,6 @@
 """Which functions of a server become tools: all, some, renamed, with consent, in a group; and out again."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from realtime.errors import BadTool, UsageError, WrongTime
 from realtime.message import ToolCallBlock
 from realtime.tool import Toolkit, ToolResponse
+from realtime.tool.mcp.stateful import FOLLOW_EVERY_S
 from realtime.tool.output import Output
 from tests.tool.mcp.scripted import ScriptedClient, ScriptedServer, tool
 
@@ -183,6 +185,38 @@ async def test_changes_keep_the_choice_of_the_program() -> None:
         assert toolkit.tools["d_write"].json_schema["function"]["description"] == "Another."
         assert toolkit.tools["d_new"].confirm
         assert await run(toolkit, "d_taken") == "mine"
+
+
+async def test_a_server_that_has_other_tools_again_and_again_is_not_remembered_whole() -> None:
+    server = files()
+    async with ScriptedClient(server) as client:
+        toolkit = Toolkit()
+        await toolkit.register_mcp_client(client)
+        for number in range(5):
+            server.tools = [tool("read"), tool(f"new.{number}")]
+            await client.list_tools()
+        assert [*toolkit.tools] == ["read", "new_4"]
+        (registration,) = toolkit._mcp
+        assert registration._names == {"read": "read", "new.4": "new_4"}
+
+
+async def test_a_listener_that_fails_keeps_no_one_from_following(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(tools: Any) -> None:
+        raise KeyError("a secret")
+
+    server = files()
+    async with ScriptedClient(server) as client:
+        toolkit = Toolkit()
+        client.on_tools(fail)
+        await toolkit.register_mcp_client(client)
+        caplog.clear()
+        for name in ("one", "two"):
+            server.tools = [tool(name)]
+            await server.say("notifications/tools/list_changed")
+            await asyncio.sleep(2 * FOLLOW_EVERY_S)
+            assert [*toolkit.tools] == [name]
+    told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert told == ["a listener to tools of the MCP server scripted failed: KeyError"] * 2
 
 
 async def test_a_client_is_used_between_connect_and_close_only() -> None:

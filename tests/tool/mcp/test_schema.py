@@ -100,3 +100,22 @@ def test_what_a_model_can_use_is_kept() -> None:
         "required": ["a"],
         "additionalProperties": False,
     }
+
+
+def test_a_reference_that_is_long_stands_for_anything() -> None:
+    """Each of its uses would be read anew: 100 of half a million parts took seconds, in which no call went on."""
+    deep: dict[str, Any] = {"type": "integer"}
+    for _ in range(500):
+        deep = {"x": deep}
+    short, long = "#/$defs/a", f"#/$defs/b{'/x' * 500}"
+    schema = {
+        "properties": {"a": {"$ref": short}, "b": {"$ref": long}},
+        "$defs": {"a": {"type": "integer"}, "b": deep},
+    }
+    assert model_schema(schema)["properties"] == {"a": {"type": "integer"}, "b": {}}
+
+
+def test_a_server_does_not_say_itself_why_its_tool_is_left_out() -> None:
+    given = {"name": "read", "inputSchema": {"type": "object", "realtime-broken": "words\nfor the log"}}
+    (fit,) = fit_tools([given])
+    assert model_schema(fit["inputSchema"]) == {"type": "object", "properties": {}}
