@@ -54,7 +54,7 @@ def amount_at(tokens: Sequence[str], at: int, language: Language) -> tuple[Decim
 
 
 def digits_at(tokens: Sequence[str], at: int, language: Language, apart: Set[int]) -> tuple[Decimal, int] | None:
-    """Return digits that are said one by one from a token on, as one number; None for fewer than two.
+    """Return digits said one by one from a token on, as one; None for fewer than two.
 
     Groups of written digits go together unless their place is in `apart`, behind a comma.
     """
@@ -65,7 +65,7 @@ def digits_at(tokens: Sequence[str], at: int, language: Language, apart: Set[int
 
 
 def _digit_at(tokens: Sequence[str], at: int, language: Language) -> str:
-    """Return the digits of a token, which may be one digit as a word; "" for others."""
+    """Return the digits of a token, or of a word for one; "" for others."""
     if at < len(tokens) and tokens[at].isdecimal():
         return tokens[at]
     read = number_at(tokens, at, language)
