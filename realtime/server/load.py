@@ -58,7 +58,9 @@ def load_function(target: str, default: str) -> Callable[..., Any]:
     if made is not None and not callable(made):
         raise UsageError(f"{name!r} in {place} is no function but {made!r:.100}", code="no_make_agent")
     if made is None:
-        there = ", ".join(sorted(key for key, value in vars(module).items() if callable(value) and key[0] != "_"))
+        # What it imports could not be meant.
+        own = {key: one for key, one in vars(module).items() if getattr(one, "__module__", "") == module.__name__}
+        there = ", ".join(sorted(key for key, one in own.items() if callable(one) and key[0] != "_"))
         raise UsageError(f"{place} has no function {name!r}; it has: {there or 'none'}", code="no_make_agent")
     function: Callable[..., Any] = made
     return function

@@ -301,6 +301,11 @@ def test_several_results_are_told_in_order_and_failures_plainly() -> None:
     )
 
 
+def test_a_refused_call_is_no_failure() -> None:
+    refused = results(("book_table", "{}", "the user refused: No, thank you."), state="denied")
+    assert said(respond_to(Prompt(history=refused))) == "I have not done it."
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from realtime.event.base import Item
+from realtime.message import ToolResultBlock
 from realtime.model.local.keyless import clock
 from realtime.model.local.keyless.arithmetic import say_expression, say_number
 from realtime.model.local.keyless.words import capital
@@ -19,12 +20,20 @@ def results_to_tell(history: Sequence[Item], asked: str) -> list[str]:
         at -= 1
     inputs = {item.tool_call.id: item.tool_call.input for item in history[:at] if item.tool_call is not None}
     return [
-        _tell(item.tool_result.name, inputs.get(item.tool_result.id, ""), item.tool_result.output_text(), asked)
-        if item.tool_result.state == "success"
-        else "That did not work, I'm afraid."
+        _told(item.tool_result, inputs.get(item.tool_result.id, ""), asked)
         for item in history[at:]
         if item.tool_result is not None
     ]
+
+
+def _told(result: ToolResultBlock, arguments: str, asked: str) -> str:
+    match result.state:
+        case "success":
+            return _tell(result.name, arguments, result.output_text(), asked)
+        case "denied":
+            return "I have not done it."
+        case _:
+            return "That did not work, I'm afraid."
 
 
 def _tell(tool: str, arguments: str, output: str, asked: str) -> str:

@@ -221,11 +221,13 @@ function foldDeed(bubbles: readonly Bubble[], deed: Exclude<Deed, { name: "permi
   switch (deed.name) {
     case "consent_question": {
       const { value: question } = deed;
-      return change(bubbles, askedTool(question), ({ text, tool: { ignored: _, ...work } = NO_WORK, status }) => {
+      return change(bubbles, askedTool(question), ({ text, tool: { ignored, ...work } = NO_WORK, status }) => {
         const { input = work.input } = question;
+        // Asked again at once because of these words: why is to be read meanwhile.
+        const why = question.state === "repeated" && ignored !== undefined && { ignored };
         return {
           text: status === "asking" ? input : text,
-          tool: { ...work, question, input, ...(input !== work.input && { before: work.input }) },
+          tool: { ...work, ...why, question, input, ...(input !== work.input && { before: work.input }) },
           // Whoever answers, and however: the question is over.
           status: question.state === "answered" && status === "asking" ? "live" : status,
         };

@@ -280,6 +280,8 @@ describe("consent", () => {
   test("words that are no answer are said to be none, until the question goes on", () => {
     const early = tells("consent_ignored", { tool_call_id: "t1", tool: "book", reason: "before_end", words: "Yes." });
     expect(bubble(use("{}"), asks("asking"), early)).toMatchObject({ status: "asking", tool: { ignored: "before_end" } });
+    expect(bubble(use("{}"), asks("asking"), early, asks("repeated"))).toMatchObject({ tool: { ignored: "before_end" } });
+    expect(bubble(use("{}"), asks("asking"), early, asks("repeated"), asks("heard"))?.tool?.ignored).toBeUndefined();
     expect(bubble(use("{}"), asks("asking"), early, asks("heard"))?.tool?.ignored).toBeUndefined();
   });
 
