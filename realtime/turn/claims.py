@@ -140,7 +140,7 @@ _NEVERS = re.compile(
 """Times that tell of the past, before the call."""
 _FULL = re.compile(
     r"\b(?:fully|completely|are all|were all) (?:booked|reserved)\b|\bbooked (?:up|out|solid)\b|"
-    r"\balready (?:booked|res)|\byou on hold\b"
+    r"\balready (?:booked|res)|\bon (?:hold|speaker)\b|\bin front of me\b"
 )
 """No table is left: that claims no deed."""
 _SORTS = re.compile(r"\bfrom \w+ to \w+|\bby (?:price|date|name|size|rating|colou?r)")
@@ -153,13 +153,15 @@ _HEDGED = re.compile(
 _FIXED = word_set("report_to buy_into kill_time strike_out pass_on drop_off pay_off")
 """Verbs that mean something else with the next word."""
 _CONTENTS = word_set("what how why where who whether")
-_RECORDS = word_set("note note_down write_down jot_down put_down save record log report mark add update change confirm")
+_RECORDS = word_set("note note_down write_down jot_down put_down save record log mark add update change confirm")
 _COMMANDS = word_set("say tell give press click call send just")
 _CONFIRMS = re.compile(r"[,;] *(?:is that |am i |are you )?(?:right|correct|yes|no|true)\W*\?|isn't (?:it|that)\W*\?")
 _NOTHING = (["not"], ["nothing"], ["none"], ["no"], ["nobody"], ["neither"], ["attention"], ["tribute"])
 _NOT = word_set("nothing none nobody attention heed tribute visit")
 """Somewhere behind the verb they make it no deed: "I told him nothing", "I've paid close attention"."""
-_TALK = word_set("sentence word comma paragraph joke example thought mistake opinion")
+_TALK = word_set(
+    "sentence word comma paragraph joke example thought mistake opinion judgement judgment expectation accent"
+)
 """Things that are said or thought; with them a verb tells no deed, unless the tool is about them."""
 _TO_YOU = word_set("tell answer respond reply inform invite let_know share")
 """Said of the user they are talk, no deed: "I told you"."""

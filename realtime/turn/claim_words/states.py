@@ -63,8 +63,8 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     ),
     (
         re.compile(
-            r"^(?:the|your|that|this|his|her|their)? ?(?:[\w']+ ){0,4}(?:is|are) (?:now |all |both )*"
-            r"(?:complete|final|done|through|in place|in the system|on file|on record)\b"
+            r"^(?!you )(?:the|your|that|this|his|her|their)? ?(?:[\w']+ ){0,4}(?:is|are) (?:now |all |both )*"
+            r"(?:complete|final|done|through|in place|in the system|on file|on record)\b(?! as\b)"
         ),
         State(nouns="deeds", evidence=frozenset({"complete", "completed", "confirmed", "done"})),
     ),
@@ -82,7 +82,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (
         re.compile(
             r"^(?!i |we |you )(?:[\w']+ ){1,5}(?:has|have|is|are) (?:just |now )*"
-            r"(?:gone|flown|winging|winged|off|away) "
+            r"(?:gone|flown|winging|winged) "
             r"(?:\w+ )?to (?!spam|junk|waste|bed|work|the wrong|voicemail)"
         ),
         State(word_set("pay message refund"), nouns="all", evidence=frozenset({"sent"})),
