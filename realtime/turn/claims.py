@@ -140,7 +140,7 @@ _NEVERS = re.compile(
 """Times that tell of the past, before the call."""
 _FULL = re.compile(
     r"\b(?:fully|completely|are all|were all) (?:booked|reserved)\b|\bbooked (?:up|out|solid)\b|"
-    r"\balready (?:booked|res)|\bon (?:hold|speaker)\b|\bin front of me\b"
+    r"(?<!i have )(?<!we have )\balready (?:booked|res)|\bon (?:hold|speaker)\b|\bin front of me\b"
 )
 """No table is left: that claims no deed."""
 _SORTS = re.compile(r"\bfrom \w+ to \w+|\bby (?:price|date|name|size|rating|colou?r)")

@@ -68,7 +68,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "refund": _family(
         "refund reimburse",
-        "return send_back issue give_back put_back credit pay_back send send_out push_through process",
+        "return send_back issue give_back put_back credit pay_back send send_out push_through process trigger",
         "refund reimbursement credit",
         "money amount dollar euro pound cent sum",
     ),
@@ -102,13 +102,13 @@ FAMILIES: dict[str, Family] = {
     ),
     "remind": _family(
         "",
-        "set add create put schedule start make set_up enter pop pop_in slot_in activate",
+        "set add create put schedule start make set_up enter pop pop_in slot_in activate drop",
         "reminder alarm alert timer event",
         "calendar diary agenda",
     ),
     "schedule": _family(
         "schedule pencil_in slot_in",
-        "set add create put set_up arrange enter book make pop pop_in stick stick_in block_off slot pencil log",
+        "set add create put set_up arrange enter book make pop pop_in drop stick stick_in block_off slot pencil log",
         "appointment meeting event",
         "calendar diary agenda call",
     ),
@@ -259,7 +259,8 @@ HABITS = word_set(
 OPENERS = (
     r"no problem at all|no problem|no worries|not a problem|not to worry|never mind|no trouble|okay|ok|alright|"
     r"all right|great|perfect|wonderful|excellent|sure|sure thing|got it|understood|right|cool|lovely|brilliant|"
-    r"alrighty|there we are|happy days|sorry for the \w+|thanks for \w+|do not worry|deep breath|poof|uh huh|certainly|"
+    r"alrighty|there we are|happy days|sorry for the \w+|thanks for \w+|do not worry|deep breath|poof|before you ask|"
+    r"(?:if|in case) you are wondering|since you asked|uh huh|certainly|"
     r"of course|absolutely|yes|yeah|yep|yup|well(?! done\b)|so|and|thanks|thank you|good|fine|there you go|here we go|"
     r"there we go|congratulations|oh|also|then|now"
 )

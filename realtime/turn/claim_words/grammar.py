@@ -73,7 +73,7 @@ _IDIOMS = frozenset({"note", "get", "have"})
 """Their participles alone are no claims: "noted", "got you"."""
 _NO_SUBJECTS = word_set("i we you he she they it that this who there and to get gets got be being stay stays")
 """With them a sentence is no headline: "he paid" is none, "table booked" is."""
-_PERSONS = word_set("he she everyone everybody")
+_PERSONS = word_set("he she him her them yourself everyone everybody")
 _ONES = word_set("one ones rest lot")
 GENERIC = word_set("do take_care_of arrange sort_out handle complete finish confirm")
 """With a pronoun they claim whatever was asked for: "that's done", "I've taken care of it"."""
@@ -83,7 +83,7 @@ _ELLIPTIC_OBJECTS = word_set("him her it them you your the both everyone everybo
 _TO_NAMES = word_set("text email message pay notify refund reimburse remind invite call tell")
 _GIVEN = word_set("a an the one two three four five six your some in down both another")
 _NO_ADDITIONS = ("added to that", "added to this", "added to the")
-_SHOWN = word_set("you your it everything that the those both these all")
+_SHOWN = word_set("him her them yourself you your it everything that the those both these all")
 _CONDITIONED = re.compile(r"\b(?:if|unless|when|whenever|once|as soon as|as long as|provided)\b")
 """Behind a state it makes that conditional: "it's cancelled if you miss two"."""
 _ASKING = word_set("yourself or when who whom what which where how")
@@ -108,7 +108,17 @@ def acts(texts: Sequence[str]) -> bool:
     for at, text in enumerate(texts[:-1]):
         if text in SELF and not GUARDS & {*texts[:at]}:
             after = next((one for one in texts[at + 1 :] if one not in ADVERBS), "")
-            return after in ("double", "have", "did", "checked", "found", "looked", "went") or after.endswith("ed")
+            return after in (
+                "double",
+                "have",
+                "did",
+                "checked",
+                "found",
+                "looked",
+                "went",
+                "spoke",
+                "rang",
+            ) or after.endswith("ed")
     return False
 
 
@@ -232,7 +242,7 @@ def _passive(clause: Clause, before: int, word: str, tail: str) -> Reading | Non
     elif word == "got" and not _RECENT.search(tail):
         return None
     subject = tuple(texts[:auxiliary])
-    while subject and subject[-1] in ADVERBS:
+    while subject[1:] and subject[-1] in ADVERBS:
         subject = subject[:-1]
     if not subject or _guards(subject) or subject[0] in ("to", "there", "i") or "have" in subject:
         return None
@@ -241,9 +251,14 @@ def _passive(clause: Clause, before: int, word: str, tail: str) -> Reading | Non
             return None
         return Reading(kind, False, subject=subject) if _RECENT.search(" ".join(texts)) else None
     is_state = word in ("is", "are")
-    if is_state and (is_general(subject) or HABITS & {*texts} or _SETTINGS.search(tail) or _CONDITIONED.search(tail)):
+    if is_state and (is_general(subject) or _is_habit(texts) or _SETTINGS.search(tail) or _CONDITIONED.search(tail)):
         return None
     return Reading(kind, False, is_state=is_state or word == "been", is_present=is_state, subject=subject)
+
+
+def _is_habit(texts: Sequence[str]) -> bool:
+    """Whether it happens again and again; "the weekly one" does not say so."""
+    return any(text in HABITS and texts[max(0, at - 1) : at] not in (["the"], ["our"]) for at, text in enumerate(texts))
 
 
 def _is_by_name(words: Sequence[Word]) -> bool:
@@ -301,9 +316,11 @@ def _presented(texts: Sequence[str], at: int) -> tuple[str, ...]:
     if (GUARDS | _FINITE | SELF | {"you", "they", "he", "she", "to"}) & {*shown[1:]}:
         return ()
     tail = texts[at + 1 :]
+    if tail and tail[0] in ("on", "off", "up", "down", "in"):
+        tail = tail[1:]
     if _CONDITIONED.search(" ".join(tail)) or _BY_OTHERS.search(" ".join(tail)):
         return ()
-    is_yours = shown[0] in ("you", "your", "it", "everything", "that") or start == 1
+    is_yours = shown[0] in ("him", "her", "them", "you", "your", "it", "everything", "that") or start == 1
     return shown if is_yours or not tail or tail[0] in ("now", "then", "too") or tail[:2] == ["for", "you"] else ()
 
 
@@ -331,7 +348,9 @@ def _elliptic(clause: Clause, hit: Hit, at: int, before: int, *, dangles: bool) 
             return None
         return None if hit.lemma in GENERIC and after else Reading(ClaimKind.DONE, False, subject=("it",))
     subject = tuple(texts[:at])
-    if len(subject) > 3 or GUARDS & {*subject} or _NO_SUBJECTS & {*subject}:
+    if after and after == hit.lemma.partition("_")[2]:
+        after = texts[at + 2] if at + 2 < len(texts) else ""
+    if len(subject) > 3 or _guards(subject) or _NO_SUBJECTS & {*subject}:
         return None
     if (after and after not in _ELLIPTIC_NP_AFTER) or subject[0] in _DETERMINED - {"all"}:
         return None
