@@ -13,11 +13,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from realtime.turn.claim_words.english import FAMILIES, GUARDS, LIGHT, MONTHS, PRONOUNS, SELF, SUBORDINATE, word_set
+from realtime.turn.claim_words.english import FAMILIES, GUARDS, LIGHT, MONTHS, PRONOUNS, SELF, word_set
 from realtime.turn.claim_words.forms import STRAY, Clause, Hit, Verbs, clauses_of, inflected, known_verbs
+from realtime.turn.claim_words.frames import dangles, is_tagged, is_verbless, plain, stated
 from realtime.turn.claim_words.grammar import (
     GENERIC,
     PLAIN,
+    SUBJECTS,
     ClaimKind,
     Reading,
     acts,
@@ -125,19 +127,20 @@ class _Tool:
 _READ_TOOLS = word_set("get list find search check show look lookup read view status info history fetch query")
 _NEVERS = re.compile(
     r"\byesterday\b|\blast (?:week|month|year|night|time|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b|"
-    r"(?<!moment )(?<!second )(?<!minute )(?<!moments )(?<!seconds )\bago\b|\bpreviously\b|\bearlier\b|\bback in\b|"
-    r"\bin (?:19|20)\d\d\b|\bin (?:just )?(?:a|one|two|no|under a) (?:minute|moment|second|time|few|sec|jiffy)|"
+    r"(?<!moment )(?<!second )(?<!minute )(?<!moments )(?<!seconds )\bago\b|\bpreviously\b|"
+    r"(?<!the )(?<!an )\bearlier\b|\bback in\b|"
+    r"\bin (?:19|20)\d\d\b|\bin (?:just )?(?:a|one|two|no|under a) (?:minute|moment|second|time|few|sec|jiffy)(?! ago)|"
     r"\bthis morning\b|\bthe other day\b|\boriginally\b|"
     rf"\b(?:in|on|since) (?:early |late )?(?:{MONTHS.replace(' ', '|')})\b|"
     r"\bsince (?:last|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon)\b|"
     r"\b(?:lately|recently)\b|\bfor (?:years|months|weeks)\b|\b(?:once|before)$|\bmy own\b|"
     r"\bin the past\b|\bto me\b|\b(?:myself|ourselves)\b|\bmy (?!manager|supervisor|colleague|boss|team)|"
-    r"\bthis (?:year|season|month)\b"
+    r"\bthis (?:year|season|month)\b|\btimes$"
 )
 """Times that tell of the past, before the call."""
 _FULL = re.compile(
     r"\b(?:fully|completely|are all|were all) (?:booked|reserved)\b|\bbooked (?:up|out|solid)\b|"
-    r"\balready (?:booked|res)"
+    r"(?<!i have )(?<!we have )\balready (?:booked|res)|\bon (?:hold|speaker)\b|\bin front of me\b"
 )
 """No table is left: that claims no deed."""
 _SORTS = re.compile(r"\bfrom \w+ to \w+|\bby (?:price|date|name|size|rating|colou?r)")
@@ -147,16 +150,29 @@ _HEDGED = re.compile(
     r"says (?:the |your )?\w+[.!]?$)",
     re.IGNORECASE,
 )
+_FIXED = word_set("report_to buy_into kill_time strike_out pass_on drop_off pay_off")
+"""Verbs that mean something else with the next word."""
+_CONTENTS = word_set("what how why where who whether")
+_RECORDS = word_set("note note_down write_down jot_down put_down save record log mark add update change confirm")
 _COMMANDS = word_set("say tell give press click call send just")
 _CONFIRMS = re.compile(r"[,;] *(?:is that |am i |are you )?(?:right|correct|yes|no|true)\W*\?|isn't (?:it|that)\W*\?")
 _NOTHING = (["not"], ["nothing"], ["none"], ["no"], ["nobody"], ["neither"], ["attention"], ["tribute"])
 _NOT = word_set("nothing none nobody attention heed tribute visit")
 """Somewhere behind the verb they make it no deed: "I told him nothing", "I've paid close attention"."""
-_TALK = word_set("sentence word comma paragraph joke example thought mistake opinion")
+_TALK = word_set(
+    "sentence word comma paragraph joke example thought mistake opinion judgement judgment expectation accent"
+)
 """Things that are said or thought; with them a verb tells no deed, unless the tool is about them."""
 _TO_YOU = word_set("tell answer respond reply inform invite let_know share")
 """Said of the user they are talk, no deed: "I told you"."""
-_NEED_NOUNS = frozenset({"put", "keep", "settle", "write"})
+_LEVEL = re.compile(
+    r"\bto (?:\d\d|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty(?:-\w+)?|thirty)\b"
+    r"(?! (?:people|past|to|euro|dollar|pound))"
+)
+"""The heating is meant: "I've set upstairs to eighteen"."""
+_NEED_NOUNS = word_set(
+    "put keep settle write answer drop pop stick kill hit get_in get_out pull flip pass wipe zap swap nudge"
+)
 """With a pronoun alone they claim nothing: "I put it badly"."""
 _TO_PERSONS = word_set("tell reply inform contact respond answer write_to reach_out forward")
 """Of a person who is named they are a message: "I told Ann"."""
@@ -186,26 +202,34 @@ class Claims:
             return ()
         if _HEDGED.search(sentence):
             return ()
+        is_known = "now that" in sentence.lower()
+        sentence = plain(sentence)
+        if is_tagged(sentence):
+            return ()
         clauses = clauses_of(sentence)
-        asks = sentence.rstrip().rstrip("\"'”’)").endswith("?")
-        if asks:
-            clauses = clauses[:-1] if not _CONFIRMS.search(sentence) else []
+        own = stated(clauses)
+        if sentence.rstrip().rstrip("\"'”’)").endswith("?"):
+            if _CONFIRMS.search(sentence) or (clauses and clauses[-1].texts[0] == "or"):
+                return ()
+            if not (is_known and clauses and clauses[-1].joined_by == "because"):
+                clauses = clauses[:-1]
         found: list[Claim] = []
-        conditional, carried = False, False
-        begins = True
-        for place, whole in enumerate(clauses):
-            clause = Clause(without_openers(whole).words, begins)
+        carried, begins, is_after_names = False, True, False
+        commands = (
+            bool(clauses) and clauses[0].texts[0] in _COMMANDS and len(clauses) > 1 and " and " in f" {sentence} "
+        )
+        dangling = [dangles(clause) for clause in clauses[1:]] + [False]
+        for place, (whole, is_stated) in enumerate(zip(clauses, own, strict=False)):
+            clause = Clause(without_openers(whole).words, begins, is_after_names=is_after_names)
             texts = clause.texts
             if not texts:
                 continue
+            is_after_names = (begins or is_after_names) and is_verbless(texts)
             begins = False
-            was_conditional, conditional = conditional, texts[0] in SUBORDINATE or texts[:2] == ["as", "soon"]
-            if place == 0 and texts[0] in _COMMANDS and len(clauses) > 1 and " and " in f" {sentence} ":
-                was_conditional = conditional = True
-            if conditional or was_conditional:
+            if not is_stated or (commands and place < 2):
                 carried = False
                 continue
-            claims = self._of_clause(clause, before, carried=carried)
+            claims = self._of_clause(clause, before, carried=carried, dangles=dangling[place])
             carried = bool(claims) or acts(texts)
             found += [claim for claim in claims if claim not in found]
         return tuple(found)
@@ -241,7 +265,7 @@ class Claims:
 
     # -- reading a clause ------------------------------------------------------------------------------------------
 
-    def _of_clause(self, clause: Clause, before: str, *, carried: bool) -> list[Claim]:
+    def _of_clause(self, clause: Clause, before: str, *, carried: bool, dangles: bool) -> list[Claim]:
         texts = clause.texts
         joined = " ".join(texts)
         if _NEVERS.search(joined) or _FULL.search(joined):
@@ -251,7 +275,7 @@ class Claims:
         for hit in self._verbs.hits(texts):
             if hit.at == taken:
                 continue
-            reading = reading_of(clause, hit, carried=carried)
+            reading = reading_of(clause, hit, carried=carried, dangles=dangles)
             if reading is None or texts[hit.at + 1 : hit.at + 2] in _NOTHING or _NOT & {*texts[hit.at + 1 :]}:
                 continue
             claim = self._claim(clause, hit, reading, before)
@@ -266,8 +290,12 @@ class Claims:
         texts = clause.texts
         words = {_singular(text) for text in texts}
         points = points_at(texts, hit, reading) or (hit.lemma in _TO_PERSONS and names_person(clause, hit))
-        if hit.lemma == "report" and texts[hit.at + 1 : hit.at + 2] == ["to"]:
+        following = texts[hit.at + 1 : hit.at + 2]
+        if following and f"{hit.lemma}_{following[0]}" in _FIXED:
             return None
+        tells_that = following == ["that"] and {*texts[hit.at + 2 : hit.at + 3]} & SUBJECTS
+        if (tells_that or {*following} & _CONTENTS) and reading.by_self and hit.lemma not in _RECORDS:
+            return None  # "I've shared what I know."
         if hit.lemma == "order" and _SORTS.search(" ".join(texts[hit.at :])):
             return None
         names_thing = any(tool.nouns & words for tool in self._tools)
@@ -293,6 +321,8 @@ class Claims:
         if is_status and reading.is_present and not {"now", "all"} & {*texts} and "_" not in lemma:
             return False  # "The card is blocked."
         if any(lemma in family.strong for family in families):
+            if reading.is_present and reading.subject[-1:] == ("one",) and "now" not in texts:
+                return False  # "This one is ordered from Italy."
             persons = {"message", "pay"} & tool.families and not reading.is_present
             if reading.subject == ("you",) and "message" in tool.families:
                 return False
@@ -308,6 +338,8 @@ class Claims:
             about_user = bool({"you", "your", *PRONOUNS} & {*texts}) or bool(words & tool.deeds) or lemma in tool.verbs
             if ("are" in texts and lemma != "confirm") or not about_user:
                 return False  # "Your notes are saved in the cloud." "The room is arranged for forty."
+        if "adjust" in tool.families and _LEVEL.search(" ".join(texts)):
+            return True
         needs_noun = lemma in _NEED_NOUNS or (lemma == "set_up" and not reading.by_self)
         return (points and not needs_noun) or (bool(words & tool.nouns) and "every" not in texts)
 

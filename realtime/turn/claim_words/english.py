@@ -33,103 +33,112 @@ def _family(strong: str, weak: str, deeds: str = "", things: str = "", *, is_sta
 
 FAMILIES: dict[str, Family] = {
     "book": _family(
-        "book reserve rebook book_in pencil_in put_down squeeze_in fit_in sign_up enrol enroll",
-        "set_aside block_out fix_up set_up secure hold get put_in lock_in save arrange schedule sort_out grab issue "
-        "confirm buy order add",
+        "book reserve rebook book_in pencil_in put_down squeeze_in fit_in sign_up enrol enroll slot_in",
+        "set_aside block_out fix_up set_up secure hold get put_in lock_in save arrange schedule sort_out "
+        "grab issue confirm buy order add snag nab bag grab_hold pop_in land",
         "booking reservation",
         "table seat room spot place flight hotel ticket slot car taxi cab dinner lunch ride class",
     ),
     "cancel": _family(
-        "cancel call_off scrap void annul",
-        "withdraw remove drop stop release take_off take_out give_up pull revoke undo scratch end terminate reverse",
+        "cancel call_off scrap void annul strike_off strike_out nix",
+        "withdraw remove drop stop release take_off take_out give_up pull revoke undo scratch end terminate "
+        "reverse kill wipe wipe_off clear",
         "cancellation",
         "booking reservation order purchase subscription appointment meeting list table",
     ),
     "pay": _family(
         "transfer wire pay pay_out remit pay_off",
-        "send send_out send_off send_over move put settle deposit submit clear forward credit take_care_of",
+        "send send_out send_off send_over move put settle deposit submit clear forward credit take_care_of "
+        "fire_off push_through push_out get_out ping_over shift ping",
         "payment transfer wire",
         "money dollar euro pound cent amount fund bill rent invoice sum cash savings yuan",
     ),
     "block": _family(
-        "block freeze deactivate disable suspend",
-        "lock stop shut_off turn_off put cancel",
-        "block freeze hold",
+        "block freeze deactivate disable suspend lock_down",
+        "lock stop shut_off turn_off put cancel kill cut_off shut_down",
+        "block freeze hold stop deactivation",
         "card account",
         is_status=True,
     ),
     "order": _family(
         "order purchase buy",
-        "place submit put_through put_in send get check_out add",
+        "place submit put_through put_in send get check_out add grab send_through push_through",
         "order purchase",
         "",
     ),
     "refund": _family(
         "refund reimburse",
-        "return send_back issue give_back put_back credit pay_back send send_out",
+        "return send_back issue give_back put_back credit pay_back send send_out push_through process trigger",
         "refund reimbursement credit",
         "money amount dollar euro pound cent sum",
     ),
     "update": _family(
         "update amend edit modify correct",
-        "change switch swap put_in save set enter adjust replace fix add",
-        "update change",
+        "change switch swap put_in save set enter adjust replace fix add swap_in switch_over swap_over record put",
+        "update change switch",
         "detail profile record setting number phone name title status entry address",
     ),
     "message": _family(
-        "email text notify message let_know inform drop_line drop_note ping alert share invite give_heads write_to",
-        "send send_out send_off send_over reply tell shoot pass_on pass_along reach_out deliver forward contact "
-        "respond answer post",
+        "email text notify message let_know inform drop_line drop_note ping alert share invite give_heads "
+        "write_to fire_off dash_off",
+        "send send_out send_off send_over reply tell shoot pass_on pass_along reach_out deliver forward "
+        "contact respond answer post drop ping_over fire_over shoot_off shoot_over get_off get_out ping",
         "message email mail text invitation invite notification letter reply sms",
         "report contract team word document",
     ),
     "note": _family(
-        "note_down jot_down write_down",
-        "note save record add store put log enter keep write make_note mark",
+        "note_down jot_down write_down scribble_down",
+        "note save record add store put log enter keep write make_note mark scribble pop stick write_up "
+        "capture chuck type_up",
         "note entry",
         "list notebook memo file",
     ),
     "move": _family(
         "reschedule postpone push_back rebook",
-        "move move_up move_back shift push switch change bring_forward pull_forward bump put_off swap delay",
-        "change rescheduling",
+        "move move_up move_back shift push switch change bring_forward pull_forward bump put_off swap delay "
+        "shift slide switch_over nudge swap_over bump_up bump_back",
+        "change rescheduling reschedule move switch",
         "appointment meeting call slot time date event visit session dentist",
     ),
     "remind": _family(
         "",
-        "set add create put schedule start make set_up enter",
+        "set add create put schedule start make set_up enter pop pop_in slot_in activate drop",
         "reminder alarm alert timer event",
         "calendar diary agenda",
     ),
     "schedule": _family(
-        "schedule",
-        "set add create put set_up arrange enter book make",
+        "schedule pencil_in slot_in",
+        "set add create put set_up arrange enter book make pop pop_in drop stick stick_in block_off slot pencil log",
         "appointment meeting event",
         "calendar diary agenda call",
     ),
     "delete": _family(
-        "delete erase trash wipe bin",
-        "remove clear clear_out get_rid_of throw_out throw_away take_off empty drop discard destroy clean_out",
+        "delete erase trash wipe bin shred",
+        "remove clear clear_out get_rid_of throw_out throw_away take_off empty drop discard destroy "
+        "clean_out zap nuke kill wipe_off chuck ditch purge",
         "deletion removal",
         "file document draft photo folder recording list entry",
     ),
     "switch": _family(
-        "switch_on switch_off turn_on turn_off dim shut_off brighten",
-        "set turn_down turn_up adjust change turn switch put_on put_off flip_on flip_off",
+        "switch_on switch_off turn_on turn_off dim shut_off brighten flick_on flick_off light_up",
+        "set turn_down turn_up adjust change turn switch put_on put_off flip_on flip_off flick flip kill "
+        "activate pop_on stick_on switch_over",
         "",
         "light lamp tv television music radio fan device",
         is_status=True,
     ),
     "lock": _family("lock unlock bolt", "secure open close shut", "", "door gate window garage", is_status=True),
     "adjust": _family(
-        "lower raise turn_up turn_down",
-        "set adjust bump_up crank_up bump increase decrease reduce change heat cool bring_up bring_down",
+        "lower raise turn_up turn_down nudge_up nudge_down crank_up crank_down knock_down knock_up dial_up "
+        "dial_down notch_up",
+        "set adjust bump_up crank_up bump increase decrease reduce change heat cool bring_up bring_down "
+        "nudge crank drop knock take_down take_up turn put bump_down dial",
         "",
         "temperature heat heating thermostat degree volume brightness",
     ),
     "report": _family(
         "report",
-        "open create log raise register submit record file make put_in pass_on",
+        "open create log raise register submit record file make put_in pass_on lodge file put_through pass",
         "ticket case complaint report request issue claim",
         "fault outage problem",
     ),
@@ -147,10 +156,18 @@ FAMILIES: dict[str, Family] = {
     ),
     "connect": _family("", "connect put_through transfer hand_over", "", "call caller"),
     "subscribe": _family(
-        "subscribe unsubscribe enroll enrol sign_up register", "add", "subscription registration enrollment", "list"
+        "subscribe unsubscribe enroll enrol sign_up register",
+        "add put",
+        "subscription registration enrollment signup",
+        "list",
     ),
     "upload": _family("upload download print scan", "save send attach", "upload download", "file document"),
-    "apply": _family("apply submit file", "send hand_in turn_in request ask_for", "application form claim return", ""),
+    "apply": _family(
+        "apply submit file lodge",
+        "send hand_in turn_in request ask_for put_in send_in send_off get_in put_through push_through register",
+        "application form claim return",
+        "",
+    ),
     "approve": _family("approve sign authorize", "confirm accept release", "approval authorization", ""),
     "hire": _family("dispatch assign", "send put arrange", "", "technician driver courier plumber engineer"),
     "renew": _family("renew extend prolong", "add", "renewal extension", ""),
@@ -187,12 +204,17 @@ IRREGULAR: dict[str, tuple[str, str]] = {
     "find": ("found", "found"),
     "build": ("built", "built"),
     "see": ("saw", "seen"),
+    "strike": ("struck", "struck"),
+    "stick": ("stuck", "stuck"),
+    "light": ("lit", "lit"),
+    "cut": ("cut", "cut"),
 }
 """Past and participle of verbs that are not regular; several forms stand side by side."""
 
 DOUBLED = word_set(
-    "bin flag flip crop cancel stop drop scrap log jot dim swap plan refer scan skip submit wrap transfer fit pin grab "
-    "enrol step tip pencil"
+    "bin flag flip crop cancel stop drop scrap log jot dim swap plan refer scan skip submit wrap "
+    "transfer fit pin grab "
+    "enrol step tip pencil pop snag nab bag zap shred"
 )
 """Verbs that double their last consonant; "cancel" and the like are also read without that."""
 
@@ -205,7 +227,7 @@ LIGHT = word_set(
 
 ADVERBS = word_set(
     "just now already also successfully then all finally officially safely duly gladly immediately actually indeed "
-    "personally both quickly kindly currently certainly definitely fully properly since hereby today right only"
+    "personally both quickly kindly currently certainly definitely fully properly since hereby today right only all"
 )
 """Words that may stand between the parts of a verb."""
 
@@ -214,27 +236,33 @@ PRONOUNS = frozenset({"it", "that", "this", "them", "those", "these", "everythin
 
 GUARDS = word_set(
     "if unless whether once when whenever until till before after would could should might may must will can cannot "
-    "shall not never no nobody nothing none neither hope hoping wish imagine suppose pretend assume assuming say says "
+    "shall not never no nobody nothing none neither hope hoping wish imagine suppose pretend assume "
+    "assuming say says "
     "said tell tells told ask asks asked think thinks thought believes mention mentions mentioned wrote writes claim "
     "claims claimed see sees saw noticed notice heard read reads seems appears looks ensure check verify doubt maybe "
     "perhaps possibly probably hopefully apparently presumably supposedly allegedly let without unlike instead shows "
-    "last previous next rather than almost nearly sure unable failed who how why where what which unsure"
+    "last previous next rather than almost nearly sure unable failed who how why where what which unsure "
+    "soon long supposing provided had"
 )
 """Before the subject of a clause they make it no claim."""
 
-SUBORDINATE = word_set("if unless once when whenever as_soon_as whether in_case assuming suppose imagine provided say")
+SUBORDINATE = word_set("if unless once when whenever whether assuming suppose supposing imagine provided providing say")
 """After a clause that begins with one, the next is conditional."""
 
 MONTHS = "january february march april may june july august september october november december"
 HABITS = word_set(
-    "usually always normally typically generally often automatically every each daily weekly monthly sometimes mostly "
+    "usually always normally typically generally often automatically every each daily weekly monthly "
+    "sometimes mostly "
     "online within overnight regularly hourly"
 )
 
 OPENERS = (
     r"no problem at all|no problem|no worries|not a problem|not to worry|never mind|no trouble|okay|ok|alright|"
-    r"all right|great|perfect|wonderful|excellent|sure|sure thing|certainly|of course|absolutely|yes|yeah|yep|well|so|"
-    r"and|thanks|thank you|good|fine|there you go|here we go|there we go|congratulations|oh|also|then|now"
+    r"all right|great|perfect|wonderful|excellent|sure|sure thing|got it|understood|right|cool|lovely|brilliant|"
+    r"alrighty|there we are|happy days|sorry for the \w+|thanks for \w+|do not worry|deep breath|poof|before you ask|"
+    r"(?:if|in case) you are wondering|since you asked|uh huh|certainly|"
+    r"of course|absolutely|yes|yeah|yep|yup|well(?! done\b)|so|and|thanks|thank you|good|fine|there you go|here we go|"
+    r"there we go|congratulations|oh|also|then|now"
 )
 PERFORMATIVES = (
     r"(?:i am|we are) (?:very |so |really )?(?:happy|glad|pleased|delighted|excited|proud) to "
@@ -244,5 +272,5 @@ PERFORMATIVES = (
     r"just (?:to )?(?:confirm|let you know|letting you know)|"
     r"just so you know|for your information|(?:please )?(?:note|rest assured|be assured|know)|"
     r"let me (?:just )?confirm|this is to confirm|(?:i have )?(?:great|good) news|as requested|"
-    r"as you (?:asked|wished|requested)|the good news is|now"
+    r"as you (?:asked|wished|requested)|what (?:has |is )?happened is|the good news is|now"
 )

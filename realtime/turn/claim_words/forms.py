@@ -36,6 +36,11 @@ _BEHIND_PARTICLE = (
             "again",
             "too",
             "from",
+            "just",
+            "between",
+            "today",
+            "tonight",
+            "tomorrow",
         ]
     ),
 )
@@ -79,6 +84,10 @@ class Clause:
     words: tuple[Word, ...]
     begins: bool
     """Whether it is the first of its sentence."""
+    joined_by: str = ""
+    """The conjunction that leads to it, such as "and"; empty: none."""
+    is_after_names: bool = False
+    """Whether only clauses without a verb are before it: "one pizza, two colas, all ordered"."""
 
     @property
     def texts(self) -> list[str]:
@@ -164,11 +173,14 @@ def clauses_of(sentence: str) -> list[Clause]:
     words = _expanded(_QUOTED.sub(" ", sentence.replace("’", "'")))
     clauses: list[Clause] = []
     current: list[Word] = []
+    joined_by = ""
 
     def close() -> None:
+        nonlocal joined_by
         if current:
-            clauses.append(Clause(tuple(current), not clauses))
+            clauses.append(Clause(tuple(current), not clauses, joined_by))
             current.clear()
+            joined_by = ""
 
     for place, word in enumerate(words):
         after = words[place + 1].text if place + 1 < len(words) else ""
@@ -177,10 +189,8 @@ def clauses_of(sentence: str) -> list[Clause]:
             continue
         if word.text in _JOINS or (word.text == "and" and after in _SUBJECTS):
             close()
-            if word.text in _JOINS and word.text not in ("so", "but"):
-                continue
-            if word.text in ("so", "but", "and"):
-                continue
+            joined_by = word.text
+            continue
         current.append(word)
     close()
     return clauses
@@ -219,6 +229,6 @@ def _of_clitic_s(head: str, after: list[str]) -> str:
         return "has"
     if following in ("been", "got"):
         return "has"
-    if head in _IS_AFTER or following in ("being", "on", "off", "in", "yours", *_PARTICIPLES):
+    if head in _IS_AFTER or following in ("being", "on", "off", "in", "away", "yours", *_PARTICIPLES):
         return "is"
     return "is" if following.endswith("ed") and head not in ("today", "tonight", "tomorrow") else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
@@ -12,6 +12,7 @@ from realtime.turn.claim_words.english import (
     ADVERBS,
     GUARDS,
     HABITS,
+    IRREGULAR,
     MONTHS,
     OPENERS,
     PERFORMATIVES,
@@ -52,7 +53,10 @@ PLAIN = word_set(
     "i we you it that this the a an your my our his her their for to of in on at and is are was were be been has have "
     "had with now just done not all up down"
 )
-_RECENT = re.compile(r"\bjust\b|\b(?:moment|minute|second|moments|seconds) ago\b|\bsuccessfully\b|\bas you \w+ed\b")
+_RECENT = re.compile(
+    r"\bjust\b|\b(?:moment|minute|second|moments|seconds) ago\b|\bthis (?:very )?(?:second|minute|moment|instant)\b|"
+    r"\bsuccessfully\b|\bas you \w+ed\b"
+)
 _NOW = re.compile(
     r"\bnow\b|\bright away\b|\bas we speak\b|\bfor you\b|\bat once\b|\bimmediately\b|\bthis (?:second|very)"
 )
@@ -67,14 +71,26 @@ _OPENER = re.compile(rf"^(?:(?:{OPENERS}|{PERFORMATIVES})\b(?: that\b)? ?)+")
 _SYSTEMS = ({"the", "system"}, {"our", "system"}, {"our", "team"}, {"the", "app"})
 _IDIOMS = frozenset({"note", "get", "have"})
 """Their participles alone are no claims: "noted", "got you"."""
-_NO_SUBJECTS = word_set("i we you he she they it that this who there and to")
+_NO_SUBJECTS = word_set("i we you he she they it that this who there and to get gets got be being stay stays")
 """With them a sentence is no headline: "he paid" is none, "table booked" is."""
-_PERSONS = word_set("he she everyone everybody")
+_PERSONS = word_set("he she him her them yourself everyone everybody")
+_ONES = word_set("one ones rest lot")
 GENERIC = word_set("do take_care_of arrange sort_out handle complete finish confirm")
 """With a pronoun they claim whatever was asked for: "that's done", "I've taken care of it"."""
 _ELLIPTIC_AFTER = word_set("for in to at on as under and with now successfully it that them you your the a an")
 _ELLIPTIC_NP_AFTER = word_set("for in at to under and with successfully")
-_SUBJECTS = word_set("i you we he she it they there the your my")
+_ELLIPTIC_OBJECTS = word_set("him her it them you your the both everyone everybody that those")
+_TO_NAMES = word_set("text email message pay notify refund reimburse remind invite call tell")
+_GIVEN = word_set("a an the one two three four five six your some in down both another")
+_NO_ADDITIONS = ("added to that", "added to this", "added to the")
+_SHOWN = word_set("him her them yourself you your it everything that the those both these all")
+_CONDITIONED = re.compile(r"\b(?:if|unless|when|whenever|once|as soon as|as long as|provided)\b")
+"""Behind a state it makes that conditional: "it's cancelled if you miss two"."""
+_ASKING = word_set("yourself or when who whom what which where how")
+"""Where no verb is, they ask: "moved to when, exactly?"."""
+_CLAIMING = (["they"], ["i"], ["you"], ["we"], ["he"], ["she"], ["people"], ["to"], ["who"], ["app"], ["site"])
+_OF_YOURS = word_set("mentioned said told asked saw")
+SUBJECTS = word_set("i you we he she it they there the your my")
 _OBJECT_WITHIN = 2
 
 
@@ -84,7 +100,7 @@ def without_openers(clause: Clause) -> Clause:
     if opener is None:
         return clause
     n_words = len(opener.group().split())
-    return Clause(clause.words[n_words:], clause.begins)
+    return replace(clause, words=clause.words[n_words:])
 
 
 def acts(texts: Sequence[str]) -> bool:
@@ -92,7 +108,17 @@ def acts(texts: Sequence[str]) -> bool:
     for at, text in enumerate(texts[:-1]):
         if text in SELF and not GUARDS & {*texts[:at]}:
             after = next((one for one in texts[at + 1 :] if one not in ADVERBS), "")
-            return after in ("have", "did", "checked", "found", "looked", "went") or after.endswith("ed")
+            return after in (
+                "double",
+                "have",
+                "did",
+                "checked",
+                "found",
+                "looked",
+                "went",
+                "spoke",
+                "rang",
+            ) or after.endswith("ed")
     return False
 
 
@@ -104,7 +130,7 @@ def _back(texts: Sequence[str], at: int) -> int:
     return at
 
 
-def reading_of(clause: Clause, hit: Hit, *, carried: bool) -> Reading | None:
+def reading_of(clause: Clause, hit: Hit, *, carried: bool, dangles: bool = False) -> Reading | None:
     """Return how the verb stands in the clause; None where it claims nothing."""
     texts = clause.texts
     at, slot = _head(texts, hit)
@@ -128,13 +154,15 @@ def reading_of(clause: Clause, hit: Hit, *, carried: bool) -> Reading | None:
             return _passive(clause, before, word, tail)
         if _has_it_done(texts, at):
             return Reading(ClaimKind.DONE, True)
+        if presented := _presented(texts, at):
+            return Reading(ClaimKind.DONE, False, subject=presented)
     if slot in ("past", "part"):
-        if word == "and" and acts(texts[:before]) and not GUARDS & {*texts[:before]}:
+        if word == "and" and acts(texts[:before]) and not _guards(texts[: before + 1]):
             return Reading(ClaimKind.DONE, True)
         if before < 0 and carried and not clause.begins:
             return Reading(ClaimKind.DONE, True)
-        if slot == "part":
-            return _elliptic(clause, hit, at, before)
+        if slot == "part" or {*texts[at + 1 : at + 2]} & _ELLIPTIC_OBJECTS:
+            return _elliptic(clause, hit, at, before, dangles=dangles)
     return None
 
 
@@ -156,6 +184,11 @@ def _head(texts: Sequence[str], hit: Hit) -> tuple[int, str | None]:
         return at, None
     if slot == "ing" and word in ("finished", "completed"):
         return before, "past"
+    if slot == "ing" and texts[max(0, at - 4) : at] in (
+        ["took", "the", "liberty", "of"],
+        ["taken", "the", "liberty", "of"],
+    ):
+        return at - 4, "past" if texts[at - 4] == "took" else "part"
     return at, slot
 
 
@@ -166,7 +199,17 @@ def _is_self(texts: Sequence[str], at: int) -> bool:
 
 def _is_free(texts: Sequence[str], subject: int) -> bool:
     """Whether nothing before the subject makes it another statement."""
-    return not GUARDS & {*texts[:subject]}
+    return not _guards(texts[:subject])
+
+
+def _guards(texts: Sequence[str]) -> bool:
+    """Whether one of the words makes what follows no statement; "the one you mentioned" does not."""
+    for at, text in enumerate(texts):
+        is_relative = text in _OF_YOURS and texts[max(0, at - 1) : at] == ["you"] and texts[at + 1 : at + 2] == ["and"]
+        is_noun = text in ("claim", "claims") and texts[max(0, at - 1) : at] not in _CLAIMING
+        if text in GUARDS and not (is_relative or is_noun):
+            return True
+    return False
 
 
 def _concerns(texts: Sequence[str], subject: int) -> bool:
@@ -196,21 +239,26 @@ def _passive(clause: Clause, before: int, word: str, tail: str) -> Reading | Non
         if auxiliary < 0 or texts[auxiliary] not in wanted:
             return None
         kind = ClaimKind.DONE if word == "been" else ClaimKind.ANNOUNCED
-    elif word == "got":
+    elif word == "got" and not _RECENT.search(tail):
         return None
     subject = tuple(texts[:auxiliary])
-    while subject and subject[-1] in ADVERBS:
+    while subject[1:] and subject[-1] in ADVERBS:
         subject = subject[:-1]
-    if not subject or GUARDS & {*subject} or subject[0] in ("to", "there", "i") or "have" in subject:
+    if not subject or _guards(subject) or subject[0] in ("to", "there", "i") or "have" in subject:
         return None
-    if word in ("was", "were"):
+    if word in ("was", "were", "got"):
         if " when " in tail:
             return None
         return Reading(kind, False, subject=subject) if _RECENT.search(" ".join(texts)) else None
     is_state = word in ("is", "are")
-    if is_state and (is_general(subject) or HABITS & {*texts} or _SETTINGS.search(tail)):
+    if is_state and (is_general(subject) or _is_habit(texts) or _SETTINGS.search(tail) or _CONDITIONED.search(tail)):
         return None
     return Reading(kind, False, is_state=is_state or word == "been", is_present=is_state, subject=subject)
+
+
+def _is_habit(texts: Sequence[str]) -> bool:
+    """Whether it happens again and again; "the weekly one" does not say so."""
+    return any(text in HABITS and texts[max(0, at - 1) : at] not in (["the"], ["our"]) for at, text in enumerate(texts))
 
 
 def _is_by_name(words: Sequence[Word]) -> bool:
@@ -229,12 +277,18 @@ def is_general(subject: Sequence[str]) -> bool:
     if first in _DETERMINED or first in ("our", "they", "these", "those"):
         return True
     bare = first.endswith("s") and first not in ("this", "his", "its", "yours")
-    return bare and len(subject) <= 2
+    return bare and (len(subject) <= 2 or subject[1].endswith("ed") or subject[1] in ("sent", "made", "set", "paid"))
 
 
 def is_definite(subject: Sequence[str], nouns: set[str]) -> bool:
     """Whether it is the user's matter: "you", "it", "your table", or a thing of the tool."""
-    return not subject or bool(nouns) or bool({"you", "your"} & {*subject}) or subject[-1] in _PERSONS | PRONOUNS
+    return (
+        not subject
+        or bool(nouns)
+        or bool({"you", "your"} & {*subject})
+        or subject[-1] in _PERSONS | PRONOUNS | _ONES
+        or subject[0] == "everything"
+    )
 
 
 def _has_it_done(texts: Sequence[str], at: int) -> bool:
@@ -243,7 +297,7 @@ def _has_it_done(texts: Sequence[str], at: int) -> bool:
         if texts[start] not in SELF or not _is_free(texts, start):
             continue
         rest = [text for text in texts[start + 1 : at] if text not in ADVERBS]
-        if rest[:2] == ["have", "got"]:
+        if rest[:2] in (["have", "got"], ["have", "had"]):
             between = rest[2:]
         elif rest[:1] in (["have"], ["got"], ["had"]):
             between = rest[1:]
@@ -253,22 +307,54 @@ def _has_it_done(texts: Sequence[str], at: int) -> bool:
     return False
 
 
-def _elliptic(clause: Clause, hit: Hit, at: int, before: int) -> Reading | None:
-    """Return the reading of a sentence without a verb: "Booked!", "Table booked for six"."""
+def _presented(texts: Sequence[str], at: int) -> tuple[str, ...]:
+    """Return what is shown or counted as done: in "that's your flight cancelled", "consider it done"."""
+    start = 1 if texts[0] == "consider" else 2 if texts[0] in ("that", "there") and texts[1] == "is" else at
+    shown = tuple(text for text in texts[start:at] if text not in ADVERBS)
+    if not shown or len(shown) > 5 or shown[0] not in _SHOWN:
+        return ()
+    if (GUARDS | _FINITE | SELF | {"you", "they", "he", "she", "to"}) & {*shown[1:]}:
+        return ()
+    tail = texts[at + 1 :]
+    if tail and tail[0] in ("on", "off", "up", "down", "in"):
+        tail = tail[1:]
+    if _CONDITIONED.search(" ".join(tail)) or _BY_OTHERS.search(" ".join(tail)):
+        return ()
+    is_yours = shown[0] in ("him", "her", "them", "you", "your", "it", "everything", "that") or start == 1
+    return shown if is_yours or not tail or tail[0] in ("now", "then", "too") or tail[:2] == ["for", "you"] else ()
+
+
+def _elliptic(clause: Clause, hit: Hit, at: int, before: int, *, dangles: bool) -> Reading | None:
+    """Return the reading of a sentence without a verb or subject: "Booked!", "Table booked for six", "Texted him"."""
     texts = clause.texts
     after = texts[at + 1] if at + 1 < len(texts) else ""
-    if not clause.begins or _FINITE & {*texts} or hit.lemma in _IDIOMS:
+    if not (clause.begins or clause.is_after_names) or _FINITE & {*texts} or _ASKING & {*texts} or (dangles and after):
         return None
-    if before < 0 or texts[:at] == ["all"]:
-        if after and after not in _ELLIPTIC_AFTER and "_" not in hit.lemma:
+    if _BY_OTHERS.search(" ".join(texts)) or _is_by_name(clause.words) or " ".join(texts[:3]) in _NO_ADDITIONS:
+        return None
+    if clause.is_after_names and after in ("at", "on", "in", "by") and texts[at + 2 : at + 3] != ["your"]:
+        return None  # "Email from Tom, sent at nine."
+    if after == "you" and hit.lemma in ("tell", "answer", "ask"):
+        return None
+    if hit.lemma in _IDIOMS and not (after == "you" and texts[at + 2 : at + 3] != [] and texts[at + 2] in _GIVEN):
+        return None
+    if before < 0:
+        head, _, particle = hit.lemma.partition("_")
+        behind = texts[at + 2 : at + 3] if after and after == particle else texts[at + 1 : at + 2]
+        if IRREGULAR.get(head, ("",))[0] == head and behind and behind[0] not in _ELLIPTIC_NP_AFTER:
+            return None  # "Set it for seven."
+        is_person = hit.lemma in _TO_NAMES and names_person(clause, hit)
+        if after and not is_person and after not in _ELLIPTIC_AFTER | _ELLIPTIC_OBJECTS and "_" not in hit.lemma:
             return None
         return None if hit.lemma in GENERIC and after else Reading(ClaimKind.DONE, False, subject=("it",))
     subject = tuple(texts[:at])
-    if len(subject) > 3 or GUARDS & {*subject} or _NO_SUBJECTS & {*subject}:
+    if after and after == hit.lemma.partition("_")[2]:
+        after = texts[at + 2] if at + 2 < len(texts) else ""
+    if len(subject) > 3 or _guards(subject) or _NO_SUBJECTS & {*subject}:
         return None
     if (after and after not in _ELLIPTIC_NP_AFTER) or subject[0] in _DETERMINED - {"all"}:
         return None
-    if subject[-1].endswith("s") and len(subject) == 1:
+    if subject[-1].endswith("s") and not subject[-1].endswith("ss") and len(subject) == 1:
         return None
     return Reading(ClaimKind.DONE, False, subject=subject)
 
@@ -276,14 +362,14 @@ def _elliptic(clause: Clause, hit: Hit, at: int, before: int) -> Reading | None:
 def points_at(texts: Sequence[str], hit: Hit, reading: Reading) -> bool:
     """Whether the verb is about a pronoun: "I moved it", "that's been moved"."""
     if not reading.by_self:
-        return not reading.subject or (len(reading.subject) <= 2 and reading.subject[-1] in PRONOUNS)
+        return not reading.subject or (len(reading.subject) <= 2 and reading.subject[-1] in PRONOUNS | {"one"})
     near = texts[hit.at + 1 : hit.at + 1 + _OBJECT_WITHIN + hit.lemma.count("_")]
     for place, text in enumerate(near):
         if text in PRONOUNS:
             following = texts[hit.at + 2 + place : hit.at + 3 + place]
             plain = following and (following[0] in PLAIN - SELF or following[0] in hit.lemma.split("_"))
             opens = text in ("that", "this", "those", "these") and following and not plain
-            is_clause = text == "that" and following and following[0] in _SUBJECTS
+            is_clause = text == "that" and following and following[0] in SUBJECTS
             return not (opens or is_clause)
     return False
 
@@ -292,7 +378,7 @@ def names_person(clause: Clause, hit: Hit) -> bool:
     """Whether a person is named right behind the verb: "I told Ann", "I replied to him"."""
     for word in clause.words[hit.at + 1 : hit.at + 3]:
         is_name = word.written[:1].isupper() and word.text not in _MONTH_OR_DAY | SELF
-        if is_name or word.text in ("him", "her", "them", "everyone", "everybody"):
+        if is_name or word.text in ("him", "her", "them", "everyone", "everybody", "all"):
             return True
     return False
 

@@ -43,9 +43,15 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (re.compile(rf"^(?:it is |that is |everything is )?all (?:sorted|settled){_TAIL}"), State(is_generic=True)),
     (re.compile(rf"^(?:you are |it is |that is |everything is )?(?:now )?all set{_TAIL}"), State(is_generic=True)),
     (re.compile(rf"^you are (?:now )?(?:set for|good to go)\b{_TAIL}"), State(is_generic=True)),
-    (re.compile(r"^consider it (?:done|booked|sent|paid|ordered|cancelled|handled)\b"), State(is_generic=True)),
     (
-        re.compile(r"^(?:you are|your name is) (?:now |all )*(?:in|down|confirmed|on the list) (?:for|on|at)\b"),
+        re.compile(r"^consider (?:it|that) (?:done|handled|sorted|settled)\b(?!.*\b(?:if|unless|when|once)\b)"),
+        State(is_generic=True),
+    ),
+    (
+        re.compile(
+            r"^(?:you are|your name is) (?:now |all )*(?:in|down|confirmed|on the list) (?:for|on|at)\b"
+            r"(?! an? (?:treat|surprise|shock|wait|ride))"
+        ),
         State(word_set("book subscribe schedule"), evidence=frozenset({"booked", "reserved", "confirmed"})),
     ),
     (
@@ -57,8 +63,8 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     ),
     (
         re.compile(
-            r"^(?:the|your|that|this|his|her|their)? ?(?:[\w']+ ){0,4}(?:is|are) (?:now |all |both )*"
-            r"(?:complete|final|done|through|in place|in the system|on file|on record)\b"
+            r"^(?!you )(?:the|your|that|this|his|her|their)? ?(?:[\w']+ ){0,4}(?:is|are) (?:now |all |both )*"
+            r"(?:complete|final|done|through|in place|in the system|on file|on record)\b(?! as\b)"
         ),
         State(nouns="deeds", evidence=frozenset({"complete", "completed", "confirmed", "done"})),
     ),
@@ -69,9 +75,48 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (
         re.compile(
             r"^(?!i |we )(?:the|your|that|this)? ?(?:[\w']+ ){0,4}(?:has |have )?(?:just |now )?"
-            r"(?:gone|went) (?:through|out)\b"
+            r"(?:gone|went) (?:through|out|in)\b"
         ),
         State(nouns="deeds", evidence=frozenset({"sent", "completed", "complete"})),
+    ),
+    (
+        re.compile(
+            r"^(?!i |we |you )(?:[\w']+ ){1,5}(?:has|have|is|are) (?:just |now )*"
+            r"(?:gone|flown|winging|winged) "
+            r"(?:\w+ )?to (?!spam|junk|waste|bed|work|the wrong|voicemail)"
+        ),
+        State(word_set("pay message refund"), nouns="all", evidence=frozenset({"sent"})),
+    ),
+    (
+        re.compile(
+            r"^(?:the|your|that) (?:\w+ )?(?:text|message|email|mail|reply|invite) is (?:just )?(?:away|off|gone)$"
+        ),
+        State(word_set("message"), evidence=frozenset({"sent"})),
+    ),
+    (
+        re.compile(r"^(?!i |we |you )(?:[\w']+ ){1,4}(?:has |have )?just left your account\b"),
+        State(word_set("pay"), evidence=frozenset({"sent", "paid"})),
+    ),
+    (
+        re.compile(r"^(?:it|that|the [\w ]{1,20}|your [\w ]{1,20}) is now with (?:the|your|our|their)\b"),
+        State(nouns="all", evidence=frozenset({"sent", "submitted"})),
+    ),
+    (
+        re.compile(r"^(?:it|that|the \w+|your [\w ]{1,20}) is (?:now )?live(?: now)?$"),
+        State(word_set("remind apply report schedule"), nouns="all", evidence=frozenset({"active", "live"})),
+    ),
+    (
+        re.compile(
+            r"^you are (?:now on the (?:\w+ )?list|on the (?:\w+ )?list now|(?:now )?on (?:the|our) newsletter)\b"
+        ),
+        State(word_set("subscribe"), evidence=frozenset({"subscribed"})),
+    ),
+    (
+        re.compile(
+            r"^(?!i |we |you )(?:[\w']+ ){1,4}is "
+            r"(?:now in your (?:\w+ )?|in your (?:\w+ )?(?=\w+ now\b))(?:calendar|list|notes?|diary)\b"
+        ),
+        State(word_set("note remind schedule")),
     ),
     (re.compile(r"^(?:your |the )?(?:\w+ )?(?:\w+) (?:complete|confirmed)$"), State(nouns="deeds")),
     (
