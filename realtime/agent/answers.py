@@ -27,6 +27,10 @@ class Answers(Protocol):
         """Whether the turn that has just ended gets no response yet."""
         ...
 
+    def by_hand(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None) -> None:
+        """A card answers. Raises ClientError where only the user's voice may consent."""
+        ...
+
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """A turn of the user begins, or goes on."""
         ...
@@ -53,6 +57,9 @@ class NoQuestions:
 
     is_asked = False
     holds_response = False
+
+    def by_hand(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None) -> None:
+        """See `Answers`."""
 
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """See `Answers`."""

@@ -165,6 +165,7 @@ class Consents:
         if question.by == "card":
             self._tell(question, "asking", why=why)
             return
+        self._tell(question, "waiting")
         self._park()
         self._look()
 
@@ -234,6 +235,23 @@ class Consents:
     def holds_response(self) -> bool:
         """See `Answers`."""
         return self._answer.is_held
+
+    def by_hand(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None) -> None:
+        """See `Answers`."""
+        question = self._open.get(call_id)
+        if not confirmed or question is None or question.answer is not None:
+            return
+        is_by_voice = question.by == "voice"
+        if changed is not None and changed.name != question.call.name and not self._why_not_by_voice():
+            named = msgspec.structs.replace(question.call, name=changed.name, input=changed.input)
+            decision = self._tools.decision_of(named)
+            is_by_voice |= decision is not None and decision.asks and decision.consent == "voice"
+        if is_by_voice:
+            raise ClientError(
+                f"the user agrees to {question.call.name if changed is None else changed.name} by voice only: the card "
+                "may refuse, and the question stays open",
+                code="asked_by_voice",
+            )
 
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """See `Answers`."""

@@ -48,7 +48,7 @@ class Question:
             "question": self.core.question,
             "by": self.by,
             "state": state,
-            "n": max(1, self.core.n_asked),
+            "n": 0 if state == "waiting" else max(1, self.core.n_asked),
         }
         if why:
             value["why"] = why

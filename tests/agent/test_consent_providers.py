@@ -51,7 +51,7 @@ class ProviderCall:
 
     @property
     def states(self) -> list[str]:
-        return [one["state"] for one in self.custom("consent_question")]
+        return [one["state"] for one in self.custom("consent_question") if one["state"] != "waiting"]
 
     async def until_state(self, state: str, count: int = 1) -> None:
         await self.log.until(lambda: self.states.count(state) >= count)

@@ -3,6 +3,7 @@
 import type { ConsentTexts } from "./consent-en.ts";
 
 export const CONSENT_DE: ConsentTexts = {
+  "ask.waiting": "Die Frage wird gleich vorgelesen.",
   "ask.spoken": "Die Frage wird gerade vorgelesen. Ein „Ja“ zählt, sobald Sie die Frage bis zum Ende gehört haben.",
   "ask.spokenAgain": "Die Frage wird noch einmal vorgelesen. Ein „Ja“ zählt, sobald Sie die Frage bis zum Ende gehört haben.",
   "ask.speak": "Sagen Sie „Ja“ oder „Nein“, oder wählen Sie hier.",

@@ -3,6 +3,7 @@
 import type { ConsentTexts } from "./consent-en.ts";
 
 export const CONSENT_ZH: ConsentTexts = {
+  "ask.waiting": "即将朗读这个问题。",
   "ask.spoken": "正在朗读这个问题。听完整个问题之后说“好的”才算数。",
   "ask.spokenAgain": "正在再次朗读这个问题。听完整个问题之后说“好的”才算数。",
   "ask.speak": "请说“好的”或“不要”，或在这里选择。",
