@@ -54,7 +54,7 @@ class Follower(Protocol):
         """It was cut, or something else was said: it is to be asked again."""
 
     def on_other_words(self) -> None:
-        """The model says something else in the conversation."""
+        """The model says something else, in the conversation or beside it."""
 
     def on_failed(self, why: str) -> None:
         """The model cannot ask."""
@@ -225,7 +225,9 @@ class Asking:
         elif initiative in self._unwanted:
             self._unwanted.discard(initiative)
             self._controller.responses.drop(response_id)
-        elif event.conversation == "auto":
+        elif event.conversation == "auto" or "audio" in event.output_modalities:
+            if self.is_speaking and self.spoken is not None and self.spoken.response_id:
+                self._cut(self.spoken)  # the end that the user hears is not the question's
             self._follower.on_other_words()
 
     def _end_aside(self) -> None:

@@ -28,7 +28,7 @@ from realtime.errors import ClientError
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.tool.question import ToolWords, question_of
 from realtime.tool.registered import RegisteredToolFunction
-from realtime.turn.answers import read_answer
+from realtime.turn.answers import Answer, read_answer
 from realtime.turn.consent import (
     Allow,
     AnsweredBy,
@@ -39,6 +39,7 @@ from realtime.turn.consent import (
     Kind,
     LetAnswer,
     Meaning,
+    NotTaken,
     OpenQuestion,
     Speak,
     Step,
@@ -49,6 +50,8 @@ from realtime.turn.small_talk import repeats, tokens_of
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
+TAIL_MS = 300
+"""A client without reports of playback plays so much later than the server counts."""
 ECHOES = ("echo", "echo_words")
 
 
@@ -440,7 +443,17 @@ class Consents:
     def _is_echo(self, words: str) -> bool:
         """Whether the words are of the question and of nothing else."""
         question = self._current
-        return question is not None and repeats(tokens_of(words), tokens_of(question.core.question), share=1.0)
+        if question is None:
+            return False
+        said, asked = tokens_of(words), tokens_of(question.core.question)
+        return repeats(said, asked, share=1.0) or (said == asked[-1:] and self._is_tail(question, words))
+
+    def _is_tail(self, question: Question, words: str) -> bool:
+        """Whether the latest turn may be the end of the question, which the loudspeaker plays a little later."""
+        turn, heard_at_ms = self._answer.latest, question.core.heard_at_ms
+        is_late = turn is None or turn.is_typed or heard_at_ms is None or turn.start_ms >= heard_at_ms + TAIL_MS
+        # A no counts at any time.
+        return not is_late and question.core.reading(words).answer is not Answer.NO
 
     def _take(self, turn: AnswerTurn) -> None:
         question = self._current
@@ -463,8 +476,14 @@ class Consents:
             case Ignore(why=why, turn=turn):
                 self._context.emit(question.ignored(why, turn))
                 if not turn.over:
+                    if why in (NotTaken.ECHO, NotTaken.FAR_VOICE):
+                        self._turns.turn.stands_alone()  # the user does not go on with it
                     self._release()
             case LetAnswer():
+                if self._asking is not None and self._asking.is_speaking:
+                    self._asking.stop("set_aside")  # typed, or where a voice stops no reply
+                    self._note_spoken(question)
+                    question.core.cut()
                 self._respond(beside=question.at_model)
             case Change(arguments=arguments, turn=turn):
                 self._change(question, arguments, turn)

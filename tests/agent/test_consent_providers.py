@@ -225,6 +225,23 @@ async def test_gemini_gets_a_provisional_result_and_the_real_one_later() -> None
         await provider.when(lambda: "booked for 4 on Friday" in json.dumps(provider.sent("clientContent")))
 
 
+@pytest.mark.parametrize("fake", [DASHSCOPE, GEMINI], ids=["dashscope", "gemini"])
+async def test_hanging_up_after_a_provisional_result_leaves_a_receipt(fake: Fake) -> None:
+    table = Table()
+    async with provider_call(fake, table, PUSH_TO_TALK) as made:
+        provider = await made.service.session()
+        made.feed(1_000)
+        made.session.receive(c.ClientAudioCommitEvent())
+        await provider.when(lambda: fake.commits(provider))
+        await fake.call_tool(provider, "call_1", use=USE)
+        await made.log.until(lambda: made.custom("consent_question") != [])
+        told = "toolResponse" if fake is GEMINI else "conversation.item.create"
+        assert "Not done yet" in json.dumps(await provider.until(told))
+        await made.session.end("client_end")
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["done"], table.booked) == ("interrupted", "interrupted", [])
+
+
 @pytest.mark.parametrize(
     ("config", "sound_ms", "why"),
     [

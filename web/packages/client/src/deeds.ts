@@ -46,7 +46,8 @@ export interface ConsentReceipt {
   readonly answer_end_ms: number | null;
   readonly participant: string | null;
   readonly recording: string | null;
-  readonly done: "success" | "error" | "denied" | "interrupted";
+  /** running: it has begun in the background. */
+  readonly done: "success" | "error" | "denied" | "interrupted" | "running";
 }
 
 /** What may be done without asking, from now on. */
@@ -139,7 +140,7 @@ const CHECKS: { readonly [Name in keyof DeedEvents]: { readonly [Field in keyof 
     answer_end_ms: orNull(isNumber),
     participant: orNull(isText),
     recording: orNull(isText),
-    done: oneOf("success", "error", "denied", "interrupted"),
+    done: oneOf("success", "error", "denied", "interrupted", "running"),
   },
   permission_updated: {
     mode: isText,

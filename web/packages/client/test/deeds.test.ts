@@ -28,6 +28,7 @@ test.each([
   ["consent_question", { ...QUESTION, by: "voice", state: "waiting", n: 0 }],
   ["consent_ignored", { tool_call_id: "t1", tool: "pay", reason: "before_end", words: "Yes." }],
   ["consent_receipt", RECEIPT],
+  ["consent_receipt", { ...RECEIPT, done: "running" }],
   ["permission_updated", UPDATE],
   ["claim_withheld", CLAIM],
 ])("%s is told with its name", (name, value) => {

@@ -67,6 +67,7 @@ export const CONSENT_DE: ConsentTexts = {
   "receipt.done.error": "es ist fehlgeschlagen",
   "receipt.done.denied": "es lief nicht",
   "receipt.done.interrupted": "es wurde abgebrochen",
+  "receipt.done.running": "es hat begonnen",
 
   "claim.before": "Berichtigt, bevor Sie es gehört haben",
   "claim.after": "Berichtigt, nachdem Sie es gehört haben",

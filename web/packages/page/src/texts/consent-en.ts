@@ -65,6 +65,7 @@ export const CONSENT_EN = {
   "receipt.done.error": "it failed",
   "receipt.done.denied": "it did not run",
   "receipt.done.interrupted": "it was stopped",
+  "receipt.done.running": "it began",
 
   "claim.before": "Corrected before you heard it",
   "claim.after": "Corrected after you heard it",

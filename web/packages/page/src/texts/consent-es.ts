@@ -67,6 +67,7 @@ export const CONSENT_ES: ConsentTexts = {
   "receipt.done.error": "falló",
   "receipt.done.denied": "no se ejecutó",
   "receipt.done.interrupted": "se detuvo",
+  "receipt.done.running": "empezó",
 
   "claim.before": "Corregido antes de que lo oyera",
   "claim.after": "Corregido después de que lo oyera",

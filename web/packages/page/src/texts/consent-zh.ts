@@ -67,6 +67,7 @@ export const CONSENT_ZH: ConsentTexts = {
   "receipt.done.error": "失败了",
   "receipt.done.denied": "没有执行",
   "receipt.done.interrupted": "被停止了",
+  "receipt.done.running": "已开始",
 
   "claim.before": "在您听到之前已更正",
   "claim.after": "在您听到之后已更正",
