@@ -225,7 +225,7 @@ class Asking:
         elif initiative in self._unwanted:
             self._unwanted.discard(initiative)
             self._controller.responses.drop(response_id)
-        elif event.conversation == "auto" or "audio" in event.output_modalities:
+        elif event.conversation == "auto" or "audio" in (event.output_modalities or ("audio",)):
             if self.is_speaking and self.spoken is not None and self.spoken.response_id:
                 self._cut(self.spoken)  # the end that the user hears is not the question's
             self._follower.on_other_words()

@@ -224,8 +224,15 @@ class Controller:
         rules: Sequence[PermissionRule],
     ) -> None:
         """A card answers (see `Responses.confirm`). Raises ClientError, also where only a voice may consent."""
-        self.turns.answers.by_hand(call_id, confirmed, changed)
-        self.responses.confirm(call_id, confirmed, words=words, changed=changed, rules=rules)
+
+        def later() -> None:
+            try:
+                self.confirm(call_id, confirmed, words=words, changed=changed, rules=rules)
+            except ClientError as error:
+                self.tell_error(error)
+
+        if self.turns.answers.by_hand(call_id, confirmed, changed, later):
+            self.responses.confirm(call_id, confirmed, words=words, changed=changed, rules=rules)
 
     def is_settled(self, item_id: str) -> bool:
         """Whether an item's words are those that were heard: see `ReplyItems.is_settled`."""
