@@ -144,6 +144,8 @@ class Asking:
             self._unfollow = self._own.follow(self._follow)
         key = self._context.runtime.new_id(QUESTION)
         self.spoken = SpokenQuestion(key, text, arguments)
+        # What was left of an earlier one says nothing of how this one is played.
+        self._silence = Silence(self._context.ears, self._context.runtime.now)
         self._timers.after("begin", BEGIN_S, lambda: self._fail("the model did not begin to ask"))
         metadata = {INITIATIVE: key}
         if self._profile.says_given_words:

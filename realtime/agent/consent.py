@@ -51,7 +51,7 @@ SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
 TAIL_MS = 300
-"""A client without reports of playback plays so much later than the server counts."""
+"""How late a client plays that reports no playback."""
 ECHOES = ("echo", "echo_words")
 
 
@@ -88,7 +88,7 @@ class Consents:
         self._timers = Timers()
         self._open: dict[str, Question] = {}
         self._undecided: dict[str, Callable[[], None]] = {}
-        """What their cards have answered, for calls of which it is not known yet how they ask."""
+        """Answers on cards, before the agent has said how it asks."""
         self._answer = AnswerTurns(
             controller,
             grows=not context.profile.emits_speech_events,

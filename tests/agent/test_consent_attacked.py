@@ -8,16 +8,21 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from realtime.agent import RealtimeAgent
+from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import ResponseOverrides
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import PermissionRule, ToolCallBlock
+from realtime.model.local import LocalRealtimeModel
+from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.language_model import Prompt, Reply, ReplyText
 from realtime.permission import PermissionBehavior
 from realtime.tool import ToolContext
 from tests.agent.consent_call import AskedCall, Table, Waiter, asked_call
 from tests.agent.test_consent_by_voice import loudness_detector
+from tests.model.local.stand_ins import stand_in_parts
 
 pytestmark = pytest.mark.virtual_time
 
@@ -428,3 +433,47 @@ async def test_a_no_right_after_a_question_that_ends_so_is_a_no() -> None:
         await made.says("No.", 500)
         receipt = await made.until_receipt()
         assert (receipt["answered_by"], receipt["answer"]) == ("voice", "no")
+
+
+async def test_a_client_that_is_lost_within_the_question_hears_it_anew_when_it_is_back() -> None:
+    table = Table(consent="voice")
+    async with asked_call(table.tools, grace_s=30, listener={"resumes_with": NativeDialect()}) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        made.session.detach(made.listener)
+        await asyncio.sleep(3)
+        made.come_back()
+        await made.until_state("heard")
+        await asyncio.sleep(0.3)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], table.booked) == ("voice", [(4, "Friday")])
+        assert made.states == ["asking", "repeated", "heard", "answered"]
+
+
+async def test_a_second_yes_is_none_to_the_next_question() -> None:
+    table = Table()
+    calls = tuple(("book_table", f'{{"people": 4, "day": "{day}"}}') for day in ("Friday", "Saturday"))
+    async with asked_call(table.tools, Waiter(calls)) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.3)
+        await made.says("Yes.", 400)
+        await asyncio.sleep(1.1)
+        await made.says("Yes please.", 400)
+        await asyncio.sleep(3)
+        assert (table.booked, made.states[-1]) == ([(4, "Friday")], "heard")
+
+
+async def test_a_hand_over_before_the_question_is_spoken_closes_it() -> None:
+    table = Table(consent="voice")
+    engine = SpeechEngine(lambda progress: stand_in_parts())
+    other = RealtimeAgent("Ben", "You answer.", LocalRealtimeModel(language_model=Waiter(), engine=engine), fillers=())
+    async with asked_call(table.tools, transfers=[other]) as made:
+        await made.says(BOOK)
+        await made.until(lambda: made.custom("consent_question"))
+        await made.session.participant.transfer_to("Ben", greets=False)
+        receipt = await made.until_receipt()
+        await asyncio.sleep(10)
+        assert (receipt["answered_by"], made.states, table.booked) == ("interrupted", ["answered"], [])
+    engine.close()
