@@ -19,10 +19,11 @@ from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.language_model import Prompt, Reply, ReplyText
 from realtime.permission import PermissionBehavior
-from realtime.tool import ToolContext
+from realtime.tool import ToolContext, Toolkit
 from tests.agent.consent_call import AskedCall, Table, Waiter, asked_call
 from tests.agent.test_consent_by_voice import loudness_detector
 from tests.model.local.stand_ins import stand_in_parts
+from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool
 
 pytestmark = pytest.mark.virtual_time
 
@@ -38,6 +39,12 @@ def on_card(made: AskedCall, confirmed: bool, name: str = "book_table") -> None:
 async def until_understood(made: AskedCall, words: str) -> None:
     """Wait until the words of the user are known."""
     await made.until(lambda: words in [event.transcript for event in made.of(s.AgentInputTranscriptionDoneEvent)])
+
+
+def forms(made: AskedCall) -> list[ToolCallBlock]:
+    """The forms that the user is shown."""
+    calls = [event.tool_use for event in made.of(s.AgentResponseToolUseDoneEvent)]
+    return [call for call in calls if call.name == "elicitation"]
 
 
 async def test_a_no_on_the_card_wins_over_a_yes_that_may_go_on() -> None:
@@ -391,17 +398,12 @@ async def test_what_a_tool_still_asks_for_is_a_card_and_the_user_may_speak_meanw
         await made.until_state("heard")
         await asyncio.sleep(0.5)
         await made.says("Yes.")
-
-        def forms() -> list[ToolCallBlock]:
-            calls = [event.tool_use for event in made.of(s.AgentResponseToolUseDoneEvent)]
-            return [call for call in calls if call.name == "elicitation"]
-
-        await made.until(forms)
+        await made.until(lambda: forms(made))
         assert made.states == ["asking", "heard", "answered"]
         await made.says("Yes.")
         await asyncio.sleep(5)
         assert (given, made.states) == ([], ["asking", "heard", "answered"])
-        (form,) = forms()
+        (form,) = forms(made)
         changed = ToolCallBlock(id=form.id, name=form.name, input='{"content": {"window": true}}')
         made.receive(c.ClientToolResultEvent(id=form.id, name=form.name, output="", confirmed=True, tool_call=changed))
         receipt = await made.until_receipt()
@@ -440,6 +442,7 @@ async def test_a_client_that_is_lost_within_the_question_hears_it_anew_when_it_i
     async with asked_call(table.tools, grace_s=30, listener={"resumes_with": NativeDialect()}) as made:
         await made.says(BOOK)
         await made.until_state("asking")
+        await asyncio.sleep(0.2)
         made.session.detach(made.listener)
         await asyncio.sleep(3)
         made.come_back()
@@ -477,3 +480,29 @@ async def test_a_hand_over_before_the_question_is_spoken_closes_it() -> None:
         await asyncio.sleep(10)
         assert (receipt["answered_by"], made.states, table.booked) == ("interrupted", ["answered"], [])
     engine.close()
+
+
+async def test_a_function_of_a_server_is_agreed_to_by_voice_and_its_form_is_filled_in_by_hand() -> None:
+    async def book(server: ScriptedServer, request: Json) -> Json:
+        return text(json.dumps(await server.elicit("How many seats?", {"seats": {"type": "integer"}})))
+
+    tools = Toolkit()
+    async with ScriptedClient(ScriptedServer([tool("book")], book)) as client:
+        await tools.register_mcp_client(client, prefix="shop_", consent={"book": "voice"})
+        async with asked_call(tools, Waiter((("shop_book", "{}"),))) as made:
+            await made.says(BOOK)
+            await made.until_state("heard")
+            on_card(made, True, "shop_book")
+            assert [event.code for event in made.of(s.AgentErrorEvent)] == ["asked_by_voice"]
+            await asyncio.sleep(0.5)
+            await made.says("Yes, always.")
+            await made.until(lambda: forms(made))
+            (form,) = forms(made)
+            changed = ToolCallBlock(id=form.id, name=form.name, input='{"content": {"seats": 2}}')
+            made.receive(
+                c.ClientToolResultEvent(id=form.id, name=form.name, output="", confirmed=True, tool_call=changed)
+            )
+            receipt = await made.until_receipt()
+            assert (receipt["answered_by"], receipt["done"], len(made.receipts)) == ("voice", "success", 1)
+            (updated,) = made.custom("permission_updated")
+            assert [rule["tool_name"] for rule in updated["added"]] == ["shop_book"]
