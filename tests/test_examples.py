@@ -294,7 +294,8 @@ async def test_a_booking_is_asked_for_aloud_and_its_number_changes(capsys: pytes
     assert (receipt["answer"], receipt["answered_by"], receipt["done"]) == ("yes", "voice", "success")
     assert (receipt["heard_whole"], receipt["words"]) == (True, "Yes.")
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == "asking: Shall I book a table for six people on Friday?"
+    assert told[0] == "waiting: Shall I book a table for six people on Friday?"
+    assert told[1] == "asking: Shall I book a table for six people on Friday?"
     assert "changed: Shall I book a table for four people on Friday?" in told
     assert told[-1] == "agent: A table for 4 on Friday is booked."
 

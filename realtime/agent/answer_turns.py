@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from realtime.agent.answers import nothing
 from realtime.agent.controller import Controller
 from realtime.call.timers import Timers
 from realtime.turn.consent import AnswerTurn
@@ -92,7 +93,7 @@ class AnswerTurns:
     def close(self) -> None:
         """The call is over."""
         self.forget()
-        self._is_echo, self._on_words, self._on_overdue = _no_echo, _no_turn, _nothing
+        self._is_echo, self._on_words, self._on_overdue = _no_echo, _no_turn, nothing
 
     def begin(self, turn_id: str, start_ms: int) -> None:
         """A turn begins, or goes on."""
@@ -178,8 +179,4 @@ def _no_echo(words: str) -> bool:
 
 
 def _no_turn(turn: AnswerTurn) -> None:
-    return
-
-
-def _nothing() -> None:
     return

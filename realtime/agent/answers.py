@@ -27,6 +27,13 @@ class Answers(Protocol):
         """Whether the turn that has just ended gets no response yet."""
         ...
 
+    def by_hand(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, later: Callable[[], None]) -> bool:
+        """A card answers; returns whether that counts now: if it is not known yet who may, `later` is called.
+
+        Raises ClientError where only the user's voice may consent.
+        """
+        ...
+
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """A turn of the user begins, or goes on."""
         ...
@@ -54,6 +61,10 @@ class NoQuestions:
     is_asked = False
     holds_response = False
 
+    def by_hand(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, later: Callable[[], None]) -> bool:
+        """See `Answers`."""
+        return True
+
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """See `Answers`."""
 
@@ -68,6 +79,10 @@ class NoQuestions:
 
     def dismissed(self, overlap: Overlap) -> None:
         """See `Answers`."""
+
+
+def nothing() -> None:
+    """Do nothing."""
 
 
 def nothing_asks(call: ToolCallBlock, within: str) -> None:

@@ -54,7 +54,7 @@ class Follower(Protocol):
         """It was cut, or something else was said: it is to be asked again."""
 
     def on_other_words(self) -> None:
-        """The model says something else in the conversation."""
+        """The model says something else, in the conversation or beside it."""
 
     def on_failed(self, why: str) -> None:
         """The model cannot ask."""
@@ -144,6 +144,8 @@ class Asking:
             self._unfollow = self._own.follow(self._follow)
         key = self._context.runtime.new_id(QUESTION)
         self.spoken = SpokenQuestion(key, text, arguments)
+        # What was left of an earlier one says nothing of how this one is played.
+        self._silence = Silence(self._context.ears, self._context.runtime.now)
         self._timers.after("begin", BEGIN_S, lambda: self._fail("the model did not begin to ask"))
         metadata = {INITIATIVE: key}
         if self._profile.says_given_words:
@@ -225,7 +227,9 @@ class Asking:
         elif initiative in self._unwanted:
             self._unwanted.discard(initiative)
             self._controller.responses.drop(response_id)
-        elif event.conversation == "auto":
+        elif event.conversation == "auto" or "audio" in (event.output_modalities or ("audio",)):
+            if self.is_speaking and self.spoken is not None and self.spoken.response_id:
+                self._cut(self.spoken)  # the end that the user hears is not the question's
             self._follower.on_other_words()
 
     def _end_aside(self) -> None:

@@ -13,13 +13,13 @@ from typing import assert_never
 import msgspec
 
 from realtime.agent.answer_turns import AnswerTurns
-from realtime.agent.answers import NoQuestions, nothing_answers, nothing_asks
+from realtime.agent.answers import NoQuestions, nothing, nothing_answers, nothing_asks
 from realtime.agent.asking import LOOK_S, Asking
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.overlap import Overlap
 from realtime.agent.permissions import denial_of
-from realtime.agent.questions import Question
+from realtime.agent.questions import Question, only_by_voice
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host, OwnCall
@@ -28,7 +28,7 @@ from realtime.errors import ClientError
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.tool.question import ToolWords, question_of
 from realtime.tool.registered import RegisteredToolFunction
-from realtime.turn.answers import read_answer
+from realtime.turn.answers import Answer, read_answer
 from realtime.turn.consent import (
     Allow,
     AnsweredBy,
@@ -39,6 +39,7 @@ from realtime.turn.consent import (
     Kind,
     LetAnswer,
     Meaning,
+    NotTaken,
     OpenQuestion,
     Speak,
     Step,
@@ -49,6 +50,8 @@ from realtime.turn.small_talk import repeats, tokens_of
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
+TAIL_MS = 300
+"""How late a client plays that reports no playback."""
 ECHOES = ("echo", "echo_words")
 
 
@@ -84,6 +87,8 @@ class Consents:
         self._recording = recording
         self._timers = Timers()
         self._open: dict[str, Question] = {}
+        self._undecided: dict[str, Callable[[], None]] = {}
+        """Answers on cards, before the agent has said how it asks."""
         self._answer = AnswerTurns(
             controller,
             grows=not context.profile.emits_speech_events,
@@ -137,6 +142,7 @@ class Consents:
         if decision is None:
             # The agent that is the model says soon how it asks.
             if self._tools.is_open(call.id):
+                self._undecided.setdefault(call.id, nothing)
                 self._timers.after(f"ask {call.id}", LOOK_S / 5, lambda: self.ask(call, within))
             return
         tool = self._tool_of(call.name)
@@ -164,9 +170,11 @@ class Consents:
         self._open[call.id] = question
         if question.by == "card":
             self._tell(question, "asking", why=why)
-            return
-        self._park()
-        self._look()
+        else:
+            self._tell(question, "waiting")
+            self._park()
+            self._look()
+        self._undecided.pop(call.id, nothing)()
 
     def withdraw(self) -> None:
         """Another agent will have the call: the spoken questions end, and the model goes on with none of them."""
@@ -177,6 +185,7 @@ class Consents:
 
     def result(self, result: ToolResultBlock) -> None:
         """A call has its result; the events have it already."""
+        self._undecided.pop(result.id, None)
         question = self._open.get(result.id)
         if question is None:
             return
@@ -190,6 +199,7 @@ class Consents:
         for question in self._open.values():
             self._ended(question, ToolResultState.INTERRUPTED)
         self._open.clear()
+        self._undecided.clear()
         self._park()
         self._timers.close()
         self._answer.close()
@@ -234,6 +244,23 @@ class Consents:
     def holds_response(self) -> bool:
         """See `Answers`."""
         return self._answer.is_held
+
+    def by_hand(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, later: Callable[[], None]) -> bool:
+        """See `Answers`."""
+        if call_id in self._undecided:
+            self._undecided[call_id] = later
+            return False
+        question = self._open.get(call_id)
+        if not confirmed or question is None or question.answer is not None:
+            return True
+        is_by_voice = question.by == "voice"
+        if changed is not None and changed.name != question.call.name and not self._why_not_by_voice():
+            named = msgspec.structs.replace(question.call, name=changed.name, input=changed.input)
+            decision = self._tools.decision_of(named)
+            is_by_voice |= decision is not None and decision.asks and decision.consent == "voice"
+        if is_by_voice:
+            raise only_by_voice(question.call.name if changed is None else changed.name)
+        return True
 
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """See `Answers`."""
@@ -422,7 +449,17 @@ class Consents:
     def _is_echo(self, words: str) -> bool:
         """Whether the words are of the question and of nothing else."""
         question = self._current
-        return question is not None and repeats(tokens_of(words), tokens_of(question.core.question), share=1.0)
+        if question is None:
+            return False
+        said, asked = tokens_of(words), tokens_of(question.core.question)
+        return repeats(said, asked, share=1.0) or (said == asked[-1:] and self._is_tail(question, words))
+
+    def _is_tail(self, question: Question, words: str) -> bool:
+        """Whether the latest turn may be the late end of the question."""
+        turn, heard_at_ms = self._answer.latest, question.core.heard_at_ms
+        is_late = turn is None or turn.is_typed or heard_at_ms is None or turn.start_ms >= heard_at_ms + TAIL_MS
+        # A no counts at any time.
+        return not is_late and question.core.reading(words).answer is not Answer.NO
 
     def _take(self, turn: AnswerTurn) -> None:
         question = self._current
@@ -445,8 +482,14 @@ class Consents:
             case Ignore(why=why, turn=turn):
                 self._context.emit(question.ignored(why, turn))
                 if not turn.over:
+                    if why in (NotTaken.ECHO, NotTaken.FAR_VOICE):
+                        self._turns.turn.stands_alone()  # the user does not go on with it
                     self._release()
             case LetAnswer():
+                if self._asking is not None and self._asking.is_speaking:
+                    self._asking.stop("set_aside")  # typed, or where a voice stops no reply
+                    self._note_spoken(question)
+                    question.core.cut()
                 self._respond(beside=question.at_model)
             case Change(arguments=arguments, turn=turn):
                 self._change(question, arguments, turn)

@@ -8,7 +8,7 @@ interleaves; time, ids and both outlets are arguments. Calls go one way: the con
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 import msgspec
@@ -25,7 +25,7 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item, ResponseOverrides
 from realtime.event.config import InterruptionMode, SessionConfig, TurnAuthority
-from realtime.message import ToolResultBlock
+from realtime.message import PermissionRule, ToolCallBlock, ToolResultBlock
 from realtime.model import base
 from realtime.model.voices import voice_here
 from realtime.turn.machine import Signal, State
@@ -135,7 +135,7 @@ class Controller:
             case c.ClientToolResultEvent(confirmed=bool(confirmed)):
                 words = ToolResultBlock(id=event.id, name=event.name, output=event.output).output_text()
                 rules = event.rules or ()
-                self.responses.confirm(event.id, confirmed, words=words, changed=event.tool_call, rules=rules)
+                self.confirm(event.id, confirmed, words=words, changed=event.tool_call, rules=rules)
             case c.ClientToolResultEvent():
                 self._answer_tool(event)
             case c.ClientItemCreateEvent() | c.ClientItemDeleteEvent():
@@ -213,6 +213,26 @@ class Controller:
         if not self._tools.answer_tool(self._items.result(event, self.responses.tool_calls.is_taken)):
             raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
         self.responses.tool_calls.answered_by_client(event.id, event.item_id)
+
+    def confirm(
+        self,
+        call_id: str,
+        confirmed: bool,
+        *,
+        words: str = "",
+        changed: ToolCallBlock | None,
+        rules: Sequence[PermissionRule],
+    ) -> None:
+        """A card answers (see `Responses.confirm`). Raises ClientError, also where only a voice may consent."""
+
+        def later() -> None:
+            try:
+                self.confirm(call_id, confirmed, words=words, changed=changed, rules=rules)
+            except ClientError as error:
+                self.tell_error(error)
+
+        if self.turns.answers.by_hand(call_id, confirmed, changed, later):
+            self.responses.confirm(call_id, confirmed, words=words, changed=changed, rules=rules)
 
     def is_settled(self, item_id: str) -> bool:
         """Whether an item's words are those that were heard: see `ReplyItems.is_settled`."""

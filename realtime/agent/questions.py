@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from realtime.errors import ClientError
 from realtime.event.server import ServerCustomEvent
 from realtime.message import ToolCallBlock, ToolResultState
 from realtime.permission import Consent
 from realtime.tool.question import ToolWords
 from realtime.turn.consent import AnsweredBy, AnswerTurn, Meaning, NotTaken, OpenQuestion
+
+
+def only_by_voice(tool: str) -> ClientError:
+    """Return the error of a yes on a card where voices consent."""
+    words = f"the user agrees to {tool} by voice only: the card may refuse, and the question stays open"
+    return ClientError(words, code="asked_by_voice")
 
 
 @dataclass(slots=True)
@@ -48,7 +55,7 @@ class Question:
             "question": self.core.question,
             "by": self.by,
             "state": state,
-            "n": max(1, self.core.n_asked),
+            "n": 0 if state == "waiting" else max(1, self.core.n_asked),
         }
         if why:
             value["why"] = why

@@ -367,7 +367,7 @@ class AgentRun:
         Raises ClientError if no such call asks, and for rules that were not suggested for it.
         """
         call, rules = answer.tool_call, answer.rules or ()
-        self.controller.responses.confirm(call.id, answer.confirmed, changed=call, rules=rules)
+        self.controller.confirm(call.id, answer.confirmed, changed=call, rules=rules)
 
     def audio_stopped(self) -> None:
         """The client sends no audio in the middle of a turn: end the turn."""

@@ -63,6 +63,7 @@ class Silence:
         """How long the voice will be heard; 0 in silence."""
         unplayed_ms, now = self._ears.unplayed_ms(), self._now()
         if unplayed_ms <= 0:
+            self._unplayed_ms = 0
             return 0.0
         if unplayed_ms != self._unplayed_ms:
             self._unplayed_ms, self._since = unplayed_ms, now

@@ -201,12 +201,14 @@ class Toolkit(GroupedTools):
         renames: Mapping[str, str] | None = None,
         confirm: Which = "annotated",
         read_only: Which = "annotated",
+        consent: Consent | Mapping[str, Consent] | None = None,
     ) -> None:
         """Add the functions of an MCP server: all, or those in `enable_funcs`, without those in `disable_funcs`.
 
         A function has its own name behind `prefix`, or that in `renames`; where providers refuse that, a similar one.
         `confirm` and `read_only` (see `register`) are True, False, names of functions, or "annotated": the server says
-        which of them destroy something, and which change nothing. All other names are those at the server, too.
+        which of them destroy something, and which change nothing. `consent` is how all of them ask before each call, or
+        those that it names, one by one. All other names are those at the server, too.
         `execution_timeout` (seconds) bounds each call. Tools that the server adds, changes or removes later change here
         and in running calls, if the client keeps a connection.
 
@@ -225,6 +227,7 @@ class Toolkit(GroupedTools):
             renames=renames or {},
             confirm=confirm,
             read_only=read_only,
+            consent=consent,
         )
         choice.check()
         registration = Registration(self, mcp_client, choice)

@@ -242,7 +242,7 @@ class OpenQuestion:
         """The voice was none, or no turn: the silence begins anew."""
         if self._kept is not None:
             turn, self._kept = self._kept, None
-            self._agreed = turn, self._reading(turn).always, now + SETTLE_S
+            self._agreed = turn, self.reading(turn.words).always, now + SETTLE_S
         if self.phase is Phase.HEARD:
             self._await_answer(now)
 
@@ -254,7 +254,7 @@ class OpenQuestion:
             self.voice_passed(now)
             return Ignore(why, turn)
         turn, self._kept = _joined(self._kept, turn), None
-        reading = self._reading(turn)
+        reading = self.reading(turn.words)
         match reading.answer:
             case Answer.NO if not turn.over:
                 return self._close(Deny("no", turn.words, turn))
@@ -298,8 +298,9 @@ class OpenQuestion:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _reading(self, turn: AnswerTurn) -> Reading:
-        return self._read(turn.words, self.arguments, self._schema, self.question)
+    def reading(self, words: str) -> Reading:
+        """Return what words mean to the question."""
+        return self._read(words, self.arguments, self._schema, self.question)
 
     def _not_taken(self, turn: AnswerTurn) -> NotTaken | None:
         if turn.echo:

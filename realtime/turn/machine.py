@@ -209,6 +209,10 @@ class Turn:
         """The reply called a tool, which may change the world: it can no longer be undone."""
         self.withdrawable = False
 
+    def stands_alone(self) -> None:
+        """The turn that ended last was none of the user's: a voice that follows does not continue it."""
+        self.withdrawable = False
+
     def receive(
         self,
         signal: Signal,

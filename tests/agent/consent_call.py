@@ -168,8 +168,8 @@ class AskedCall:
 
     @property
     def states(self) -> list[str]:
-        """What became of the questions so far."""
-        return [one["state"] for one in self.custom("consent_question")]
+        """What became of the questions so far, once their turn had come."""
+        return [one["state"] for one in self.custom("consent_question") if one["state"] != "waiting"]
 
     @property
     def receipts(self) -> list[dict[str, Any]]:

@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 from realtime.agent import Delegate
+from realtime.event import client as c
+from realtime.event import server as s
 from realtime.message import PermissionRule
 from realtime.tool import Toolkit
 from tests.agent.consent_call import Table, Waiter, asked_call
@@ -65,6 +67,40 @@ async def test_it_learns_of_a_refusal() -> None:
         assert (receipt["answer"], receipt["done"], table.booked) == ("no", "denied", [])
         await made.until(lambda: len(made.said) == 2)
         assert made.said[1] == "Then not."
+
+
+@pytest.mark.parametrize(
+    ("consent", "confirmed", "answered", "errors"),
+    [
+        ("voice", True, ("voice", "yes", "success"), ["asked_by_voice"]),
+        ("either", True, ("card", "yes", "success"), []),
+        ("card", True, ("card", "yes", "success"), []),
+        ("voice", False, ("card", "no", "denied"), []),
+    ],
+)
+async def test_a_card_that_answers_at_once_answers_once_it_is_known_how_the_agent_asks(
+    consent: str, confirmed: bool, answered: tuple[str, str, str], errors: list[str]
+) -> None:
+    table = Table(consent=consent)
+    agent = react([TABLE], say("It is booked."), toolkit=table.tools)
+    async with asked_call(Toolkit(), agent) as made:
+
+        def answer(event: s.ServerEvent) -> None:
+            if isinstance(event, s.AgentResponseToolUseDoneEvent) and event.tool_use.state == "asking":
+                call_id, name = event.tool_use.id, event.tool_use.name
+                result = c.ClientToolResultEvent(id=call_id, name=name, output="", confirmed=confirmed)
+                asyncio.get_running_loop().call_soon(made.receive, result)
+
+        made.session.log.subscribe(answer)
+        await made.says(BOOK)
+        if errors:
+            await made.until_state("heard")
+            await asyncio.sleep(0.5)
+            await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["answer"], receipt["done"]) == answered
+        assert [event.code for event in made.of(s.AgentErrorEvent)] == errors
+        assert len(table.booked) == (answered[2] == "success")
 
 
 async def test_a_tool_of_a_delegate_asks_aloud_within_its_call() -> None:

@@ -51,7 +51,7 @@ class ProviderCall:
 
     @property
     def states(self) -> list[str]:
-        return [one["state"] for one in self.custom("consent_question")]
+        return [one["state"] for one in self.custom("consent_question") if one["state"] != "waiting"]
 
     async def until_state(self, state: str, count: int = 1) -> None:
         await self.log.until(lambda: self.states.count(state) >= count)
@@ -223,6 +223,23 @@ async def test_gemini_gets_a_provisional_result_and_the_real_one_later() -> None
         receipt = await made.until_receipt()
         assert (table.booked, receipt["answer"], receipt["words"]) == ([(4, "Friday")], "yes", "Yes.")
         await provider.when(lambda: "booked for 4 on Friday" in json.dumps(provider.sent("clientContent")))
+
+
+@pytest.mark.parametrize("fake", [DASHSCOPE, GEMINI], ids=["dashscope", "gemini"])
+async def test_hanging_up_after_a_provisional_result_leaves_a_receipt(fake: Fake) -> None:
+    table = Table()
+    async with provider_call(fake, table, PUSH_TO_TALK) as made:
+        provider = await made.service.session()
+        made.feed(1_000)
+        made.session.receive(c.ClientAudioCommitEvent())
+        await provider.when(lambda: fake.commits(provider))
+        await fake.call_tool(provider, "call_1", use=USE)
+        await made.log.until(lambda: made.custom("consent_question") != [])
+        told = "toolResponse" if fake is GEMINI else "conversation.item.create"
+        assert "Not done yet" in json.dumps(await provider.until(told))
+        await made.session.end("client_end")
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["done"], table.booked) == ("interrupted", "interrupted", [])
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.message import ToolResultBlock
 from realtime.model.script import CallTools
+from realtime.permission import Consent
 from realtime.room import ChatRoom
 from realtime.room.floor import addressed
 from realtime.tool import Toolkit
@@ -24,10 +25,12 @@ pytestmark = pytest.mark.virtual_time
 class Till:
     """An agent that pays as soon as it is spoken to, if it may."""
 
-    def __init__(self, name: str = "Alice", *, first: Any = ()) -> None:
+    def __init__(self, name: str = "Alice", *, first: Any = (), consent: Consent = "either") -> None:
         self.paid = 0
         calls = [CallTools((("pay", {}),))]
-        self.agent = agent(name, TalkModel(*first, calls, [spoken("All right.")]), toolkit=Toolkit(confirm=[self.pay]))
+        toolkit = Toolkit()
+        toolkit.register(self.pay, consent=consent)
+        self.agent = agent(name, TalkModel(*first, calls, [spoken("All right.")]), toolkit=toolkit)
 
     def pay(self) -> str:
         """Pay."""
@@ -71,6 +74,16 @@ async def test_another_human_cannot_answer_for_the_one_whose_turn_led_to_the_cal
         await home.quiet()
         assert till.paid == 1
         assert home.talk()[-1] == ("Alice", "All right.")
+
+
+async def test_a_tool_that_asks_by_voice_elsewhere_asks_by_its_card_in_a_room() -> None:
+    till = Till(consent="voice")
+    async with asked(till) as (home, anna, ben, call_id):
+        answer(ben, call_id)
+        answer(anna, call_id)
+        await home.quiet()
+        assert (till.paid, anna.errors()) == (1, [])
+        assert [event.code for event in ben.of(s.AgentErrorEvent)] == ["not_yours_to_answer"]
 
 
 async def test_the_one_who_asked_may_refuse() -> None:

@@ -73,8 +73,11 @@ def test_a_question_for_the_voice_alone_can_only_be_refused_by_hand(
     page: Page, static_page: str, scripted: ScriptedServer, until: Until
 ) -> None:
     asked_by_voice(page, scripted, static_page)
-    question(scripted, "heard", by="voice")
+    question(scripted, "waiting", by="voice")
     card = page.get_by_role("group", name="Consent to Book table")
+    expect(card).to_contain_text("It is about to be asked aloud.")
+    expect(card.get_by_role("button")).to_have_text(["No"])
+    question(scripted, "heard", by="voice")
     expect(card).to_contain_text("Say or type “yes” or “no”.")
     expect(card.get_by_role("button")).to_have_text(["No"])
     expect(card.get_by_role("radio")).to_have_count(0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from weakref import ref
 
 from realtime.errors import BadTool, UsageError
+from realtime.permission import Consent
 from realtime.tool.mcp.client import MCPClientBase
 from realtime.tool.mcp.function import MCPToolFunction
 from realtime.tool.mcp.schema import model_names
@@ -57,6 +58,7 @@ class Choice:
     prefix: str = ""
     renames: Mapping[str, str] = field(default_factory=dict)
     confirm: Which = "annotated"
+    consent: Consent | Mapping[str, Consent] | None = None
     read_only: Which = "annotated"
 
     def check(self) -> None:
@@ -73,7 +75,8 @@ class Choice:
     def named(self) -> set[str]:
         """The functions that it names."""
         listed = [one for one in (self.confirm, self.read_only) if not isinstance(one, bool | str)]
-        return {*(self.enable or ()), *self.renames, *self.preset, *(name for names in listed for name in names)}
+        ways = () if isinstance(self.consent, str) else self.consent or ()
+        return {*(self.enable or ()), *self.renames, *self.preset, *ways, *(name for names in listed for name in names)}
 
     def takes(self, name: str) -> bool:
         """Whether a function becomes a tool."""
@@ -81,9 +84,10 @@ class Choice:
 
     def options(self, function: MCPToolFunction) -> ToolOptions:
         """Return how a function becomes a tool."""
-        own = function.tool_options
+        own, consent = function.tool_options, self.consent
         return replace(
             own,
+            consent=consent if consent is None or isinstance(consent, str) else consent.get(function.name),
             group=self.group,
             preset={**self.preset.get(function.name, {})},
             postprocess=self.postprocess,

@@ -79,6 +79,28 @@ async def test_the_server_says_which_ask_and_which_change_nothing_unless_the_pro
         assert all(one.stops_with_reply for one in toolkit.tools.values())
 
 
+@pytest.mark.parametrize(
+    ("consent", "asked"),
+    [
+        (None, {"read": None, "write": None, "wipe": "either"}),
+        ("voice", {"read": "voice", "write": "voice", "wipe": "voice"}),
+        ({"write": "voice"}, {"read": None, "write": "voice", "wipe": "either"}),
+        ({"wipe": "card"}, {"read": None, "write": None, "wipe": "card"}),
+    ],
+)
+async def test_the_program_says_how_its_functions_ask(consent: Any, asked: dict[str, str | None]) -> None:
+    async with ScriptedClient(files()) as client:
+        toolkit = Toolkit()
+        await toolkit.register_mcp_client(client, consent=consent)
+        assert {one.name: one.consent for one in toolkit.tools.values()} == asked
+
+
+async def test_consent_for_a_function_that_the_server_lacks_is_refused() -> None:
+    async with ScriptedClient(files()) as client:
+        with pytest.raises(BadTool, match="has no tool 'fly'"):
+            await Toolkit().register_mcp_client(client, consent={"fly": "voice"})
+
+
 async def test_in_a_group_with_presets_and_postprocessing() -> None:
     async def shout(call: ToolCallBlock, response: ToolResponse) -> ToolResponse:
         return Output().whole(response.text.upper())

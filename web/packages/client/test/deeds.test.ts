@@ -25,8 +25,10 @@ const CLAIM = { item_id: "a1", response_id: "r1", sentence: "I paid.", tools: ["
 test.each([
   ["consent_question", QUESTION],
   ["consent_question", { ...QUESTION, input: "{}", why: "it writes" }],
+  ["consent_question", { ...QUESTION, by: "voice", state: "waiting", n: 0 }],
   ["consent_ignored", { tool_call_id: "t1", tool: "pay", reason: "before_end", words: "Yes." }],
   ["consent_receipt", RECEIPT],
+  ["consent_receipt", { ...RECEIPT, done: "running" }],
   ["permission_updated", UPDATE],
   ["claim_withheld", CLAIM],
 ])("%s is told with its name", (name, value) => {

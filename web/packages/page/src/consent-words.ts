@@ -10,6 +10,7 @@ import type { Notice } from "./words.ts";
 export function askingWords({ by, state, why }: ConsentQuestion): string {
   if (by === "card") return why ? say("ask.cardOnly") : "";
   if (state === "heard") return say(by === "voice" ? "ask.speakOnly" : "ask.speak");
+  if (state === "waiting") return say("ask.waiting");
   return say(state === "repeated" ? "ask.spokenAgain" : "ask.spoken");
 }
 

@@ -285,11 +285,17 @@ describe("consent", () => {
     expect(bubble(use("{}"), asks("asking"), early, asks("heard"))?.tool?.ignored).toBeUndefined();
   });
 
-  test("a rule that the server does not take leaves the question open, as new", () => {
+  test("how it is asked is known before it is spoken", () => {
+    expect(bubble(use("{}"), asks("waiting", { by: "voice", n: 0 }))).toMatchObject({ status: "asking", tool: { question: { by: "voice", state: "waiting" } } });
+  });
+
+  test("an answer that the server does not take leaves the question open, as new", () => {
     const before = fold(use("{}"), asks("heard"));
-    const after = foldCaptions(before, event("agent_error", { code: "unknown_rule" }));
-    expect(after.bubbles).toEqual(before.bubbles);
-    expect(after.bubbles[0]?.tool).not.toBe(before.bubbles[0]?.tool);
+    for (const code of ["unknown_rule", "asked_by_voice"]) {
+      const after = foldCaptions(before, event("agent_error", { code }));
+      expect(after.bubbles).toEqual(before.bubbles);
+      expect(after.bubbles[0]?.tool).not.toBe(before.bubbles[0]?.tool);
+    }
   });
 
   test("the receipt stays with its tool, and stands alone where no tool was shown", () => {

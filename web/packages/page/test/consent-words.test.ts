@@ -26,6 +26,7 @@ describe("how a question can be answered", () => {
     expect(askingWords(QUESTION)).toContain("once you have heard the question to its end");
     expect(askingWords({ ...QUESTION, state: "changed" })).toContain("once you have heard");
     expect(askingWords({ ...QUESTION, state: "repeated" })).toContain("once more");
+    expect(askingWords({ ...QUESTION, state: "waiting", n: 0 })).toBe("It is about to be asked aloud.");
     expect(askingWords({ ...QUESTION, state: "heard" })).toBe("Say “yes” or “no”, or choose here.");
     expect(askingWords({ ...QUESTION, state: "heard", by: "voice" })).toBe("Say or type “yes” or “no”.");
   });

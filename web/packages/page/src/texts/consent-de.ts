@@ -3,6 +3,7 @@
 import type { ConsentTexts } from "./consent-en.ts";
 
 export const CONSENT_DE: ConsentTexts = {
+  "ask.waiting": "Die Frage wird gleich vorgelesen.",
   "ask.spoken": "Die Frage wird gerade vorgelesen. Ein „Ja“ zählt, sobald Sie die Frage bis zum Ende gehört haben.",
   "ask.spokenAgain": "Die Frage wird noch einmal vorgelesen. Ein „Ja“ zählt, sobald Sie die Frage bis zum Ende gehört haben.",
   "ask.speak": "Sagen Sie „Ja“ oder „Nein“, oder wählen Sie hier.",
@@ -66,6 +67,7 @@ export const CONSENT_DE: ConsentTexts = {
   "receipt.done.error": "es ist fehlgeschlagen",
   "receipt.done.denied": "es lief nicht",
   "receipt.done.interrupted": "es wurde abgebrochen",
+  "receipt.done.running": "es hat begonnen",
 
   "claim.before": "Berichtigt, bevor Sie es gehört haben",
   "claim.after": "Berichtigt, nachdem Sie es gehört haben",

@@ -1,6 +1,7 @@
 /** English texts about consent, forms, receipts, permissions and claims. */
 
 export const CONSENT_EN = {
+  "ask.waiting": "It is about to be asked aloud.",
   "ask.spoken": "It is being asked aloud. A “yes” counts once you have heard the question to its end.",
   "ask.spokenAgain": "It is being asked once more. A “yes” counts once you have heard the question to its end.",
   "ask.speak": "Say “yes” or “no”, or choose here.",
@@ -64,6 +65,7 @@ export const CONSENT_EN = {
   "receipt.done.error": "it failed",
   "receipt.done.denied": "it did not run",
   "receipt.done.interrupted": "it was stopped",
+  "receipt.done.running": "it began",
 
   "claim.before": "Corrected before you heard it",
   "claim.after": "Corrected after you heard it",

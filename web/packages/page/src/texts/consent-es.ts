@@ -3,6 +3,7 @@
 import type { ConsentTexts } from "./consent-en.ts";
 
 export const CONSENT_ES: ConsentTexts = {
+  "ask.waiting": "La pregunta se leerá enseguida en voz alta.",
   "ask.spoken": "La pregunta se está leyendo en voz alta. Un «sí» cuenta cuando la haya oído hasta el final.",
   "ask.spokenAgain": "La pregunta se está leyendo otra vez. Un «sí» cuenta cuando la haya oído hasta el final.",
   "ask.speak": "Diga «sí» o «no», o elija aquí.",
@@ -66,6 +67,7 @@ export const CONSENT_ES: ConsentTexts = {
   "receipt.done.error": "falló",
   "receipt.done.denied": "no se ejecutó",
   "receipt.done.interrupted": "se detuvo",
+  "receipt.done.running": "empezó",
 
   "claim.before": "Corregido antes de que lo oyera",
   "claim.after": "Corregido después de que lo oyera",

@@ -3,6 +3,7 @@
 import type { ConsentTexts } from "./consent-en.ts";
 
 export const CONSENT_ZH: ConsentTexts = {
+  "ask.waiting": "即将朗读这个问题。",
   "ask.spoken": "正在朗读这个问题。听完整个问题之后说“好的”才算数。",
   "ask.spokenAgain": "正在再次朗读这个问题。听完整个问题之后说“好的”才算数。",
   "ask.speak": "请说“好的”或“不要”，或在这里选择。",
@@ -66,6 +67,7 @@ export const CONSENT_ZH: ConsentTexts = {
   "receipt.done.error": "失败了",
   "receipt.done.denied": "没有执行",
   "receipt.done.interrupted": "被停止了",
+  "receipt.done.running": "已开始",
 
   "claim.before": "在您听到之前已更正",
   "claim.after": "在您听到之后已更正",
