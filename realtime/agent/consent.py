@@ -523,8 +523,7 @@ class Consents:
         self._settle(question, "yes", "voice")
         self._forget_answer()
         changed = question.call if question.is_changed else None
-        # Rules were suggested for the call as it was.
-        rules = question.asked.suggested_rules[:1] if rule and changed is None else ()
+        rules = question.rules_by_voice() if rule else ()
         try:
             self._responses.confirm(question.asked.id, True, changed=changed, rules=rules)
         except ClientError as error:  # it is over already

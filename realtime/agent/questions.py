@@ -7,8 +7,9 @@ from typing import Any
 
 from realtime.errors import ClientError
 from realtime.event.server import ServerCustomEvent
-from realtime.message import ToolCallBlock, ToolResultState
+from realtime.message import PermissionRule, ToolCallBlock, ToolResultState
 from realtime.permission import Consent
+from realtime.permission.pattern import pattern_of
 from realtime.tool.question import ToolWords
 from realtime.turn.consent import AnsweredBy, AnswerTurn, Meaning, NotTaken, OpenQuestion
 
@@ -47,6 +48,17 @@ class Question:
     def is_changed(self) -> bool:
         """Whether the user has changed the call."""
         return self.call.input != self.asked.input
+
+    def rules_by_voice(self) -> list[PermissionRule]:
+        """Return the rule that "always" accepts: the one about this very call; a wider one takes a card.
+
+        None for a changed call: rules were suggested for the call as it was.
+        """
+        arguments = self.asked.arguments or {}
+        exact = pattern_of(arguments)
+        if self.is_changed or (exact is None and arguments):
+            return []
+        return [rule for rule in self.asked.suggested_rules[:1] if rule.rule_content == exact]
 
     def told(self, state: str, why: str = "") -> ServerCustomEvent:
         """Return the event of a new state; `why` a card asks instead of a voice."""

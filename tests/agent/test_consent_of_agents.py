@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -135,6 +136,28 @@ async def test_always_accepts_the_first_suggested_rule() -> None:
         await made.says(BOOK)
         await made.until(lambda: len(table.booked) == 2)
         assert len(made.receipts) == 1
+
+
+async def test_always_never_allows_more_than_this_call() -> None:
+    """No rule can hold arguments that long: what is suggested first is about every call of the tool."""
+    sent: list[str] = []
+
+    def send_mail(body: str) -> str:
+        """Send a mail."""
+        sent.append(body)
+        return "Sent."
+
+    tools = Toolkit()
+    tools.register(send_mail, consent="either", question="Shall I send the mail?")
+    body = "word " * 2_000
+    async with asked_call(tools, Waiter((("send_mail", json.dumps({"body": body})),))) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes, always.")
+        await made.until_receipt()
+        await asyncio.sleep(3)
+        assert (sent, made.custom("permission_updated")) == ([body], [])
 
 
 async def test_a_rule_that_denies_the_changed_call_wins() -> None:
