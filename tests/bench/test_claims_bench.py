@@ -26,7 +26,8 @@ def test_what_is_found_and_what_is_taken_for_a_claim_are_both_told() -> None:
     section = asyncio.run(measure_claims())
     told = [check.what for check in section.checks]
     assert {"heldout: recall", "heldout: false alarms", "known: recall", "known: false alarms"} <= {*told}
-    assert [row[0] for row in section.rows] == ["known", "heldout"]
+    assert {row[0] for row in section.rows} == {"known", "outsider", "heldout"}
+    assert all(check.kept for check in section.checks if check.what.endswith("false alarms"))
 
 
 def test_a_log_that_backs_a_claim_makes_it_no_claim() -> None:
