@@ -75,6 +75,8 @@ class AgentReply:
     _metadata: dict[str, Any] = field(default_factory=dict)
     """Of the running model call."""
     _interrupted: bool = False
+    _spared: bool = False
+    """The user was asked when it was to be interrupted."""
     _error: str | None = None
     _over_ms: int = 0
 
@@ -93,11 +95,16 @@ class AgentReply:
     def goes_on(self) -> bool:
         """Whether the next response continues the reply."""
         waits = self.waits not in (None, "consent")
-        return self.response_id is None and waits and all(call.answered for call in self._calls.values())
+        return self.response_id is None and waits and self._all_answered
+
+    @property
+    def _all_answered(self) -> bool:
+        return all(call.answered for call in self._calls.values())
 
     def begin_response(self, response_id: str, model_name: str, labels: dict[str, Any] | None = None) -> None:
         """Begin a response; `labels` are the metadata of its request."""
         self.response_id, self.waits, self._error = response_id, None, None
+        self._spared = False
         self._metadata = {"response_id": response_id}
         if labels:
             self._metadata["response_metadata"] = labels
@@ -239,6 +246,8 @@ class AgentReply:
         call.result = result
         if self.response_id is None:
             self._emit_result(call, result)
+            if self._spared and self._all_answered and result.state == "interrupted":
+                self.interrupt()
         return True
 
     def _end_input(self, call: _Call) -> None:
@@ -318,9 +327,15 @@ class AgentReply:
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
-    def interrupt(self) -> None:
-        """Interrupt the reply and stop its calls; does nothing if it is over."""
+    def interrupt(self, *, asked: bool = False) -> None:
+        """Interrupt the reply and stop its calls; does nothing if it is over.
+
+        While the user is `asked`, its open calls go on: it is interrupted if the last of their results says so.
+        """
         if self.is_over or self.waits == "consent":
+            return
+        if asked and self.waits == "tools" and not self._all_answered:
+            self._spared = True
             return
         self._interrupted, self.waits = True, None
         self._over_ms = self.out.ts_ms
@@ -369,7 +384,7 @@ class AgentReply:
 
     def end(self) -> None:
         """End the reply with the played words, when it is completed."""
-        unfinished = self.response_id is not None or not all(call.answered for call in self._calls.values())
+        unfinished = self.response_id is not None or not self._all_answered
         if unfinished:
             self._over_ms = self.out.ts_ms
         if self.response_id is not None:

@@ -25,7 +25,8 @@
 truncated until then. So a complete spoken reply ends when the response to the next turn begins, the agent leaves, or
 `settle` is called; its end has the words that were played and the time when it was complete. A reply of the user ends
 when its words are there and the turn can no longer continue after a pause. A withdrawn response (a hasty end of turn is
-undone) ends `interrupted` with empty words; `messages` leaves it out.
+undone) ends `interrupted` with empty words; `messages` leaves it out. A flush over an open question for consent stops
+only the voice: the result of the call is still to come, and says whether it was interrupted.
 
 **Later corrections** are CUSTOM `text_corrected` {reply_id, block_id, text}: a client truncates, deletes or replaces
 words of a reply that has ended; `messages` applies them. A tool that outlives the interruption of its reply is CUSTOM
@@ -92,6 +93,8 @@ class ReplyProjection:
         self._agents: list[AgentReply] = []
         self._running: dict[tuple[str, str], AgentReply] = {}
         self._open_calls: dict[str, Item] = {}
+        self._questions: set[str] = set()
+        """The calls whose question for consent is open."""
         self._hints: list[Item] = []
         """Hints that no reply holds yet."""
         self._spoken_at_ms = -1_000_000
@@ -157,7 +160,7 @@ class ReplyProjection:
                 if reason == s.CLAIM_WITHHELD:
                     return  # what follows corrects the same reply
                 for reply in self._agents:
-                    reply.interrupt()
+                    reply.interrupt(asked=bool(self._questions))
             case s.AgentResponseCreatedEvent():
                 self._response_created(event)
             case s.AgentErrorEvent():
@@ -180,6 +183,7 @@ class ReplyProjection:
             case s.AgentToolProgressEvent():
                 self._tool_reports(event)
             case s.ServerCustomEvent():
+                self._follow_question(event)
                 self._out.emit(r.CustomEvent, "", name=event.name, value=event.value)
             case s.AgentResponseToolResultEvent():
                 self._tool_result(event)
@@ -257,7 +261,17 @@ class ReplyProjection:
             value = {"tool_call_id": event.tool_call_id, "text": event.delta}
             self._out.emit(r.CustomEvent, "" if reply is None else reply.reply_id, name="tool_progress", value=value)
 
+    def _follow_question(self, event: s.ServerCustomEvent) -> None:
+        """Note whether a question for consent is open."""
+        if event.name == "consent_question":
+            call_id = str(event.value.get("tool_call_id"))
+            if event.value.get("state") == "answered":
+                self._questions.discard(call_id)
+            else:
+                self._questions.add(call_id)
+
     def _tool_result(self, event: s.AgentResponseToolResultEvent) -> None:
+        self._questions.discard(event.tool_result.id)
         for reply in reversed(self._agents):
             if reply.take_result(event.tool_result):
                 reply.end_question()
@@ -444,6 +458,7 @@ class ReplyProjection:
 
     def _end_all(self, agent_id: str | None) -> None:
         """End the replies of this agent, or all; the user's replies end with an agent's."""
+        self._questions.clear()
         for item in [*self._open_calls.values()]:
             self._emit_call(item, item.name or "assistant")
         for user in [*self._users.values()]:

@@ -15,10 +15,11 @@ from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, SessionConfig, TurnDetection
-from realtime.event.reply import ToolCallStartEvent
+from realtime.event.reply import CustomEvent, ToolCallStartEvent
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.language_model import Prompt, Reply, ReplyToolCall
+from realtime.state.replies import messages
 from realtime.state.transcript import as_text, lines_of
 from realtime.tool import ToolContext
 from tests.agent.consent_call import Table, Waiter, asked_call
@@ -546,3 +547,26 @@ async def test_a_spoken_consent_walks_the_states_of_any_other() -> None:
     (allowed,) = [event.item.tool_call for event in made.of(s.AgentItemDoneEvent) if event.item.tool_call is not None]
     assert allowed is not None
     assert allowed.arguments == {"people": 3, "day": "Friday"}
+
+
+@pytest.mark.parametrize(("early", "answer", "done"), [("Yes please.", "Yes.", "success"), ("No.", "", "denied")])
+async def test_a_voice_that_stops_the_question_leaves_the_result_as_it_was(early: str, answer: str, done: str) -> None:
+    """The messages tell what the receipt tells."""
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await asyncio.sleep(0.1)
+        await made.says(early, 700)
+        if answer:
+            await made.until_state("heard")
+            await asyncio.sleep(0.5)
+            await made.says(answer)
+        receipt = await made.until_receipt()
+        await made.until(lambda: any(said.startswith("Result:") for said in made.said))
+        await asyncio.sleep(3)
+    assert made.of(s.ServerAudioFlushEvent)
+    events = project(made.log)
+    (kept,) = [block for one in messages(events) for block in one.get_content_blocks("tool_result")]
+    assert (kept.state, receipt["done"]) == (done, done)
+    assert [one.name for one in events if isinstance(one, CustomEvent) and one.name == "late_tool_result"] == []

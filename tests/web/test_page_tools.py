@@ -36,7 +36,7 @@ def test_a_tool_is_told_in_words_from_its_start_to_its_result(
 
 
 @pytest.mark.parametrize(
-    ("state", "words"), [("error", "Failed"), ("interrupted", "Stopped"), ("denied", "You refused it")]
+    ("state", "words"), [("error", "Failed"), ("interrupted", "Stopped"), ("denied", "Did not run: not allowed")]
 )
 def test_how_a_tool_ended_is_said(
     page: Page, static_page: str, scripted: ScriptedServer, state: str, words: str

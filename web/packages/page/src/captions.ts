@@ -52,6 +52,8 @@ export interface ToolWork {
   readonly output: string;
   /** running: it works in the background, with its result to come; null: it works, or asks. */
   readonly outcome: "success" | "error" | "interrupted" | "denied" | "running" | null;
+  /** Whether the user was asked before it ran. */
+  readonly isAsked?: true;
   /** Its question for consent, as far as it is. */
   readonly question?: ConsentQuestion;
   /** What may be allowed from now on. */
@@ -213,8 +215,9 @@ function tool({ id, name, input }: { id: string; name: string; input: string }, 
 }
 
 /** The work with what it is given, and what may be allowed from now on. */
-function given({ tool: work = NO_WORK }: Bubble, { input, suggested_rules: rules = [] }: ToolCallBlock): ToolWork {
-  return { ...work, input: input === "{}" ? "" : input, ...(rules.length > 0 && { rules }) };
+function given({ tool: work = NO_WORK }: Bubble, { input, state, suggested_rules: rules = [] }: ToolCallBlock): ToolWork {
+  const asked = state === "asking" && { isAsked: true as const };
+  return { ...work, ...asked, input: input === "{}" ? "" : input, ...(rules.length > 0 && { rules }) };
 }
 
 function foldDeed(bubbles: readonly Bubble[], deed: Exclude<Deed, { name: "permission_updated" }>): readonly Bubble[] {

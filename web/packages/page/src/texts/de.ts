@@ -88,6 +88,7 @@ export const DE: Texts = {
   "tool.denied": "Von Ihnen abgelehnt",
   "tool.stopped": "Abgebrochen",
   "tool.withheld": "Nicht ausgeführt",
+  "tool.notAllowed": "Nicht ausgeführt: nicht erlaubt",
   "tool.details": "Einzelheiten",
   "tool.result": "Ergebnis",
   "tool.data": "(Daten)",

@@ -87,6 +87,7 @@ export const EN = {
   "tool.denied": "You refused it",
   "tool.stopped": "Stopped",
   "tool.withheld": "Did not run",
+  "tool.notAllowed": "Did not run: not allowed",
   "tool.details": "Details",
   "tool.result": "Result",
   "tool.data": "(data)",

@@ -88,6 +88,7 @@ export const ES: Texts = {
   "tool.denied": "Usted lo rechazó",
   "tool.stopped": "Detenido",
   "tool.withheld": "No se ejecutó",
+  "tool.notAllowed": "No se ejecutó: no está permitido",
   "tool.details": "Detalles",
   "tool.result": "Resultado",
   "tool.data": "(datos)",

@@ -88,6 +88,7 @@ export const ZH: Texts = {
   "tool.denied": "你已拒绝",
   "tool.stopped": "已停止",
   "tool.withheld": "没有运行",
+  "tool.notAllowed": "没有运行：不允许",
   "tool.details": "详情",
   "tool.result": "结果",
   "tool.data": "（数据）",

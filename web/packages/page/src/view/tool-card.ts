@@ -1,23 +1,16 @@
 /** A tool in words: what it does, what it was given, how far it is, what came of it, and a way to stop it. */
 
-import type { Bubble, ToolWork } from "../captions.ts";
+import type { Bubble } from "../captions.ts";
 import { receiptLines, receiptWords } from "../consent-words.ts";
 import { ELICITATION, argumentsOf, elicitationOf } from "../form.ts";
 import { asRecord } from "../json.ts";
-import { type Key, say } from "../texts.ts";
-import { nameWords, valueWords } from "../tool-words.ts";
+import { say } from "../texts.ts";
+import { nameWords, stateOf, valueWords } from "../tool-words.ts";
 import { type Answer, showQuestion } from "./consent-card.ts";
 import { make, setText, setTextOrHide } from "./elements.ts";
 import type { Row } from "./keyed-list.ts";
 import { makeNoteLine } from "./note-line.ts";
 
-const OUTCOMES: Record<NonNullable<ToolWork["outcome"]>, Key> = {
-  success: "tool.done",
-  error: "tool.failed",
-  interrupted: "tool.stopped",
-  denied: "tool.denied",
-  running: "tool.background",
-};
 /** A longer result is shown in part; the details have all of it. */
 const SHORT_CHARS = 280;
 
@@ -67,14 +60,6 @@ export function makeToolCard(onAnswer: AnswerHandler): Row<Bubble> {
       ask(bubble);
     },
   };
-}
-
-function stateOf({ name, status, tool }: Bubble): Key {
-  if (status === "asking") return name === ELICITATION ? "elicit.state" : "tool.asking";
-  // Refused by the user, or by silence or a rule.
-  if (status === "cut" || (tool?.outcome === "denied" && tool.receipt && tool.receipt.answer !== "no")) return "tool.withheld";
-  if (tool?.outcome) return OUTCOMES[tool.outcome];
-  return status === "done" ? "tool.done" : "tool.running";
 }
 
 /** What a tool was given, each argument by its name; of a server's question the answers. */
