@@ -170,17 +170,19 @@ class Changes:
     def _replaces_object(self) -> bool:
         """Return whether a preposition of the question has other words behind it: "from checking please"."""
         pieces = [piece for piece in self._pieces if piece.kind is not Kind.PAD]
-        at = next(
-            (at for at, piece in enumerate(pieces) if piece.tokens[-1] in PREPOSITIONS and piece.kind is Kind.LINK),
-            None,
-        )
+        is_to = [piece.tokens[-1] in PREPOSITIONS and piece.kind in (Kind.LINK, None) for piece in pieces]
+        at = is_to.index(True) if True in is_to else None
         if at is None or pieces[at].tokens[-1] not in self._asked.tokens or self._kinds & {Kind.ASK, Kind.WAIT}:
             return False
         behind = [piece for piece in pieces[at + 1 :] if piece.kind is not Kind.LINK]
         unknown = [piece for piece in behind if piece.kind is None and not self._is_known(piece.tokens[0])]
         others = [piece for piece in (*pieces[:at], *behind) if piece not in unknown]
-        return 0 < len(unknown) <= 2 and all(
-            piece.kind in _LIGHT or (piece.kind is None and self._is_known(piece.tokens[0])) for piece in others
+        return (
+            0 < len(unknown) <= 2
+            and unknown[0].tokens[0] not in ("her", "him", "them")
+            and all(
+                piece.kind in _LIGHT or (piece.kind is None and self._is_known(piece.tokens[0])) for piece in others
+            )
         )
 
     def _has_content(self) -> bool:

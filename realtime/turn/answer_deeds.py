@@ -26,6 +26,7 @@ _FAMILIES = [
         "lock,shut",
         "block,lock",
         "save,store",
+        "transfer,move",
         "charge,bill",
         "share,send",
         "start,begin",
@@ -89,7 +90,7 @@ class Deed:
         families = [family for family in _FAMILIES if (self.verb,) in family]
         own: frozenset[Phrase] = frozenset({(self.verb,)} if self.verb else ())
         self._verbs = own.union(*families)
-        self._names_user = "you" in self._behind or (self.verb in _CONNECTING and "call" in self._behind)
+        self._names_user = self._behind[:1] == ("you",) or (self.verb in _CONNECTING and "call" in self._behind)
         self._object = self._object_of()
 
     def _object_of(self) -> list[str]:
@@ -128,6 +129,11 @@ class Deed:
         """Whether an answer takes up how the question begins: "I do" to "do you want me to"."""
         question = " ".join(self._tokens)
         return any(question.startswith(begin) and words in answers for begin, answers in _SHORT_YES.items())
+
+    def is_recipient(self, items: Sequence[object]) -> bool:
+        """Whether these words are a pronoun for the only one the question names behind "to"."""
+        is_clear = self._behind.count("to") == 1 and "from" not in self._behind
+        return is_clear and len(items) == 2 and items[0] == "to" and items[1] in ("him", "her", "them")
 
     def behind_verb(self, items: Sequence[object]) -> int:
         """Return how many items at the begin are pronouns of the object or the user, and particles."""

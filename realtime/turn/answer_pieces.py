@@ -70,6 +70,7 @@ class Piece:
 
 
 _BEFORE_TIMES = frozenset({"at", "on", "for", "um", "am"})
+_TO_USER = re.compile(r"(?:me|nos)(?:lo|la|los|las)?$")
 _MOST_OBJECT = 4
 """Words that a pronoun stands for."""
 _ENDING = re.compile(r"(?:en|n|e|t|st|o|a|as|ar|er|ir|es|emos|amos|an)$")
@@ -126,7 +127,9 @@ class Asked:
 
     def _without_articles(self, items: Sequence[Item]) -> list[Item]:
         articles = ARTICLES[self._language]
-        return [item for item in items if not (isinstance(item, str) and item in articles)]
+        kept = [item for item in items if not (isinstance(item, str) and item in articles)]
+        # "schalt es ein" ends with a part of its verb.
+        return [*kept, "ein"] if self._language == "de" and len(items) > 1 and items[-1] == "ein" else kept
 
     def repeats(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words, in each run, only repeat the question.
@@ -203,7 +206,8 @@ class Asked:
         rest = items[count:]
         if self._language == "en" and count == 1 and rest and self.deed.behind_verb(rest[-1:]):
             rest = rest[:-1]
-        return count > 0 and (not rest or self._is_object(rest) or self._has_parts(rest))
+        is_known = self._is_object(rest) or self.deed.is_recipient(rest) or self._has_parts(rest)
+        return count > 0 and (not rest or is_known)
 
     def _has_parts(self, items: Sequence[Item]) -> bool:
         """Whether these are parts of the question in another order. Each is a value or has some words."""
@@ -227,9 +231,10 @@ class Asked:
         stem = _ENDING.sub("", verb) if isinstance(verb, str) else ""
         # "cancelas" is no order: "si cancelas" is a condition.
         forms = [item] if self._language == "de" or not item.endswith("s") else []
-        if self._language == "es":
+        names_user = "te" in self.tokens or ("le" in self.tokens and "a" not in self.tokens)
+        if self._language == "es" and (names_user or not _TO_USER.search(item)):
             forms.append(_ENCLITIC.sub("", item))
-        return len(stem) > 2 and (item == verb or any(_ENDING.sub("", form) == stem for form in forms))
+        return len(stem) > 2 and (item == verb or any(stem in (form, _ENDING.sub("", form)) for form in forms))
 
     def is_proclitic(self, word: str) -> bool:
         """Whether a word is the verb of a Spanish question without a pronoun, or a pronoun that stands before it."""
@@ -274,7 +279,7 @@ class Asked:
         items = [item for piece in pieces for item in _items_of(piece)]
         if any(isinstance(item, str) and item.startswith(REFUSING) for item in items):
             return False
-        if has_please and not self.tokens & PLEASE:
+        if has_please and not self.tokens & PLEASE and (len(items) > 1 or self._language != "en"):
             return self._is_order(self._without_articles([_SWAPPED.get(str(item), item) for item in items]))
         count = self.deed.behind_order(items, with_synonyms=False)
         return 1 < len(items) == count and not self.has_run(items)

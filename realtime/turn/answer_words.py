@@ -495,7 +495,7 @@ RELATIVE = word_set("more less fewer mehr weniger mas menos 多 少 更 double t
 """Words that make a number one of difference."""
 PREPOSITIONS = word_set("for to on at with from fur an auf zu mit von um para a con de 给")
 HANGING = word_set(
-    "so well like also nun na und pues entonces y and the a my your of to for with from para con fur ein einen eine "
+    "so well like also nun na und pues entonces y and the a my your of to for with from para con fur einen eine "
     "mein meinen un una el mi su "
     "那 就 然 后 个"
 )
