@@ -170,7 +170,7 @@ class Changes:
     def _replaces_object(self) -> bool:
         """Return whether a preposition of the question has other words behind it: "from checking please"."""
         pieces = [piece for piece in self._pieces if piece.kind is not Kind.PAD]
-        is_to = [piece.tokens[-1] in PREPOSITIONS and piece.kind in (Kind.LINK, None) for piece in pieces]
+        is_to = [piece.tokens[-1] in PREPOSITIONS and piece.kind is Kind.LINK for piece in pieces]
         at = is_to.index(True) if True in is_to else None
         if at is None or pieces[at].tokens[-1] not in self._asked.tokens or self._kinds & {Kind.ASK, Kind.WAIT}:
             return False

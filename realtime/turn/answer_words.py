@@ -178,7 +178,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "never better, don't stop, would be, could be, might, almost, no more, not only"
         ),
         Kind.LINK: (
-            "the, a, an, to, of us, for, at, on, with, it, that's, that is, it's, it is, this, of them, "
+            "the, a, an, to, from, of us, for, at, on, with, it, that's, that is, it's, it is, this, of them, "
             "there are, there's, there will be, there'll be, we are, we're, we'll be, it'll be, it will be, "
             "they are, they're, people, persons, guests, of, in, be, that, them, not, in total, altogether, i'm, "
             "we"
