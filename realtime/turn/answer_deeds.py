@@ -1,4 +1,4 @@
-"""What a question for consent asks to do, and answers that say it as an order: "turn it on". Pure."""
+"""The deed that a question asks for, and orders of it: "turn it on". Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FAMILIES = [
 _CONNECTING = frozenset({"forward", "transfer", "connect", "put"})
 """With "call" for their object, they connect the user: "put me through"."""
 _PARTICLES = {"on": "off", "off": "on", "in": "out", "out": "in", "up": "down", "down": "up", "back": "forward"}
-"""Words of a verb, with what they must not be mixed up with."""
+"""Words of a verb, with their opposites."""
 _MILD = frozenset({"in", "over", "through", "across"})
 """Particles that a question may lack: "yes, book it in"."""
 _OBJECTS: dict[Language, frozenset[str]] = {
@@ -115,7 +115,7 @@ class Deed:
         return True
 
     def behind_order(self, items: Sequence[object], with_synonyms: bool) -> int:
-        """Return how many items at the begin are the verb with its pronouns and particles; 0 where it is not there."""
+        """Return how many first items are the verb with pronouns and particles."""
         verbs = self._verbs if with_synonyms else {(self.verb,)}
         at = max((len(verb) for verb in verbs if tuple(items[: len(verb)]) == verb), default=0)
         return at + self.behind_verb(items[at:]) if at else 0
@@ -131,19 +131,19 @@ class Deed:
         return any(question.startswith(begin) and words in answers for begin, answers in _SHORT_YES.items())
 
     def is_recipient(self, items: Sequence[object]) -> bool:
-        """Whether these words are a pronoun for the only one the question names behind "to"."""
+        """Whether these words are a pronoun for the question's only recipient."""
         is_clear = self._behind.count("to") == 1 and "from" not in self._behind
         return is_clear and len(items) == 2 and items[0] == "to" and items[1] in ("him", "her", "them")
 
     def behind_verb(self, items: Sequence[object]) -> int:
-        """Return how many items at the begin are pronouns of the object or the user, and particles."""
+        """Return how many first items are pronouns and particles."""
         at = 0
         while at < len(items) and (self._is_pronoun(items[at]) or self._is_particle(items[at])):
             at += 1
         return at
 
     def is_separable(self, item: object) -> bool:
-        """Whether an item is the part of the German verb that stands at the end: "ruf ihn an"."""
+        """Whether an item is the last part of a German order: "ruf ihn an"."""
         return item in _SEPARABLE and bool(self._tokens) and self._tokens[-1].startswith(str(item))
 
     def _is_pronoun(self, item: object) -> bool:

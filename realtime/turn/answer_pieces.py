@@ -150,7 +150,7 @@ class Asked:
         return all(self._has_digits(run) and self._says_again(self._without_articles(run)) for run in runs)
 
     def _has_digits(self, run: Sequence[Item]) -> bool:
-        """Return whether numbers that follow one another do so in the question as well: digits of a card."""
+        """Return whether numbers in a row are so in the question: digits of a card."""
         numbers = [[*some] for is_one, some in groupby(run, lambda item: isinstance(item, Number)) if is_one]
         return all(len(some) == 1 or self.has_run(some) for some in numbers)
 
@@ -183,7 +183,10 @@ class Asked:
         return self._is_order(self._without_articles([item for piece in pieces for item in _items_of(piece)]))
 
     def _is_order(self, items: Sequence[Item]) -> bool:
-        """Return whether this is the verb of the question, with pronouns, its object or pieces of it."""
+        """Return whether these items order what was asked.
+
+        It is the verb of the question with pronouns, its object, or pieces of the question.
+        """
         if self._language == "zh" and items and items[-1] == "吧":
             items = items[:-1]
         if not items:
@@ -224,7 +227,7 @@ class Asked:
         return True
 
     def is_verb(self, item: Item) -> bool:
-        """Whether an item is the verb of a German or Spanish question in another form."""
+        """Whether an item is a form of the German or Spanish verb."""
         if self._language not in ("de", "es") or not isinstance(item, str) or not self.items:
             return False
         verb = self.items[-1] if self._language == "de" else self.deed.spanish_verb()
@@ -237,7 +240,7 @@ class Asked:
         return len(stem) > 2 and (item == verb or any(stem in (form, _ENDING.sub("", form)) for form in forms))
 
     def is_proclitic(self, word: str) -> bool:
-        """Whether a word is the verb of a Spanish question without a pronoun, or a pronoun that stands before it."""
+        """Whether a word is a Spanish verb without pronoun, or its pronoun."""
         return word in ("la", "lo", "las", "los", "le", "les", "te", "se") or (
             self.is_verb(word) and not _ENCLITIC.search(word)
         )
@@ -270,9 +273,10 @@ class Asked:
         return False
 
     def is_imperative(self, pieces: Sequence[Piece], has_please: bool) -> bool:
-        """Whether these words are the verb of the question and a pronoun, or with a "please" all that tells to do it.
+        """Whether these words alone order what was asked.
 
-        A question that has both in a row may echo.
+        They are the verb of the question and a pronoun, or any order with a "please". A question that has both in a
+        row may echo.
         """
         if self._has_alternatives or any(piece.kind not in (None, Kind.LINK) for piece in pieces):
             return False

@@ -16,7 +16,7 @@ from itertools import pairwise
 from realtime.tool.question import language_of
 from realtime.tool.spoken_numbers import LANGUAGES, Language, folded
 from realtime.turn.answer_changes import Changes
-from realtime.turn.answer_mind import Stance, asks_who_minds, without_stance
+from realtime.turn.answer_objections import Stance, asks_for_objections, without_stance
 from realtime.turn.answer_pieces import Asked, pieces_of, raw_tokens
 from realtime.turn.answer_words import AFFIRMING, CORE_YES, HANGING, HESITATIONS, INVERTED, NEGATIONS, PLEASE, Kind
 
@@ -60,15 +60,15 @@ def read_answer(words: str, arguments: Mapping[str, object], schema: Mapping[str
     words = folded(words)
     if not words.strip() or len(words) > _LONGEST_CHARS:
         return OTHER
-    if asks_who_minds(question):
-        return _read_who_minds(words, arguments, schema, question)
+    if asks_for_objections(question):
+        return _read_objections(words, arguments, schema, question)
     return _read(words, arguments, schema, question)
 
 
-def _read_who_minds(
+def _read_objections(
     words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str
 ) -> Reading:
-    """Return the reading of an answer to "do you mind if".
+    """Return the reading of an answer to a question for objections.
 
     A yes needs a phrase that allows it ("not at all") or an order to do it ("no, go ahead", "no, cancel it"), and every
     other word has to agree as well. A yes or no alone is in doubt.
@@ -79,7 +79,7 @@ def _read_who_minds(
         return OTHER if reading.answer in (Answer.YES, Answer.NO) else reading
     yes = {"en": "yes", "de": "ja", "es": "si", "zh": "是的"}[language_of(question)]
     agreed = _read(f"{yes} {rest}", arguments, schema, question).answer is Answer.YES
-    if stance is Stance.MINDS:
+    if stance is Stance.OBJECTS:
         return Reading(Answer.NO) if agreed or _read(rest, arguments, schema, question).answer is Answer.NO else OTHER
     if agreed or not rest:
         is_told = has_order or (bool(rest) and _orders(rest, arguments, schema, question))
@@ -174,7 +174,7 @@ class _Reader:
         return self._asked.deed.is_short_yes(" ".join(said))
 
     def _is_echo(self) -> bool:
-        """Return whether it is a piece of the question, without a "please" of its own."""
+        """Return whether it may be an echo: a piece of the question without "please"."""
         has_please = PLEASE & {*self._tokens()} and not PLEASE & self._asked.tokens
         return not has_please and self._asked.is_piece(self._pieces)
 

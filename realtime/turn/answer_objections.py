@@ -1,4 +1,4 @@
-"""Questions of the kind "do you mind if": a yes refuses, a no agrees. Pure."""
+"""Questions for objections ("would it bother you if"): a yes refuses, a no agrees. Pure."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ASKS = re.compile(
 class Stance(Enum):
     """How an answer takes it."""
 
-    MINDS = auto()
+    OBJECTS = auto()
     ALLOWS = auto()
     DOUBT = auto()
 
 
-def asks_who_minds(question: str) -> bool:
-    """Whether a question asks for what stands against the deed, so that its yes refuses."""
+def asks_for_objections(question: str) -> bool:
+    """Whether a question asks for objections, so that its yes refuses."""
     return _ASKS.search(" ".join(as_compared(question))) is not None
 
 
@@ -37,7 +37,7 @@ def _phrases(text: str) -> frozenset[Phrase]:
     return frozenset(as_compared(phrase) for phrase in text.split(","))
 
 
-_MINDS = _phrases(
+_OBJECTING = _phrases(
     "i do mind,i would mind,i'd mind,yes i do,yes i would,yes i mind,yeah i do,yeah i mind,yeah i would,i mind,"
     "i object,i'd rather you didn't,i would rather you didn't,"
     "ich habe etwas dagegen,ich hab was dagegen,habe ich,hab ich,da habe ich etwas dagegen,das stört mich,"
@@ -69,7 +69,7 @@ _ORDERS = _phrases(
 
 
 def without_stance(words: str, language: Language) -> tuple[Stance, str, bool]:
-    """Return how an answer takes it, the words that remain, and whether these begin with an order.
+    """Return the stance, the other words, and whether an order is there.
 
     `ALLOWS` is returned only where a whole phrase says so; a "no" alone is `DOUBT`, and is taken out as well.
     """
@@ -90,8 +90,8 @@ def without_stance(words: str, language: Language) -> tuple[Stance, str, bool]:
         at += len(said)
         if said in _WEAK and not goes_on and said not in _NO and not (said == ("no",) and _is_told(raw[at], language)):
             rest += said
-        elif said in _MINDS:
-            stances.add(Stance.MINDS)
+        elif said in _OBJECTING:
+            stances.add(Stance.OBJECTS)
         elif said in _CLEAR:
             stances.add(Stance.ALLOWS)
         elif said in _YES:
@@ -100,8 +100,8 @@ def without_stance(words: str, language: Language) -> tuple[Stance, str, bool]:
             has_order = True
         elif rest and not all(PHRASES[language].get((token,)) is Kind.PAD for token in rest):
             rest += said
-    if Stance.MINDS in stances:
-        stance = Stance.DOUBT if Stance.ALLOWS in stances or has_order else Stance.MINDS
+    if Stance.OBJECTS in stances:
+        stance = Stance.DOUBT if Stance.ALLOWS in stances or has_order else Stance.OBJECTS
         return stance, " ".join(rest), False
     if has_yes and Stance.ALLOWS in stances:
         return Stance.DOUBT, " ".join(rest), False
@@ -110,7 +110,7 @@ def without_stance(words: str, language: Language) -> tuple[Stance, str, bool]:
 
 def _phrase_at(tokens: Phrase, at: int) -> Phrase:
     """Return the longest phrase at a token; empty without one."""
-    phrases = (one for one in _MINDS | _CLEAR | _WEAK | _ORDERS | _YES if tokens[at : at + len(one)] == one)
+    phrases = (one for one in _OBJECTING | _CLEAR | _WEAK | _ORDERS | _YES if tokens[at : at + len(one)] == one)
     return max(phrases, key=len, default=())
 
 
