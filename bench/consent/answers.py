@@ -1,7 +1,8 @@
 """Labelled answers to questions for consent, and how they are read.
 
 `answers.tsv` has one answer a line. Settings and lists of words were chosen on the rows of the set `known`; those of
-`heldout` were written before and only counted.
+`heldout` were written before and only counted. `outsider.tsv` is half of what someone wrote who had not seen the
+reader; its other half was kept from those who improved it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Literal
 from realtime.turn.answers import Answer, Reading, read_answer
 
 FOLDER = Path(__file__).parent
-Set = Literal["known", "heldout"]
+Set = Literal["known", "heldout", "outsider"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,28 @@ class Labelled:
         return read_answer(self.words, self.asked.arguments, self.asked.schema, self.asked.question)
 
 
+_TYPES: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
+
+
 def labelled_answers() -> Iterator[Labelled]:
     """Yield all labelled answers."""
+    yield from _own_answers()
+    with (FOLDER / "outsider.tsv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            arguments = json.loads(row["arguments_json"])
+            properties = {name: {"type": _TYPES.get(type(value), "string")} for name, value in arguments.items()}
+            schema = {"type": "object", "properties": properties, "required": [*arguments]}
+            yield Labelled(
+                "outsider",
+                Asked(row["language"], row["question"], arguments, schema),
+                row["words"],
+                (Answer(row["label"].lower()),),
+                False,
+                json.loads(row["changed_json"]) if row["changed_json"] else None,
+            )
+
+
+def _own_answers() -> Iterator[Labelled]:
     questions = {name: Asked(**asked) for name, asked in json.loads((FOLDER / "questions.json").read_text()).items()}
     with (FOLDER / "answers.tsv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):

@@ -29,6 +29,8 @@ HEADER = ("what", "answers, calls", "right", "false consents")
 HOW = (
     "Words: the answers of bench/consent/answers.tsv, written before any list of words was tuned on them; lists and "
     "rules were tuned on the known ones only, the held out ones are counted. The author of both is the same. "
+    "An outsider's: half (by questions) of 714 answers by someone who had not seen the reader, its other half kept "
+    "back; at their first run 57 % of the English agreements were read as such, and five answers as a false yes. "
     "Certain: of the changes that name one argument, those whose new arguments are right. Six voices: "
     "fixtures/audio/consent, synthesised (three pitches of one voice, three voices of formant synthesis), in wordings "
     "that the embedded recogniser understands in all six: of eleven that were tried four are misheard in at least one "
@@ -87,7 +89,7 @@ def _read_answers(section: Section, say: Callable[[str], None]) -> None:
     every = [*labelled_answers()]
     for line in wrong("known"):
         say(f"known: {line}")
-    for set_, title in (("known", "known"), ("heldout", "held out")):
+    for set_, title in (("known", "known"), ("heldout", "held out"), ("outsider", "an outsider's")):
         answers = [one for one in every if one.set == set_]
         for answer in Answer:
             _add_words(section, f"words, {title}: {answer}", [one for one in answers if one.answers[0] is answer])
@@ -96,10 +98,16 @@ def _read_answers(section: Section, say: Callable[[str], None]) -> None:
                 section, f"words, {title}: {language}", [one for one in answers if one.asked.language == language]
             )
         counted = tally(answers)
+        is_own = set_ != "outsider"
         section.checks += [
             Check(f"words, {title}: false yes", counted.false_yes, 0),
-            Check(f"words, {title}: right", counted.right / counted.answers, 0.9, at_least=True),
-            Check(f"words, {title}: certain and right", counted.sure_right / counted.sure, 0.85, at_least=True),
+            Check(f"words, {title}: right", counted.right / counted.answers, 0.9 if is_own else None, at_least=True),
+            Check(
+                f"words, {title}: certain and right",
+                counted.sure_right / counted.sure,
+                0.85 if is_own else None,
+                at_least=True,
+            ),
         ]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from realtime.tool.question import is_identifier
 from realtime.tool.question_words import CURRENCIES
@@ -21,6 +21,7 @@ from realtime.turn.answer_words import (
     RELATIVE,
     Kind,
     as_compared,
+    word_set,
 )
 
 _LIGHT = {
@@ -38,6 +39,10 @@ _LIGHT = {
 _MONEY = frozenset(
     token for names in CURRENCIES.values() for four in names.values() for name in four for token in as_compared(name)
 ) | {"$", "€", "£", "¥"}
+_CONTRAST = frozenset({"not", "nicht", "no", "不"})
+_SMALL = word_set(
+    "the a an my your to for on at with from about der die das den dem auf mit fur el la los las un una 是 要"
+)
 _MOST_NAMES = 3
 """Words of a name."""
 
@@ -74,10 +79,14 @@ class Changes:
         if Kind.DOUBT in kinds:
             return False
         if self._new:
-            return self._is_light(with_money=True) or bool(kinds & {Kind.CHANGE, Kind.INSTEAD, Kind.EXCEPT, Kind.NO})
+            return (
+                self._is_light(with_money=True)
+                or self._begins_with_new()
+                or bool(kinds & {Kind.CHANGE, Kind.INSTEAD, Kind.EXCEPT, Kind.NO})
+            )
         if Kind.INSTEAD in kinds or self._name() is not None:
             return True
-        if self._rejects():
+        if self._rejects() or self._has_other_digits() or self._contrasts() or self._replaces_object():
             return True
         if kinds & {Kind.CHANGE, Kind.EXCEPT}:
             return self._has_content()
@@ -131,6 +140,49 @@ class Changes:
         said = [piece for piece in self._pieces if piece.kind is not Kind.PAD and piece.tokens[-1] not in PREPOSITIONS]
         return any(
             piece.tokens[-1] in ("not", "nicht") and behind.value is not None for piece, behind in pairwise(said)
+        )
+
+    def _begins_with_new(self) -> bool:
+        """Return whether a new value with a "please" comes first: "three please, we're hungry"."""
+        said = [token for piece in self._pieces for token in piece.tokens]
+        return self._pieces[0] in self._new and said[len(self._pieces[0].tokens) :][:1] == ["please"]
+
+    def _has_other_digits(self) -> bool:
+        """Return whether digits in a row are not those of the question: "the one ending in four four two one"."""
+        values = [piece.value for piece in self._pieces]
+        runs = [list(run) for is_number, run in groupby(values, lambda value: isinstance(value, Number)) if is_number]
+        return any(len(run) > 2 and not self._asked.has_run([one for one in run if one]) for run in runs)
+
+    def _contrasts(self) -> bool:
+        """Return whether "not" stands between other words and the question's: "the invoice, not the contract"."""
+        marks = [at for at, piece in enumerate(self._pieces) if piece.tokens[0] in _CONTRAST and at > 0]
+        if len(marks) != 1:
+            return False
+        before, behind = self._pieces[: marks[0]], self._pieces[marks[0] :]
+        rest = [token for piece in behind for token in piece.tokens if token not in _CONTRAST and token not in _SMALL]
+        return (
+            any(piece.kind is None and not self._is_known(piece.tokens[0]) for piece in before)
+            and bool(rest)
+            and all(token in self._asked.tokens for token in rest)
+            and not self._kinds & {Kind.ASK, Kind.WAIT}
+        )
+
+    def _replaces_object(self) -> bool:
+        """Return whether a preposition of the question has other words behind it: "from checking please"."""
+        pieces = [piece for piece in self._pieces if piece.kind is not Kind.PAD]
+        is_to = [piece.tokens[-1] in PREPOSITIONS and piece.kind is Kind.LINK for piece in pieces]
+        at = is_to.index(True) if True in is_to else None
+        if at is None or pieces[at].tokens[-1] not in self._asked.tokens or self._kinds & {Kind.ASK, Kind.WAIT}:
+            return False
+        behind = [piece for piece in pieces[at + 1 :] if piece.kind is not Kind.LINK]
+        unknown = [piece for piece in behind if piece.kind is None and not self._is_known(piece.tokens[0])]
+        others = [piece for piece in (*pieces[:at], *behind) if piece not in unknown]
+        return (
+            0 < len(unknown) <= 2
+            and unknown[0].tokens[0] not in ("her", "him", "them")
+            and all(
+                piece.kind in _LIGHT or (piece.kind is None and self._is_known(piece.tokens[0])) for piece in others
+            )
         )
 
     def _has_content(self) -> bool:
@@ -255,7 +307,8 @@ def _day(old: object, new: Day) -> str | None:
             if new.weekday is None:
                 return near[new.near or 0]
             name = weekdays[new.weekday]
-            return name.title() if old[:1].isupper() or language == "de" else name
+            is_near = old.strip().lower() in near and language == "en"
+            return name.title() if old[:1].isupper() or language == "de" or is_near else name
     return None
 
 

@@ -6,20 +6,24 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import groupby, pairwise
 
 from realtime.tool.spoken_amounts import amount_at
 from realtime.tool.spoken_numbers import Language, folded, matches_of
 from realtime.tool.spoken_times import Clock, Day, day_at, ordinal_at, time_at
+from realtime.turn.answer_deeds import Deed
 from realtime.turn.answer_words import (
     ALTERNATIVES,
     ARTICLES,
     DEED_CHARS,
     HOMOPHONES,
     JOINTS,
-    LEADS,
     LONGEST,
     PHRASES,
+    PLEASE,
+    PREPOSITIONS,
     PRONOUNS,
+    REFUSING,
     STOPS,
     Kind,
     as_compared,
@@ -65,11 +69,15 @@ class Piece:
     """Whether a mark of punctuation stands before it."""
 
 
+_BEFORE_TIMES = frozenset({"at", "on", "for", "um", "am"})
+_TO_USER = re.compile(r"(?:me|nos)(?:lo|la|los|las)?$")
 _MOST_OBJECT = 4
 """Words that a pronoun stands for."""
 _ENDING = re.compile(r"(?:en|n|e|t|st|o|a|as|ar|er|ir|es|emos|amos|an)$")
-_ENCLITIC = re.compile(r"(?:lo|la|los|las|le|les|me|nos)$")
+_ENCLITIC = re.compile(r"(?:se|me|te|nos)?(?:lo|la|los|las|le|les)$|(?:me|nos)$")
+
 _SWAPPED = {"me": "you", "my": "your", "i": "you", "mir": "dir", "mein": "dein", "meine": "deine"}
+_SWAPPED |= {"mich": "dich", "us": "you", "uns": "euch", "我": "你", "你": "我"}
 """The words of the person who answers, as the question says them."""
 
 
@@ -80,21 +88,15 @@ class Asked:
         self.choices = _choices(schema)
         tokens = as_compared(folded(question))
         self.tokens = frozenset(tokens)
+        self._pairs = frozenset(pairwise(tokens))
         self._language = language
         self.items = self._without_articles(_items(tokens, language, self.choices))
         counted = [at for at in range(1, len(self.items)) if isinstance(self.items[at - 1], Number)]
         self._uncounted = [item for at, item in enumerate(self.items) if at not in counted]
         self._has_alternatives = any(item in ALTERNATIVES for item in self.items)
         self._shortest_echo = 4 if language == "zh" else 2
-        self._verb = next(
-            (
-                tokens[at + len(lead)]
-                for lead in LEADS
-                for at in range(len(tokens) - len(lead))
-                if tokens[at : at + len(lead)] == lead
-            ),
-            None,
-        )
+        self._oneless = [item for item in self.items if item != Number(Decimal(1))]
+        self.deed = Deed(tokens, language)
 
     @property
     def values(self) -> list[Value]:
@@ -104,6 +106,10 @@ class Asked:
     def has(self, value: Value) -> bool:
         """Whether the question has this value."""
         return any(same(value, own) for own in self.values)
+
+    def has_in_row(self, tokens: Sequence[str]) -> bool:
+        """Whether the question has these two words in a row."""
+        return len(tokens) == 2 and tuple(tokens) in self._pairs
 
     def behind(self, value: Value) -> str | None:
         """Return the word behind a value of the question: what it counts."""
@@ -117,11 +123,13 @@ class Asked:
         """Whether these words are a piece of the question: then they may be its echo."""
         said = [piece for piece in pieces if piece.kind is not Kind.PAD or piece.tokens[0] in self.tokens]
         items = self._without_articles([item for piece in said for item in _items_of(piece)])
-        return len(items) >= self._shortest_echo and self._has_run(items)
+        return len(items) >= self._shortest_echo and self.has_run(items)
 
     def _without_articles(self, items: Sequence[Item]) -> list[Item]:
         articles = ARTICLES[self._language]
-        return [item for item in items if not (isinstance(item, str) and item in articles)]
+        kept = [item for item in items if not (isinstance(item, str) and item in articles)]
+        # "schalt es ein" ends with a part of its verb.
+        return [*kept, "ein"] if self._language == "de" and len(items) > 1 and items[-1] == "ein" else kept
 
     def repeats(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words, in each run, only repeat the question.
@@ -139,41 +147,117 @@ class Asked:
             end = piece.at + len(piece.tokens)
         if self._has_alternatives and runs:
             return False
-        return all(self._says_again(self._without_articles(run)) for run in runs)
+        return all(self._has_digits(run) and self._says_again(self._without_articles(run)) for run in runs)
+
+    def _has_digits(self, run: Sequence[Item]) -> bool:
+        """Return whether numbers in a row are so in the question: digits of a card."""
+        numbers = [[*some] for is_one, some in groupby(run, lambda item: isinstance(item, Number)) if is_one]
+        return all(len(some) == 1 or self.has_run(some) for some in numbers)
 
     def _says_again(self, run: Sequence[Item]) -> bool:
         items = [_SWAPPED.get(item, item) if isinstance(item, str) else item for item in run]
-        if items and self._language == "de" and self._is_verb(items[-1]):
+        if self._is_order(items):
+            return True
+        if items and self._language == "de" and self.is_verb(items[-1]):
             items.pop()
-        elif items and self._is_verb(items[0]):
+        elif items and self.is_verb(items[0]):
             # German has the verb at the end of the question: "buch den Tisch".
             items[:1] = [] if self._language == "de" else self.items[:1]
         if not items or items in [[pronoun] for pronoun in PRONOUNS]:
             return len(run) > len(items)
         at = next((at for at, item in enumerate(items) if item in PRONOUNS), 0)
-        if at and not self._has_run(items):
+        if at and not self.has_run(items):
             # The pronoun stands for some words of the question: "send it to Anna".
             last = items[at + 1 :]
-            return self._has_gap(items[:at], last) if last else self._has_run(items[:at])
-        return self._has_run(items) or self._has_parts(items)
+            return self._has_gap(items[:at], last) if last else self.has_run(items[:at])
+        return self.has_run(items) or self._has_parts(items)
+
+    def is_deed(self, said: Sequence[str]) -> bool:
+        """Whether a phrase is the verb of the question with a pronoun: "change it"."""
+        if self._language == "zh":
+            return len(said) == 1 and said[0] in DEED_CHARS and said[0] in self.tokens
+        return len(said) == 2 and said[0] == self.deed.verb and said[1] in PRONOUNS
+
+    def is_order(self, pieces: Sequence[Piece]) -> bool:
+        """Whether these words tell to do what was asked."""
+        return self._is_order(self._without_articles([item for piece in pieces for item in _items_of(piece)]))
+
+    def _is_order(self, items: Sequence[Item]) -> bool:
+        """Return whether these items order what was asked.
+
+        It is the verb of the question with pronouns, its object, or pieces of the question.
+        """
+        if self._language == "zh" and items and items[-1] == "吧":
+            items = items[:-1]
+        if not items:
+            return False
+        if self._language == "zh":
+            count = 1 if items[0] in DEED_CHARS and items[0] in self.tokens else 0
+            if count and len(items) > 1 and self.has_run(items):
+                return True
+            if items[1:2] == ["给"] and count and items[2:3] and items[2] in tuple("他她它"):
+                count = 3
+        elif self._language == "en":
+            count = self.deed.behind_order(items, with_synonyms=True)
+            if count == 1 and items[1:] == [Number(Decimal(1))] and not self.values:
+                return True
+        else:
+            split = self.deed.is_separable(items[-1])
+            verb = f"{items[-1]}{items[0]}" if split and isinstance(items[0], str) else items[0]
+            items = items[:-1] if split and len(items) > 1 else items
+            count = 1 + self.deed.behind_verb(items[1:]) if self.is_verb(verb) else 0
+        rest = items[count:]
+        if self._language == "en" and count == 1 and rest and self.deed.behind_verb(rest[-1:]):
+            rest = rest[:-1]
+        is_known = self._is_object(rest) or self.deed.is_recipient(rest) or self._has_parts(rest)
+        return count > 0 and (not rest or is_known)
 
     def _has_parts(self, items: Sequence[Item]) -> bool:
         """Whether these are parts of the question in another order. Each is a value or has some words."""
         at = 0
         while at < len(items):
-            count = next((n for n in range(len(items) - at, 0, -1) if self._has_run(items[at : at + n])), 0)
-            if count == 0 or (count == 1 and isinstance(items[at], str)):
+            count = next((n for n in range(len(items) - at, 0, -1) if self.has_run(items[at : at + n])), 0)
+            if count == 1 and isinstance(items[at], str):
+                is_object = len(items) > 1 and self.deed.is_object([items[at]])
+                is_before_time = items[at] in _BEFORE_TIMES and isinstance([*items, ""][at + 1], Clock | Day | Ordinal)
+                count = 1 if is_object or is_before_time else 0
+            if count == 0:
                 return False
             at += count
         return True
 
-    def _is_verb(self, item: Item) -> bool:
-        """Return whether an item is the verb of the question."""
-        if self._language not in ("de", "es") or not isinstance(item, str):
+    def is_verb(self, item: Item) -> bool:
+        """Whether an item is a form of the German or Spanish verb."""
+        if self._language not in ("de", "es") or not isinstance(item, str) or not self.items:
             return False
-        verb = self.items[-1 if self._language == "de" else 0] if self.items else None
+        verb = self.items[-1] if self._language == "de" else self.deed.spanish_verb()
         stem = _ENDING.sub("", verb) if isinstance(verb, str) else ""
-        return len(stem) > 2 and (item == verb or _ENDING.sub("", _ENCLITIC.sub("", item)) == stem)
+        # "cancelas" is no order: "si cancelas" is a condition.
+        forms = [item] if self._language == "de" or not item.endswith("s") else []
+        names_user = "te" in self.tokens or ("le" in self.tokens and "a" not in self.tokens)
+        if self._language == "es" and (names_user or not _TO_USER.search(item)):
+            forms.append(_ENCLITIC.sub("", item))
+        return len(stem) > 2 and (item == verb or any(stem in (form, _ENDING.sub("", form)) for form in forms))
+
+    def is_proclitic(self, word: str) -> bool:
+        """Whether a word is a Spanish verb without pronoun, or its pronoun."""
+        return word in ("la", "lo", "las", "los", "le", "les", "te", "se") or (
+            self.is_verb(word) and not _ENCLITIC.search(word)
+        )
+
+    def _is_object(self, items: Sequence[Item]) -> bool:
+        """Return whether these words name the object of the question."""
+        if self._language == "en":
+            return self.deed.is_object(items)
+        if self._language == "de" and items and items == self.items[2:-1]:
+            return True
+        if len(items) != 1 or not isinstance(items[0], str):
+            return False
+        return any((article, items[0]) in self._pairs for article in ARTICLES[self._language]) and not any(
+            (before, article) in self._pairs and (article, items[0]) in self._pairs
+            for before in PREPOSITIONS
+            for article in ARTICLES[self._language]
+        )
 
     def _has_gap(self, first: Sequence[Item], last: Sequence[Item]) -> bool:
         """Whether the question has words that are no values between these items."""
@@ -188,22 +272,28 @@ class Asked:
                     return True
         return False
 
-    def is_imperative(self, pieces: Sequence[Piece]) -> bool:
-        """Whether these words are the verb of the question and a pronoun.
+    def is_imperative(self, pieces: Sequence[Piece], has_please: bool) -> bool:
+        """Whether these words alone order what was asked.
 
-        A question that has both in a row may echo.
+        They are the verb of the question and a pronoun, or any order with a "please". A question that has both in a
+        row may echo.
         """
-        tokens = [token for piece in pieces for token in piece.tokens]
-        if len(tokens) != 2 or tokens[0] != self._verb or tokens[0] in STOPS or tokens[1] not in PRONOUNS:
+        if self._has_alternatives or any(piece.kind not in (None, Kind.LINK) for piece in pieces):
             return False
-        return not self._has_alternatives and not self._has_run(tokens)
+        items = [item for piece in pieces for item in _items_of(piece)]
+        if any(isinstance(item, str) and item.startswith(REFUSING) for item in items):
+            return False
+        if has_please and not self.tokens & PLEASE and (len(items) > 1 or self._language != "en"):
+            return self._is_order(self._without_articles([_SWAPPED.get(str(item), item) for item in items]))
+        count = self.deed.behind_order(items, with_synonyms=False)
+        return 1 < len(items) == count and not self.has_run(items)
 
-    def _has_run(self, items: Sequence[Item]) -> bool:
-        """Return whether the question has these items in a row. What its numbers count may be left out."""
+    def has_run(self, items: Sequence[Item]) -> bool:
+        """Whether the question has these items in a row. What its numbers count may be left out."""
         count = len(items)
         return any(
             _are_same(items, own[at : at + count])
-            for own in (self.items, self._uncounted)
+            for own in (self.items, self._uncounted, self._oneless)
             for at in range(len(own) - count + 1)
         )
 
@@ -292,8 +382,10 @@ def _cut(tokens: Sequence[str], language: Language, asked: Asked) -> list[Piece]
         cuts = []
         for piece in pieces:
             known = piece.kind is not None or piece.value is not None
+            # "周五 八点" is Friday at eight, no "五八点".
+            bonus = 2 if language == "zh" and isinstance(piece.value, Day) else 0
             weight, rest = best[len(tokens) - at - len(piece.tokens)]
-            cuts.append((weight + (len(piece.tokens) ** 2 if known else 0), (piece, *rest)))
+            cuts.append((weight + (len(piece.tokens) ** 2 if known else 0) + bonus, (piece, *rest)))
         best.append(max(cuts, key=lambda cut: cut[0]))
     return list(best[-1][1])
 
@@ -303,11 +395,15 @@ def _phrases_at(tokens: Sequence[str], at: int, language: Language, asked: Asked
     for count in range(1, min(LONGEST[language], len(tokens) - at) + 1):
         said = tuple(tokens[at : at + count])
         kind = PHRASES[language].get(said)
-        if kind is Kind.NO and said[0] in STOPS and said[0] in asked.tokens:
+        if kind is Kind.NO and (said[0] in STOPS or said[:2] == ("取", "消")) and said[0] in asked.tokens:
+            continue
+        if kind is Kind.NO and said[0] != "no" and asked.is_verb(said[0]):
             continue
         if kind is Kind.YES and said[-1] == "吧" and said[-2] in DEED_CHARS and said[-2] not in asked.tokens:
             continue
         if kind is not None:
+            if kind in (Kind.INSTEAD, Kind.CHANGE) and asked.is_deed(said):
+                continue
             yield Piece(said, at, kind)
 
 
@@ -324,8 +420,7 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
 def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
     """Return the words with "only for" as "only four": the question has a number."""
     counted = {asked.behind(value) for value in asked.values if isinstance(value, Number)}
-    if not counted:
-        return tokens
+    meant = [HOMOPHONES.get(token, token) for token in tokens]
     end = len(tokens)
     while end and PHRASES["en"].get((tokens[end - 1],)) is Kind.PAD:
         end -= 1
@@ -338,6 +433,9 @@ def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
         is_said_last = at == end - 1 and (
             before[-1:] in (("only",), ("just",)) or before in (("make", "it"), ("make", "that"))
         )
-        if is_counting or is_said_last:
+        is_repeated = asked.has_in_row(meant[at : at + 2]) and not asked.has_in_row(tokens[at : at + 2])
+        is_repeated |= at > 0 and asked.has_in_row(meant[at - 1 : at + 1]) and token != "to"
+        is_clock = tokens[at + 1 : at + 2] in (("oclock",), ("pm",), ("am",))
+        if (counted and (is_counting or is_said_last)) or is_repeated or is_clock:
             changed[at] = HOMOPHONES[token]
     return tuple(changed)

@@ -16,7 +16,8 @@ from realtime.tool.spoken_numbers import Language, plain, tokens_of
 Phrase = tuple[str, ...]
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
@@ -67,7 +68,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "i'd/we'd/i_would/we_would like/love that/it, that would be great, that would be lovely, "
             "that'd be great, that would be perfect, affirmative, very well, yes it is, yes that's it, "
             "yes that's what i want, that's what i want, that is what i want, i'm sure, i am sure, "
-            "i'm happy with that, happy with that, please do so, do so"
+            "i'm happy with that, happy with that, please do so, do so, go on then, right you are, spot on, too right, "
+            "please/ go right ahead, feel free, yes i think so"
         ),
         Kind.WARM: (
             "that's/that_is/it's/it_is okay/ok/alright/all_right/fine/good with_me/by_me/for_me/, great, good, "
@@ -78,7 +80,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "is/'s right/correct/fine/good/okay/perfect, works, that/this/the one, that's the one, "
             "i/we want you to, i/we would/'d like you to, i'd like you to, we'd like you to, "
             "i'm/i_am okay/fine/good/happy with that/it, thanks a million, if you could, ay, you got it right, "
-            "all, us"
+            "all, us, uh huh, mm hm, mm hmm, mhm, you can, you should, we do, i do, i would, we would, that one, this "
+            "one, "
+            "it_is/that_is/it's/that's what i want/wanted/said/asked_for, suits me, spot"
         ),
         Kind.NO: (
             "no, nope, nah, no no, no no no, no way, know, know thanks, know thank you, no thanks, no thank you, "
@@ -96,7 +100,15 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "no don't, no stop, better not, you better not, please no, negative, scratch that, "
             "i changed my mind, i've changed my mind, changed my mind, no you can't, no you may not, "
             "you may not, you can't, no i don't, no i do not, no i'm not, i'm not, i do not, i don't, let's not, "
-            "it's too expensive, too expensive, too much, that's too much, that's too expensive, that is too much"
+            "it's too expensive, too expensive, too much, that's too much, that's too expensive, that is too much, "
+            "keep/leave it/that/them/this, keep/leave it as_it_is/like_that/there, not interested, i'm/i_am not "
+            "interested, "
+            "i'd/i_would rather you didn't/did_not, i'd/i_would prefer you didn't/not_to, hold off, hold off on "
+            "that/it, "
+            "not necessary, that's/it's not necessary, i'll/i_will pass, i'll skip it/that, skip it/that, don't "
+            "bother, "
+            "no need for that, not okay/ok/fine/alright/good, it's/that's not okay/ok/fine/alright, that's off, "
+            "let it be, i'd hold off, leave it alone, not this time, please keep it, don't you dare, count me out"
         ),
         Kind.ALWAYS: (
             "always, don't/do_not/never ask me/ again/anymore/any_more/every_time/each_time/next_time, "
@@ -109,7 +121,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.PAD: (
             "um, umm, uh, uhm, er, erm, hmm, hm, mm, ah, oh, well, so, like, you know, please, thanks, "
             "thank you, thank you very much, thanks a lot, many thanks, then, now, right now, right away, just, "
-            "really, actually, i mean, mate, dear, sir, right, if you please, very much, quickly, cheers"
+            "really, actually, i mean, mate, dear, sir, right, if you please, very much, quickly, cheers, straight "
+            "away, "
+            "at once, immediately, asap, quick, as soon as possible, ta, straightaway"
         ),
         Kind.CHANGE: (
             "make it, make that, make this, change it to, change that to, change to, rather, i'd rather, "
@@ -124,7 +138,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.INSTEAD: (
             "instead, the other, the other one, another one, something else, someone else, a different one, "
             "different, a different, another, the wrong, wrong number, wrong date, wrong person, the wrong one, "
-            "change it, change that, more, less, fewer, one more, one less, a different time, another day, "
+            "would be better, would suit me better, is better, works better, suits me better, would do, will do, "
+            "would be best, better, change it, change that, more, less, fewer, one more, one less, a different time, "
+            "another day, "
             "another time"
         ),
         Kind.EXCEPT: (
@@ -162,7 +178,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "never better, don't stop, would be, could be, might, almost, no more, not only"
         ),
         Kind.LINK: (
-            "the, a, an, to, of us, for, at, on, with, it, that's, that is, it's, it is, this, of them, "
+            "the, a, an, to, from, of us, for, at, on, with, it, that's, that is, it's, it is, this, of them, "
             "there are, there's, there will be, there'll be, we are, we're, we'll be, it'll be, it will be, "
             "they are, they're, people, persons, guests, of, in, be, that, them, not, in total, altogether, i'm, "
             "we"
@@ -200,7 +216,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "schon gut nein, das ist falsch, falsch, das stimmt nicht, stimmt nicht, das ist nicht richtig, "
             "nicht richtig, ich habe nein gesagt, hab nein gesagt, ich sagte nein, kommt nicht in frage, "
             "ich habe es mir anders überlegt, abgelehnt, ich lehne ab, das war nicht, so nicht, zu teuer, "
-            "das ist zu teuer, storniere das"
+            "das ist zu teuer, storniere das, bloß nicht, nicht nötig, kein interesse, kein bedarf, "
+            "das ist nicht nötig, behalten, behalte es/das/sie/ihn, lass es so, lass sie, lass ihn"
         ),
         Kind.ALWAYS: (
             "immer, für immer, frag nicht mehr, frag nicht wieder, frag mich nicht mehr, frag nicht nochmal, "
@@ -224,7 +241,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "ich habe gesagt, nicht für"
         ),
         Kind.INSTEAD: (
-            "stattdessen, der andere, die andere, das andere, den anderen, ein anderer, eine andere, "
+            "wäre besser, wäre mir lieber, ist besser, passt besser, passt mir besser, reicht, genügt, "
+            "reichen, genügen, stattdessen, der andere, die andere, das andere, den anderen, ein anderer, eine andere, "
             "ein anderes, einen anderen, etwas anderes, jemand anderes, mehr, weniger, der falsche, die falsche, "
             "das falsche, andersrum"
         ),
@@ -264,7 +282,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.YES: (
             "si, si si, si por favor, si claro, claro, claro que si, por supuesto, desde luego, vale, dale, "
             "de acuerdo, estoy de acuerdo, ok, okay, correcto, es correcto, eso es correcto, exacto, "
-            "exactamente, asi es, eso es, eso mismo, adelante, hazlo, hágalo, hazlo por favor, hágalo por favor, "
+            "exactamente, asi es, eso es, eso mismo, adelante, hazlo, hágalo, está perfecto, hazlo por favor, hágalo "
+            "por favor, "
             "procede, proceda, confirmo, confirmado, lo confirmo, acepto, está bien, me parece bien, perfecto, "
             "muy bien, genial, estupendo, con gusto, he dicho que si, dije que si, te he dicho que si, "
             "si quiero, lo quiero, si lo quiero, que si, si puedes, si puede, sí señor, venga, órale, "
@@ -283,6 +302,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "detén, basta, olvídalo, olvídelo, déjalo, déjelo, deja, eso no, eso no es, eso no es correcto, "
             "eso no está bien, eso está mal, no es correcto, no es eso, está mal, incorrecto, equivocado, "
             "he dicho que no, dije que no, no estoy de acuerdo, cambié de opinión, he cambiado de opinión, "
+            "no me interesa, no hace falta, no es necesario, déjela, déjala, déjela/déjala/déjalo/déjelo como está, "
             "no acepto, rechazo, lo rechazo, es muy caro, es demasiado caro, demasiado caro, no así no"
         ),
         Kind.ALWAYS: (
@@ -303,7 +323,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "hágalo para, somos, seremos, digamos, no para"
         ),
         Kind.INSTEAD: (
-            "en cambio, el otro, la otra, otro, otra, otra cosa, otro día, otra hora, otra persona, más, "
+            "mejor que, sería mejor, es mejor, me viene/va mejor, en cambio, el otro, la otra, otro, otra, otra cosa, "
+            "otro día, otra hora, otra persona, más, "
             "uno más, uno menos, cámbialo, cámbielo"
         ),
         Kind.EXCEPT: (
@@ -315,7 +336,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "es que, hay, tiene, tienes, puedes repetir, puede repetir, repite, repita, repítelo, repítalo, "
             "otra vez, de nuevo, una vez más, no entiendo, no entendí, no he entendido, no te entiendo, no oí, "
             "no te oigo, no le oigo, no escuché, dime, dígame, explica, explícame, puedes decirme, "
-            "puede decirme, es gratis, debo, a quién, para quién"
+            "puede decirme, es gratis, tienen, debo, a quién, para quién"
         ),
         Kind.SORRY: "perdón, perdona, disculpa, disculpe, lo siento",
         Kind.WAIT: (
@@ -341,7 +362,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, 可以的, 可以啊, 行, 行啊, 行吧, 当然, "
             "当然可以, 当然好, 确认, 我确认, 确定, 我确定, 同意, 我同意, 要, 要的, 我要, 嗯好, 嗯好的, 嗯是的, "
             "嗯对, 嗯可以, 请吧, 请做, 去做吧, 做吧, 就这样, 就这样吧, 就这么办, 就这么定了, 就这么做, 可以做, "
-            "我说是, 我说了是, 我说了好, 我说好, 我说可以, 愿意, 我愿意, 需要, 正确, 是这样, 是这样的, 开始吧, "
+            "没错, 我说是, 我说了是, 我说了好, 我说好, 我说可以, 愿意, 我愿意, 需要, 正确, 是这样, 是这样的, 开始吧, "
             "帮我做吧, 麻烦你了, 请确认, 批准, 允许, 我允许, 必须的, 肯定, 肯定的, 太好了, 很好, ok, okay, yes"
         ),
         Kind.WARM: ("继续, 继续吧, 好嘞, 好咧, 很, 就是, 就是这样, 太好, 帮我, 帮我做, 帮"),
@@ -381,11 +402,11 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.DOUBT: (
             "好了, 对了, 行了, 可以了, 够了, 得了, 好啦, 是吧, 对吧, 可以吧, 要吧, 确定吧, 也许, 可能, 大概, "
             "或许, 如果, 要是, 的话, 不知道, 我不知道, 不确定, 我不确定, 不一定, 随便, 随你, 都可以吧, 没关系, "
-            "没问题, 没错, 没事, 没什么, 无所谓, 好像, 应该吧, 我觉得, 我猜, 差不多, 她说, 他说, 他们说, 你说, "
+            "没问题, 没事, 没什么, 无所谓, 好像, 应该吧, 我觉得, 我猜, 差不多, 她说, 他说, 他们说, 你说, "
             "好不好, 是吗, 好吗, 对吗, 不错, 不客气, 好多, 好久, 好像是, 是什么, 对面, 行李, 看情况, 再看看, "
             "好了吗"
         ),
-        Kind.LINK: "到, 在, 人, 个, 位, 个人, 把, 它, 这, 用, 为, 我们, 一共, 总共, 订",
+        Kind.LINK: "吧, 到, 在, 人, 个, 位, 个人, 把, 它, 这, 用, 为, 我们, 一共, 总共, 订",
     },
 }
 
@@ -411,38 +432,48 @@ PHRASES: dict[Language, dict[Phrase, Kind]] = {language: _phrases(words) for lan
 LONGEST: dict[Language, int] = {language: max(map(len, phrases)) for language, phrases in PHRASES.items()}
 
 NEGATIONS: dict[Language, frozenset[str]] = {
-    "en": _words("no not dont nope nah never cannot cant wont didnt isnt doesnt shouldnt wouldnt without nothing"),
-    "de": _words("nein nee kein keine keinen keinem nicht nie niemals nichts ohne"),
-    "es": _words("no nunca jamas tampoco nada sin ni"),
+    "en": word_set("no not dont nope nah never cannot cant wont didnt isnt doesnt shouldnt wouldnt without nothing"),
+    "de": word_set("nein nee kein keine keinen keinem nicht nie niemals nichts ohne"),
+    "es": word_set("no nunca jamas tampoco nada sin ni"),
     "zh": frozenset("不没别未无非"),
 }
 """With these nothing is a yes, except inside a phrase of `ALWAYS`."""
-ALTERNATIVES = _words("and or und oder y o e u 和 或 还 及 与")
+ALTERNATIVES = word_set("and or und oder y o e u 和 或 还 及 与")
 """What joins parts of a question. A part of it that is repeated is not the whole."""
 ARTICLES: dict[Language, frozenset[str]] = {
-    "en": _words("a an the my your"),
-    "de": _words("der die das den dem ein eine einen einem mein meine meinen dein deine deinen ihr ihre ihren"),
-    "es": _words("el la los las un una mi mis tu tus su sus"),
+    "en": word_set("a an the my your"),
+    "de": word_set("der die das den dem ein eine einen einem mein meine meinen dein deine deinen ihr ihre ihren"),
+    "es": word_set("el la los las un una mi mis tu tus su sus"),
     "zh": frozenset("的"),
 }
 """Words that a repeated piece of a question may lack."""
-PRONOUNS = _words("it that this them es sie ihn das lo la los las eso")
+INVERTED: dict[Language, frozenset[str]] = {
+    "en": word_set("is are can could does did has have will would was were"),
+    "de": word_set("ist sind kann konnen hat wird gibt"),
+    "es": word_set("tiene tienen hay puede puedo"),
+    "zh": frozenset(),
+}
+"""Verbs that a question without a question word begins with."""
+PRONOUNS = word_set("it that this them es sie ihn das lo la los las eso")
 """What stands for the object of a question."""
-NO_NAMES = _words(
+NO_NAMES = word_set(
     "me you him her us them it myself yourself today tomorrow tonight now later dinner lunch breakfast "
     "tea sure real fun good free next this that mich dich ihn sie uns heute morgen mi ti el ella "
     "nosotros hoy manana ahora everyone nobody somebody someone anyone business work home god the a an "
     "two to too four for one won eight ate"
 )
 """Words without accents that are no name behind "for"."""
-NAMED = _words(
+NAMED = word_set(
     "name recipient to for person guest contact payee customer guest_name customer_name recipient_name "
     "to_name attendee beneficiary receiver user who whom full_name first_name contact_name empfaenger "
     "empfanger kunde nombre destinatario"
 )
 """Arguments that hold the name of a person."""
-STOPS = _words("cancel stop decline reject abort drop forget leave delete scratch")
+STOPS = word_set("cancel stop decline reject abort drop forget leave delete scratch keep hold skip")
 """Words that refuse, unless the question itself asks for that: "Shall I cancel the order?"."""
+REFUSING = (*sorted(STOPS - {"delete"}), "stornier", "abbrech", "brech", "取")
+"""An order that begins with these is in doubt without a yes: "cancel it"."""
+PLEASE = word_set("please bitte favor 请")
 REJECTING = frozenset(
     as_compared(phrase)
     for phrase in [
@@ -460,13 +491,21 @@ REJECTING = frozenset(
     ]
 )
 """What stands before a value that is not wanted."""
-RELATIVE = _words("more less fewer mehr weniger mas menos 多 少 更 double twice half doppelt doble")
+RELATIVE = word_set("more less fewer mehr weniger mas menos 多 少 更 double twice half doppelt doble")
 """Words that make a number one of difference."""
-PREPOSITIONS = _words("for to on at with from fur an auf zu mit von um para a con de 给")
-HANGING = _words("so well like also nun na und pues entonces y and 那 就 然 后 个")
+PREPOSITIONS = word_set("for to on at with from fur an auf zu mit von um para a con de 给")
+HANGING = word_set(
+    "so well like also nun na und pues entonces y and the a my your of to for with from para con fur einen eine "
+    "mein meinen un una el mi su "
+    "那 就 然 后 个"
+)
 """Words that begin more: an answer that ends with one is not over."""
-JOINTS = _words("and und y e 并 且 而")
+JOINTS = word_set("and und y e 并 且 而")
 """What joins agreement to agreement."""
+HESITATIONS = word_set("um umm uh uhm er erm ah ahm oh eh em este 呃")
+"""Fillers of who has not finished: an answer that ends with one is not over."""
+AFFIRMING = frozenset({("没", "错")})
+"""What agrees with a negation in it."""
 HOMOPHONES = {
     "for": "four",
     "to": "two",
@@ -479,9 +518,9 @@ HOMOPHONES = {
 }
 """Number words as they are misheard behind "only"."""
 CORE_YES: dict[Language, frozenset[str]] = {
-    "en": _words("yes yeah yep yup okay ok sure"),
-    "de": _words("ja jawohl"),
-    "es": _words("si"),
+    "en": word_set("yes yeah yep yup okay ok sure"),
+    "de": word_set("ja jawohl"),
+    "es": word_set("si"),
     "zh": frozenset("是对好行"),
 }
 """What agrees to a question in another language: "dale" may be a name."""
@@ -496,6 +535,19 @@ LEADS = frozenset(
         " would you like me to",
         " shall we",
         " should we",
+        " may we",
+        " can we",
+        " could i",
+        " want me to",
+        " do you want us to",
+        " would you like us to",
+        " ok if i",
+        " okay if i",
+        " all right if i",
+        " alright if i",
+        " mind if i",
+        " ok to",
+        " okay to",
     ]
 )
 """What stands before the verb of a question."""

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from realtime.tool.question import language_of
 from realtime.tool.spoken_numbers import LANGUAGES, Language, folded
 from realtime.turn.answer_changes import Changes
-from realtime.turn.answer_pieces import Asked, pieces_of
-from realtime.turn.answer_words import CORE_YES, HANGING, NEGATIONS, Kind
+from realtime.turn.answer_objections import Stance, asks_for_objections, without_stance
+from realtime.turn.answer_pieces import Asked, pieces_of, raw_tokens
+from realtime.turn.answer_words import AFFIRMING, CORE_YES, HANGING, HESITATIONS, INVERTED, NEGATIONS, PLEASE, Kind
 
 
 class Answer(StrEnum):
@@ -58,6 +60,41 @@ def read_answer(words: str, arguments: Mapping[str, object], schema: Mapping[str
     words = folded(words)
     if not words.strip() or len(words) > _LONGEST_CHARS:
         return OTHER
+    if asks_for_objections(question):
+        return _read_objections(words, arguments, schema, question)
+    return _read(words, arguments, schema, question)
+
+
+def _read_objections(
+    words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str
+) -> Reading:
+    """Return the reading of an answer to a question for objections.
+
+    A yes needs a phrase that allows it ("not at all") or an order to do it ("no, go ahead", "no, cancel it"), and every
+    other word has to agree as well. A yes or no alone is in doubt.
+    """
+    stance, rest, has_order = without_stance(words, language_of(question))
+    if "?" in words:
+        reading = _read(words, arguments, schema, question)
+        return OTHER if reading.answer in (Answer.YES, Answer.NO) else reading
+    yes = {"en": "yes", "de": "ja", "es": "si", "zh": "是的"}[language_of(question)]
+    agreed = _read(f"{yes} {rest}", arguments, schema, question).answer is Answer.YES
+    if stance is Stance.OBJECTS:
+        return Reading(Answer.NO) if agreed or _read(rest, arguments, schema, question).answer is Answer.NO else OTHER
+    if agreed or not rest:
+        is_told = has_order or (bool(rest) and _orders(rest, arguments, schema, question))
+        return Reading(Answer.YES) if agreed and (stance is Stance.ALLOWS or is_told) else OTHER
+    reading = _read(words, arguments, schema, question)
+    is_refusal_left = reading.answer is not Answer.NO or _read(rest, arguments, schema, question).answer is Answer.NO
+    return OTHER if reading.answer is Answer.YES or not is_refusal_left else reading
+
+
+def _orders(words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str) -> bool:
+    """Return whether words tell to do what was asked."""
+    return _Reader(words, arguments, schema, question, language_of(question)).orders
+
+
+def _read(words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str) -> Reading:
     own = language_of(question)
     readers = [
         _Reader(words, arguments, schema, question, language)
@@ -88,6 +125,7 @@ class _Reader:
         self._asked = Asked(question, language_of(question), schema)
         self._is_own = language == language_of(question)
         self._pieces = pieces_of(words, language, self._asked)
+        self._raw = raw_tokens(words)
         self._kinds = {piece.kind for piece in self._pieces}
         self._changes = Changes(self._pieces, words, arguments, schema, self._asked)
 
@@ -96,10 +134,19 @@ class _Reader:
         """How many words the language knows; the question's own wins where none knows more."""
         return sum(len(piece.tokens) for piece in self._pieces if piece.kind is not None or piece.value is not None)
 
+    @property
+    def orders(self) -> bool:
+        """Whether the words tell to do what was asked."""
+        others = [piece for piece in self._pieces if piece.kind not in (Kind.PAD, Kind.YES, Kind.WARM)]
+        is_verb_only = self._language == "en" and sum(len(piece.tokens) for piece in others) == 1
+        return bool(others) and not is_verb_only and self._asked.is_order(others)
+
     def read(self) -> Reading:
         """Return the reading."""
         kinds = self._kinds
-        if not kinds - {Kind.PAD, Kind.WARM} or self._asked.is_piece(self._pieces):
+        if self._is_short_yes():
+            return Reading(Answer.YES)
+        if not kinds - {Kind.PAD, Kind.WARM} or self._is_echo():
             return OTHER
         if not kinds - {Kind.PAD, Kind.SORRY}:
             return Reading(Answer.QUESTION)
@@ -107,7 +154,7 @@ class _Reader:
             return Reading(Answer.NO)
         if self._agrees():
             return Reading(Answer.YES, always=Kind.ALWAYS in kinds)
-        asks = self._has_mark or Kind.ASK in kinds
+        asks = self._has_mark or Kind.ASK in kinds or self._is_inverted()
         if asks and not (Kind.CHANGE in kinds and self._changes.has_new and Kind.ASK not in kinds):
             return Reading(Answer.QUESTION)
         if self._changes.is_change and (self._is_own or kinds - {None, Kind.LINK, Kind.PAD}):
@@ -118,6 +165,19 @@ class _Reader:
             return Reading(Answer.NO)
         return OTHER
 
+    def _is_short_yes(self) -> bool:
+        """Return whether "I do" answers "do you want me to". With thanks it may decline."""
+        tokens = self._tokens()
+        if self._has_mark or self._language != "en" or {"thanks", "thank"} & {*tokens} or HESITATIONS & {*tokens[-1:]}:
+            return False
+        said = [token for piece in self._pieces if piece.kind is not Kind.PAD for token in piece.tokens]
+        return self._asked.deed.is_short_yes(" ".join(said))
+
+    def _is_echo(self) -> bool:
+        """Return whether it may be an echo: a piece of the question without "please"."""
+        has_please = PLEASE & {*self._tokens()} and not PLEASE & self._asked.tokens
+        return not has_please and self._asked.is_piece(self._pieces)
+
     def _is_refusal(self) -> bool:
         if Kind.NO not in self._kinds or Kind.YES in self._kinds:
             return False
@@ -127,18 +187,45 @@ class _Reader:
     def _agrees(self) -> bool:
         """Return whether every word agrees, or repeats a piece of the question."""
         last = self._pieces[-1]
-        if self._has_mark or self._has_negation() or (last.kind is not Kind.YES and last.tokens[-1] in HANGING):
+        if last.tokens[-1] in HESITATIONS and len(self._pieces) > 1:
+            return False
+        is_phrase = last.kind is Kind.YES or (last.kind is Kind.WARM and len(last.tokens) > 1)
+        if self._has_mark or self._has_negation() or (not is_phrase and last.tokens[-1] in HANGING):
+            return False
+        if self._language == "es" and self._is_conditional():
             return False
         others = [piece for piece in self._pieces if piece.kind not in _AGREES]
         if Kind.YES in self._kinds:
             if not self._is_own and not CORE_YES[self._language] & {*self._tokens()}:
                 return False
             return not others or self._asked.repeats(others)
-        return bool(others) and self._kinds <= {Kind.PAD, Kind.LINK, None} and self._asked.is_imperative(others)
+        if not others or not self._kinds <= {Kind.PAD, Kind.WARM, Kind.LINK, None}:
+            return False
+        return self._asked.is_imperative(others, has_please=bool(PLEASE & {*self._tokens()}))
+
+    def _is_conditional(self) -> bool:
+        """Return whether a "si" without accent stands right before the verb: "si cancela el pedido"."""
+        return any(
+            piece.tokens == ("si",)
+            and self._raw[piece.at].lower() == "si"
+            and not behind.begins
+            and self._asked.is_proclitic(behind.tokens[0])
+            for piece, behind in pairwise(self._pieces)
+        )
+
+    def _is_inverted(self) -> bool:
+        """Return whether it begins as a question does: "is breakfast included"."""
+        said = [token for piece in self._pieces if piece.kind is not Kind.PAD for token in piece.tokens]
+        return len(said) > 2 and said[0] in INVERTED[self._language] and Kind.YES not in self._kinds
 
     def _tokens(self) -> list[str]:
         return [token for piece in self._pieces for token in piece.tokens]
 
     def _has_negation(self) -> bool:
-        words = [token for piece in self._pieces if piece.kind is not Kind.ALWAYS for token in piece.tokens]
+        words = [
+            token
+            for piece in self._pieces
+            if piece.kind is not Kind.ALWAYS and piece.tokens not in AFFIRMING
+            for token in piece.tokens
+        ]
         return any(token in NEGATIONS[language] for token in words for language in LANGUAGES)

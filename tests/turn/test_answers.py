@@ -261,6 +261,122 @@ def test_every_phrase_of_refusal_doubt_and_waiting_is_read_as_such(language: str
             assert read(words, QUESTIONS[language]).answer is not Answer.YES, words
 
 
+MIND = "Do you mind if I cancel the hotel in Rome?"
+MIND_GERMAN = "Haben Sie etwas dagegen, wenn ich das Hotel storniere?"
+MIND_SPANISH = "¿Le importa si cancelo el hotel de Roma?"
+MIND_CHINESE = "您介意我取消罗马的酒店吗?"
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (MIND, "not at all|no, go ahead|not at all, cancel it|I don't mind|no, cancel it|yes, go ahead|of course not"),
+        (MIND_GERMAN, "nein, nur zu|überhaupt nicht|nein, stornieren Sie es"),
+        (MIND_SPANISH, "no, adelante|para nada|no, cancélelo"),
+        (MIND_CHINESE, "不介意|没关系，取消吧"),
+    ],
+)
+def test_who_does_not_mind_consents(question: str, words: str) -> None:
+    assert {said: meaning(said, question) for said in words.split("|")} == dict.fromkeys(words.split("|"), "yes")
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (MIND, "yes|yeah|sure|yes please|no|no?|not at all?|not at all um|not at all, but wait|no, cancel the flight"),
+        (MIND, "she doesn't mind|I wouldn't cancel it|no don't cancel it|yes I do|I don't mind if you keep it"),
+        (MIND_GERMAN, "ja|nein|ja bitte|klar|nein, nicht stornieren"),
+        (MIND_SPANISH, "sí|no|claro|no cancele el hotel|no me importa no cancele el hotel"),
+        (MIND_CHINESE, "是|不|嗯|不取消|不介意 不取消"),
+    ],
+)
+def test_a_yes_or_no_alone_to_do_you_mind_does_not_consent(question: str, words: str) -> None:
+    assert [said for said in words.split("|") if meaning(said, question) == "yes"] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (MIND, "yes I do mind"),
+        (MIND_GERMAN, "ja, das stört mich"),
+        (MIND_SPANISH, "sí me importa"),
+        (MIND_CHINESE, "介意"),
+    ],
+)
+def test_who_minds_refuses(question: str, words: str) -> None:
+    assert meaning(words, question) == "no"
+
+
+@given(
+    st.lists(st.sampled_from(["yes", "yeah", "sure", "okay", "um", "please", "well", "ja", "sí", "是"]), max_size=4),
+    st.sampled_from([MIND, MIND_GERMAN, MIND_SPANISH, MIND_CHINESE]),
+)
+def test_agreement_without_a_word_for_the_deed_never_consents_to_do_you_mind(words: list[str], question: str) -> None:
+    assert meaning(" ".join(words), question) != "yes"
+
+
+LIGHT = "Should I turn off the heating in the bedroom?"
+CALL = "Soll ich Bob anrufen?"
+MAIL = "¿Quieres que envíe el correo a Ana?"
+TO_ANNA = "要转三百欧元给安娜吗？"
+ORDERS = {
+    LIGHT: "yes turn it off|yeah turn the heating off|yes, switch it off|please turn off the heating",
+    "Shall I book you in on Tuesday?": "yes book me in|please book me in",
+    "Shall I email your contract to Priya?": "yes email it|please email it to Priya|yes mail her the contract",
+    "Shall I block the card ending in four four one two?": "yes that one for for one two|yes block it",
+    "Do you want me to call Jake back?": "I do|yes ring him back",
+    "Is it okay if I delete the recording?": "it's okay|delete it please",
+    CALL: "ja ruf ihn an|ja bitte anrufen",
+    "Soll ich das Licht im Bad einschalten?": "ja schalt es ein|bitte schalt das Licht ein",
+    MAIL: "sí, envíalo|sí envíaselo|envíalo por favor",
+    TO_ANNA: "没错 转给安娜|请转|好的 转给她",
+}
+OTHER_ORDERS = {
+    LIGHT: "yes turn it on|yes turn it up|turn it down please|turn off the radio please|turn off the heating",
+    "Shall I book you in on Tuesday?": "book me out|yes book him in on Friday|the second yeah um|yes book the",
+    "Shall I email your contract to Priya?": "yes email me the contract|please email it to me|please email",
+    "Shall I block the card ending in four four one two?": "yes four four two one|yes four one four two",
+    "Do you want me to call Jake back?": "I do not|I do, thanks|yes call me back|yes call Jane back",
+    "Is it okay if I delete the recording?": "it's okay, thanks|it's okay but|it's not okay|it's okay um",
+    "Soll ich das Licht im Bad einschalten?": "ja schalt es aus|ja schalt das Radio ein",
+    CALL: "ja ruf mich an|ja ruf ihn nicht an|ja ruf Anna an|bitte",
+    MAIL: "sí envíame el correo|si envías el correo|sí envíalo a Luis|si lo envías",
+    TO_ANNA: "没错吧|要是没错|请不要转|好的 转给鲍勃",
+}
+
+
+@pytest.mark.parametrize("question", ORDERS)
+def test_an_order_to_do_what_was_asked_consents(question: str) -> None:
+    said = ORDERS[question].split("|")
+    assert {words: meaning(words, question) for words in said} == dict.fromkeys(said, "yes")
+
+
+@pytest.mark.parametrize("question", OTHER_ORDERS)
+def test_an_order_for_something_else_or_half_of_one_does_not_consent(question: str) -> None:
+    assert [words for words in OTHER_ORDERS[question].split("|") if meaning(words, question) == "yes"] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "question"),
+    [
+        ("no", "keep it", "Should I delete the file?"),
+        ("no", "not interested", QUESTION),
+        ("no", "I'd rather you didn't", QUESTION),
+        ("no", "hold off", QUESTION),
+        ("change", "from checking please", "Shall I send three hundred euros from savings to Bob?"),
+        ("change", "the invoice, not the contract", "Shall I email the contract to Priya?"),
+        ("change", "no, the one ending in four four two one", "Shall I block the card ending in four four one two?"),
+        ("question", "is breakfast in there", QUESTION),
+    ],
+)
+def test_refusals_changes_and_questions_of_other_forms(answer: str, words: str, question: str) -> None:
+    assert meaning(words, question) == answer
+
+
+def test_another_day_that_would_be_better_changes_the_day() -> None:
+    assert read("Saturday would be better").changed == {**ARGUMENTS, "day": "Saturday"}
+
+
 phrases = st.sampled_from([" ".join(phrase) for words in PHRASES.values() for phrase in words])
 words_of_answers = st.lists(
     phrases | st.sampled_from(["anna", "four", "5", "friday", "table", "and", "€"]), max_size=6
@@ -273,6 +389,7 @@ negations = st.sampled_from(sorted({word for words in NEGATIONS.values() for wor
 @example("yes please", "not", "now", QUESTION)
 def test_words_with_a_negation_never_consent(before: str, negation: str, behind: str, question: str) -> None:
     words = f"{before} {negation} {behind}"
+    assume("没错" not in words.replace(" ", ""))
     assume(
         not any(
             kind is Kind.ALWAYS and " ".join(phrase) in words
