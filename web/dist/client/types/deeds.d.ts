@@ -9,9 +9,9 @@ export interface ConsentQuestion {
     /** The words in which it is asked. */
     readonly question: string;
     readonly by: ConsentBy;
-    /** asking: it is being spoken; heard: to its end; repeated: it is spoken again; changed: with other arguments; answered: over. */
-    readonly state: "asking" | "heard" | "repeated" | "changed" | "answered";
-    /** How often it was asked, counted from 1. */
+    /** waiting: until no one speaks; asking: it is being spoken; heard: to its end; repeated: it is spoken again; changed: with other arguments; answered: over. */
+    readonly state: "waiting" | "asking" | "heard" | "repeated" | "changed" | "answered";
+    /** How often it was asked; 0 while it waits to be. */
     readonly n: number;
     /** Why only a card asks, where a voice was wanted. */
     readonly why?: string;
@@ -41,7 +41,8 @@ export interface ConsentReceipt {
     readonly answer_end_ms: number | null;
     readonly participant: string | null;
     readonly recording: string | null;
-    readonly done: "success" | "error" | "denied" | "interrupted";
+    /** running: it has begun in the background. */
+    readonly done: "success" | "error" | "denied" | "interrupted" | "running";
 }
 /** What may be done without asking, from now on. */
 export interface PermissionUpdate {
