@@ -1,8 +1,8 @@
 """Labelled answers to questions for consent, and how they are read.
 
 `answers.tsv` has one answer a line. Settings and lists of words were chosen on the rows of the set `known`; those of
-`heldout` were written before and only counted. `outsider.tsv` is half of what someone wrote who had not seen the
-reader; its other half was kept from those who improved it.
+`heldout` were written before and only counted. `outsider.tsv` and `unseen.tsv` are the halves of what someone wrote who
+had not seen the reader: the first was used to improve it, the second was kept from those who did.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any, Literal
 from realtime.turn.answers import Answer, Reading, read_answer
 
 FOLDER = Path(__file__).parent
-Set = Literal["known", "heldout", "outsider"]
+Set = Literal["known", "heldout", "outsider", "unseen"]
+OF_OUTSIDER: tuple[Set, ...] = ("outsider", "unseen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +54,20 @@ _TYPES: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str
 def labelled_answers() -> Iterator[Labelled]:
     """Yield all labelled answers."""
     yield from _own_answers()
-    with (FOLDER / "outsider.tsv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-            arguments = json.loads(row["arguments_json"])
-            properties = {name: {"type": _TYPES.get(type(value), "string")} for name, value in arguments.items()}
-            schema = {"type": "object", "properties": properties, "required": [*arguments]}
-            yield Labelled(
-                "outsider",
-                Asked(row["language"], row["question"], arguments, schema),
-                row["words"],
-                (Answer(row["label"].lower()),),
-                False,
-                json.loads(row["changed_json"]) if row["changed_json"] else None,
-            )
+    for set_ in OF_OUTSIDER:
+        with (FOLDER / f"{set_}.tsv").open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+                arguments = json.loads(row["arguments_json"])
+                properties = {name: {"type": _TYPES.get(type(value), "string")} for name, value in arguments.items()}
+                schema = {"type": "object", "properties": properties, "required": [*arguments]}
+                yield Labelled(
+                    set_,
+                    Asked(row["language"], row["question"], arguments, schema),
+                    row["words"],
+                    (Answer(row["label"].lower()),),
+                    False,
+                    json.loads(row["changed_json"]) if row["changed_json"] else None,
+                )
 
 
 def _own_answers() -> Iterator[Labelled]:

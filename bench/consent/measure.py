@@ -12,7 +12,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from bench.consent.answers import Labelled, labelled_answers, tally, wrong
+from bench.consent.answers import OF_OUTSIDER, Labelled, Set, labelled_answers, tally, wrong
 from bench.consent.runs import KINDS, Case, Played, generated_cases, play_case, spoken_cases
 from bench.listen import players
 from bench.process import ROOT
@@ -25,12 +25,19 @@ COUNT = 1_000
 AGREEING_SHARE = 0.2
 """Generated calls in which the user says yes at last, as a share of those in which without consent."""
 WORKERS = 2
+TITLES: dict[Set, str] = {
+    "known": "known",
+    "heldout": "held out",
+    "outsider": "an outsider's",
+    "unseen": "an outsider's, unseen",
+}
 HEADER = ("what", "answers, calls", "right", "false consents")
 HOW = (
     "Words: the answers of bench/consent/answers.tsv, written before any list of words was tuned on them; lists and "
     "rules were tuned on the known ones only, the held out ones are counted. The author of both is the same. "
-    "An outsider's: half (by questions) of 714 answers by someone who had not seen the reader, its other half kept "
-    "back; at their first run 57 % of the English agreements were read as such, and five answers as a false yes. "
+    "An outsider's: 714 answers by someone who had not seen the reader; at their first run 57 % of the English "
+    "agreements were read as such, and five answers as a false yes. Half of them (by questions) then improved the "
+    "rules; the other half is unseen: no rule was ever tried on it. "
     "Certain: of the changes that name one argument, those whose new arguments are right. Six voices: "
     "fixtures/audio/consent, synthesised (three pitches of one voice, three voices of formant synthesis), in wordings "
     "that the embedded recogniser understands in all six: of eleven that were tried four are misheard in at least one "
@@ -89,7 +96,12 @@ def _read_answers(section: Section, say: Callable[[str], None]) -> None:
     every = [*labelled_answers()]
     for line in wrong("known"):
         say(f"known: {line}")
-    for set_, title in (("known", "known"), ("heldout", "held out"), ("outsider", "an outsider's")):
+    for set_, title in (
+        ("known", "known"),
+        ("heldout", "held out"),
+        ("outsider", "an outsider's"),
+        ("unseen", "an outsider's, unseen"),
+    ):
         answers = [one for one in every if one.set == set_]
         for answer in Answer:
             _add_words(section, f"words, {title}: {answer}", [one for one in answers if one.answers[0] is answer])
@@ -98,7 +110,7 @@ def _read_answers(section: Section, say: Callable[[str], None]) -> None:
                 section, f"words, {title}: {language}", [one for one in answers if one.asked.language == language]
             )
         counted = tally(answers)
-        is_own = set_ != "outsider"
+        is_own = set_ not in OF_OUTSIDER
         section.checks += [
             Check(f"words, {title}: false yes", counted.false_yes, 0),
             Check(f"words, {title}: right", counted.right / counted.answers, 0.9 if is_own else None, at_least=True),

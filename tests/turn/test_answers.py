@@ -413,16 +413,24 @@ def test_any_text_has_a_reading_and_changes_only_what_fits(words: str, question:
     assert not reading.always or reading.answer is Answer.YES
 
 
+FILLERS = {
+    "en": ("um ", "uh, ", "well, ", ""),
+    "de": ("äh ", "ähm, ", "hm, ", ""),
+    "es": ("eh, ", "em, ", "pues, ", ""),
+}
+
+
 @given(
     st.sampled_from([one for one in labelled_answers() if one.asked.language != "zh"]),
     st.sampled_from([str.lower, str.upper, str.title]),
-    st.sampled_from(["um ", "uh, ", "well, ", ""]),
+    st.integers(0, 3),
     st.sampled_from([".", "!", "...", ""]),
 )
-def test_case_fillers_and_punctuation_change_no_answer(one: object, case: object, filler: str, end: str) -> None:
+def test_case_fillers_and_punctuation_change_no_answer(one: object, case: object, number: int, end: str) -> None:
     words = one.words  # type: ignore[attr-defined]
     assume("?" not in words and "¿" not in words)
     asked = one.asked  # type: ignore[attr-defined]
+    filler = FILLERS[asked.language][number]
     plain = read_answer(words.lower().rstrip(".!"), asked.arguments, asked.schema, asked.question)
     said = f"{filler}{case(words.rstrip('.!'))}{end}"  # type: ignore[operator]
     assert read_answer(said, asked.arguments, asked.schema, asked.question).answer is plain.answer
