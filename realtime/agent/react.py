@@ -377,7 +377,7 @@ class ReActAgent(ReActAgentBase):
             elif decision.asks:
                 yield ToolResponse([TextBlock(text=NEEDS_CONSENT)], state=ToolResultState.DENIED)
             else:
-                async with aclosing(self.toolkit.call_tool_function(call)) as responses:
+                async with aclosing(self.toolkit.call_tool_function(call, failure=decision.failure)) as responses:
                     async for response in responses:
                         yield response
 
@@ -388,10 +388,10 @@ class ReActAgent(ReActAgentBase):
         """
         metadata: dict[str, Any] | None = None
 
-        async def run(allowed: ToolCallBlock) -> ToolResultBlock:
+        async def run(allowed: ToolCallBlock, /, *, failure: str = "") -> ToolResultBlock:
             nonlocal metadata
             response = ToolResponse([])
-            async with aclosing(self.toolkit.call_tool_function(allowed)) as responses:
+            async with aclosing(self.toolkit.call_tool_function(allowed, failure=failure)) as responses:
                 async for response in responses:
                     metadata = response.metadata
             return response.result_of(allowed)

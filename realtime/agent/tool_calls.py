@@ -75,12 +75,12 @@ class ToolCalls:
             return False
         # It runs at the model: for listeners it is a tool of the agent like any other.
         at_model = call.state is not ToolCallState.PENDING
-        denial, is_consent = "", call.state is ToolCallState.ALLOWED
+        denial, failure, is_consent = "", "", call.state is ToolCallState.ALLOWED
         if call.state is not ToolCallState.ASKING:
             call = msgspec.structs.replace(call, state=ToolCallState.PENDING)
         if not at_model:
             decision = self._tools.decide(call)
-            is_consent = decision.is_consent
+            is_consent, failure = decision.is_consent, decision.failure
             if decision.denies:
                 denial = denial_of(decision)
                 # The client runs no call that is finished.
@@ -96,7 +96,7 @@ class ToolCalls:
         self._conversation.add_tool_call(event.item_id, call)
         if is_consent:
             self._tell_allowed(event.item_id, call)
-        self._tools.start_tool(call, at_model=at_model, denial=denial)
+        self._tools.start_tool(call, at_model=at_model, denial=denial, failure=failure)
         if call.state is ToolCallState.ASKING:
             self._on_ask(call, "")
         return True
@@ -141,17 +141,25 @@ class ToolCalls:
         """Run or refuse a call that asks for consent. Raises ClientError if none of this id does.
 
         It may run `changed`; a refusal may have a reason in `words`. `rules` are those of the suggested ones that the
-        user accepts with it: for others, and with a refusal, ClientError is raised and the question stays open.
+        user accepts with it: for others, with a refusal and with another tool, ClientError is raised and the question
+        stays open. So it does where `changed` is a call of another tool that asks by itself.
         """
         question = self._questions.get(call_id)
         nothing_asks = ClientError(f"no tool call with the id {call_id!r} asks for consent", code="unknown_tool_call")
         if question is None:
             raise nothing_asks
-        suggested = question.call.suggested_rules if confirmed else []
+        renamed = changed is not None and changed.name != question.call.name
+        suggested = question.call.suggested_rules if confirmed and not renamed else []
         if any(not any(same(rule, one) for one in suggested) for rule in rules):
             raise ClientError(
                 f"only the rules that were suggested for the call {call_id!r} can be accepted, together with a consent",
                 code="unknown_rule",
+            )
+        if confirmed and changed is not None and not self._tools.may_become(call_id, changed):
+            raise ClientError(
+                f"consent to the call {call_id!r} of {question.call.name!r} is none to {changed.name!r}, which asks by "
+                "itself or runs elsewhere: refuse the call, or agree to it with another input",
+                code="other_tool",
             )
         allowed = msgspec.structs.replace(question.call, state=ToolCallState.ALLOWED, suggested_rules=[])
         if changed is not None:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from realtime.agent.permissions import CallPermissions, denial_of
+from realtime.agent.permissions import NOT_ALLOWED, CallPermissions, denial_of
 from realtime.agent.settings import AgentSpec
 from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
@@ -28,7 +28,7 @@ from realtime.message.blocks import INTERRUPTED_BY_USER
 from realtime.permission import PermissionDecision
 from realtime.runtime import unique_id
 from realtime.tool.background import BackgroundTask, act_for
-from realtime.tool.context import ELICITATION, Decide, RunTool, ToolScope
+from realtime.tool.context import ELICITATION, Decide, RunDecided, RunTool, ToolScope
 
 MAX_PROGRESS = 1_000
 """Reports of one call that listeners get; the result has everything in any case."""
@@ -90,6 +90,20 @@ class _Question:
     """Decides again about the call; None until the agent that runs it is there."""
     result: ToolResultBlock | None = None
     """Of a call within another one."""
+    failure: str = ""
+    """Why the call that the user agreed to cannot run; "": it can."""
+
+    def take(self, answer: ToolCallBlock | str) -> ToolCallBlock | str:
+        """Return what becomes of an answer by what is in force now; a refusal instead of a call that may not run."""
+        if isinstance(answer, str) or self.decide is None:
+            return answer
+        decision = self.decide(answer)
+        self.failure = self.failure or decision.failure
+        if decision.denies:
+            return denial_of(decision)
+        # The user has agreed to another tool.
+        asks_more = decision.asks and answer.name != self.call.name
+        return f"{NOT_ALLOWED}: the user has to agree to {answer.name} itself" if asks_more else answer
 
 
 class ToolRunner:
@@ -192,11 +206,11 @@ class ToolRunner:
         """Whether there are hooks around tool calls."""
         return self._hooks.has_tool_hooks
 
-    def start_tool(self, call: ToolCallBlock, *, at_model: bool = False, denial: str = "") -> None:
+    def start_tool(self, call: ToolCallBlock, *, at_model: bool = False, denial: str = "", failure: str = "") -> None:
         """Run the call in its own task; after the user's consent if it is `asking`.
 
         One that runs `at_model`, also after consent, has its result by `answer_tool`. One with a `denial` does not run:
-        these words are its result.
+        these words are its result. One that was decided to have a `failure` fails with that.
         """
         self._known.add(call.id)
         # The answer may come before the task has begun.
@@ -209,7 +223,7 @@ class ToolRunner:
         if not denial and (at_model or self.is_clients(call.name)):
             self._asked[call.id] = loop.create_future()
         with replace(self.scope_of(call), around=_Around(self, call, at_model=False)).in_force():
-            run = self._run(call) if not denial else self._deny(call, denial)
+            run = self._run(call, failure) if not denial else self._deny(call, denial)
             task = self._group.create_task(run, name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
         if not self.is_clients(call.name) and self._toolkit.stops_with_reply(call.name):
@@ -256,9 +270,18 @@ class ToolRunner:
         question = self._questions.get(call_id)
         if question is None or question.answer.done():
             return None
-        answer = _checked(answer, question.decide)
+        answer = question.take(answer)
         question.answer.set_result(answer)
         return answer
+
+    def may_become(self, call_id: str, changed: ToolCallBlock) -> bool:
+        """Whether consent to a waiting call holds for another tool: for one that does not ask."""
+        question = self._questions.get(call_id)
+        if question is None or question.decide is None or changed.name == question.call.name:
+            return True
+        if call_id in self._tasks and (self.is_clients(changed.name) != self.is_clients(question.call.name)):
+            return False  # it would run elsewhere
+        return not question.decide(changed).asks
 
     def runs_at_model(self, call_id: str) -> bool:
         """Whether the model runs this open call itself."""
@@ -295,7 +318,7 @@ class ToolRunner:
         for task in [*self._tasks.values()]:
             task.cancel()
 
-    async def _run(self, call: ToolCallBlock) -> None:
+    async def _run(self, call: ToolCallBlock, failure: str) -> None:
         task = asyncio.current_task()
         act_for(None)  # What an agent does may have led here.
         try:
@@ -304,11 +327,11 @@ class ToolRunner:
                     self._follower.tool_begins(call.id)
                 result = await asked
             elif call.id in self._questions:
-                result = await self._ask_user(call, self._questions[call.id].answer)
+                result = await self._ask_user(call, self._questions[call.id])
             elif asked is not None:
                 result = await self._ask_client(call, asked)
             else:
-                result = await self._run_own(call)
+                result = await self._run_own(call, failure)
         except asyncio.CancelledError:
             self._interrupted(call, task)
             raise
@@ -317,20 +340,21 @@ class ToolRunner:
     async def _deny(self, call: ToolCallBlock, denial: str) -> None:
         self._tell(_denied(call, denial), asyncio.current_task())
 
-    async def _run_own(self, call: ToolCallBlock) -> ToolResultBlock:
+    async def _run_own(self, call: ToolCallBlock, failure: str) -> ToolResultBlock:
         self._follower.tool_begins(call.id)
         try:
-            return await self._hooks.tool_call(call, partial(self._toolkit.run, timeout_s=self._timeout_s))
+            run = partial(self._toolkit.run, timeout_s=self._timeout_s)
+            return await self._hooks.tool_call(call, partial(run, failure=failure) if failure else run)
         except ToolError as error:
             self._on_error(error)
             return ToolResultBlock(id=call.id, name=call.name, output=error.message, state=ToolResultState.ERROR)
 
-    async def _ask_user(self, call: ToolCallBlock, question: asyncio.Future[ToolCallBlock | str]) -> ToolResultBlock:
-        answer = await self._answer_to(question)
+    async def _ask_user(self, call: ToolCallBlock, question: _Question) -> ToolResultBlock:
+        answer = await self._answer_to(question.answer)
         if isinstance(answer, str):
             return _denied(call, answer)
         asked = self._asked.get(call.id)
-        result = await (self._run_own(answer) if asked is None else self._ask_client(answer, asked))
+        result = await (self._run_own(answer, question.failure) if asked is None else self._ask_client(answer, asked))
         # The model knows the call by the name that it gave.
         return msgspec.structs.replace(result, id=call.id, name=call.name)
 
@@ -344,7 +368,7 @@ class ToolRunner:
 
     # -- tools of thinking agents --------------------------------------------------------------------------------------
 
-    async def run_at_model(self, call: ToolCallBlock, run: RunTool, decide: Decide) -> ToolResultBlock:
+    async def run_at_model(self, call: ToolCallBlock, run: RunDecided, decide: Decide) -> ToolResultBlock:
         """Run a call of an agent that is the model.
 
         With hooks, and after the user's consent where `decide` asks or listeners were told so.
@@ -358,10 +382,10 @@ class ToolRunner:
         answer = await self._answer_to(question.answer)
         if isinstance(answer, ToolCallBlock):
             self._follower.tool_begins(call.id)
-        return await self._answered(call, answer, run, decide)
+        return await self._answered(call, answer, run, question)
 
     async def run_within(
-        self, outer: ToolCallBlock, call: ToolCallBlock, run: RunTool, decide: Decide
+        self, outer: ToolCallBlock, call: ToolCallBlock, run: RunDecided, decide: Decide
     ) -> ToolResultBlock:
         """Run a call of an agent that works for the call `outer`.
 
@@ -371,11 +395,11 @@ class ToolRunner:
         if decision.denies:
             return _denied(call, denial_of(decision))
         if not decision.asks:
-            return await self._hooks.tool_call(call, run)
+            return await self._hooks.tool_call(call, partial(run, failure=decision.failure))
         # The page and the provider may know another call of this id.
         shown = msgspec.structs.replace(decision.asking(call), id=unique_id())
         with self._asking(outer, shown, decide) as question:
-            result = await self._answered(call, await self._answer_to(question.answer), run, decide)
+            result = await self._answered(call, await self._answer_to(question.answer), run, question)
             question.result = msgspec.structs.replace(result, id=shown.id, name=shown.name)
         return result
 
@@ -418,14 +442,14 @@ class ToolRunner:
             return answers
 
     async def _answered(
-        self, call: ToolCallBlock, answer: ToolCallBlock | str, run: RunTool, decide: Decide
+        self, call: ToolCallBlock, answer: ToolCallBlock | str, run: RunDecided, question: _Question
     ) -> ToolResultBlock:
         """Run what the user allows instead of `call`, or return a refusal."""
-        answer = _checked(answer, decide)
+        answer = question.take(answer)
         if isinstance(answer, str):
             return _denied(call, answer)
         allowed = msgspec.structs.replace(call, name=answer.name, input=answer.input, state=answer.state)
-        return await self._hooks.tool_call(allowed, run)
+        return await self._hooks.tool_call(allowed, partial(run, failure=question.failure))
 
     async def _ask_client(self, call: ToolCallBlock, asked: asyncio.Future[ToolResultBlock]) -> ToolResultBlock:
         self._follower.tool_begins(call.id)
@@ -464,14 +488,6 @@ class ToolRunner:
         self._follower.tool_done(result)
 
 
-def _checked(answer: ToolCallBlock | str, decide: Decide | None) -> ToolCallBlock | str:
-    """Return the answer to a question; a refusal instead of a call that a rule denies."""
-    if isinstance(answer, str) or decide is None:
-        return answer
-    decision = decide(answer)
-    return denial_of(decision) if decision.denies else answer
-
-
 def _denied(call: ToolCallBlock, words: str) -> ToolResultBlock:
     return ToolResultBlock(id=call.id, name=call.name, output=words, state=ToolResultState.DENIED)
 
@@ -497,7 +513,7 @@ class _Around:
         follows = self._tools.on_result_within is not None and not self._at_model
         return decision.asks or self._tools.has_hooks or follows
 
-    async def run(self, call: ToolCallBlock, run: RunTool, decide: Decide) -> ToolResultBlock:
+    async def run(self, call: ToolCallBlock, run: RunDecided, decide: Decide) -> ToolResultBlock:
         """See `Around.run`."""
         if self._at_model:
             return await self._tools.run_at_model(call, run, decide)

@@ -26,7 +26,7 @@ from realtime.model.local.language_model import (
 from realtime.permission import PermissionDecision
 from realtime.runtime import unique_id
 from realtime.tool import Toolkit
-from realtime.tool.context import Around, Decide, RunTool, ToolScope
+from realtime.tool.context import Around, Decide, RunDecided, ToolScope
 
 
 class _Pause(Enum):
@@ -73,12 +73,12 @@ class _AroundTaken:
         """See `Around.concerns`."""
         return self._around.concerns(decision)
 
-    async def run(self, call: ToolCallBlock, run: RunTool, decide: Decide) -> ToolResultBlock:
+    async def run(self, call: ToolCallBlock, run: RunDecided, decide: Decide) -> ToolResultBlock:
         """See `Around.run`. For a draft that is dropped, no one is asked and no hook is called."""
         own_id, call_id = call.id, self._run.call.id
 
-        async def run_own(allowed: ToolCallBlock) -> ToolResultBlock:
-            result = await run(msgspec.structs.replace(allowed, id=own_id))
+        async def run_own(allowed: ToolCallBlock, /, *, failure: str = "") -> ToolResultBlock:
+            result = await run(msgspec.structs.replace(allowed, id=own_id), failure=failure)
             return msgspec.structs.replace(result, id=call_id)
 
         if self._may_act is not None:

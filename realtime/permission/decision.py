@@ -34,6 +34,8 @@ class PermissionDecision:
     """The tool's template of the question, with `{name}` for arguments; None: it has none."""
     description: str = ""
     """What the tool says that it does."""
+    failure: str = ""
+    """What the model reads instead of a result: such a call runs nothing, whatever changes later; "": it can run."""
 
     @property
     def allows(self) -> bool:

@@ -74,11 +74,19 @@ def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionR
     ]
 
 
+_FURTHER = (";", "&", "|", "`", "$(", "\n", "\r")
+"""Begins a further command in a shell."""
+
+
 class PrefixPermissions(ToolPermissions):
     """Rules about how one text argument begins.
 
     It may be the command of a shell. `git commit:*` and `git commit *` are about texts that are these words or go on
     after them, and `*` stands for any characters elsewhere, too; a pattern without `*` is about texts that contain it.
+
+    They are no shell: where a text that begins as the pattern does has a further command behind it (`;`, `&`, `|`, a
+    backtick, `$(`, a new line), the rule allows nothing, and one that denies or asks counts. A pattern without `*`
+    allows whatever contains it, also `git status && ...`: use such a one only to deny or to ask.
     """
 
     def __init__(self, argument: str) -> None:
@@ -95,15 +103,23 @@ class PrefixPermissions(ToolPermissions):
         if "*" not in pattern:
             return pattern in text
         words = pattern.removesuffix(":*").removesuffix(" *")
-        return matches_text(f"{words} *" if words != pattern else words, text) or text == words
+        raw = str(tool_input.get(self.argument, "")).strip()
+        # `git status;` are the same words as `git status ;`.
+        for one in (text, " ".join(re.sub(r"[;&|`]|\$\(", r" \g<0> ", raw).split())):
+            if matches_text(f"{words} *" if words != pattern else words, one) or one == words:
+                return None if any(raw.count(further) > pattern.count(further) for further in _FURTHER) else True
+        return False
 
     def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
-        """See `ToolPermissions.suggest`: the first two words, then the first one."""
+        """See `ToolPermissions.suggest`: the first two words, then the first one.
+
+        Neither where a further command is behind them.
+        """
         words = str(tool_input.get(self.argument, "")).split()
+        found = [f"{words[0]}:*"] if words else []
         if len(words) > 1 and re.fullmatch(r"[\w-]+", words[1]) and not words[1].startswith("-"):
-            yield f"{words[0]} {words[1]}:*"
-        if words:
-            yield f"{words[0]}:*"
+            found.insert(0, f"{words[0]} {words[1]}:*")
+        yield from (one for one in found if self.match_rule(one, tool_input))
         yield None
 
 

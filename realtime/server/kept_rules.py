@@ -38,7 +38,10 @@ class KeptRules:
         loop = asyncio.get_running_loop()
 
         def save(added: Rules, removed: Rules) -> None:
-            self._executor.submit(self._save, key, iso(runtime.wall_now()), added, removed)
+            try:
+                self._executor.submit(self._save, key, iso(runtime.wall_now()), added, removed)
+            except RuntimeError as error:  # the server is shutting down; the call that the user agreed to goes on
+                logger.error("accepted rules could not be kept: %s", type(error).__name__)
 
         session.accepted.save = save  # also for a client that asks later
         if keeps:

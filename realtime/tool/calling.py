@@ -84,9 +84,9 @@ async def responses_of(
     """
     try:
         arguments = tool.reader.read(call.input, extra)
-    except ValueError as wrong:
+    except ValueError:
         logger.info("tool %s (call %s): wrong arguments", call.name, call.id)
-        yield failed(f"The arguments of {call.name} are wrong: {wrong}")
+        yield failed(tool.fault_in(call, extra))
         return
     loop = asyncio.get_running_loop()
     contexts = {name: ToolContext(scope, call.id, state, loop) for name, state in tool.reader.contexts.items()}

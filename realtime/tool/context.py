@@ -40,6 +40,16 @@ ELICITATION = "elicitation"
 
 AtEnd = Callable[[], Awaitable[None]]
 RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
+
+
+class RunDecided(Protocol):
+    """Runs a call as it was decided about."""
+
+    def __call__(self, call: ToolCallBlock, /, *, failure: str = "") -> Awaitable[ToolResultBlock]:
+        """Run the call; with a `failure` (see `PermissionDecision`), return that."""
+        ...
+
+
 Decide = Callable[[ToolCallBlock], PermissionDecision]
 """Decides about a call by what is in force at that moment."""
 Elicit = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any] | None]]
@@ -71,7 +81,7 @@ class Around(Protocol):
         """Whether there is anything to do about a call decided like this."""
         ...
 
-    async def run(self, call: ToolCallBlock, run: RunTool, decide: Decide) -> ToolResultBlock:
+    async def run(self, call: ToolCallBlock, run: RunDecided, decide: Decide) -> ToolResultBlock:
         """Run the call by `run`; where `decide` asks, once the user agrees.
 
         Returns its result; a refusal is one, too.

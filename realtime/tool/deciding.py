@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from realtime.message import ToolCallBlock
 from realtime.permission import PermissionBehavior, PermissionDecision, PermissionEngine
 from realtime.tool.registered import RegisteredToolFunction
 
@@ -34,3 +35,27 @@ def decision_of(
     decision.consent, decision.question = tool.consent, tool.question
     decision.description = tool.json_schema["function"].get("description", "")
     return decision
+
+
+def decision_of_failing(
+    engine: PermissionEngine,
+    call: ToolCallBlock,
+    tool: RegisteredToolFunction | None,
+    failure: str,
+    arguments: dict[str, Any] | None = None,
+) -> PermissionDecision:
+    """Return what is decided about a call that cannot run; `arguments` are None where they are wrong.
+
+    A rule denies it as any other; otherwise it fails. No one is asked about it.
+    """
+    arguments = (call.arguments or {}) if arguments is None else arguments
+    fails = PermissionDecision(PermissionBehavior.ALLOW, f"this call of {call.name} fails by itself", failure=failure)
+    try:
+        if tool is None:
+            decision = engine.decide_unasked(call.name, arguments)
+        else:
+            decision = engine.decide(tool, tool.with_defaults(arguments))
+    except Exception:
+        # The program's code may expect other arguments; the call runs nothing in any case.
+        return fails
+    return decision if decision.denies and decision.rule is not None else fails

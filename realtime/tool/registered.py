@@ -118,6 +118,14 @@ class RegisteredToolFunction:
             return call.arguments
         return builtins
 
+    def fault_in(self, call: ToolCallBlock, extra: Collection[str]) -> str:
+        """Return what is wrong with the arguments, as the model reads it; "" if nothing is. See `arguments_of`."""
+        try:
+            self.reader.read(call.input, extra)
+        except ValueError as wrong:
+            return f"The arguments of {call.name} are wrong: {wrong}"
+        return ""
+
     def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as rules see them: with the defaults of those that are missing."""
         in_order = {

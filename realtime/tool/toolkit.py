@@ -16,12 +16,12 @@ from weakref import WeakSet
 from realtime.errors import BadTool, ToolError
 from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
-from realtime.permission import Consent, PermissionBehavior, PermissionDecision, PermissionEngine, ToolPermissions
+from realtime.permission import Consent, PermissionDecision, PermissionEngine, ToolPermissions
 from realtime.runtime import unique_id
 from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks, current_owner
 from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
 from realtime.tool.context import Decide, ToolScope, current_scope, scope_of
-from realtime.tool.deciding import decision_of
+from realtime.tool.deciding import decision_of, decision_of_failing
 from realtime.tool.groups import RESET_DESCRIPTION, RESET_TOOLS, GroupedTools
 from realtime.tool.mcp.client import MCPClientBase
 from realtime.tool.mcp.registration import Choice, Registration, Which
@@ -340,17 +340,21 @@ class Toolkit(GroupedTools):
         return tuple(declaration_of(schema) for schema in self.get_json_schemas())
 
     def decide(self, call: ToolCallBlock, permissions: PermissionEngine | None = None) -> PermissionDecision:
-        """Return whether a call runs, is asked for or is denied; one that fails anyway runs.
+        """Return whether a call runs, is asked for or is denied.
 
-        By the rules of this toolkit, and by those of a voice call in `permissions`.
+        By the rules of this toolkit, and by those of a voice call in `permissions`. One that cannot run (its tool is
+        unknown or inactive, or its arguments are wrong) has a `failure`, unless a rule denies it: give that to `run`,
+        so that the call fails even if the tool is there by then.
         """
-        tool = self.tools.get(call.name)
-        if tool is not None and self._is_active(tool):
-            arguments = tool.arguments_of(call, self._extra_names(tool))
-            if arguments is not None:
-                engine = self.permissions if permissions is None else permissions.joined(self.permissions)
-                return decision_of(engine, tool, arguments)
-        return PermissionDecision(PermissionBehavior.ALLOW, f"this call of {call.name} fails by itself")
+        engine = self.permissions if permissions is None else permissions.joined(self.permissions)
+        tool, failure = self.tools.get(call.name), self._why_absent(call)
+        if tool is None:
+            return decision_of_failing(engine, call, None, failure)
+        arguments = tool.arguments_of(call, self._extra_names(tool))
+        if failure or arguments is None:
+            failure = failure or tool.fault_in(call, self._extra_names(tool))
+            return decision_of_failing(engine, call, tool, failure, arguments)
+        return decision_of(engine, tool, arguments)
 
     def decider(self, scope: ToolScope) -> Decide:
         """Return what decides about calls within a scope, now or later."""
@@ -364,8 +368,12 @@ class Toolkit(GroupedTools):
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
-    async def run(self, call: ToolCallBlock, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> ToolResultBlock:
+    async def run(
+        self, call: ToolCallBlock, *, timeout_s: float | None = DEFAULT_TIMEOUT_S, failure: str = ""
+    ) -> ToolResultBlock:
         """Run one call, whatever `decide` says of it; calls may run at the same time. `timeout_s=None`: no timeout.
+
+        With the `failure` of a decision, no function runs: the middlewares get that error.
 
         The pieces of a generator go to the scope in force (`ToolScope.progress`). Every failure (no such tool, wrong
         arguments, an exception, a timeout) is a result with state `error` that tells the model what happened.
@@ -374,7 +382,7 @@ class Toolkit(GroupedTools):
         """
         scope, pieces = current_scope() or self._scope, Pieces()
         last: ToolResponse | None = None
-        async with aclosing(self._responses(call, timeout_s)) as responses:
+        async with aclosing(self._responses(call, timeout_s, failure)) as responses:
             async for last in responses:
                 if (piece := pieces.of(last)) and scope.progress is not None:
                     scope.progress(piece, "result")
@@ -386,24 +394,26 @@ class Toolkit(GroupedTools):
         return last.result_of(call)
 
     def call_tool_function(
-        self, tool_call: ToolCallBlock, *, timeout_s: float | Literal["scope"] | None = "scope"
+        self, tool_call: ToolCallBlock, *, timeout_s: float | Literal["scope"] | None = "scope", failure: str = ""
     ) -> ToolResponses:
         """Run one call; gives its responses, each of which holds all of the result so far.
 
         `async for response in await toolkit.call_tool_function(call)` works with and without the `await`. The limit of
         time is that of the scope in force: in a voice call its `tool_timeout_s`, else 600 s. Every failure
-        is a response with state `error`. Closing the responses ends the function. So does cancelling their reader: it
-        gets the response with state `interrupted`, then its CancelledError.
+        is a response with state `error`; `failure` as in `run`. Closing the responses ends the function. So does
+        cancelling their reader: it gets the response with state `interrupted`, then its CancelledError.
         """
         if timeout_s == "scope":
             timeout_s = (current_scope() or self._scope).tool_timeout_s
-        return ToolResponses(self._without_errors(tool_call, timeout_s))
+        return ToolResponses(self._without_errors(tool_call, timeout_s, failure))
 
-    async def _without_errors(self, call: ToolCallBlock, timeout_s: float | None) -> AsyncGenerator[ToolResponse, None]:
+    async def _without_errors(
+        self, call: ToolCallBlock, timeout_s: float | None, failure: str
+    ) -> AsyncGenerator[ToolResponse, None]:
         scope, pieces = current_scope(), Pieces()
         progress = None if scope is None or scope.of_call is None else scope.of_call(call).progress
         try:
-            async with aclosing(self._responses(call, timeout_s)) as responses:
+            async with aclosing(self._responses(call, timeout_s, failure)) as responses:
                 async for response in responses:
                     if progress is not None and (piece := pieces.of(response)):
                         progress(piece, "result")
@@ -411,27 +421,37 @@ class Toolkit(GroupedTools):
         except ToolError as error:
             yield failed(error.message)
 
-    async def _responses(self, call: ToolCallBlock, timeout_s: float | None) -> AsyncGenerator[ToolResponse, None]:
+    async def _responses(
+        self, call: ToolCallBlock, timeout_s: float | None, failure: str
+    ) -> AsyncGenerator[ToolResponse, None]:
         """Yield the responses of a call. Raises ToolError where no thread is left."""
 
         async def run_tool(tool_call: ToolCallBlock) -> AsyncGenerator[ToolResponse, None]:
-            return self._execute(tool_call, timeout_s)
+            return self._execute(tool_call, timeout_s, failure)
 
         async with aclosing(through(self._middlewares, run_tool, call)) as responses:
             async for response in responses:
                 yield within_limits(response)
 
-    async def _execute(self, call: ToolCallBlock, timeout_s: float | None) -> AsyncGenerator[ToolResponse, None]:
+    def _why_absent(self, call: ToolCallBlock) -> str:
+        """Return why there is no tool for a call; "" if there is."""
         tool = self.tools.get(call.name)
         if tool is None:
             known = ", ".join(one.name for one in self._active_tools()) or "none"
-            yield failed(f"There is no tool named {call.name!r}. There are: {known}.")
-            return
-        if not self._is_active(tool):
-            yield failed(
-                f"FunctionInactiveError: The function {call.name!r} is in the inactive group {tool.group!r}. "
-                f"Activate the tool group by calling {RESET_TOOLS!r} first to use this tool."
-            )
+            return f"There is no tool named {call.name!r}. There are: {known}."
+        if self._is_active(tool):
+            return ""
+        return (
+            f"FunctionInactiveError: The function {call.name!r} is in the inactive group {tool.group!r}. "
+            f"Activate the tool group by calling {RESET_TOOLS!r} first to use this tool."
+        )
+
+    async def _execute(
+        self, call: ToolCallBlock, timeout_s: float | None, failure: str
+    ) -> AsyncGenerator[ToolResponse, None]:
+        tool, failure = self.tools.get(call.name), failure or self._why_absent(call)
+        if tool is None or failure:
+            yield failed(failure)
             return
         scope = scope_of(call, self._scope)
         if scope.may_act is not None and (tool.async_execution or not tool.read_only):

@@ -268,6 +268,21 @@ def test_a_rule_about_the_beginning_of_a_text(pattern: str, command: str, expect
     assert PrefixPermissions("command").match_rule(pattern, {"command": command}) is expected
 
 
+@pytest.mark.parametrize(
+    "further", ["; rm -rf .", " && rm -rf .", "& rm -rf .", " | sh", " `rm -rf .`", " $(rm -rf .)", "\nrm -rf ."]
+)
+def test_a_rule_about_the_beginning_of_a_command_does_not_allow_a_further_one(further: str) -> None:
+    """One that denies counts."""
+    tool, given = Tool(PrefixPermissions("command")), {"command": f"git status{further}"}
+    rule = PermissionRule(tool_name=tool.name, rule_content="git status:*", behavior=PermissionBehavior.ALLOW)
+    assert PermissionEngine([rule]).decide(tool, {"command": "git status -s"}).allows
+    asked = PermissionEngine([rule]).decide(tool, given)
+    assert asked.asks
+    assert [one.rule_content for one in asked.suggested_rules or ()] == [None]
+    denies = PermissionRule(tool_name=tool.name, rule_content="git status:*", behavior=PermissionBehavior.DENY)
+    assert PermissionEngine([denies]).decide(tool, given).denies
+
+
 @given(st.text())
 def test_suggestions_about_a_text_are_about_it(command: str) -> None:
     permissions = PrefixPermissions("command")

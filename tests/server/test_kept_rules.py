@@ -1,6 +1,7 @@
 """Rules that a user has accepted hold in later calls of the session, where its client asks for that."""
 
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,26 @@ async def test_a_store_that_cannot_tell_is_reported_and_the_call_goes_on(made: t
         assert "asked again" in error["message"]
         assert "fire" not in error["message"]
     await place.stop()
+
+
+async def test_a_rule_that_can_no_longer_be_kept_costs_no_result(store: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The server is shutting down: its threads take no more work."""
+    async with server(store) as place, place.client("/ws/anna/secret-1?dialect=native") as client:
+        await client.make_call(**KEEP)
+        await client.send(TEXT)
+        told = (await client.until("agent_response_tool_use_done"))["tool_use"]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ThreadPoolExecutor, "submit", _shut_down)
+            answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": "", "confirmed": True}
+            await client.send(answer | {"rules": told["suggested_rules"][:1]})
+            assert (await client.until("agent_response_tool_result"))["tool_result"]["state"] == "success"
+    assert PAID == [5]
+    (kept,) = [record for record in caplog.records if "could not be kept" in record.getMessage()]
+    assert "amount" not in kept.getMessage()
+
+
+def _shut_down(*_: Any) -> None:
+    raise RuntimeError("cannot schedule new futures after shutdown")
 
 
 async def test_kept_rules_go_with_the_calls_of_their_time(store: str) -> None:

@@ -82,7 +82,7 @@ class TestToolkit(Toolkit):
         self._real.permissions = self.permissions  # those of the call
         return self._real.decide(call, permissions)
 
-    async def run(self, call: ToolCallBlock, *, timeout_s: float | None = None) -> ToolResultBlock:
+    async def run(self, call: ToolCallBlock, *, timeout_s: float | None = None, failure: str = "") -> ToolResultBlock:
         """See `Toolkit.run`. A call without a recorded result is noted and fails."""
         if call.name in self._stubs:
             return await self._stubs.run(call, timeout_s=timeout_s)
@@ -91,7 +91,7 @@ class TestToolkit(Toolkit):
         elif call.id in self._by_call:
             returned = self._by_call[call.id]
         else:
-            return await self._real.run(call, timeout_s=timeout_s)
+            return await self._real.run(call, timeout_s=timeout_s, failure=failure)
         if returned.after_ms:
             await asyncio.sleep(returned.after_ms / 1000)
         output = returned.output

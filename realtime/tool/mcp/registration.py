@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MAX_HINTS = 1_000
+"""Functions whose hints are remembered; further ones ask, and count as changing something."""
+
 Which = bool | Sequence[str] | Literal["annotated"]
 """All, none, those of these names, or as the server says."""
 
@@ -117,6 +120,8 @@ class Registration:
         """By name at the server."""
         self._names: dict[str, str] = {}
         """Names of the tools here, by name at the server."""
+        self._hints: dict[str, tuple[bool, bool]] = {}
+        """The strictest hints about each function: destroys, only reads. Also about one that is gone."""
         self._unlisten: Callable[[], None] = lambda: None
 
     @property
@@ -167,10 +172,20 @@ class Registration:
             except ValueError as wrong:
                 logger.warning("a tool of the MCP server %s is left out: %s", self.mcp_name, wrong)
                 continue
+            function.tool_options = self._strict(tool.name, function.tool_options)
             # What the program says holds, not what the server says.
             options = function.tool_options = choice.options(function)
             made.append((tool, toolkit._registered(function, self._names[tool.name], options)))
         return made
+
+    def _strict(self, name: str, own: ToolOptions) -> ToolOptions:
+        """Return what the server says of a function, never looser than before."""
+        unknown = (False, True) if len(self._hints) < MAX_HINTS else (True, False)
+        destroys, only_reads = self._hints.get(name, unknown)
+        hints = own.confirm or destroys, own.read_only and only_reads
+        if name in self._hints or len(self._hints) < MAX_HINTS:
+            self._hints[name] = hints
+        return replace(own, confirm=hints[0], read_only=hints[1])
 
     def _put(self, toolkit: Tools, tool: Tool, one: RegisteredToolFunction) -> None:
         if (added := toolkit._add(one, self._choice.strategy)) is not None:

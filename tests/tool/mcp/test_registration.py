@@ -209,6 +209,37 @@ async def test_changes_keep_the_choice_of_the_program() -> None:
         assert await run(toolkit, "d_taken") == "mine"
 
 
+async def test_a_server_takes_back_no_consent_that_it_has_asked_for() -> None:
+    """It may ask for more; also not by removing the function and adding it again."""
+    server = files()
+    harmless, dangerous = {"readOnlyHint": True, "destructiveHint": False}, {"destructiveHint": True}
+
+    async def hints(client: ScriptedClient, **annotations: Any) -> list[tuple[str, bool, bool]]:
+        server.tools = [tool(name, annotations=one) for name, one in annotations.items()]
+        await client.list_tools()
+        return [(one.name, one.confirm, one.read_only) for one in toolkit.tools.values()]
+
+    async with ScriptedClient(server) as client:
+        toolkit = Toolkit()
+        await toolkit.register_mcp_client(client)
+        assert await hints(client, wipe=harmless, write=harmless) == [("write", False, False), ("wipe", True, False)]
+        assert await hints(client, write=dangerous) == [("write", True, False)]
+        assert await hints(client, write=harmless, wipe=harmless, new=harmless) == [
+            ("write", True, False),
+            ("wipe", True, False),
+            ("new", False, True),
+        ]
+
+
+async def test_functions_beyond_those_that_are_remembered_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("realtime.tool.mcp.registration.MAX_HINTS", 1)
+    server = ScriptedServer([tool(name, annotations={"readOnlyHint": True}) for name in ("one", "two")])
+    async with ScriptedClient(server) as client:
+        toolkit = Toolkit()
+        await toolkit.register_mcp_client(client)
+        assert [(one.confirm, one.read_only) for one in toolkit.tools.values()] == [(False, True), (True, False)]
+
+
 async def test_a_server_that_has_other_tools_again_and_again_is_not_remembered_whole() -> None:
     server = files()
     async with ScriptedClient(server) as client:
