@@ -140,7 +140,7 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSigna
     }
     case "agent_error":
       // The rule was no suggestion of this question any more, or only a voice may agree: it stays open, and is shown anew.
-      if (event.code !== "unknown_rule" && event.code !== "asked_by_voice") return bubbles;
+      if (event.code !== "unknown_rule" && event.code !== "asked_by_voice" && event.code !== "other_tool") return bubbles;
       return bubbles.map((old) => (old.status === "asking" ? { ...old, tool: { ...(old.tool ?? NO_WORK) } } : old));
     case "agent_tool_progress": {
       const id = `tool:${event.tool_call_id}`;
