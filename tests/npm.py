@@ -1,5 +1,6 @@
 """npm and Node of the development environment, for tests of what a web developer installs."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -43,7 +44,9 @@ def run_npm(arguments: list[str], cwd: Path) -> None:
 
 
 def pack(package: Path, folder: Path) -> Path:
-    """The file that `npm pack` makes of a package in `folder`."""
-    run_npm(["pack", "--silent", "--pack-destination", str(folder)], package)
+    """The file that `npm pack` makes of a package in `folder`; one at a time, as it builds into the package first."""
+    with (package / "package.json").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        run_npm(["pack", "--silent", "--pack-destination", str(folder)], package)
     (packed,) = folder.glob(f"*-{package.name}-*.tgz")
     return packed

@@ -94,10 +94,8 @@ async def test_once_the_voice_has_failed_the_card_consents() -> None:
         assert (table.booked, errors(made)) == ([(4, "Friday")], [])
 
 
-@pytest.mark.parametrize(("consent", "booked"), [("voice", []), ("either", [(9, "Sunday")])])
-async def test_a_card_cannot_turn_its_call_into_one_that_is_asked_by_voice(
-    consent: str, booked: list[tuple[int, str]]
-) -> None:
+@pytest.mark.parametrize(("consent", "code"), [("voice", "asked_by_voice"), ("either", "other_tool")])
+async def test_a_card_cannot_turn_its_call_into_another_that_asks(consent: str, code: str) -> None:
     table = Table(consent=consent)
 
     async def note(words: str) -> str:
@@ -111,4 +109,4 @@ async def test_a_card_cannot_turn_its_call_into_one_that_is_asked_by_voice(
         changed = ToolCallBlock(id=call_of(made).id, name="book_table", input='{"people": 9, "day": "Sunday"}')
         on_card(made, True, changed)
         await asyncio.sleep(1)
-        assert (table.booked, errors(made)) == (booked, [] if booked else ["asked_by_voice"])
+        assert (table.booked, errors(made)) == ([], [code])
