@@ -11,7 +11,6 @@ export const CONSENT_DE: ConsentTexts = {
   "ask.cardOnly": "Hier kann nicht laut gefragt werden. Bitte wählen Sie.",
   "ask.ignored.before_end": "Sie haben vor dem Ende der Frage geantwortet. Bitte warten Sie das Ende ab.",
   "ask.ignored.far_voice": "Diese Stimme war zu weit weg, um zu zählen.",
-  "ask.ignored.other_person": "Nur wer gefragt wurde, kann antworten.",
   "ask.changed": "So geändert, wie Sie es gesagt haben.",
   "ask.was": "vorher: {value}",
   "ask.change": "Ändern",

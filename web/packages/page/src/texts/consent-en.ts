@@ -9,7 +9,6 @@ export const CONSENT_EN = {
   "ask.cardOnly": "It cannot be asked aloud here. Please choose.",
   "ask.ignored.before_end": "You answered before the question was over. Please wait for its end.",
   "ask.ignored.far_voice": "That voice was too far away to count.",
-  "ask.ignored.other_person": "Only the person who was asked can answer.",
   "ask.changed": "Changed to what you said.",
   "ask.was": "before: {value}",
   "ask.change": "Change",

@@ -11,7 +11,6 @@ export const CONSENT_ES: ConsentTexts = {
   "ask.cardOnly": "Aquí no se puede preguntar en voz alta. Elija, por favor.",
   "ask.ignored.before_end": "Respondió antes de que terminara la pregunta. Espere a que acabe.",
   "ask.ignored.far_voice": "Esa voz estaba demasiado lejos para contar.",
-  "ask.ignored.other_person": "Solo puede responder la persona a la que se preguntó.",
   "ask.changed": "Cambiado según lo que ha dicho.",
   "ask.was": "antes: {value}",
   "ask.change": "Cambiar",

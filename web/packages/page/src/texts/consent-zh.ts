@@ -11,7 +11,6 @@ export const CONSENT_ZH: ConsentTexts = {
   "ask.cardOnly": "这里无法朗读问题，请在此选择。",
   "ask.ignored.before_end": "您在问题结束之前就回答了。请等问题说完。",
   "ask.ignored.far_voice": "那个声音太远，不算数。",
-  "ask.ignored.other_person": "只有被问的人才能回答。",
   "ask.changed": "已按您说的修改。",
   "ask.was": "之前：{value}",
   "ask.change": "修改",
