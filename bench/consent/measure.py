@@ -96,12 +96,7 @@ def _read_answers(section: Section, say: Callable[[str], None]) -> None:
     every = [*labelled_answers()]
     for line in wrong("known"):
         say(f"known: {line}")
-    for set_, title in (
-        ("known", "known"),
-        ("heldout", "held out"),
-        ("outsider", "an outsider's"),
-        ("unseen", "an outsider's, unseen"),
-    ):
+    for set_, title in TITLES.items():
         answers = [one for one in every if one.set == set_]
         for answer in Answer:
             _add_words(section, f"words, {title}: {answer}", [one for one in answers if one.answers[0] is answer])

@@ -8,6 +8,7 @@ never consents. Words by language: `answer_words.py`; changed arguments: `answer
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -49,6 +50,8 @@ _REFUSES = {Kind.NO, Kind.PAD, Kind.WARM, Kind.SORRY, Kind.WAIT, Kind.ALWAYS}
 _LONGEST_CHARS = 2_000
 """A longer text answers nothing: its words are not even looked at."""
 OTHER = Reading(Answer.OTHER)
+_HESITATION = re.compile(r"\s*(um+|uh+m?|erm|[aä]hm?|oh|eh|em|hm+|well|pues)(?:[\s,.…]+)(?!h[um]+\b)", re.IGNORECASE)
+"""A sound before an answer; "uh huh" is one itself."""
 
 
 def read_answer(words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str) -> Reading:
@@ -60,9 +63,18 @@ def read_answer(words: str, arguments: Mapping[str, object], schema: Mapping[str
     words = folded(words)
     if not words.strip() or len(words) > _LONGEST_CHARS:
         return OTHER
+    words = _without_hesitation(words, language_of(question))
     if asks_for_objections(question):
         return _read_objections(words, arguments, schema, question)
     return _read(words, arguments, schema, question)
+
+
+def _without_hesitation(words: str, language: Language) -> str:
+    """Return words without the sounds before them; "um" is a German preposition."""
+    begin = 0
+    while (sound := _HESITATION.match(words, begin)) and not (language == "de" and sound[1].lower() == "um"):
+        begin = sound.end()
+    return words[begin:]
 
 
 def _read_objections(

@@ -119,9 +119,9 @@ def without_repeated(text: str, played: Sequence[str]) -> str:
     text = unicodedata.normalize("NFC", text)
     ends = [match.end() for match in _WORD.finditer(text)]
     words, newest = tokens_of(text), list(played[-_ECHO_WORDS:])
-    for count in range(min(len(words), len(newest)), 1, -1):
+    for count, end in reversed([*enumerate(ends, start=1)][: len(newest)]):
         if words[count - 1] in newest and repeats(words[:count], newest):
-            return text[ends[count - 1] :].lstrip(" .,;:!?…-")
+            return text[end:].lstrip(" .,;:!?…-")
     return text
 
 
