@@ -160,7 +160,7 @@ class Asking:
             self._context.send(base.ResponseCreate(overrides))
             return
         for call_id in open_ids:
-            self._controller.responses.provisional.give(call_id, NOT_DONE_YET)
+            self._controller.responses.tool_calls.provisional.give(call_id, NOT_DONE_YET)
         told = f"{self._instructions()}\n\n{exactly}".strip()
         self._controller.speak(ResponseOverrides(metadata=metadata, instructions=told))
 

@@ -78,7 +78,7 @@ class Consents:
         self._context = context
         self._controller = controller
         self._turns = controller.turns
-        self._responses = controller.responses
+        self._tool_calls = controller.responses.tool_calls
         self._tools = tools
         self._own = own
         self._tool_of = tool_of
@@ -101,7 +101,7 @@ class Consents:
         self._kind: Kind = "first"
         """Why the question is being spoken."""
         controller.turns.answers = self
-        controller.responses.follow_questions(self.ask, self.answered)
+        controller.responses.tool_calls.follow_questions(self.ask, self.answered)
 
     @classmethod
     def of(
@@ -208,7 +208,7 @@ class Consents:
         # What refers back to this goes: the collector is not needed.
         self._asking = None
         self._turns.answers = NoQuestions()
-        self._responses.follow_questions(nothing_asks, nothing_answers)
+        self._tool_calls.follow_questions(nothing_asks, nothing_answers)
 
     def set_away(self, away: bool) -> None:
         """The client is away, and may come back: nothing is asked meanwhile, and then it is asked again."""
@@ -525,7 +525,7 @@ class Consents:
         changed = question.call if question.is_changed else None
         rules = question.rules_by_voice() if rule else ()
         try:
-            self._responses.confirm(question.asked.id, True, changed=changed, rules=rules)
+            self._tool_calls.confirm(question.asked.id, True, changed=changed, rules=rules)
         except ClientError as error:  # it is over already
             self._controller.tell_error(error)
 
@@ -533,7 +533,7 @@ class Consents:
         self._settle(question, meaning, by)
         self._forget_answer()
         try:
-            self._responses.confirm(question.asked.id, False, words=words)
+            self._tool_calls.confirm(question.asked.id, False, words=words)
         except ClientError as error:
             self._controller.tell_error(error)
 

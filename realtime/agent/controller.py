@@ -232,7 +232,7 @@ class Controller:
                 self.tell_error(error)
 
         if self.turns.answers.by_hand(call_id, confirmed, changed, later):
-            self.responses.confirm(call_id, confirmed, words=words, changed=changed, rules=rules)
+            self.responses.tool_calls.confirm(call_id, confirmed, words=words, changed=changed, rules=rules)
 
     def is_settled(self, item_id: str) -> bool:
         """Whether an item's words are those that were heard: see `ReplyItems.is_settled`."""

@@ -66,8 +66,7 @@ class Responses:
         self._open: dict[str, OpenResponse] = {}
         self._cut: OpenCut | None = None
         self.claims: Withholding | None = None
-        self.tool_calls = calls = ToolCalls(context, tools, ledger)
-        self.follow_questions, self.confirm, self.provisional = calls.follow_questions, calls.confirm, calls.provisional
+        self.tool_calls = ToolCalls(context, tools, ledger)
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 

@@ -287,7 +287,7 @@ async def test_a_call_that_the_user_has_to_consent_to_has_its_hooks_after_the_co
         ask(made, ("call_1", "pay", '{"amount": 5}'))
         await asyncio.sleep(1)
         assert order == []
-        made.agent._running().run.controller.responses.confirm("call_1", True)
+        made.agent._running().run.controller.responses.tool_calls.confirm("call_1", True)
         await asyncio.sleep(1)
         assert order == ["hook"]
         assert till.paid == [5]

@@ -220,7 +220,7 @@ async def test_tools_of_the_call_are_offered_too_and_run_in_the_call() -> None:
         assert (asked.tool_use.name, asked.tool_use.state) == ("open_door", "asking")
         await asyncio.sleep(3)
         assert len(one.all(ServerEvents.AgentResponseDoneEvent)) == 1
-        one.agent._running().run.controller.responses.confirm(asked.tool_use.id, True)
+        one.agent._running().run.controller.responses.tool_calls.confirm(asked.tool_use.id, True)
         await one.until(ServerEvents.AgentResponseDoneEvent, 2)
         await asyncio.sleep(2)  # it is played
     assert requests_of(agent)[0].tools == ["get_weather", "open_door"]
