@@ -114,6 +114,22 @@ async def test_speech_stands_in_the_stream_where_it_was_said_to_the_sample() -> 
     assert not any(hearer.heard[begin + len(both) :])
 
 
+async def test_what_a_busy_machine_had_not_sent_when_the_page_leaves_is_sent_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hearer = Hearer()
+    async with served(hearer) as app:
+        page = Page(app, background=0.0)
+        await page.join()
+        speech = voice(500)
+        page.say(speech)
+        loop = asyncio.get_running_loop()
+        on_time = loop.time
+        monkeypatch.setattr(loop, "time", lambda: on_time() + 0.6)
+        await page.leave()
+    assert speech in bytes(hearer.heard)
+
+
 @given(
     says=st.lists(st.tuples(st.integers(0, 900), st.integers(1, 1_500)), max_size=6),
     starts=st.integers(0, 300),
