@@ -29,7 +29,7 @@ from tests.web.test_page_access import AXE, LANGUAGES, OpenPage, Scripted, fault
 from tests.web.test_transcript import reply, text
 from tests.web.test_transcript import tell as store
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Until = Callable[[Page, str], None]
 
