@@ -289,7 +289,7 @@ def _others(situation: Situation) -> list[ToolDeclaration]:
     return [tool for tool in situation.tools if tool.name not in _KNOWN_TOOLS]
 
 
-def _call(name: str, **arguments: object) -> ReplyToolCall:
+def _call(name: str, /, **arguments: object) -> ReplyToolCall:
     return ReplyToolCall(name, json.dumps(arguments))
 
 
