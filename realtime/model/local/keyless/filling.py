@@ -1,0 +1,599 @@
+"""Finds the arguments of a call in an utterance. What nobody said is no argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from realtime.model.local.keyless.clock import day_named
+from realtime.model.local.keyless.parameters import NUMERIC, PEOPLE, WORDED, Parameter, Takes
+from realtime.model.local.keyless.utterance import BOUNDARIES, Span, Utterance, seconds_of
+from realtime.model.local.keyless.words import each, plain, stem
+
+Values = dict[tuple[str, ...], Any]
+
+_ARTICLES = frozenset(each("the a an"))
+_OWNED = frozenset(each("my our the a an"))
+_COURTESY = frozenset(each("please thanks thank you now again then for me us"))
+_ENDS = frozenset(each("on at in for to from with by of and the a an until my please thanks into about around as"))
+_SAYING = (
+    ("saying", "that"), ("saying",), ("that", "says"), ("which", "says"), ("to", "say", "that"), ("to", "say"), ("reading",),
+    ("with", "the", "message"), ("with", "the", "text"),
+)  # fmt: skip
+_CALLED = frozenset(each("called named titled entitled"))
+_UNNAMED = frozenset(
+    each("me us it them him her you that this everybody everyone somebody someone say the a an be see do go get make")
+)
+_NO = frozenset(each("no without not non"))
+_ID = re.compile(r"[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*")
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+|\b[\w.]+ at [\w-]+ dot \w+\b", re.IGNORECASE)
+_PHONE = re.compile(r"\+?\d[\d /-]{4,}\d")
+_JUST_ME = re.compile(r"\b(?:just|only) (?:me|myself)\b|\bby myself\b|\bfor myself\b|\balone\b")
+_TWO_OF_US = re.compile(r"\b(?:me and my|my \w+ and (?:me|i)|both of us)\b")
+_LONGEST_NAME = 4
+_YES = re.compile(r"(?:yes|yeah|yep|sure|of course|yes please|please do|definitely)\b")
+_REFUSES = re.compile(r"(?:no|nope|not|don't)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Where a tool is named in an utterance.
+
+    `verb_end` is the token behind the verb; `own` are stems of the words for the tool's object, `sets` is whether the
+    verb gives something a new value. `is_answer`: the utterance answers a question for arguments.
+    """
+
+    verb_end: int = 0
+    own: frozenset[str] = frozenset()
+    sets: bool = False
+    is_answer: bool = False
+
+
+def fill(
+    said: Utterance,
+    parameters: Sequence[Parameter],
+    command: Command,
+    *,
+    user_name: str | None = None,
+    today: date | None = None,
+) -> Values:
+    """Return the values that were said, by the paths of their arguments.
+
+    `user_name` is how the user was introduced; without `today` no relative day becomes a date.
+    """
+    return _Filling(said, parameters, command, user_name, today).values
+
+
+class _Filling:
+    """One utterance for one tool. What has a form of its own is read first, free words last."""
+
+    def __init__(
+        self,
+        said: Utterance,
+        parameters: Sequence[Parameter],
+        command: Command,
+        user_name: str | None,
+        today: date | None,
+    ) -> None:
+        self.values: Values = {}
+        self._said = said
+        self._all = parameters
+        self._command = command
+        self._user_name = user_name
+        self._today = today
+        self._used: set[int] = set()
+        """The tokens that are a value."""
+        steps: tuple[tuple[Collection[Takes], Callable[[Parameter], Any]], ...] = (
+            ({Takes.CHOICE}, self._choice),
+            ({Takes.FLAG}, self._flag),
+            ({Takes.ADDRESS}, self._address),
+            (NUMERIC, self._number),
+            ({Takes.DAY, Takes.TIME, Takes.WHEN}, self._when),
+            ({Takes.IDENTIFIER}, self._identifier),
+            ({Takes.ORIGIN}, lambda one: self._place(one, ("from",))),
+            ({Takes.DESTINATION}, lambda one: self._place(one, ("to", "for", "into"))),
+            ({Takes.PLACE}, self._somewhere),
+            ({Takes.RECIPIENT, Takes.NAME}, self._person),
+            ({Takes.LIST}, self._list),
+            ({Takes.TITLE}, self._title),
+            ({Takes.MESSAGE}, self._message),
+            ({Takes.TEXT}, self._text),
+        )
+        for takes, read in steps:
+            for one in sorted((one for one in parameters if one.takes in takes), key=lambda one: not one.required):
+                if (value := read(one)) is not None:
+                    self.values[one.path] = value
+
+    # -- values with a form ----------------------------------------------------------------------------------------
+
+    def _choice(self, one: Parameter) -> Any:
+        found = [(at, count, value) for at, count, value in self._choices(one.choices)]
+        if not found:
+            return None
+        at, count, value = max(found, key=lambda found: (found[1], -found[0]))
+        self._use(at, at + count)
+        return value
+
+    def _choices(self, choices: Sequence[Any]) -> Iterator[tuple[int, int, Any]]:
+        """Yield where the values of a choice are said, the tokens of each, and the value."""
+        for value in choices:
+            if isinstance(value, bool) or not isinstance(value, str | int):
+                continue
+            if isinstance(value, int):
+                yield from ((span.start, span.end - span.start, value) for span in self._said.numbers if span.value == value)
+                continue
+            words = [stem(word) for word in Utterance(value.replace("_", " ").replace("-", " ")).tokens]
+            for at in range(len(self._said) - len(words) + 1):
+                if words and self._said.stems[at : at + len(words)] == words:
+                    yield at, len(words), value
+
+    def _flag(self, one: Parameter) -> bool | None:
+        names = {word for word in one.stems if word not in ("with", "be", "has", "have", "includ")}
+        for at, word in enumerate(self._said.stems):
+            if word in names:
+                before = self._said.tokens[max(0, at - 2) : at]
+                self._use(at, at + 1)
+                return not _NO & {*before}
+        if {*one.words} & {"on", "enabled", "state", "active"}:
+            return next((token == "on" for token in self._said.tokens if token in ("on", "off")), None)
+        if self._command.is_answer and one.required:
+            answer = plain(self._said.said)
+            return True if _YES.match(answer) else False if _REFUSES.match(answer) else None
+        return None
+
+    def _address(self, one: Parameter) -> str | None:
+        if (found := _MAIL.search(self._said.said)) is None:
+            return None
+        self._use(self._said.place(found.start()), self._said.place(found.end() - 1) + 1)
+        return found[0].replace(" at ", "@").replace(" dot ", ".")
+
+    def _number(self, one: Parameter) -> float | int | None:
+        fits = [(self._fit(one, span), -span.start, span) for span in self._said.numbers if self._is_free(span)]
+        best = max(fits, key=lambda fit: fit[:2], default=None)
+        if best is None or best[0] <= 0:
+            return self._people(one)
+        span = best[2]
+        self._use(span.start, span.end + self._is_unit(one, span.end))
+        value = span.value
+        if one.takes is Takes.DURATION and (seconds := seconds_of(span)) is not None:
+            value = seconds / one.unit_s
+        return int(value) if value == int(value) else value if one.schema.get("type") == "number" else None
+
+    def _is_unit(self, one: Parameter, at: int) -> bool:
+        return at < len(self._said) and self._said.stems[at] in one.stems | PEOPLE
+
+    def _people(self, one: Parameter) -> int | None:
+        """Read people who are counted without a number, and the one thing that an article counts."""
+        if not one.required or one.takes is not Takes.COUNT:
+            return None
+        if one.stems & (PEOPLE | {"party"}):
+            text = " ".join(self._said.tokens)
+            return 1 if _JUST_ME.search(text) else 2 if _TWO_OF_US.search(text) else None
+        behind = self._said.tokens[self._command.verb_end : self._command.verb_end + 1]
+        return 1 if behind in (["a"], ["an"]) else None
+
+    def _fit(self, one: Parameter, span: Span) -> int:
+        """Say how well a number fits an argument; 0: it does not."""
+        wanted = PEOPLE if one.takes is Takes.COUNT and one.stems & (PEOPLE | {"party", "size"}) else one.stems
+        others = [other for other in self._all if other is not one and other.takes in NUMERIC]
+        is_length = seconds_of(span) is not None
+        if span.is_money:
+            return 5 if one.takes is Takes.MONEY else 0
+        if span.counted & wanted or self._is_labelled(one, span):
+            return 5
+        if one.takes is Takes.DURATION:
+            return 4 if is_length else 1 if self._command.is_answer else 0
+        if is_length and "night" not in span.counted:
+            return 0
+        if any(span.counted & other.stems or (span.counted & PEOPLE and other.stems & PEOPLE) for other in others):
+            return 0
+        if wanted is PEOPLE:
+            known = span.counted - self._command.own
+            return 0 if known and not self._command.is_answer else 3 if self._said.tokens[span.start - 1] == "for" else 2
+        if span.counted & PEOPLE:
+            return 0
+        if one.takes is Takes.COUNT:
+            return 3 if span.counted & self._command.own else 2
+        return 1
+
+    def _is_labelled(self, one: Parameter, span: Span) -> bool:
+        """Whether the argument's name stands before the value: "room number 12"."""
+        before = [*self._said.stems[max(0, span.start - 3) : span.start]]
+        while before and before[-1] in ("be", "to", "of", "number") and before[-1] not in one.stems:
+            before.pop()
+        return bool(before) and before[-1] in one.stems - {"number", "amount"}
+
+    def _when(self, one: Parameter) -> str | None:
+        days = [span for span in self._said.days if self._is_free(span)]
+        times = [span for span in self._said.times if self._is_free(span)]
+        if one.takes is Takes.DAY:
+            return self._day(one, self._outside_text(days))
+        if one.takes is Takes.TIME:
+            return self._taken(self._outside_text(times))
+        day, time = self._outside_text(days), self._outside_text(times)
+        if day is not None and time is not None and abs(day.start - time.start) < 6:
+            first, last = sorted((day, time), key=lambda span: span.start)
+            self._use(first.start - self._is_prefix(first.start), last.end)
+            return self._said.text(first.start, last.end) if last.start - first.end < 2 else f"{day.text} at {time.text}"
+        return self._taken(time or day)
+
+    def _day(self, one: Parameter, span: Span | None) -> str | None:
+        text = self._taken(span)
+        if text is None or one.schema.get("format") != "date":
+            return text
+        return iso_date(text, self._today)
+
+    def _outside_text(self, spans: Sequence[Span]) -> Span | None:
+        """Return the first span; beside a text of the user's own, one before it or at its end."""
+        worded = any(other.takes in WORDED and other.required for other in self._all)
+        begin = self._text_start() if worded else None
+        if begin is None:
+            return spans[0] if spans else None
+        before = [span for span in spans if span.end <= begin]
+        return before[0] if before else next((span for span in spans if span.end in self._said.breaks), None)
+
+    def _text_start(self) -> int | None:
+        """Return where a text begins behind "remind me to" and the like."""
+        for at in range(self._command.verb_end, len(self._said) - 1):
+            if self._said.tokens[at] in ("to", "that") and not self._names_own(at):
+                return at + 1
+        return None
+
+    def _taken(self, span: Span | None) -> str | None:
+        if span is None:
+            return None
+        self._use(span.start - self._is_prefix(span.start), span.end)
+        return span.text
+
+    def _is_prefix(self, at: int) -> bool:
+        return at > 0 and self._said.tokens[at - 1] in ("on", "at", "for", "by", "from", "in", "until", "of", "around")
+
+    def _identifier(self, one: Parameter) -> str | None:
+        if one.stems & {"phone", "telephone", "mobil"} and (phone := _PHONE.search(self._said.said)):
+            self._use(self._said.place(phone.start()), self._said.place(phone.end() - 1) + 1)
+            return phone[0].strip()
+        digits = self._digits()
+        if digits is not None:
+            return digits
+        for word in re.finditer(r"[\w#-]+", self._said.said):
+            at = self._said.place(word.start())
+            if at in self._used or not _ID.fullmatch(word[0]):
+                continue
+            if word[0].isalpha() and (not self._said.has_case or self._said.tokens[at] in BOUNDARIES):
+                continue
+            self._use(at, self._said.place(word.end() - 1) + 1)
+            return word[0].lstrip("#")
+        return next((self._as_digits(span) for span in self._said.numbers if self._is_free(span)), None)
+
+    def _digits(self) -> str | None:
+        """Read digits that are said one by one: "four seven one one"."""
+        spans = [span for span in self._said.numbers if self._is_free(span)]
+        for first in range(len(spans)):
+            run = spans[first : first + 1]
+            for span in spans[first + 1 :]:
+                if span.start != run[-1].end or span.value >= 100:
+                    break
+                run.append(span)
+            if len(run) > 1:
+                self._use(run[0].start, run[-1].end)
+                return "".join(str(int(span.value)) for span in run)
+        return None
+
+    def _as_digits(self, span: Span) -> str:
+        self._use(span.start, span.end)
+        return f"{span.value:g}" if span.value < 1e6 else str(int(span.value))
+
+    # -- names -----------------------------------------------------------------------------------------------------
+
+    def _somewhere(self, one: Parameter) -> str | None:
+        is_language = "language" in one.words
+        found = self._place(one, ("into", "to", "in") if is_language else ("in", "at", "for", "of", "near"))
+        if found is None and not is_language:
+            destinations = [other for other in self._all if other.takes is Takes.DESTINATION]
+            found = self._place(one, ("to",)) if not destinations and not self._command.sets else None
+        return found
+
+    def _place(self, one: Parameter, prepositions: Sequence[str]) -> str | None:
+        for preposition in prepositions:
+            for at, token in enumerate(self._said.tokens):
+                if token != preposition or at in self._used or self._names_own(at):
+                    continue
+                if (found := self._phrase(at + 1, before=at)) is not None:
+                    return self._without_label(one, found)
+        if self._command.is_answer and one.required:
+            return self._bare()
+        behind = self._behind_own()
+        return self._phrase(behind) if behind is not None and one.required and one.takes is Takes.PLACE else None
+
+    def _without_label(self, one: Parameter, found: str) -> str:
+        """Return "Paris" for "city of Paris"."""
+        return re.sub(rf"^(?:{'|'.join(map(re.escape, one.words))}) of ", "", found, flags=re.IGNORECASE)
+
+    def _person(self, one: Parameter) -> str | None:
+        tokens = self._said.tokens
+        for at in range(len(tokens)):
+            is_named = tokens[at] == "name" and tokens[at + 1 : at + 2] in (["is"], ["of"])
+            if is_named or (tokens[at] == "name" and tokens[at - 1 : at] == ["the"]) or tokens[at] == "name's":
+                found = self._phrase(at + (2 if is_named else 1), before=at)
+            elif tokens[at] in _CALLED and one.takes is Takes.NAME:
+                found = self._phrase(at + 1, before=at)
+            else:
+                continue
+            if found is not None:
+                return found
+        if one.takes is Takes.RECIPIENT and (found := self._object()) is not None:
+            return found
+        for preposition in ("to",) if one.takes is Takes.RECIPIENT else ("for", "of", "with", "under"):
+            for at, token in enumerate(tokens):
+                is_free = token == preposition and at >= self._command.verb_end and at not in self._used
+                if is_free and not self._names_own(at) and (found := self._phrase(at + 1, before=at)) is not None:
+                    return found
+        if self._command.is_answer and one.required:
+            return self._bare()
+        return self._user_name if one.takes is Takes.NAME and one.required else None
+
+    def _object(self) -> str | None:
+        """Return whom a verb is about: "send Bob thirty dollars", "text Julia that"."""
+        at = self._command.verb_end
+        if at >= len(self._said) or self._said.tokens[at] in _ARTICLES or self._names_own(at - 1):
+            return None
+        return self._phrase(at)
+
+    def _phrase(self, at: int, *, before: int | None = None) -> str | None:
+        """Read a name from a token on; `before` is the preposition that it uses up."""
+        begin, tokens = at, self._said.tokens
+        if at < len(tokens) and tokens[at] in _OWNED:
+            at += 1
+        end = at
+        while end < len(tokens) and end - at < _LONGEST_NAME and self._goes_on(at, end):
+            end += 1
+        if end == at or (end == at + 1 and tokens[at] in _UNNAMED):
+            return None
+        self._use(begin if before is None else before, end)
+        return self._said.text(at if tokens[begin] in _ARTICLES else begin, end)
+
+    def _goes_on(self, begin: int, at: int) -> bool:
+        said = self._said
+        if at in self._used or said.tokens[at] in _UNNAMED or self._is_value(at):
+            return False
+        if at > begin and said.stems[at] in self._command.own:
+            return False
+        if at > begin and (at in said.breaks or (said.is_capital(begin) and not said.is_capital(at))):
+            return said.tokens[at] in ("of", "de", "van", "and") and at + 1 < len(said) and said.is_capital(at + 1)
+        if said.tokens[at] == "of" and at > begin:
+            return at + 1 < len(said) and said.tokens[at + 1] not in BOUNDARIES
+        return said.tokens[at] not in BOUNDARIES
+
+    def _is_value(self, at: int) -> bool:
+        spans = (*self._said.days, *self._said.times, *(span for span in self._said.numbers if span.is_money))
+        return any(span.start <= at < span.end for span in spans)
+
+    def _bare(self) -> str | None:
+        """Return the words of an answer, without those around them."""
+        text = self._said.said.strip(" .,!?;:")
+        text = re.sub(r"^(?:(?:it's|it is|that's|in|to|for|at|from|under|the name is|my name is) )+", "", text, flags=re.I)
+        text = re.sub(r"(?: please|,? thanks|,? thank you)+$", "", text, flags=re.I).strip(" ,")
+        if not text or len(text.split()) > _LONGEST_NAME or self._used:
+            return None
+        self._use(0, len(self._said))
+        return re.sub(r"^(?:the|a|an) ", "", text, flags=re.I)
+
+    # -- lists and free words --------------------------------------------------------------------------------------
+
+    def _list(self, one: Parameter) -> list[Any] | None:
+        items = one.schema.get("items")
+        kind = items.get("type") if isinstance(items, Mapping) else None
+        if one.choices:
+            found = [*dict.fromkeys(value for at, _, value in sorted(self._choices(one.choices)) if at not in self._used)]
+            return found or None
+        if kind in ("integer", "number"):
+            values = [span.value for span in self._said.numbers if self._is_free(span)]
+            return [int(value) if kind == "integer" else value for value in values] or None
+        if kind not in ("string", None):
+            return None
+        at = self._said.find("with") if not self._command.is_answer else 0
+        if at is not None and self._said.tokens[at : at + 1] == ["with"]:
+            return _items(self._run(at + 1))
+        if self._command.is_answer:
+            return _items(self._said.said.strip(" .!")) if one.required else None
+        text = self._leftover() if one.required else None
+        return _items(text) if text else None
+
+    def _run(self, at: int) -> str:
+        """Return the words from a token to the end of the list that begins there."""
+        end = at
+        stops = BOUNDARIES - {"and", "or", "a", "the", "of"}
+        while end < len(self._said) and not (self._said.tokens[end] in stops or end in self._used or self._is_value(end)):
+            end += 1
+        while end > at and self._said.tokens[end - 1] in _ENDS:
+            end -= 1
+        self._use(at - 1, end)
+        return self._said.text(at, end)
+
+    def _title(self, one: Parameter) -> str | None:
+        at = next((at for at, token in enumerate(self._said.tokens) if token in _CALLED), None)
+        if at is not None and (text := self._until_value(at + 1)):
+            return text
+        return self._labelled(one) or self._free(one)
+
+    def _message(self, one: Parameter) -> str | None:
+        for words in _SAYING:
+            at = self._said.find(*words, start=self._command.verb_end)
+            if at is not None:
+                return self._to_the_end(at + len(words))
+        if ":" in self._said.said and not self._command.is_answer:
+            at = self._said.place(self._said.said.index(":"))
+            if at in self._said.breaks and self._command.verb_end <= at < len(self._said):
+                return self._to_the_end(at)
+        return self._free(one)
+
+    def _text(self, one: Parameter) -> str | None:
+        return self._labelled(one) or self._free(one)
+
+    def _labelled(self, one: Parameter) -> str | None:
+        """Read what follows the argument's name: "with the subject lunch", "the note window seat"."""
+        if len(one.words) > 2 or one.stems & self._command.own or one.words[-1] in ("text", "query", "item"):
+            return None
+        at = self._said.find(*one.words, start=self._command.verb_end)
+        if at is None:
+            return None
+        at += len(one.words)
+        while at < len(self._said) and self._said.tokens[at] in ("is", "of", "to", "as", "should", "be"):
+            at += 1
+        return self._until_value(at)
+
+    def _free(self, one: Parameter) -> str | None:
+        """Read the words that are left, for one argument that needs them."""
+        if not one.required and sum(other.takes in WORDED for other in self._all) > 1:
+            return None
+        if self._command.is_answer:
+            text = _trimmed(self._said.said.strip(" .!,"))
+            return text if one.required and not self._used and text else None
+        if not one.required and not self._is_only(one):
+            return None
+        if self._command.sets and (at := self._last("to")) is not None and (text := self._until_value(at + 1)):
+            return _trimmed(text)
+        return self._leftover(is_message=one.takes is Takes.MESSAGE)
+
+    def _is_only(self, one: Parameter) -> bool:
+        return len(self._all) == 1
+
+    def _last(self, token: str) -> int | None:
+        places = range(len(self._said) - 1, self._command.verb_end - 1, -1)
+        return next((at for at in places if self._said.tokens[at] == token and not self._names_own(at)), None)
+
+    def _to_the_end(self, at: int) -> str | None:
+        text = self._said.said[len(self._said.said) :] if at >= len(self._said) else self._said.text(at, len(self._said))
+        self._use(at, len(self._said))
+        return re.sub(r"[\s,]+(?:please|thanks|thank you)$", "", text, flags=re.I) or None
+
+    def _until_value(self, at: int) -> str | None:
+        """Return the words from a token to a value or a mark of punctuation."""
+        end = at
+        while end < len(self._said) and end not in self._used and (end == at or end not in self._said.breaks):
+            end += 1
+        while end > at and self._said.tokens[end - 1] in _ENDS | _COURTESY:
+            end -= 1
+        self._use(at, end)
+        return self._said.text(at, end) or None
+
+    def _leftover(self, *, is_message: bool = False) -> str | None:
+        """Return the first words behind the verb that are no value and do not name the tool's own object."""
+        at = self._command.verb_end
+        while at < len(self._said):
+            if (skipped := self._skipped(at)) > at:
+                at = skipped
+                continue
+            end = at + 1
+            while end < len(self._said) and end not in self._used and self._skipped(end, inside=True) == end:
+                end += 1
+            while end > at and self._said.tokens[end - 1] in _ENDS | _COURTESY:
+                end -= 1
+            text = self._said.text(at, end)
+            if text := text if is_message else _trimmed(text):
+                self._use(at, end)
+                return text
+            at = max(end, at + 1)
+        return None
+
+    def _skipped(self, at: int, *, inside: bool = False) -> int:
+        """Return the token behind one that is no free word: used, a courtesy, or the tool's own object."""
+        tokens = self._said.tokens
+        if at in self._used:
+            return at + 1
+        if not inside and (tokens[at] in ("me", "us", "please", "that") or tokens[at] in _CALLED):
+            return at + 1
+        if not inside and tokens[at] in ("to", "about", "of", "for", "on", "at", "by") and not self._names_own(at):
+            return at + 1
+        if at in self._said.breaks and inside:
+            return at + 1 if tokens[at] in ("please", "thanks") else at
+        end = self._own_end(at)
+        begins = tokens[at] in ("to", "into", "onto", "in", "on", "from", "off", "for", "of")
+        is_whole = self._command.sets or end == len(tokens) or end in self._said.breaks or not self._is_noun(end)
+        if end > at and (begins or not inside) and is_whole:
+            return end
+        return at
+
+    def _is_noun(self, at: int) -> bool:
+        return self._said.tokens[at] not in BOUNDARIES and at not in self._used and not self._is_value(at)
+
+    def _own_end(self, at: int) -> int:
+        """Return where "to my shopping cart" ends for a tool of carts; `at`: no such words."""
+        end, tokens = at, self._said.tokens
+        if end < len(tokens) and tokens[end] in ("to", "into", "onto", "in", "on", "from", "off", "for", "of"):
+            end += 1
+        while end < len(tokens) and tokens[end] in _OWNED | {"this", "some", "new", "another"}:
+            end += 1
+        for count in (1, 2):
+            last = end + count - 1
+            if last < len(tokens) and self._said.stems[last] in self._command.own and (count == 1 or last - at > 1):
+                while last + 1 < len(tokens) and self._said.stems[last + 1] in self._command.own:
+                    last += 1
+                return last + 1
+        return at
+
+    def _names_own(self, at: int) -> bool:
+        """Whether a preposition leads to the tool's own object."""
+        return self._own_end(at) > at + 1
+
+    def _behind_own(self) -> int | None:
+        """Return the token behind the last word for the tool's object."""
+        places = [at for at, word in enumerate(self._said.stems) if word in self._command.own]
+        return places[-1] + 1 if places and places[-1] + 1 < len(self._said) else None
+
+    def _use(self, start: int, end: int) -> None:
+        self._used |= {*range(max(0, start), end)}
+
+    def _is_free(self, span: Span) -> bool:
+        return not self._used & {*range(span.start, span.end)}
+
+
+def iso_date(text: str, today: date | None) -> str | None:
+    """Write a day that was said as a date, such as "2026-11-27"; None where that is not certain."""
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        return text
+    if today is None:
+        return None
+    near = {"today": 0, "tonight": 0, "tomorrow": 1, "the day after tomorrow": 2}
+    for words, days in sorted(near.items(), key=lambda one: -len(one[0])):
+        if text.lower().startswith(words):
+            return (today + timedelta(days)).isoformat()
+    found = day_named(text.lower(), today)
+    return found.isoformat() if found is not None else None
+
+
+def _trimmed(text: str) -> str:
+    """Return words without articles and courtesies around them."""
+    before = ""
+    while before != text:
+        before = text
+        text = re.sub(r"^(?:the|an?|my|our|be|to|about|that|of|for|some)\s+", "", text, flags=re.I)
+        text = re.sub(r"[\s,]+(?:please|thanks|thank you|(?:right )?now|for me|here|there)$", "", text, flags=re.I)
+    return text.strip(" ,")
+
+
+def _items(text: str) -> list[str]:
+    """Split a list: "mushrooms, onions and peppers"; where a recogniser left out the commas, behind plurals."""
+    parts = re.split(r",\s*(?:and |or )?|\s+(?:and|or|plus)\s+", text)
+    split: list[str] = []
+    for part in parts:
+        words = part.split()
+        if "," not in text and len(parts) > 1 and len(words) > 1 and all(word.endswith("s") for word in words):
+            split += words
+        else:
+            split.append(part)
+    return [item for item in map(_trimmed, split) if item]
+
+
+def nested(values: Values) -> dict[str, Any]:
+    """Return arguments by name; fields of objects are in their objects."""
+    arguments: dict[str, Any] = {}
+    for path, value in values.items():
+        place = arguments
+        for name in path[:-1]:
+            place = place.setdefault(name, {})
+        place[path[-1]] = value
+    return arguments
