@@ -31,8 +31,9 @@ _NO = frozenset(each("no without not non"))
 _ID = re.compile(r"[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+|\b[\w.]+ at [\w-]+ dot \w+\b", re.IGNORECASE)
 _PHONE = re.compile(r"\+?\d[\d /-]{4,}\d")
-_JUST_ME = re.compile(r"\b(?:just|only) (?:me|myself)\b|\bby myself\b|\bfor myself\b|\balone\b")
-_TWO_OF_US = re.compile(r"\b(?:me and my|my \w+ and (?:me|i)|both of us)\b")
+_TWO_OF_US = re.compile(r"\b(?:(?:me|myself) and (?:my|a) \w+(?! and)|my \w+ and (?:me|i|myself)|both of us)\b")
+_JUST_ME = re.compile(r"\b(?:just|only) (?:me|myself|one)\b|\b(?:by|for) myself\b|\balone\b")
+_ALSO_ME = re.compile(r"\b(?:me|myself) and$|^(?:and|plus) (?:me|myself)\b")
 _LONGEST_NAME = 4
 _YES = re.compile(r"(?:yes|yeah|yep|sure|of course|yes please|please do|definitely)\b")
 _REFUSES = re.compile(r"(?:no|nope|not|don't)\b")
@@ -158,9 +159,23 @@ class _Filling:
         span = best[2]
         self._use(span.start, span.end + self._is_unit(one, span.end))
         value = span.value
+        if one.takes is Takes.COUNT and span.counted & PEOPLE and one.stems & PEOPLE:
+            value += self._more_people(span)
         if one.takes is Takes.DURATION and (seconds := seconds_of(span)) is not None:
             value = seconds / one.unit_s
         return int(value) if value == int(value) else value if one.schema.get("type") == "number" else None
+
+    def _more_people(self, span: Span) -> float:
+        """Add up "two adults and three children" and "me and two others"."""
+        said, more = self._said, 0.0
+        if _ALSO_ME.search(" ".join(said.tokens[max(0, span.start - 2) : span.start])):
+            more += 1
+        for other in said.numbers:
+            joined = said.tokens[other.start - 1] in ("and", "plus") and 0 < other.start - span.end <= 3
+            if joined and other.counted & PEOPLE and self._is_free(other):
+                self._use(other.start, other.end + 1)
+                more += other.value
+        return more
 
     def _is_unit(self, one: Parameter, at: int) -> bool:
         return at < len(self._said) and self._said.stems[at] in one.stems | PEOPLE
@@ -171,7 +186,7 @@ class _Filling:
             return None
         if one.stems & (PEOPLE | {"party"}):
             text = " ".join(self._said.tokens)
-            return 1 if _JUST_ME.search(text) else 2 if _TWO_OF_US.search(text) else None
+            return 2 if _TWO_OF_US.search(text) else 1 if _JUST_ME.search(text) else None
         behind = self._said.tokens[self._command.verb_end : self._command.verb_end + 1]
         return 1 if behind in (["a"], ["an"]) else None
 
@@ -192,7 +207,9 @@ class _Filling:
             return 0
         if wanted is PEOPLE:
             known = span.counted - self._command.own
-            return 0 if known and not self._command.is_answer else 3 if self._said.tokens[span.start - 1] == "for" else 2
+            if span.start and self._said.tokens[span.start - 1] == "for":
+                return 3
+            return 0 if known and not self._command.is_answer else 2
         if span.counted & PEOPLE:
             return 0
         if one.takes is Takes.COUNT:
@@ -212,13 +229,23 @@ class _Filling:
         if one.takes is Takes.DAY:
             return self._day(one, self._outside_text(days))
         if one.takes is Takes.TIME:
-            return self._taken(self._outside_text(times))
+            return self._taken(self._outside_text(times)) or self._bare_hour(one)
         day, time = self._outside_text(days), self._outside_text(times)
         if day is not None and time is not None and abs(day.start - time.start) < 6:
             first, last = sorted((day, time), key=lambda span: span.start)
             self._use(first.start - self._is_prefix(first.start), last.end)
             return self._said.text(first.start, last.end) if last.start - first.end < 2 else f"{day.text} at {time.text}"
-        return self._taken(time or day)
+        return self._taken(time or day) or self._bare_hour(one)
+
+    def _bare_hour(self, one: Parameter) -> str | None:
+        """Read the hour of an answer that is only a number."""
+        if not (self._command.is_answer and one.required):
+            return None
+        hours = [span for span in self._said.numbers if self._is_free(span) and not span.counted and 0 <= span.value <= 2359]
+        if len(hours) != 1:
+            return None
+        self._use(hours[0].start, hours[0].end)
+        return self._said.text(hours[0].start, hours[0].end)
 
     def _day(self, one: Parameter, span: Span | None) -> str | None:
         text = self._taken(span)

@@ -46,7 +46,7 @@ class Takes(Enum):
 NUMERIC = frozenset({Takes.COUNT, Takes.MONEY, Takes.NUMBER, Takes.DURATION})
 WORDED = frozenset({Takes.MESSAGE, Takes.TITLE, Takes.TEXT})
 
-PEOPLE = frozenset(map(stem, each("people person guest adult traveller traveler passenger visitor diner friend seat")))
+PEOPLE = frozenset(map(stem, each("people person guest adult traveller traveler passenger visitor diner friend seat individual head man men woman women kid child children other top")))
 _OF_PEOPLE = PEOPLE | {"party", "size"}
 _STRINGS = {
     Takes.ADDRESS: "email mail",

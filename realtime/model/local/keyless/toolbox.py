@@ -263,11 +263,11 @@ def _begins_with_object(said: Utterance, at: int, subject: _Subject, frame: str)
         return False
     names = frozenset().union(*map(_alike, subject.nouns)) if subject.nouns else frozenset()
     end = at
-    while end < len(said) and end - at < 5:
+    while end < len(said) and end - at < (5 if frame else 4):
         if said.stems[end] in (names if frame else {*subject.nouns}):
             behind = " ".join(said.tokens[end + 1 :])
             return bool(frame) or (at == 0 and not FINITE.search(behind))
-        if said.tokens[end] in _NO_OBJECT or (not frame and said.tokens[end] in _KNOWN_VERBS):
+        if said.tokens[end] in _NO_OBJECT or (not frame and {said.tokens[end], said.stems[end]} & _KNOWN_VERBS):
             return False
         end += 1
     return False

@@ -16,7 +16,23 @@ LONGEST_CHARS = 1_000
 
 Kind = Literal["number", "day", "time"]
 
-_MONTHS = tuple(month.lower() for month in MONTHS["en"])
+_MONTHS = frozenset((*(month.lower() for month in MONTHS["en"]), *each("jan feb mar apr jun jul aug sep sept oct nov dec")))
+_SHORT_DAYS = frozenset(each("mon tue tues wed thu thur thurs fri sat sun"))
+_WRITTEN_DATE = re.compile(r"\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})\b")
+_HOUR, _HALF = r"(?:[01]?\d|2[0-3])", r"[ap]\.?m\b\.?"
+_IN_WORDS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_WRITTEN_TIMES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:(?:a )?quarter|half|(?:five|ten|twenty|twenty[- ]five)(?: minutes)?|\d{{1,2}} minutes) (?:past|after|before|to)"
+        rf" (?:\d{{1,2}}(?![\d:])|(?:{_IN_WORDS})\b)(?: ?{_HALF}| in the (?:morning|afternoon|evening)\b| at night\b)?",
+        rf"\b{_HOUR}(?:[.:]?[0-5]\d)? ?(?:{_HALF}|hrs?\b)",
+        rf"\b{_HOUR}:[0-5]\d\b",
+        rf"(?<=\bat ){_HOUR}\.[0-5]\d\b|^{_HOUR}\.[0-5]\d(?=\W*$)",
+        rf"\b(?:midday|(?:{_HOUR}(?::\d\d)?|{_IN_WORDS})ish)\b",
+    )
+)
+"""Longer ones first."""
 _UNITS_OF_TIME = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "night": 86_400, "week": 604_800}
 _PARTS_OF_DAY = frozenset(each("morning afternoon evening night lunchtime noon"))
 _SPANS = frozenset(each("week weekend month"))
@@ -95,47 +111,77 @@ class Utterance:
     def _token(self, at: int) -> str:
         return self.tokens[at] if 0 <= at < len(self) else ""
 
+    def _written(self, kind: Kind, *patterns: re.Pattern[str]) -> list[Span]:
+        """Return values that are found by how they are written."""
+        found = (found for pattern in patterns for found in pattern.finditer(self.said) if found[0].strip())
+        return [
+            Span(kind, self.place(one.start()), self.place(one.end() - 1) + 1, text=one[0].strip().removesuffix("."))
+            for one in found
+        ]
+
     def _days(self) -> Iterator[Span]:
+        written = {span.start: span for span in self._written("day", _WRITTEN_DATE)}
         at = 0
         while at < len(self):
-            end = self._day_end(at)
+            end = written[at].end if at in written else self._day_end(at)
+            # "Friday, 12/24/2027": the same day twice.
+            if end > at and end in written:
+                end = written[end].end
             if end > at:
                 yield Span("day", at, end, text=_with_capitals(self.text(at, end)))
-                at = end
-            else:
-                at += 1
+            at = max(end, at + 1)
 
     def _day_end(self, at: int) -> int:
         """Return where the day ends that begins at a token; the token itself: none does."""
-        begin = at
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", self.text(at, at + 3) if at + 3 <= len(self) else ""):
-            return at + 3
+        begin, first = at, self.tokens[at]
         if self.tokens[at : at + 4] == ["the", "day", "after", "tomorrow"]:
             return at + 4
-        if self.tokens[at] in ("next", "this", "coming", "the"):
+        if first in ("next", "this", "coming", "the"):
             at += 1
-            if self._token(at) in (_SPANS if self.tokens[begin] != "the" else {"weekend"}):
+            if self._token(at) in (_SPANS if first != "the" else {"weekend"}):
                 return at + 1
-            if self.tokens[begin] == "this" and self._token(at) in _PARTS_OF_DAY:
+            if first == "this" and self._token(at) in _PARTS_OF_DAY:
                 return at + 1
         for feast in _FEASTS:
             if tuple(self.tokens[at : at + len(feast)]) == feast:
                 return at + len(feast)
-        if at < len(self) and (found := day_at(self.tokens, at, "en")) is not None and self.tokens[begin] != "the":
-            end = at + found[1]
+        count = self._weekday(at) if first != "the" else 0
+        if count:
+            end = at + count
             if self._token(end) in _PARTS_OF_DAY and self._token(end) != "noon":
                 return end + 1
-            dated = self._date_end(end + (self._token(end) == "the"))
-            return dated if dated > end + 1 or (dated > end and self._token(end) in _MONTHS) else end
-        if self._token(at) == "in" and (read := amount_at(self.tokens, at + 1, "en")) is not None:
-            end = at + 1 + read[1]
-            return end + 1 if stem(self._token(end)) in ("day", "week", "month") else begin
-        if self.tokens[begin] in ("next", "this", "coming"):
+            dated = self._date_end(end + (self._token(end) == "the"), is_sure=self._token(end) == "the")
+            return dated if dated > end + 1 or (dated > end and self._token(end) != "the") else end
+        if (end := self._distance_end(at)) > at:
+            return end
+        if first in ("next", "this", "coming"):
             return begin
         end = self._date_end(at)
         return end if end > at else begin
 
-    def _date_end(self, at: int) -> int:
+    def _weekday(self, at: int) -> int:
+        if at >= len(self):
+            return 0
+        if self.tokens[at] in _SHORT_DAYS:
+            is_dated = self._date_end(at + 1 + (self._token(at + 1) == "the")) > at + 1
+            return 1 if is_dated or self._token(at - 1) in ("on", "next", "this", "coming") else 0
+        found = day_at(self.tokens, at, "en")
+        return found[1] if found is not None else 0
+
+    def _distance_end(self, at: int) -> int:
+        """Return where "in three days" or "two weeks from now" ends."""
+        begin = at + (self.tokens[at : at + 1] == ["in"])
+        if begin >= len(self):
+            return at
+        read = (1, 1) if self.tokens[begin] in ("a", "an") else amount_at(self.tokens, begin, "en")
+        if read is None or stem(self._token(begin + read[1])) not in ("day", "week", "month"):
+            return at
+        end = begin + read[1] + 1
+        if self._token(end) == "from" and self._token(end + 1) in ("now", "today"):
+            return end + 2
+        return end if begin > at else at
+
+    def _date_end(self, at: int, *, is_sure: bool = False) -> int:
         """Return where a day of a month ends: "june 5th", "12th of june 2027", "the 12th"."""
         if at >= len(self):
             return at
@@ -149,7 +195,8 @@ class Utterance:
         month = end + (self._token(end) == "of")
         if self._token(month) in _MONTHS:
             return self._year_end(month + 1)
-        return end if ordinal_at(self.tokens, at, "en") is not None and self._token(at - 1) == "the" else at
+        is_ordinal = ordinal_at(self.tokens, at, "en") is not None
+        return end if is_ordinal and (is_sure or self._token(at - 1) in ("the", "on", "for", "")) else at
 
     def _day_of_month(self, at: int) -> int:
         if at >= len(self):
@@ -166,14 +213,23 @@ class Utterance:
         return at + number[1] if number is not None and 1900 < number[0] < 2200 else at
 
     def _times(self) -> Iterator[Span]:
+        written = {}
+        for span in self._written("time", *_WRITTEN_TIMES):
+            if not any(self._is_in_day(at) for at in range(span.start, span.end)):
+                written.setdefault(span.start, span)
         at = 0
         while at < len(self):
+            if at in written:
+                yield written[at]
+                at = written[at].end
+                continue
             tokens = [*self.tokens]
             if tokens[at] in ("around", "about", "from", "until", "till", "before", "after"):
                 tokens[at] = "at"
             found = None if self._is_in_day(at) else time_at(tokens, at, "en")
             end = at + found[1] if found is not None else at
-            if found is None or self._token(end) in _COUNTED or currency_of(self._token(end)) or self._is_in_day(end - 1):
+            is_written = any(place in written for place in range(at, end))
+            if found is None or is_written or self._token(end) in _COUNTED or currency_of(self._token(end)) or self._is_in_day(end - 1):
                 at += 1
                 continue
             begin = at + (tokens[at] in ("at", "by"))
@@ -229,10 +285,12 @@ class Utterance:
 
     def _counting(self, start: int, end: int, value: float, *, is_money: bool) -> Span:
         counted = []
+        if self._token(end) == "of" and self._token(end + 1) in ("us", "them"):
+            counted.append("person")
         for at in range(end + (self._token(end) == "of"), min(end + 4, len(self))):
-            if (at in self.breaks and at > end) or self._is_in_day(at) or (self.tokens[at] in BOUNDARIES - {"us"}):
+            if at in self.breaks or self._is_in_day(at) or self.tokens[at] in BOUNDARIES:
                 break
-            counted.append("person" if self.tokens[at] == "us" else self.stems[at])
+            counted.append(self.stems[at])
         if self.tokens[max(0, start - 2) : start] in (["party", "of"], ["group", "of"], ["we", "are"], ["we'll", "be"]):
             counted.append("person")
         return Span("number", start, end, value, frozenset(counted), is_money)
@@ -259,5 +317,5 @@ def _with_heard_numbers(tokens: Sequence[str]) -> list[str]:
 
 def _with_capitals(text: str) -> str:
     """Write the names of days and months with capitals."""
-    names = "|".join((*each("monday tuesday wednesday thursday friday saturday sunday christmas"), *_MONTHS))
-    return re.sub(rf"\b(?:{names})", lambda found: found[0].capitalize(), text)
+    names = "|".join((*each("monday tuesday wednesday thursday friday saturday sunday christmas"), *_SHORT_DAYS, *_MONTHS))
+    return re.sub(rf"\b(?:{names})\b", lambda found: found[0].capitalize(), text)
