@@ -136,7 +136,8 @@ def _is_one_request(situation: Situation, request: ToolRequest, parts: Sequence[
     """Whether no part asks for another tool: the others may say what the call needs."""
     found = (request_in(part, _others(situation)) for part in parts)
     return (request.is_ordered or not request.missing) and all(
-        one is None or one.name == request.name or _is_within(part, request) for one, part in zip(found, parts, strict=True)
+        one is None or one.name == request.name or _is_within(part, request)
+        for one, part in zip(found, parts, strict=True)
     )
 
 
@@ -151,7 +152,9 @@ def _with_details(situation: Situation, request: ToolRequest, parts: Sequence[st
         if introduced and not beside.asks and introduced not in request.arguments.values():
             answers.insert(0, _introduction(beside, introduced))
         elif beside.asks or _known_calls(beside):
-            answers.append(_answer(dataclasses.replace(beside, tools=[tool for tool in beside.tools if tool.name in _KNOWN_TOOLS])))
+            answers.append(
+                _answer(dataclasses.replace(beside, tools=[tool for tool in beside.tools if tool.name in _KNOWN_TOOLS]))
+            )
     return [one for one in answers if one.is_known] or answers
 
 

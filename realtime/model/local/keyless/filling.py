@@ -10,14 +10,17 @@ from typing import Any
 
 from realtime.model.local.keyless.clock import day_named
 from realtime.model.local.keyless.parameters import NUMERIC, PEOPLE, WORDED, Parameter, Takes
-from realtime.model.local.keyless.utterance import BOUNDARIES, Span, Utterance, seconds_of
+from realtime.model.local.keyless.tool_words import KNOWN_VERBS
+from realtime.model.local.keyless.utterance import BOUNDARIES, Span, Utterance, seconds_of, stem_of
 from realtime.model.local.keyless.words import each, plain, stem
 
 Values = dict[tuple[str, ...], Any]
 
 _ARTICLES = frozenset(each("the a an"))
 _OWNED = frozenset(each("my our the a an"))
-_COURTESY = frozenset(each("please thanks thank you now again then for me us"))
+_LEADING = frozenset(each("to into onto in on from off for of"))
+"""Prepositions before a tool's own object."""
+_COURTESY = frozenset(each("please thanks thank you now again then for me us instead"))
 _ENDS = frozenset(each("on at in for to from with by of and the a an until my please thanks into about around as"))
 _SAYING = (
     ("saying", "that"), ("saying",), ("that", "says"), ("which", "says"), ("to", "say", "that"), ("to", "say"), ("reading",),
@@ -25,8 +28,11 @@ _SAYING = (
 )  # fmt: skip
 _CALLED = frozenset(each("called named titled entitled"))
 _UNNAMED = frozenset(
-    each("me us it them him her you that this everybody everyone somebody someone say the a an be see do go get make")
+    each(
+        "me us it them him her you that this everybody everyone somebody someone say the a an be see do go get make half all"
+    )
 )
+_NO_PLACE = frozenset(each("day outside here there moment time morning afternoon evening night home us go"))
 _NO = frozenset(each("no without not non"))
 _ID = re.compile(r"[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+|\b[\w.]+ at [\w-]+ dot \w+\b", re.IGNORECASE)
@@ -124,7 +130,9 @@ class _Filling:
             if isinstance(value, bool) or not isinstance(value, str | int):
                 continue
             if isinstance(value, int):
-                yield from ((span.start, span.end - span.start, value) for span in self._said.numbers if span.value == value)
+                yield from (
+                    (span.start, span.end - span.start, value) for span in self._said.numbers if span.value == value
+                )
                 continue
             words = [stem(word) for word in Utterance(value.replace("_", " ").replace("-", " ")).tokens]
             for at in range(len(self._said) - len(words) + 1):
@@ -234,14 +242,18 @@ class _Filling:
         if day is not None and time is not None and abs(day.start - time.start) < 6:
             first, last = sorted((day, time), key=lambda span: span.start)
             self._use(first.start - self._is_prefix(first.start), last.end)
-            return self._said.text(first.start, last.end) if last.start - first.end < 2 else f"{day.text} at {time.text}"
+            return (
+                self._said.text(first.start, last.end) if last.start - first.end < 2 else f"{day.text} at {time.text}"
+            )
         return self._taken(time or day) or self._bare_hour(one)
 
     def _bare_hour(self, one: Parameter) -> str | None:
         """Read the hour of an answer that is only a number."""
         if not (self._command.is_answer and one.required):
             return None
-        hours = [span for span in self._said.numbers if self._is_free(span) and not span.counted and 0 <= span.value <= 2359]
+        hours = [
+            span for span in self._said.numbers if self._is_free(span) and not span.counted and 0 <= span.value <= 2359
+        ]
         if len(hours) != 1:
             return None
         self._use(hours[0].start, hours[0].end)
@@ -326,14 +338,19 @@ class _Filling:
     def _place(self, one: Parameter, prepositions: Sequence[str]) -> str | None:
         for preposition in prepositions:
             for at, token in enumerate(self._said.tokens):
-                if token != preposition or at in self._used or self._names_own(at):
+                behind = self._said.tokens[at + 1 : at + 2]
+                if token != preposition or at in self._used or self._names_own(at) or {*behind} & KNOWN_VERBS:
+                    continue
+                if {*self._said.tokens[at + 1 : at + 3]} - _ARTICLES <= _NO_PLACE:
                     continue
                 if (found := self._phrase(at + 1, before=at)) is not None:
                     return self._without_label(one, found)
         if self._command.is_answer and one.required:
             return self._bare()
         behind = self._behind_own()
-        return self._phrase(behind) if behind is not None and one.required and one.takes is Takes.PLACE else None
+        if behind is None or not one.required or one.takes is not Takes.PLACE or self._said.tokens[behind] in _NO_PLACE:
+            return None
+        return self._phrase(behind)
 
     def _without_label(self, one: Parameter, found: str) -> str:
         """Return "Paris" for "city of Paris"."""
@@ -365,7 +382,7 @@ class _Filling:
     def _object(self) -> str | None:
         """Return whom a verb is about: "send Bob thirty dollars", "text Julia that"."""
         at = self._command.verb_end
-        if at >= len(self._said) or self._said.tokens[at] in _ARTICLES or self._names_own(at - 1):
+        if at >= len(self._said) or self._said.tokens[at] in _ARTICLES or self._said.stems[at] in self._command.own:
             return None
         return self._phrase(at)
 
@@ -401,7 +418,9 @@ class _Filling:
     def _bare(self) -> str | None:
         """Return the words of an answer, without those around them."""
         text = self._said.said.strip(" .,!?;:")
-        text = re.sub(r"^(?:(?:it's|it is|that's|in|to|for|at|from|under|the name is|my name is) )+", "", text, flags=re.I)
+        text = re.sub(
+            r"^(?:(?:it's|it is|that's|in|to|for|at|from|under|the name is|my name is) )+", "", text, flags=re.I
+        )
         text = re.sub(r"(?: please|,? thanks|,? thank you)+$", "", text, flags=re.I).strip(" ,")
         if not text or len(text.split()) > _LONGEST_NAME or self._used:
             return None
@@ -414,7 +433,9 @@ class _Filling:
         items = one.schema.get("items")
         kind = items.get("type") if isinstance(items, Mapping) else None
         if one.choices:
-            found = [*dict.fromkeys(value for at, _, value in sorted(self._choices(one.choices)) if at not in self._used)]
+            found = [
+                *dict.fromkeys(value for at, _, value in sorted(self._choices(one.choices)) if at not in self._used)
+            ]
             return found or None
         if kind in ("integer", "number"):
             values = [span.value for span in self._said.numbers if self._is_free(span)]
@@ -433,7 +454,9 @@ class _Filling:
         """Return the words from a token to the end of the list that begins there."""
         end = at
         stops = BOUNDARIES - {"and", "or", "a", "the", "of"}
-        while end < len(self._said) and not (self._said.tokens[end] in stops or end in self._used or self._is_value(end)):
+        while end < len(self._said) and not (
+            self._said.tokens[end] in stops or end in self._used or self._is_value(end)
+        ):
             end += 1
         while end > at and self._said.tokens[end - 1] in _ENDS:
             end -= 1
@@ -444,7 +467,11 @@ class _Filling:
         at = next((at for at, token in enumerate(self._said.tokens) if token in _CALLED), None)
         if at is not None and (text := self._until_value(at + 1)):
             return text
-        return self._labelled(one) or self._free(one)
+        text = self._labelled(one) or self._free(one)
+        if text is not None and text.startswith("with "):
+            noun = next((word for word in self._said.tokens if stem_of(word) in self._command.own), "")
+            return f"{noun} {text}".strip()
+        return text
 
     def _message(self, one: Parameter) -> str | None:
         for words in _SAYING:
@@ -483,7 +510,10 @@ class _Filling:
             return None
         if self._command.sets and (at := self._last("to")) is not None and (text := self._until_value(at + 1)):
             return _trimmed(text)
-        return self._leftover(is_message=one.takes is Takes.MESSAGE)
+        text = self._leftover(is_message=one.takes is Takes.MESSAGE)
+        first, _, rest = (text or "").partition(" ")
+        # "The song Penny Lane."
+        return rest if one.takes is Takes.TEXT and rest and stem_of(first.lower()) in self._command.own else text
 
     def _is_only(self, one: Parameter) -> bool:
         return len(self._all) == 1
@@ -493,7 +523,9 @@ class _Filling:
         return next((at for at in places if self._said.tokens[at] == token and not self._names_own(at)), None)
 
     def _to_the_end(self, at: int) -> str | None:
-        text = self._said.said[len(self._said.said) :] if at >= len(self._said) else self._said.text(at, len(self._said))
+        text = (
+            self._said.said[len(self._said.said) :] if at >= len(self._said) else self._said.text(at, len(self._said))
+        )
         self._use(at, len(self._said))
         return re.sub(r"[\s,]+(?:please|thanks|thank you)$", "", text, flags=re.I) or None
 
@@ -531,14 +563,16 @@ class _Filling:
         tokens = self._said.tokens
         if at in self._used:
             return at + 1
-        if not inside and (tokens[at] in ("me", "us", "please", "that") or tokens[at] in _CALLED):
+        if not inside and (
+            tokens[at] in ("me", "us", "him", "her", "them", "please", "that", "know") or tokens[at] in _CALLED
+        ):
             return at + 1
         if not inside and tokens[at] in ("to", "about", "of", "for", "on", "at", "by") and not self._names_own(at):
             return at + 1
         if at in self._said.breaks and inside:
             return at + 1 if tokens[at] in ("please", "thanks") else at
         end = self._own_end(at)
-        begins = tokens[at] in ("to", "into", "onto", "in", "on", "from", "off", "for", "of")
+        begins = tokens[at] in _LEADING
         is_whole = self._command.sets or end == len(tokens) or end in self._said.breaks or not self._is_noun(end)
         if end > at and (begins or not inside) and is_whole:
             return end
@@ -550,13 +584,14 @@ class _Filling:
     def _own_end(self, at: int) -> int:
         """Return where "to my shopping cart" ends for a tool of carts; `at`: no such words."""
         end, tokens = at, self._said.tokens
-        if end < len(tokens) and tokens[end] in ("to", "into", "onto", "in", "on", "from", "off", "for", "of"):
+        if end < len(tokens) and tokens[end] in _LEADING:
             end += 1
         while end < len(tokens) and tokens[end] in _OWNED | {"this", "some", "new", "another"}:
             end += 1
-        for count in (1, 2):
+        begins = tokens[at : at + 1] and tokens[at] in _LEADING
+        for count in (1, 2) if begins else (1,):
             last = end + count - 1
-            if last < len(tokens) and self._said.stems[last] in self._command.own and (count == 1 or last - at > 1):
+            if last < len(tokens) and self._said.stems[last] in self._command.own:
                 while last + 1 < len(tokens) and self._said.stems[last + 1] in self._command.own:
                     last += 1
                 return last + 1

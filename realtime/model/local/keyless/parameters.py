@@ -9,7 +9,8 @@ from enum import Enum, auto
 from typing import Any
 
 from realtime.event.config import ToolDeclaration
-from realtime.model.local.keyless.words import each, listed, plain, stem
+from realtime.model.local.keyless.utterance import stem_of as stem
+from realtime.model.local.keyless.words import each, listed, plain
 
 MOST_PARAMETERS = 30
 _DEEPEST = 3
@@ -46,7 +47,14 @@ class Takes(Enum):
 NUMERIC = frozenset({Takes.COUNT, Takes.MONEY, Takes.NUMBER, Takes.DURATION})
 WORDED = frozenset({Takes.MESSAGE, Takes.TITLE, Takes.TEXT})
 
-PEOPLE = frozenset(map(stem, each("people person guest adult traveller traveler passenger visitor diner friend seat individual head man men woman women kid child children other top")))
+PEOPLE = frozenset(
+    map(
+        stem,
+        each(
+            "people person guest adult traveller traveler passenger visitor diner friend seat individual head man men woman women kid child children other top"
+        ),
+    )
+)
 _OF_PEOPLE = PEOPLE | {"party", "size"}
 _STRINGS = {
     Takes.ADDRESS: "email mail",

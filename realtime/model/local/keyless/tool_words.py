@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from realtime.model.local.keyless.words import each, stem
+from realtime.model.local.keyless.utterance import stem_of as stem
+from realtime.model.local.keyless.words import each
 
 VERBS = tuple(
     frozenset(each(words))
@@ -13,10 +14,10 @@ VERBS = tuple(
         "schedule plan arrange book make create set add put note enter organise organize",
         "cancel delete remove drop scrap undo clear erase",
         "send text message tell write email mail forward inform notify let",
-        "transfer send pay wire give",
+        "transfer send pay wire give move",
         "remind set create add make note",
         "add put append insert place throw",
-        "create make add open start new write generate build",
+        "create make add open start write generate build",
         "order buy get have purchase bring want need",
         "set change turn make put adjust raise lower heat switch update modify",
         "play start hear listen",
@@ -37,17 +38,18 @@ LOOKS = frozenset(
     )
 )
 """Verbs of tools that change nothing."""
+KNOWN_VERBS = frozenset().union(*VERBS) | LOOKS
 _NOUNS = (
     "table reservation booking",
     "booking reservation",
-    "room stay",
+    "room stay hotel suite motel",
     "money payment cash funds",
     "message text sms note",
     "email mail message",
     "reminder remind",
     "event meeting appointment calendar entry",
     "appointment meeting visit",
-    "weather forecast rain raining rainy sunny snow snowing snowy windy cloudy storm stormy umbrella",
+    "weather forecast rain raining rainy sunny snow snowing snowy windy cloudy storm stormy",
     "flight fly flying plane flights",
     "order package parcel delivery shipment",
     "cart basket trolley bag",
@@ -86,7 +88,9 @@ _IMPLIED = {
 IMPLIES = {verb: stem(noun) for verb, noun in _IMPLIED.items()}
 """Verbs that name the object of their tool as well."""
 TAKE_ANYTHING = frozenset(
-    each("search find play remind translate define echo spell note call email text message buy order add look track say")
+    each(
+        "search find play remind translate define echo spell note call email text message buy order add put look track say"
+    )
 )
 """Verbs that name their tool with any words behind them."""
 SMALL = frozenset(
@@ -96,13 +100,17 @@ PARTICLES = frozenset(("on", "off", "up", "down", "in", "out"))
 
 _FRAME = (
     r"(?:can|could|would|will) (?:you|we|i)(?: please| maybe| possibly| kindly| also| just| quickly| help me)*(?: to)?"
-    r"|(?:i|we)(?:'d| would) (?:like|love|prefer)(?: you)?(?: to)?|(?:i|we) (?:want|need|wish|have|got)(?: you)?(?: to)?"
-    r"|(?:i'm|we're|i am|we are) (?:looking|trying|going|hoping) (?:for|to)(?: need)?"
+    r"|(?:i|we)(?:'d| would) (?:like|love|prefer)(?: you)?(?: to)?|(?:i|we) (?:want|need|wish)(?: you)?(?: to)?"
+    r"|(?:i|we) (?:have|got) to|(?:i'm|we're|i am|we are) (?:looking|trying|going|hoping) (?:for|to)(?: need)?"
     r"|(?:let's|let us|please|go ahead and|be so kind and|may i|may we|is it possible to|i wanna|i gotta"
     r"|would you mind|you should|i'll have|i'll take|i will have|we'll have|we'll take|get me|give me|get us|bring me)"
 )
 FRAME = re.compile(rf"\b(?:{_FRAME})(?: please)? ")
 """Words that turn what follows into a request. The text is plain."""
+WANTS = re.compile(
+    r"(?:like|love|prefer|want|need|wish|have|take|get me|give me|get us|bring me|looking for)(?: please)? $"
+)
+"""The end of those behind which a thing may stand, not a deed."""
 MAY_ASK = re.compile(r"\b(?:can|could|would|will|is it possible|are you able|do you|may)\b")
 CLAUSE = re.compile(r"(?:\b(?:and|then|so|please|ok|okay|but|also|now|hey|hi|hello|yes|well|just) )")
 LOOKING = re.compile(
@@ -121,6 +129,10 @@ NEVER = re.compile(
     r"|before you|after you|who)\b"
 )
 """Words before a verb that make it no request."""
+ASKS = re.compile(
+    r"\b(?:when|where|which|what|how(?! about))\b|^(?:do|does|did|is(?! it possible)|are|was|were|has|am)\b"
+)
+"""Words before a verb that make it a question."""
 FINITE = re.compile(
     r"\b(?:is|was|were|are|has|had|costs?|looks?|seems?|tastes?|would|will|could|can|does|did|isn't|wasn't|makes|made|went|came)\b"
 )
@@ -133,4 +145,7 @@ NO_SUBJECT = frozenset(
     )
 )
 """Words that no order begins behind, where a recogniser left out the full stop."""
+ELSEWHERE = re.compile(r"\b(?:to|on|onto|into|in) (?:my|the|our|a) ")
+"""Where something is put."""
+HOW_TO = re.compile(r"how (?:do|can|could|should|would) (?:i|you|we)\b(?! (?:have|owe))")
 DETERMINED = frozenset(each("a an the my our me us this some another two three four five six for it"))

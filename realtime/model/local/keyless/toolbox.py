@@ -13,11 +13,15 @@ from realtime.model.local.keyless.parameters import Parameter, Takes, parameters
 from realtime.model.local.keyless.tool_words import (
     ALIKE,
     ALREADY,
+    ASKS,
     CLAUSE,
     DETERMINED,
+    ELSEWHERE,
     FINITE,
     FRAME,
+    HOW_TO,
     IMPLIES,
+    KNOWN_VERBS,
     LOOKING,
     LOOKS,
     MAY_ASK,
@@ -27,14 +31,15 @@ from realtime.model.local.keyless.tool_words import (
     SMALL,
     TAKE_ANYTHING,
     VERBS,
+    WANTS,
 )
 from realtime.model.local.keyless.utterance import BOUNDARIES, Utterance
-from realtime.model.local.keyless.words import is_question, plain, stem
+from realtime.model.local.keyless.utterance import stem_of as stem
+from realtime.model.local.keyless.words import content, is_question, plain
 
 _SETS = frozenset({"set", "change", "turn", "make", "adjust", "update", "modify", "rename", "switch"})
 _TELLING = frozenset(("status", "hours", "balance", "info", "details"))
 """Last words of names of tools that change nothing."""
-_KNOWN_VERBS = frozenset().union(*VERBS) | LOOKS
 _NO_OBJECT = (BOUNDARIES | NO_SUBJECT) - DETERMINED | {"don't", "for", "what's", "who's", "where's", "how's", "when's"}
 """Words that do not stand before the object of a request."""
 _LETS_GO = frozenset(("no", "nope", "nothing", "nevermind", "never", "stop", "cancel", "forget"))
@@ -99,7 +104,9 @@ def answered(request: ToolRequest, said: str, context: Context = Context()) -> T
 
 def _made(tool: ToolDeclaration, values: Values, *, is_ordered: bool, weight: int = 0) -> ToolRequest:
     parameters = parameters_of(tool)
-    missing = tuple(one for one in parameters if one.required and one.path not in values and one.takes is not Takes.OTHER)
+    missing = tuple(
+        one for one in parameters if one.required and one.path not in values and one.takes is not Takes.OTHER
+    )
     return ToolRequest(tool, values, missing, is_ordered, weight)
 
 
@@ -115,6 +122,13 @@ class _Subject:
     """Stems of the words of its description."""
     looks: bool
     """Whether it only tells something."""
+    named: str
+    """The verb of its name; "" if that is none."""
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Stems of the words for its object, and of those that mean the same."""
+        return frozenset().union(*map(_alike, self.nouns)) if self.nouns else frozenset()
 
     @property
     def is_setting(self) -> bool:
@@ -126,25 +140,26 @@ def _subject_of(tool: ToolDeclaration) -> _Subject:
     words = words_of(tool.name)
     described = plain(tool.description.partition("\n")[0]).split()
     first = _base(described[0]) if described else ""
-    named = next((word for word in words[:2] if word in _KNOWN_VERBS), "")
-    if first in _KNOWN_VERBS:
+    named = next((word for word in words[:2] if word in KNOWN_VERBS), "")
+    if first in KNOWN_VERBS:
         looks = first in LOOKS
     else:
         looks = not named or named in LOOKS or words[-1] in _TELLING
-    verbs = {word for word in (named, first) if word in _KNOWN_VERBS and not (looks and word not in LOOKS)}
+    verbs = {word for word in (named, first) if word in KNOWN_VERBS and not (looks and word not in LOOKS)}
     nouns = [word for word in words if word not in SMALL | PARTICLES and (word not in verbs or len(words) == 1)]
     return _Subject(
         verbs=frozenset(verbs or words[:1]),
         nouns=tuple(dict.fromkeys(map(stem, nouns))),
         particles=frozenset(words) & {"on", "off"},
-        described=frozenset(map(stem, (word for word in described if word not in SMALL and _base(word) not in verbs))),
+        described=frozenset(map(stem, (word for word in described if content(word) and _base(word) not in verbs))),
+        named=named,
         looks=looks,
     )
 
 
 def _base(verb: str) -> str:
     """Return the verb of a description: "Returns" is "return"."""
-    return verb if verb in _KNOWN_VERBS else verb.removesuffix("s")
+    return verb if verb in KNOWN_VERBS else verb.removesuffix("s")
 
 
 def _alike(noun: str) -> frozenset[str]:
@@ -158,9 +173,7 @@ def _request(said: Utterance, tool: ToolDeclaration, context: Context) -> ToolRe
     if place is None and (place := _order(said, subject, parameters)) is None:
         return None
     verb_end, weight, is_capability = place
-    own = frozenset().union(*map(_alike, subject.nouns)) - ({"money"} if "money" in subject.nouns else set())
-    own |= {"money"} & {*subject.nouns}
-    command = Command(verb_end, own, sets=subject.is_setting)
+    command = Command(verb_end, subject.own, sets=subject.is_setting)
     values = fill(said, parameters, command, user_name=context.user_name, today=context.today)
     said_values = {path for path, value in values.items() if value != context.user_name}
     if is_capability and parameters and not said_values:
@@ -185,9 +198,12 @@ def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequenc
     if any(one.takes is Takes.MONEY for one in parameters) and any(span.is_money for span in said.numbers):
         return 3
     worded = any(one.takes in (Takes.TEXT, Takes.TITLE, Takes.NAME, Takes.RECIPIENT) for one in parameters)
-    if verb in TAKE_ANYTHING & subject.verbs and worded and verb in subject.verbs:
-        return 1
-    return 0
+    if verb in TAKE_ANYTHING and verb == subject.named and worded:
+        # "Add milk to my diary" is not about a cart.
+        return 0 if verb in ("add", "put") and ELSEWHERE.search(" ".join(said.tokens)) else 1
+    at = said.tokens.index(verb) if verb in said.tokens else 0
+    # "Book for two people tomorrow."
+    return 1 if verb and verb == subject.named and said.tokens[at + 1 : at + 2] in (["for"], ["on"], ["at"]) else 0
 
 
 def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) -> tuple[int, int, bool] | None:
@@ -199,10 +215,12 @@ def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) 
             continue
         verb = said.tokens[at]
         before = " ".join(said.tokens[_clause_begin(said, at) : at])
-        if NEVER.search(before) or (frame and ALREADY.search(before)):
+        if NEVER.search(before) or ASKS.search(before) or (frame and ALREADY.search(before)):
             continue
         fits = [2 if verb in subject.verbs else 1] if verb in subject.verbs or _means(verb, subject.verbs) else []
         if verb == "let" and "know" not in said.tokens[at : at + 5]:
+            fits = []
+        if verb == "make" and said.tokens[at + 1 : at + 2] == ["sure"]:
             fits = []
         if verb in ("tell", "let") and said.tokens[at + 1 : at + 2] in (["me"], ["us"]):
             fits = []
@@ -242,14 +260,13 @@ def _clauses(said: Utterance, text: str) -> list[tuple[int, str]]:
 
 def _unmarked(said: Utterance, subject: _Subject) -> list[tuple[int, str]]:
     """Return where an order begins without punctuation before it: "it's cold set the heating to twenty"."""
-    own = frozenset().union(*map(_alike, subject.nouns)) if subject.nouns else frozenset()
     return [
         (at, "")
         for at in range(1, len(said) - 1)
         if (said.tokens[at] in subject.verbs or _means(said.tokens[at], subject.verbs))
         and said.tokens[at - 1] not in NO_SUBJECT
         and said.tokens[at + 1] in DETERMINED
-        and own & {*said.stems[at + 2 : at + 5]}
+        and subject.own & {*said.stems[at + 2 : at + 5]}
     ]
 
 
@@ -259,15 +276,14 @@ def _clause_begin(said: Utterance, at: int) -> int:
 
 def _begins_with_object(said: Utterance, at: int, subject: _Subject, frame: str) -> bool:
     """Whether a tool's object stands where its verb would."""
-    if subject.verbs & {"cancel", "delete", "remove", "drop", "stop"} or (frame and MAY_ASK.search(frame)):
+    if subject.verbs & {"cancel", "delete", "remove", "drop", "stop"} or (frame and not WANTS.search(frame)):
         return False
-    names = frozenset().union(*map(_alike, subject.nouns)) if subject.nouns else frozenset()
     end = at
     while end < len(said) and end - at < (5 if frame else 4):
-        if said.stems[end] in (names if frame else {*subject.nouns}):
+        if said.stems[end] in (subject.own if frame else {*subject.nouns}):
             behind = " ".join(said.tokens[end + 1 :])
             return bool(frame) or (at == 0 and not FINITE.search(behind))
-        if said.tokens[end] in _NO_OBJECT or (not frame and {said.tokens[end], said.stems[end]} & _KNOWN_VERBS):
+        if said.tokens[end] in _NO_OBJECT or {said.tokens[end], said.stems[end]} & KNOWN_VERBS:
             return False
         end += 1
     return False
@@ -281,7 +297,8 @@ def _look(said: Utterance, subject: _Subject) -> tuple[int, int, bool] | None:
     others = [noun for noun in subject.nouns if noun not in exact and _alike(noun) & stems]
     described = subject.described & stems - {*exact}
     hits = len(exact) + len(others)
-    if not subject.nouns or not (hits == len(subject.nouns) or (hits and described) or len(described) > 1):
+    is_named = hits == len(subject.nouns) or (hits and len((subject.own | subject.described) & stems) > 1)
+    if not subject.nouns or not is_named:
         return None
     for begin in sorted(begin for begin in said.breaks if begin < len(said)):
         rest = " ".join(said.tokens[begin:])
@@ -291,15 +308,16 @@ def _look(said: Utterance, subject: _Subject) -> tuple[int, int, bool] | None:
         at = text[:behind].count(" ")
         if NEVER.match(rest) and not rest.startswith(("who", "how", "what")):
             continue
-        own = frozenset().union(*map(_alike, subject.nouns)) | {*exact}
-        is_fragment = at < len(said) and _is_fragment(said, at, own)
+        if HOW_TO.match(rest):
+            continue
+        is_fragment = at < len(said) and _is_fragment(said, at, subject.own)
         if not LOOKING.match(rest) and not is_fragment:
             continue
         if NEVER.search(rest.split(next(iter(exact), "\0"))[0].replace("how ", "").replace("who ", "")):
             continue
         verb_end = at + 1 if said.tokens[at] in LOOKS else at
         for place in range(at, min(at + 8, len(said))):
-            if said.tokens[place] in LOOKS and said.stems[place] not in own:
+            if said.tokens[place] in LOOKS and said.stems[place] not in subject.own:
                 verb_end = place + 1
                 break
         return verb_end, 2 * (3 * len(exact) + 2 * len(others) + len(described)), False
@@ -308,6 +326,8 @@ def _look(said: Utterance, subject: _Subject) -> tuple[int, int, bool] | None:
 
 def _is_fragment(said: Utterance, at: int, own: frozenset[str]) -> bool:
     end = at
+    if said.tokens[at] in KNOWN_VERBS - LOOKS and said.tokens[at + 1 : at + 2] not in (["status"], ["number"]):
+        return False
     while end < len(said) and end - at < 4:
         if said.stems[end] in own:
             return not FINITE.search(" ".join(said.tokens[end + 1 :]))

@@ -16,7 +16,9 @@ LONGEST_CHARS = 1_000
 
 Kind = Literal["number", "day", "time"]
 
-_MONTHS = frozenset((*(month.lower() for month in MONTHS["en"]), *each("jan feb mar apr jun jul aug sep sept oct nov dec")))
+_MONTHS = frozenset(
+    (*(month.lower() for month in MONTHS["en"]), *each("jan feb mar apr jun jul aug sep sept oct nov dec"))
+)
 _SHORT_DAYS = frozenset(each("mon tue tues wed thu thur thurs fri sat sun"))
 _WRITTEN_DATE = re.compile(r"\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})\b")
 _HOUR, _HALF = r"(?:[01]?\d|2[0-3])", r"[ap]\.?m\b\.?"
@@ -36,7 +38,13 @@ _WRITTEN_TIMES = tuple(
 _UNITS_OF_TIME = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "night": 86_400, "week": 604_800}
 _PARTS_OF_DAY = frozenset(each("morning afternoon evening night lunchtime noon"))
 _SPANS = frozenset(each("week weekend month"))
-_FEASTS = (("christmas", "eve"), ("christmas", "day"), ("christmas",), ("new", "year's", "eve"), ("new", "year's", "day"))
+_FEASTS = (
+    ("christmas", "eve"),
+    ("christmas", "day"),
+    ("christmas",),
+    ("new", "year's", "eve"),
+    ("new", "year's", "day"),
+)
 _SOUNDS_LIKE = {"to": "two", "too": "two", "for": "four", "fore": "four"}
 _PEOPLE = frozenset(each("people persons guests adults"))
 _COUNTED = frozenset(each("degrees degree percent people persons guests euros dollars pounds bucks minutes hours"))
@@ -46,7 +54,7 @@ BOUNDARIES = frozenset(
         "in on at for from to into onto with without by about under until till of off via as than because and or so if when "
         "while where who that which saying says please thanks thank a an the i i'm i'll i've i'd he she it it's we we're "
         "we'll they you you're is are was were will would can could should has have had do does did named called "
-        "titled then but my your our me us it's there there's starting beginning arriving leaving now again like some any any more going today"
+        "titled then but my your our me us it's there there's starting beginning arriving leaving now again like some any more going today round know how what why which whether"
     )
 )
 """Words that no name and no place goes on with."""
@@ -68,6 +76,11 @@ class Span:
     """What it is as an argument, such as "next Friday" or "7 pm"."""
 
 
+def stem_of(word: str) -> str:
+    """Return the form by which words of tools are compared. A booking is a thing, to book is a deed."""
+    return "booking" if word in ("booking", "bookings") else stem(word)
+
+
 class Utterance:
     """What was said: its words as written, in lower case, and the values in it."""
 
@@ -75,9 +88,13 @@ class Utterance:
         self.said = folded(said[:LONGEST_CHARS])
         self._matches = matches_of(self.said)
         self.tokens = _with_heard_numbers([match.group().lower() for match in self._matches])
-        self.stems = [stem(plain(token) or token) for token in self.tokens]
+        self.stems = [stem_of(plain(token) or token) for token in self.tokens]
+        for at, token in enumerate(self.tokens[:-1]):
+            if token == "booking" and self.tokens[at + 1] in ("a", "an", "the", "my", "us", "me"):
+                self.stems[at] = "book"
         self.breaks = {at for at in range(len(self._matches) + 1) if at in (0, len(self._matches)) or self._breaks(at)}
         """Tokens that begin a clause."""
+        self._bare = [re.sub(r"'s$", "", token) for token in self.tokens]
         self.has_case = any(match.group()[0].isupper() for match in self._matches[1:])
         self.days = [*self._days()]
         self.times = [*self._times()]
@@ -128,7 +145,7 @@ class Utterance:
             if end > at and end in written:
                 end = written[end].end
             if end > at:
-                yield Span("day", at, end, text=_with_capitals(self.text(at, end)))
+                yield Span("day", at, end, text=_with_capitals(self.text(at, end)).removesuffix("'s"))
             at = max(end, at + 1)
 
     def _day_end(self, at: int) -> int:
@@ -165,7 +182,7 @@ class Utterance:
         if self.tokens[at] in _SHORT_DAYS:
             is_dated = self._date_end(at + 1 + (self._token(at + 1) == "the")) > at + 1
             return 1 if is_dated or self._token(at - 1) in ("on", "next", "this", "coming") else 0
-        found = day_at(self.tokens, at, "en")
+        found = day_at(self._bare, at, "en")
         return found[1] if found is not None else 0
 
     def _distance_end(self, at: int) -> int:
@@ -229,7 +246,13 @@ class Utterance:
             found = None if self._is_in_day(at) else time_at(tokens, at, "en")
             end = at + found[1] if found is not None else at
             is_written = any(place in written for place in range(at, end))
-            if found is None or is_written or self._token(end) in _COUNTED or currency_of(self._token(end)) or self._is_in_day(end - 1):
+            if (
+                found is None
+                or is_written
+                or self._token(end) in _COUNTED
+                or currency_of(self._token(end))
+                or self._is_in_day(end - 1)
+            ):
                 at += 1
                 continue
             begin = at + (tokens[at] in ("at", "by"))
@@ -317,5 +340,7 @@ def _with_heard_numbers(tokens: Sequence[str]) -> list[str]:
 
 def _with_capitals(text: str) -> str:
     """Write the names of days and months with capitals."""
-    names = "|".join((*each("monday tuesday wednesday thursday friday saturday sunday christmas"), *_SHORT_DAYS, *_MONTHS))
+    names = "|".join(
+        (*each("monday tuesday wednesday thursday friday saturday sunday christmas"), *_SHORT_DAYS, *_MONTHS)
+    )
     return re.sub(rf"\b(?:{names})\b", lambda found: found[0].capitalize(), text)
