@@ -21,7 +21,7 @@ from bench.report import Check, Section
 from bench.tool_calls.tools import AGENTS, EVERY_TOOL
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
-from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.model.local.keyless.conversationalist import respond_to
 from realtime.model.local.language_model import Prompt, ReplyText, ReplyToolCall
 
@@ -56,8 +56,9 @@ class Outcome:
         """`right`, `wrong` (a call that was not meant) or `none` (a missing call)."""
         if not self.calls:
             return "right" if self.case.expected is None else "none"
-        is_meant = self.case.expected is not None and len(self.calls) == 1
-        return "right" if is_meant and _are_same(self.calls[0], self.case.expected) else "wrong"
+        expected = self.case.expected
+        is_meant = expected is not None and len(self.calls) == 1 and _are_same(self.calls[0], expected)
+        return "right" if is_meant else "wrong"
 
 
 def cases(folder: Path = FOLDER) -> Iterator[Case]:
@@ -92,7 +93,7 @@ def outcome_of(case: Case, tools: Sequence[ToolDeclaration], *, is_heard: bool =
                 calls.append((reply.name, json.loads(reply.arguments)))
                 call_id = f"c{len(history)}"
                 call = ToolCallBlock(id=call_id, name=reply.name, input=reply.arguments)
-                result = ToolResultBlock(id=call_id, name=reply.name, output="Done.", state="success")
+                result = ToolResultBlock(id=call_id, name=reply.name, output="Done.", state=ToolResultState.SUCCESS)
                 history.append(Item(id=f"i{call_id}", type="tool_call", tool_call=call))
                 history.append(Item(id=f"r{call_id}", type="tool_result", tool_result=result))
     return Outcome(case, tuple(calls), said)
@@ -103,9 +104,9 @@ async def measure_tool_calls() -> Section:
     section = Section(
         "tool-calls",
         "The keyless model's tool calls",
-        "Each case is typed, with the tools of its agent or with all tools; as written, and as some recognisers write: in "
-        "lower case without punctuation. Right: the tool with every argument, or no call where none is meant. Wrong: a "
-        "call that was not meant, or with another value. Missing: no call, but a question or an apology.",
+        "Each case is typed, with the tools of its agent or with all tools; as written, and as some recognisers write: "
+        "in lower case without punctuation. Right: the tool with every argument, or no call where none is meant. Wrong: "
+        "a call that was not meant, or with another value. Missing: no call, but a question or an apology.",
         ("cases", "tools", "written", "number", "right", "wrong", "missing"),
         page=PAGE,
     )

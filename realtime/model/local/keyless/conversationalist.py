@@ -151,7 +151,7 @@ def _with_details(situation: Situation, request: ToolRequest, parts: Sequence[st
             continue
         if introduced and not beside.asks and introduced not in request.arguments.values():
             answers.insert(0, _introduction(beside, introduced))
-        elif beside.asks or _known_calls(beside):
+        elif is_request(beside) or _known_calls(beside):
             answers.append(
                 _answer(dataclasses.replace(beside, tools=[tool for tool in beside.tools if tool.name in _KNOWN_TOOLS]))
             )
@@ -165,6 +165,8 @@ def _is_within(part: str, request: ToolRequest) -> bool:
 
 def _answer_to(request: ToolRequest) -> _Answer:
     """Call the tool, or ask for what it needs."""
+    if request.asks_ability:
+        return _Answer(f"Yes, I can. {request.question}")
     if request.missing:
         return _Answer(request.question)
     return _Answer(calls=(_call(request.name, **request.arguments),))
@@ -338,7 +340,7 @@ def _requested(situation: Situation) -> ToolRequest | None:
     request: ToolRequest | None = None
     for line in (*situation.earlier[-_OPEN_TURNS:], Line(situation.said, situation.last_answer)):
         said = line.words[:LONGEST_CHARS]
-        asked = request if request is not None and request.missing and _was_asked(request, line.after) else None
+        asked = request if request is not None and _was_asked(request, line.after) else None
         request = (answered(asked, said, context) if asked is not None else None) or request_in(said, tools, context)
     return request
 

@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from realtime.model.local.keyless.clock import day_named
 from realtime.model.local.keyless.parameters import NUMERIC, PEOPLE, WORDED, Parameter, Takes
+from realtime.model.local.keyless.reading import ARTICLES, CALLED, LONGEST_NAME, Command, Reading, trimmed
 from realtime.model.local.keyless.tool_words import KNOWN_VERBS
 from realtime.model.local.keyless.utterance import BOUNDARIES, Span, Utterance, seconds_of, stem_of
 from realtime.model.local.keyless.words import each, plain, stem
 
 Values = dict[tuple[str, ...], Any]
 
-_ARTICLES = frozenset(each("the a an"))
-_OWNED = frozenset(each("my our the a an"))
-_LEADING = frozenset(each("to into onto in on from off for of"))
-"""Prepositions before a tool's own object."""
-_COURTESY = frozenset(each("please thanks thank you now again then for me us instead"))
-_ENDS = frozenset(each("on at in for to from with by of and the a an until my please thanks into about around as"))
 _SAYING = (
-    ("saying", "that"), ("saying",), ("that", "says"), ("which", "says"), ("to", "say", "that"), ("to", "say"), ("reading",),
-    ("with", "the", "message"), ("with", "the", "text"),
+    ("saying", "that"), ("saying",), ("that", "says"), ("which", "says"), ("to", "say", "that"), ("to", "say"),
+    ("reading",), ("with", "the", "message"), ("with", "the", "text"),
 )  # fmt: skip
-_CALLED = frozenset(each("called named titled entitled"))
-_UNNAMED = frozenset(
-    each(
-        "me us it them him her you that this everybody everyone somebody someone say the a an be see do go get make half all"
-    )
-)
 _NO_PLACE = frozenset(each("day outside here there moment time morning afternoon evening night home us go"))
 _NO = frozenset(each("no without not non"))
 _ID = re.compile(r"[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*")
@@ -40,23 +28,8 @@ _PHONE = re.compile(r"\+?\d[\d /-]{4,}\d")
 _TWO_OF_US = re.compile(r"\b(?:(?:me|myself) and (?:my|a) \w+(?! and)|my \w+ and (?:me|i|myself)|both of us)\b")
 _JUST_ME = re.compile(r"\b(?:just|only) (?:me|myself|one)\b|\b(?:by|for) myself\b|\balone\b")
 _ALSO_ME = re.compile(r"\b(?:me|myself) and$|^(?:and|plus) (?:me|myself)\b")
-_LONGEST_NAME = 4
 _YES = re.compile(r"(?:yes|yeah|yep|sure|of course|yes please|please do|definitely)\b")
 _REFUSES = re.compile(r"(?:no|nope|not|don't)\b")
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """Where a tool is named in an utterance.
-
-    `verb_end` is the token behind the verb; `own` are stems of the words for the tool's object, `sets` is whether the
-    verb gives something a new value. `is_answer`: the utterance answers a question for arguments.
-    """
-
-    verb_end: int = 0
-    own: frozenset[str] = frozenset()
-    sets: bool = False
-    is_answer: bool = False
 
 
 def fill(
@@ -87,12 +60,11 @@ class _Filling:
     ) -> None:
         self.values: Values = {}
         self._said = said
+        self._reading = Reading(said, command)
         self._all = parameters
         self._command = command
         self._user_name = user_name
         self._today = today
-        self._used: set[int] = set()
-        """The tokens that are a value."""
         steps: tuple[tuple[Collection[Takes], Callable[[Parameter], Any]], ...] = (
             ({Takes.CHOICE}, self._choice),
             ({Takes.FLAG}, self._flag),
@@ -121,7 +93,7 @@ class _Filling:
         if not found:
             return None
         at, count, value = max(found, key=lambda found: (found[1], -found[0]))
-        self._use(at, at + count)
+        self._reading.use(at, at + count)
         return value
 
     def _choices(self, choices: Sequence[Any]) -> Iterator[tuple[int, int, Any]]:
@@ -144,7 +116,7 @@ class _Filling:
         for at, word in enumerate(self._said.stems):
             if word in names:
                 before = self._said.tokens[max(0, at - 2) : at]
-                self._use(at, at + 1)
+                self._reading.use(at, at + 1)
                 return not _NO & {*before}
         if {*one.words} & {"on", "enabled", "state", "active"}:
             return next((token == "on" for token in self._said.tokens if token in ("on", "off")), None)
@@ -156,16 +128,16 @@ class _Filling:
     def _address(self, one: Parameter) -> str | None:
         if (found := _MAIL.search(self._said.said)) is None:
             return None
-        self._use(self._said.place(found.start()), self._said.place(found.end() - 1) + 1)
+        self._reading.use(self._said.place(found.start()), self._said.place(found.end() - 1) + 1)
         return found[0].replace(" at ", "@").replace(" dot ", ".")
 
     def _number(self, one: Parameter) -> float | int | None:
-        fits = [(self._fit(one, span), -span.start, span) for span in self._said.numbers if self._is_free(span)]
+        fits = [(self._fit(one, span), -span.start, span) for span in self._said.numbers if self._reading.is_free(span)]
         best = max(fits, key=lambda fit: fit[:2], default=None)
         if best is None or best[0] <= 0:
             return self._people(one)
         span = best[2]
-        self._use(span.start, span.end + self._is_unit(one, span.end))
+        self._reading.use(span.start, span.end + self._is_unit(one, span.end))
         value = span.value
         if one.takes is Takes.COUNT and span.counted & PEOPLE and one.stems & PEOPLE:
             value += self._more_people(span)
@@ -180,8 +152,8 @@ class _Filling:
             more += 1
         for other in said.numbers:
             joined = said.tokens[other.start - 1] in ("and", "plus") and 0 < other.start - span.end <= 3
-            if joined and other.counted & PEOPLE and self._is_free(other):
-                self._use(other.start, other.end + 1)
+            if joined and other.counted & PEOPLE and self._reading.is_free(other):
+                self._reading.use(other.start, other.end + 1)
                 more += other.value
         return more
 
@@ -232,8 +204,8 @@ class _Filling:
         return bool(before) and before[-1] in one.stems - {"number", "amount"}
 
     def _when(self, one: Parameter) -> str | None:
-        days = [span for span in self._said.days if self._is_free(span)]
-        times = [span for span in self._said.times if self._is_free(span)]
+        days = [span for span in self._said.days if self._reading.is_free(span)]
+        times = [span for span in self._said.times if self._reading.is_free(span)]
         if one.takes is Takes.DAY:
             return self._day(one, self._outside_text(days))
         if one.takes is Takes.TIME:
@@ -241,7 +213,7 @@ class _Filling:
         day, time = self._outside_text(days), self._outside_text(times)
         if day is not None and time is not None and abs(day.start - time.start) < 6:
             first, last = sorted((day, time), key=lambda span: span.start)
-            self._use(first.start - self._is_prefix(first.start), last.end)
+            self._reading.use(first.start - self._is_prefix(first.start), last.end)
             return (
                 self._said.text(first.start, last.end) if last.start - first.end < 2 else f"{day.text} at {time.text}"
             )
@@ -252,11 +224,13 @@ class _Filling:
         if not (self._command.is_answer and one.required):
             return None
         hours = [
-            span for span in self._said.numbers if self._is_free(span) and not span.counted and 0 <= span.value <= 2359
+            span
+            for span in self._said.numbers
+            if self._reading.is_free(span) and not span.counted and 0 <= span.value <= 2359
         ]
         if len(hours) != 1:
             return None
-        self._use(hours[0].start, hours[0].end)
+        self._reading.use(hours[0].start, hours[0].end)
         return self._said.text(hours[0].start, hours[0].end)
 
     def _day(self, one: Parameter, span: Span | None) -> str | None:
@@ -277,14 +251,14 @@ class _Filling:
     def _text_start(self) -> int | None:
         """Return where a text begins behind "remind me to" and the like."""
         for at in range(self._command.verb_end, len(self._said) - 1):
-            if self._said.tokens[at] in ("to", "that") and not self._names_own(at):
+            if self._said.tokens[at] in ("to", "that") and not self._reading.names_own(at):
                 return at + 1
         return None
 
     def _taken(self, span: Span | None) -> str | None:
         if span is None:
             return None
-        self._use(span.start - self._is_prefix(span.start), span.end)
+        self._reading.use(span.start - self._is_prefix(span.start), span.end)
         return span.text
 
     def _is_prefix(self, at: int) -> bool:
@@ -292,24 +266,24 @@ class _Filling:
 
     def _identifier(self, one: Parameter) -> str | None:
         if one.stems & {"phone", "telephone", "mobil"} and (phone := _PHONE.search(self._said.said)):
-            self._use(self._said.place(phone.start()), self._said.place(phone.end() - 1) + 1)
+            self._reading.use(self._said.place(phone.start()), self._said.place(phone.end() - 1) + 1)
             return phone[0].strip()
         digits = self._digits()
         if digits is not None:
             return digits
         for word in re.finditer(r"[\w#-]+", self._said.said):
             at = self._said.place(word.start())
-            if at in self._used or not _ID.fullmatch(word[0]):
+            if at in self._reading.used or not _ID.fullmatch(word[0]):
                 continue
             if word[0].isalpha() and (not self._said.has_case or self._said.tokens[at] in BOUNDARIES):
                 continue
-            self._use(at, self._said.place(word.end() - 1) + 1)
+            self._reading.use(at, self._said.place(word.end() - 1) + 1)
             return word[0].lstrip("#")
-        return next((self._as_digits(span) for span in self._said.numbers if self._is_free(span)), None)
+        return next((self._as_digits(span) for span in self._said.numbers if self._reading.is_free(span)), None)
 
     def _digits(self) -> str | None:
         """Read digits that are said one by one: "four seven one one"."""
-        spans = [span for span in self._said.numbers if self._is_free(span)]
+        spans = [span for span in self._said.numbers if self._reading.is_free(span)]
         for first in range(len(spans)):
             run = spans[first : first + 1]
             for span in spans[first + 1 :]:
@@ -317,12 +291,12 @@ class _Filling:
                     break
                 run.append(span)
             if len(run) > 1:
-                self._use(run[0].start, run[-1].end)
+                self._reading.use(run[0].start, run[-1].end)
                 return "".join(str(int(span.value)) for span in run)
         return None
 
     def _as_digits(self, span: Span) -> str:
-        self._use(span.start, span.end)
+        self._reading.use(span.start, span.end)
         return f"{span.value:g}" if span.value < 1e6 else str(int(span.value))
 
     # -- names -----------------------------------------------------------------------------------------------------
@@ -338,19 +312,20 @@ class _Filling:
     def _place(self, one: Parameter, prepositions: Sequence[str]) -> str | None:
         for preposition in prepositions:
             for at, token in enumerate(self._said.tokens):
-                behind = self._said.tokens[at + 1 : at + 2]
-                if token != preposition or at in self._used or self._names_own(at) or {*behind} & KNOWN_VERBS:
+                behind = {*self._said.tokens[at + 1 : at + 2]}
+                is_free = token == preposition and at not in self._reading.used and not self._reading.names_own(at)
+                if not is_free or behind & KNOWN_VERBS:
                     continue
-                if {*self._said.tokens[at + 1 : at + 3]} - _ARTICLES <= _NO_PLACE:
+                if {*self._said.tokens[at + 1 : at + 3]} - ARTICLES <= _NO_PLACE:
                     continue
-                if (found := self._phrase(at + 1, before=at)) is not None:
+                if (found := self._reading.phrase(at + 1, before=at)) is not None:
                     return self._without_label(one, found)
         if self._command.is_answer and one.required:
             return self._bare()
-        behind = self._behind_own()
-        if behind is None or not one.required or one.takes is not Takes.PLACE or self._said.tokens[behind] in _NO_PLACE:
+        end = self._reading.behind_own()
+        if end is None or not one.required or one.takes is not Takes.PLACE or self._said.tokens[end] in _NO_PLACE:
             return None
-        return self._phrase(behind)
+        return self._reading.phrase(end)
 
     def _without_label(self, one: Parameter, found: str) -> str:
         """Return "Paris" for "city of Paris"."""
@@ -361,9 +336,9 @@ class _Filling:
         for at in range(len(tokens)):
             is_named = tokens[at] == "name" and tokens[at + 1 : at + 2] in (["is"], ["of"])
             if is_named or (tokens[at] == "name" and tokens[at - 1 : at] == ["the"]) or tokens[at] == "name's":
-                found = self._phrase(at + (2 if is_named else 1), before=at)
-            elif tokens[at] in _CALLED and one.takes is Takes.NAME:
-                found = self._phrase(at + 1, before=at)
+                found = self._reading.phrase(at + (2 if is_named else 1), before=at)
+            elif tokens[at] in CALLED and one.takes is Takes.NAME:
+                found = self._reading.phrase(at + 1, before=at)
             else:
                 continue
             if found is not None:
@@ -372,8 +347,10 @@ class _Filling:
             return found
         for preposition in ("to",) if one.takes is Takes.RECIPIENT else ("for", "of", "with", "under"):
             for at, token in enumerate(tokens):
-                is_free = token == preposition and at >= self._command.verb_end and at not in self._used
-                if is_free and not self._names_own(at) and (found := self._phrase(at + 1, before=at)) is not None:
+                is_free = token == preposition and at >= self._command.verb_end and at not in self._reading.used
+                if not is_free or self._reading.names_own(at):
+                    continue
+                if (found := self._reading.phrase(at + 1, before=at)) is not None:
                     return found
         if self._command.is_answer and one.required:
             return self._bare()
@@ -382,38 +359,9 @@ class _Filling:
     def _object(self) -> str | None:
         """Return whom a verb is about: "send Bob thirty dollars", "text Julia that"."""
         at = self._command.verb_end
-        if at >= len(self._said) or self._said.tokens[at] in _ARTICLES or self._said.stems[at] in self._command.own:
+        if at >= len(self._said) or self._said.tokens[at] in ARTICLES or self._said.stems[at] in self._command.own:
             return None
-        return self._phrase(at)
-
-    def _phrase(self, at: int, *, before: int | None = None) -> str | None:
-        """Read a name from a token on; `before` is the preposition that it uses up."""
-        begin, tokens = at, self._said.tokens
-        if at < len(tokens) and tokens[at] in _OWNED:
-            at += 1
-        end = at
-        while end < len(tokens) and end - at < _LONGEST_NAME and self._goes_on(at, end):
-            end += 1
-        if end == at or (end == at + 1 and tokens[at] in _UNNAMED):
-            return None
-        self._use(begin if before is None else before, end)
-        return self._said.text(at if tokens[begin] in _ARTICLES else begin, end)
-
-    def _goes_on(self, begin: int, at: int) -> bool:
-        said = self._said
-        if at in self._used or said.tokens[at] in _UNNAMED or self._is_value(at):
-            return False
-        if at > begin and said.stems[at] in self._command.own:
-            return False
-        if at > begin and (at in said.breaks or (said.is_capital(begin) and not said.is_capital(at))):
-            return said.tokens[at] in ("of", "de", "van", "and") and at + 1 < len(said) and said.is_capital(at + 1)
-        if said.tokens[at] == "of" and at > begin:
-            return at + 1 < len(said) and said.tokens[at + 1] not in BOUNDARIES
-        return said.tokens[at] not in BOUNDARIES
-
-    def _is_value(self, at: int) -> bool:
-        spans = (*self._said.days, *self._said.times, *(span for span in self._said.numbers if span.is_money))
-        return any(span.start <= at < span.end for span in spans)
+        return self._reading.phrase(at)
 
     def _bare(self) -> str | None:
         """Return the words of an answer, without those around them."""
@@ -422,9 +370,9 @@ class _Filling:
             r"^(?:(?:it's|it is|that's|in|to|for|at|from|under|the name is|my name is) )+", "", text, flags=re.I
         )
         text = re.sub(r"(?: please|,? thanks|,? thank you)+$", "", text, flags=re.I).strip(" ,")
-        if not text or len(text.split()) > _LONGEST_NAME or self._used:
+        if not text or len(text.split()) > LONGEST_NAME or self._reading.used:
             return None
-        self._use(0, len(self._said))
+        self._reading.use(0, len(self._said))
         return re.sub(r"^(?:the|a|an) ", "", text, flags=re.I)
 
     # -- lists and free words --------------------------------------------------------------------------------------
@@ -433,39 +381,24 @@ class _Filling:
         items = one.schema.get("items")
         kind = items.get("type") if isinstance(items, Mapping) else None
         if one.choices:
-            found = [
-                *dict.fromkeys(value for at, _, value in sorted(self._choices(one.choices)) if at not in self._used)
-            ]
-            return found or None
+            free = (value for at, _, value in sorted(self._choices(one.choices)) if at not in self._reading.used)
+            return [*dict.fromkeys(free)] or None
         if kind in ("integer", "number"):
-            values = [span.value for span in self._said.numbers if self._is_free(span)]
+            values = [span.value for span in self._said.numbers if self._reading.is_free(span)]
             return [int(value) if kind == "integer" else value for value in values] or None
         if kind not in ("string", None):
             return None
         at = self._said.find("with") if not self._command.is_answer else 0
         if at is not None and self._said.tokens[at : at + 1] == ["with"]:
-            return _items(self._run(at + 1))
+            return _items(self._reading.run(at + 1))
         if self._command.is_answer:
             return _items(self._said.said.strip(" .!")) if one.required else None
-        text = self._leftover() if one.required else None
+        text = self._reading.leftover() if one.required else None
         return _items(text) if text else None
 
-    def _run(self, at: int) -> str:
-        """Return the words from a token to the end of the list that begins there."""
-        end = at
-        stops = BOUNDARIES - {"and", "or", "a", "the", "of"}
-        while end < len(self._said) and not (
-            self._said.tokens[end] in stops or end in self._used or self._is_value(end)
-        ):
-            end += 1
-        while end > at and self._said.tokens[end - 1] in _ENDS:
-            end -= 1
-        self._use(at - 1, end)
-        return self._said.text(at, end)
-
     def _title(self, one: Parameter) -> str | None:
-        at = next((at for at, token in enumerate(self._said.tokens) if token in _CALLED), None)
-        if at is not None and (text := self._until_value(at + 1)):
+        at = next((at for at, token in enumerate(self._said.tokens) if token in CALLED), None)
+        if at is not None and (text := self._reading.until_value(at + 1)):
             return text
         text = self._labelled(one) or self._free(one)
         if text is not None and text.startswith("with "):
@@ -477,11 +410,11 @@ class _Filling:
         for words in _SAYING:
             at = self._said.find(*words, start=self._command.verb_end)
             if at is not None:
-                return self._to_the_end(at + len(words))
+                return self._reading.to_the_end(at + len(words))
         if ":" in self._said.said and not self._command.is_answer:
             at = self._said.place(self._said.said.index(":"))
             if at in self._said.breaks and self._command.verb_end <= at < len(self._said):
-                return self._to_the_end(at)
+                return self._reading.to_the_end(at)
         return self._free(one)
 
     def _text(self, one: Parameter) -> str | None:
@@ -497,120 +430,27 @@ class _Filling:
         at += len(one.words)
         while at < len(self._said) and self._said.tokens[at] in ("is", "of", "to", "as", "should", "be"):
             at += 1
-        return self._until_value(at)
+        return self._reading.until_value(at)
 
     def _free(self, one: Parameter) -> str | None:
         """Read the words that are left, for one argument that needs them."""
         if not one.required and sum(other.takes in WORDED for other in self._all) > 1:
             return None
         if self._command.is_answer:
-            text = _trimmed(self._said.said.strip(" .!,"))
-            return text if one.required and not self._used and text else None
-        if not one.required and not self._is_only(one):
+            answer = trimmed(self._said.said.strip(" .!,"))
+            return answer if one.required and not self._reading.used and answer else None
+        if not one.required and len(self._all) > 1:
             return None
-        if self._command.sets and (at := self._last("to")) is not None and (text := self._until_value(at + 1)):
-            return _trimmed(text)
-        text = self._leftover(is_message=one.takes is Takes.MESSAGE)
+        if (
+            self._command.sets
+            and (at := self._reading.last("to")) is not None
+            and (text := self._reading.until_value(at + 1))
+        ):
+            return trimmed(text)
+        text = self._reading.leftover(is_message=one.takes is Takes.MESSAGE)
         first, _, rest = (text or "").partition(" ")
         # "The song Penny Lane."
         return rest if one.takes is Takes.TEXT and rest and stem_of(first.lower()) in self._command.own else text
-
-    def _is_only(self, one: Parameter) -> bool:
-        return len(self._all) == 1
-
-    def _last(self, token: str) -> int | None:
-        places = range(len(self._said) - 1, self._command.verb_end - 1, -1)
-        return next((at for at in places if self._said.tokens[at] == token and not self._names_own(at)), None)
-
-    def _to_the_end(self, at: int) -> str | None:
-        text = (
-            self._said.said[len(self._said.said) :] if at >= len(self._said) else self._said.text(at, len(self._said))
-        )
-        self._use(at, len(self._said))
-        return re.sub(r"[\s,]+(?:please|thanks|thank you)$", "", text, flags=re.I) or None
-
-    def _until_value(self, at: int) -> str | None:
-        """Return the words from a token to a value or a mark of punctuation."""
-        end = at
-        while end < len(self._said) and end not in self._used and (end == at or end not in self._said.breaks):
-            end += 1
-        while end > at and self._said.tokens[end - 1] in _ENDS | _COURTESY:
-            end -= 1
-        self._use(at, end)
-        return self._said.text(at, end) or None
-
-    def _leftover(self, *, is_message: bool = False) -> str | None:
-        """Return the first words behind the verb that are no value and do not name the tool's own object."""
-        at = self._command.verb_end
-        while at < len(self._said):
-            if (skipped := self._skipped(at)) > at:
-                at = skipped
-                continue
-            end = at + 1
-            while end < len(self._said) and end not in self._used and self._skipped(end, inside=True) == end:
-                end += 1
-            while end > at and self._said.tokens[end - 1] in _ENDS | _COURTESY:
-                end -= 1
-            text = self._said.text(at, end)
-            if text := text if is_message else _trimmed(text):
-                self._use(at, end)
-                return text
-            at = max(end, at + 1)
-        return None
-
-    def _skipped(self, at: int, *, inside: bool = False) -> int:
-        """Return the token behind one that is no free word: used, a courtesy, or the tool's own object."""
-        tokens = self._said.tokens
-        if at in self._used:
-            return at + 1
-        if not inside and (
-            tokens[at] in ("me", "us", "him", "her", "them", "please", "that", "know") or tokens[at] in _CALLED
-        ):
-            return at + 1
-        if not inside and tokens[at] in ("to", "about", "of", "for", "on", "at", "by") and not self._names_own(at):
-            return at + 1
-        if at in self._said.breaks and inside:
-            return at + 1 if tokens[at] in ("please", "thanks") else at
-        end = self._own_end(at)
-        begins = tokens[at] in _LEADING
-        is_whole = self._command.sets or end == len(tokens) or end in self._said.breaks or not self._is_noun(end)
-        if end > at and (begins or not inside) and is_whole:
-            return end
-        return at
-
-    def _is_noun(self, at: int) -> bool:
-        return self._said.tokens[at] not in BOUNDARIES and at not in self._used and not self._is_value(at)
-
-    def _own_end(self, at: int) -> int:
-        """Return where "to my shopping cart" ends for a tool of carts; `at`: no such words."""
-        end, tokens = at, self._said.tokens
-        if end < len(tokens) and tokens[end] in _LEADING:
-            end += 1
-        while end < len(tokens) and tokens[end] in _OWNED | {"this", "some", "new", "another"}:
-            end += 1
-        begins = tokens[at : at + 1] and tokens[at] in _LEADING
-        for count in (1, 2) if begins else (1,):
-            last = end + count - 1
-            if last < len(tokens) and self._said.stems[last] in self._command.own:
-                while last + 1 < len(tokens) and self._said.stems[last + 1] in self._command.own:
-                    last += 1
-                return last + 1
-        return at
-
-    def _names_own(self, at: int) -> bool:
-        """Whether a preposition leads to the tool's own object."""
-        return self._own_end(at) > at + 1
-
-    def _behind_own(self) -> int | None:
-        """Return the token behind the last word for the tool's object."""
-        places = [at for at, word in enumerate(self._said.stems) if word in self._command.own]
-        return places[-1] + 1 if places and places[-1] + 1 < len(self._said) else None
-
-    def _use(self, start: int, end: int) -> None:
-        self._used |= {*range(max(0, start), end)}
-
-    def _is_free(self, span: Span) -> bool:
-        return not self._used & {*range(span.start, span.end)}
 
 
 def iso_date(text: str, today: date | None) -> str | None:
@@ -627,16 +467,6 @@ def iso_date(text: str, today: date | None) -> str | None:
     return found.isoformat() if found is not None else None
 
 
-def _trimmed(text: str) -> str:
-    """Return words without articles and courtesies around them."""
-    before = ""
-    while before != text:
-        before = text
-        text = re.sub(r"^(?:the|an?|my|our|be|to|about|that|of|for|some)\s+", "", text, flags=re.I)
-        text = re.sub(r"[\s,]+(?:please|thanks|thank you|(?:right )?now|for me|here|there)$", "", text, flags=re.I)
-    return text.strip(" ,")
-
-
 def _items(text: str) -> list[str]:
     """Split a list: "mushrooms, onions and peppers"; where a recogniser left out the commas, behind plurals."""
     parts = re.split(r",\s*(?:and |or )?|\s+(?:and|or|plus)\s+", text)
@@ -647,7 +477,7 @@ def _items(text: str) -> list[str]:
             split += words
         else:
             split.append(part)
-    return [item for item in map(_trimmed, split) if item]
+    return [item for item in map(trimmed, split) if item]
 
 
 def nested(values: Values) -> dict[str, Any]:

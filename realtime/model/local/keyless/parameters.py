@@ -51,7 +51,8 @@ PEOPLE = frozenset(
     map(
         stem,
         each(
-            "people person guest adult traveller traveler passenger visitor diner friend seat individual head man men woman women kid child children other top"
+            "people person guest adult traveller traveler passenger visitor diner friend seat individual head man men "
+            "woman women kid child children other top"
         ),
     )
 )

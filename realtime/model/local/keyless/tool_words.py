@@ -33,8 +33,8 @@ VERBS = tuple(
 """Verbs that users say for each other."""
 LOOKS = frozenset(
     each(
-        "get fetch find look lookup search check show tell list read track query see view give describe calculate compute "
-        "return retrieve locate count know translate convert define explain report"
+        "get fetch find look lookup search check show tell list read track query see view give describe calculate "
+        "compute return retrieve locate count know translate convert define explain report"
     )
 )
 """Verbs of tools that change nothing."""
@@ -89,7 +89,8 @@ IMPLIES = {verb: stem(noun) for verb, noun in _IMPLIED.items()}
 """Verbs that name the object of their tool as well."""
 TAKE_ANYTHING = frozenset(
     each(
-        "search find play remind translate define echo spell note call email text message buy order add put look track say"
+        "search find play remind translate define echo spell note call email text message buy order add put look "
+        "track say"
     )
 )
 """Verbs that name their tool with any words behind them."""
@@ -125,8 +126,8 @@ NEVER = re.compile(
     r"\b(?:don't|dont|do not|doesn't|didn't|did not|never|not|no need|won't|can't|cannot|wouldn't|shouldn't|without"
     r"|forgot|forget|if|unless|why|how (?:do|can|could|would|should|to|did)|what (?:if|happens|would)|should (?:i|we)"
     r"|did (?:you|i|we|he|she|they)|have (?:you|i|we) (?:ever|already)|used to|someone|somebody|he|she|they"
-    r"|thinking (?:of|about)|is it safe|whether|when i|when we|instead of|rather than|(?:stop|quit|avoid) \w+ing|before i"
-    r"|before you|after you|who)\b"
+    r"|thinking (?:of|about)|is it safe|whether|when i|when we|instead of|rather than|(?:stop|quit|avoid) \w+ing"
+    r"|before i|before you|after you|who)\b"
 )
 """Words before a verb that make it no request."""
 ASKS = re.compile(
@@ -140,8 +141,8 @@ ALREADY = re.compile(r"\b(?:booked|ordered|cancelled|sent|paid|ate|bought|called
 """A deed that is done."""
 NO_SUBJECT = frozenset(
     each(
-        "i you we they he she it who to not don't doesn't didn't never no can't won't cannot that which can could would will "
-        "should may might must do does did than what how why when if people let's always often usually"
+        "i you we they he she it who to not don't doesn't didn't never no can't won't cannot that which can could "
+        "would will should may might must do does did than what how why when if people let's always often usually"
     )
 )
 """Words that no order begins behind, where a recogniser left out the full stop."""

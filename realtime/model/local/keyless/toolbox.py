@@ -8,8 +8,9 @@ from datetime import date
 from typing import Any
 
 from realtime.event.config import ToolDeclaration
-from realtime.model.local.keyless.filling import Command, Values, fill, nested
+from realtime.model.local.keyless.filling import Values, fill, nested
 from realtime.model.local.keyless.parameters import Parameter, Takes, parameters_of, question_for, words_of
+from realtime.model.local.keyless.reading import Command
 from realtime.model.local.keyless.tool_words import (
     ALIKE,
     ALREADY,
@@ -55,6 +56,8 @@ class ToolRequest:
     """The arguments that it needs and that nobody said."""
     is_ordered: bool
     """Whether the user orders it, and does not only ask about its subject."""
+    asks_ability: bool = False
+    """Whether the user only asks whether it can be done."""
     weight: int = 0
     """How sure it is that this tool is meant."""
 
@@ -71,7 +74,7 @@ class ToolRequest:
     @property
     def question(self) -> str:
         """Ask for what is missing."""
-        return question_for([*self.missing])
+        return question_for([*self.missing]) if self.missing else "What exactly?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +105,14 @@ def answered(request: ToolRequest, said: str, context: Context = Context()) -> T
     return _made(request.tool, {**request.values, **values}, is_ordered=True)
 
 
-def _made(tool: ToolDeclaration, values: Values, *, is_ordered: bool, weight: int = 0) -> ToolRequest:
+def _made(
+    tool: ToolDeclaration, values: Values, *, is_ordered: bool, asks_ability: bool = False, weight: int = 0
+) -> ToolRequest:
     parameters = parameters_of(tool)
     missing = tuple(
         one for one in parameters if one.required and one.path not in values and one.takes is not Takes.OTHER
     )
-    return ToolRequest(tool, values, missing, is_ordered, weight)
+    return ToolRequest(tool, values, missing, is_ordered, asks_ability, weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +146,7 @@ def _subject_of(tool: ToolDeclaration) -> _Subject:
     described = plain(tool.description.partition("\n")[0]).split()
     first = _base(described[0]) if described else ""
     named = next((word for word in words[:2] if word in KNOWN_VERBS), "")
-    if first in KNOWN_VERBS:
-        looks = first in LOOKS
-    else:
-        looks = not named or named in LOOKS or words[-1] in _TELLING
+    looks = first in LOOKS if first in KNOWN_VERBS else not named or named in LOOKS or words[-1] in _TELLING
     verbs = {word for word in (named, first) if word in KNOWN_VERBS and not (looks and word not in LOOKS)}
     nouns = [word for word in words if word not in SMALL | PARTICLES and (word not in verbs or len(words) == 1)]
     return _Subject(
@@ -176,10 +178,9 @@ def _request(said: Utterance, tool: ToolDeclaration, context: Context) -> ToolRe
     command = Command(verb_end, subject.own, sets=subject.is_setting)
     values = fill(said, parameters, command, user_name=context.user_name, today=context.today)
     said_values = {path for path, value in values.items() if value != context.user_name}
-    if is_capability and parameters and not said_values:
-        return None
     weight += sum(one.path in said_values for one in parameters if one.required)
-    return _made(tool, values, is_ordered=is_ordered, weight=weight)
+    asks = is_capability and bool(parameters) and not said_values
+    return _made(tool, values, is_ordered=is_ordered, asks_ability=asks, weight=weight)
 
 
 def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequence[Parameter]) -> int:
@@ -255,7 +256,7 @@ def _clauses(said: Utterance, text: str) -> list[tuple[int, str]]:
     begins = {at for at in said.breaks if at < len(said)}
     begins |= {chars.index(found.end()) for found in CLAUSE.finditer(text)}
     places += [(at, "") for at in begins]
-    return sorted({place: None for place in places}, key=lambda place: (place[0], not place[1]))
+    return sorted(dict.fromkeys(places), key=lambda place: (place[0], not place[1]))
 
 
 def _unmarked(said: Utterance, subject: _Subject) -> list[tuple[int, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from realtime.model.local.keyless.words import each, plain, stem
@@ -26,8 +26,9 @@ _IN_WORDS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _WRITTEN_TIMES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b(?:(?:a )?quarter|half|(?:five|ten|twenty|twenty[- ]five)(?: minutes)?|\d{{1,2}} minutes) (?:past|after|before|to)"
-        rf" (?:\d{{1,2}}(?![\d:])|(?:{_IN_WORDS})\b)(?: ?{_HALF}| in the (?:morning|afternoon|evening)\b| at night\b)?",
+        rf"\b(?:(?:a )?quarter|half|(?:five|ten|twenty|twenty[- ]five)(?: minutes)?|\d{{1,2}} minutes)"
+        rf" (?:past|after|before|to) (?:\d{{1,2}}(?![\d:])|(?:{_IN_WORDS})\b)"
+        rf"(?: ?{_HALF}| in the (?:morning|afternoon|evening)\b| at night\b)?",
         rf"\b{_HOUR}(?:[.:]?[0-5]\d)? ?(?:{_HALF}|hrs?\b)",
         rf"\b{_HOUR}:[0-5]\d\b",
         rf"(?<=\bat ){_HOUR}\.[0-5]\d\b|^{_HOUR}\.[0-5]\d(?=\W*$)",
@@ -51,10 +52,11 @@ _COUNTED = frozenset(each("degrees degree percent people persons guests euros do
 _NOT_ONE = frozenset(each("the this that no any which another every each some good"))
 BOUNDARIES = frozenset(
     each(
-        "in on at for from to into onto with without by about under until till of off via as than because and or so if when "
-        "while where who that which saying says please thanks thank a an the i i'm i'll i've i'd he she it it's we we're "
-        "we'll they you you're is are was were will would can could should has have had do does did named called "
-        "titled then but my your our me us it's there there's starting beginning arriving leaving now again like some any more going today round know how what why which whether"
+        "in on at for from to into onto with without by about under until till of off via as than because and or so if "
+        "when while where who that which saying says please thanks thank a an the i i'm i'll i've i'd he she it it's we "
+        "we're we'll they you you're is are was were will would can could should has have had do does did named called "
+        "titled then but my your our me us it's there there's starting beginning arriving leaving now again like "
+        "some any more going today round know how what why whether"
     )
 )
 """Words that no name and no place goes on with."""
@@ -81,6 +83,11 @@ def stem_of(word: str) -> str:
     return "booking" if word in ("booking", "bookings") else stem(word)
 
 
+_CORRECTION = re.compile(
+    r"\b(?:no(?: wait| sorry| make (?:it|that))?|i mean|sorry|actually|rather|make (?:it|that)|wait) "
+)
+
+
 class Utterance:
     """What was said: its words as written, in lower case, and the values in it."""
 
@@ -99,6 +106,9 @@ class Utterance:
         self.days = [*self._days()]
         self.times = [*self._times()]
         self.numbers = [*self._numbers()]
+        self.withdrawn: list[Span] = []
+        """Values that the user corrected: "on Friday, no, Saturday"."""
+        self._correct()
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -124,6 +134,20 @@ class Utterance:
     def _breaks(self, at: int) -> bool:
         between = self.said[self._matches[at - 1].end() : self._matches[at].start()]
         return re.search(r"[,;:!?]|\.(?=\s)|\s-\s", between) is not None
+
+    def _correct(self) -> None:
+        for found in _CORRECTION.finditer(" ".join(self.tokens)):
+            at = " ".join(self.tokens)[: found.start()].count(" ")
+            end = at + found[0].count(" ")
+            for spans in (self.days, self.times, self.numbers):
+                new = next((span for span in spans if end <= span.start <= end + 1), None)
+                old = next((span for span in reversed(spans) if at - 2 <= span.end <= at), None)
+                if new is not None and old is not None and (found[0] != "no " or old.end == at or at in self.breaks):
+                    spans.remove(old)
+                    self.withdrawn.append(old)
+                    if spans is self.numbers and not new.counted:
+                        spans[spans.index(new)] = replace(new, counted=old.counted)
+                    break
 
     def _token(self, at: int) -> str:
         return self.tokens[at] if 0 <= at < len(self) else ""
@@ -230,7 +254,7 @@ class Utterance:
         return at + number[1] if number is not None and 1900 < number[0] < 2200 else at
 
     def _times(self) -> Iterator[Span]:
-        written = {}
+        written: dict[int, Span] = {}
         for span in self._written("time", *_WRITTEN_TIMES):
             if not any(self._is_in_day(at) for at in range(span.start, span.end)):
                 written.setdefault(span.start, span)
