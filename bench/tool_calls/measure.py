@@ -105,8 +105,8 @@ async def measure_tool_calls() -> Section:
         "tool-calls",
         "The keyless model's tool calls",
         "Each case is typed, with the tools of its agent or with all tools; as written, and as some recognisers write: "
-        "in lower case without punctuation. Right: the tool with every argument, or no call where none is meant. Wrong: "
-        "a call that was not meant, or with another value. Missing: no call, but a question or an apology.",
+        "in lower case without punctuation. Right: the tool with every argument, or no call where none is meant. "
+        "Wrong: a call that was not meant, or with another value. Missing: no call, but a question or an apology.",
         ("cases", "tools", "written", "number", "right", "wrong", "missing"),
         page=PAGE,
     )

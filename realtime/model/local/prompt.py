@@ -40,7 +40,8 @@ def prompt_of(
 ) -> Prompt | None:
     """Write the prompt of a response with these settings; None: there are no words to respond to.
 
-    `settings` are those of `with_overrides`, `wall_s` is now in seconds since the epoch. With `to_speech` the response needs words of the user.
+    `settings` are those of `with_overrides`, `wall_s` is the time in seconds since the epoch. With
+    `to_speech` the response needs words of the user.
     """
     if open_words(history):
         history = [item for item in history if not is_noise(item)]

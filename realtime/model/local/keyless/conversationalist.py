@@ -34,7 +34,8 @@ from realtime.model.local.keyless.wordplay import play
 from realtime.model.local.keyless.words import capital, plain
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 
-_KNOWN_TOOLS = frozenset({"get_time", "get_date", "calculate", "set_timer"})
+_BUILT_IN = {"get_time": None, "get_date": None, "calculate": "expression", "set_timer": "seconds"}
+"""The tools of `skills.py`, with their argument."""
 _SAY = re.compile(r"\s*say(?: exactly)?\s*:?\s+[\"“]?(.+?)[\"”]?\s*$", re.I | re.S)
 _SAY_AT_THE_END = re.compile(r"\n\s*\n\s*say(?: exactly)?(?::\s*|\s+(?=[\"“]))[\"“]?(.+?)[\"”]?\s*$", re.I | re.S)
 
@@ -153,7 +154,7 @@ def _with_details(situation: Situation, request: ToolRequest, parts: Sequence[st
             answers.insert(0, _introduction(beside, introduced))
         elif is_request(beside) or _known_calls(beside):
             answers.append(
-                _answer(dataclasses.replace(beside, tools=[tool for tool in beside.tools if tool.name in _KNOWN_TOOLS]))
+                _answer(dataclasses.replace(beside, tools=[tool for tool in beside.tools if _is_built_in(tool)]))
             )
     return [one for one in answers if one.is_known] or answers
 
@@ -324,11 +325,11 @@ _TIMER = re.compile(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\
 
 def _known_calls(situation: Situation) -> list[ReplyToolCall]:
     """Return the calls of the built-in tools that the user asked for."""
-    if situation.has("set_timer") and (seconds := _timer_seconds(situation)):
+    if _has(situation, "set_timer") and (seconds := _timer_seconds(situation)):
         return [_call("set_timer", seconds=seconds)]
-    if situation.has("calculate") and convert(situation) is None and (expression := _expression(situation)):
+    if _has(situation, "calculate") and convert(situation) is None and (expression := _expression(situation)):
         return [_call("calculate", expression=expression)]
-    return [_call(name) for name, asked in _CLOCK_TOOLS if situation.has(name) and asked.search(situation.core)]
+    return [_call(name) for name, asked in _CLOCK_TOOLS if _has(situation, name) and asked.search(situation.core)]
 
 
 def _requested(situation: Situation) -> ToolRequest | None:
@@ -353,7 +354,17 @@ def _was_asked(request: ToolRequest, said: str | None) -> bool:
 
 
 def _others(situation: Situation) -> list[ToolDeclaration]:
-    return [tool for tool in situation.tools if tool.name not in _KNOWN_TOOLS]
+    return [tool for tool in situation.tools if not _is_built_in(tool)]
+
+
+def _is_built_in(tool: ToolDeclaration) -> bool:
+    """Whether it is a tool of `skills.py`, and not another one of the same name."""
+    arguments = tool.parameters.get("properties") or {}
+    return tool.name in _BUILT_IN and {*arguments} <= {_BUILT_IN[tool.name]}
+
+
+def _has(situation: Situation, name: str) -> bool:
+    return any(tool.name == name and _is_built_in(tool) for tool in situation.tools)
 
 
 def _call(name: str, /, **arguments: object) -> ReplyToolCall:

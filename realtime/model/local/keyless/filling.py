@@ -265,7 +265,7 @@ class _Filling:
         return at > 0 and self._said.tokens[at - 1] in ("on", "at", "for", "by", "from", "in", "until", "of", "around")
 
     def _identifier(self, one: Parameter) -> str | None:
-        if one.stems & {"phone", "telephone", "mobil"} and (phone := _PHONE.search(self._said.said)):
+        if {*one.words} & {"phone", "telephone", "mobile"} and (phone := _PHONE.search(self._said.said)):
             self._reading.use(self._said.place(phone.start()), self._said.place(phone.end() - 1) + 1)
             return phone[0].strip()
         digits = self._digits()
@@ -418,6 +418,9 @@ class _Filling:
         return self._free(one)
 
     def _text(self, one: Parameter) -> str | None:
+        if len(one.words) > 1 and one.words[0] in ("from", "to", "into"):
+            at = self._said.find(one.words[0], start=self._command.verb_end)
+            return self._reading.phrase(at + 1, before=at) if at is not None else None
         return self._labelled(one) or self._free(one)
 
     def _labelled(self, one: Parameter) -> str | None:
@@ -438,7 +441,10 @@ class _Filling:
             return None
         if self._command.is_answer:
             answer = trimmed(self._said.said.strip(" .!,"))
-            return answer if one.required and not self._reading.used and answer else None
+            if not (one.required and answer) or self._reading.used:
+                return None
+            self._reading.use(0, len(self._said))
+            return answer
         if not one.required and len(self._all) > 1:
             return None
         if (
@@ -449,8 +455,9 @@ class _Filling:
             return trimmed(text)
         text = self._reading.leftover(is_message=one.takes is Takes.MESSAGE)
         first, _, rest = (text or "").partition(" ")
-        # "The song Penny Lane."
-        return rest if one.takes is Takes.TEXT and rest and stem_of(first.lower()) in self._command.own else text
+        # "The song Penny Lane", "products with wool".
+        is_own = stem_of(first.lower()) in self._command.own or first.lower() == "with"
+        return rest if one.takes is Takes.TEXT and rest and is_own else text
 
 
 def iso_date(text: str, today: date | None) -> str | None:

@@ -60,8 +60,8 @@ _OF_PEOPLE = PEOPLE | {"party", "size"}
 _STRINGS = {
     Takes.ADDRESS: "email mail",
     Takes.IDENTIFIER: "id number code phone telephone isbn iban reference account ticket",
-    Takes.ORIGIN: "origin from source departure start_city",
-    Takes.DESTINATION: "destination target",
+    Takes.ORIGIN: "origin from source departure pickup pick",
+    Takes.DESTINATION: "destination dropoff drop",
     Takes.DAY: "day date weekday arrival deadline checkin checkout",
     Takes.TIME: "time hour",
     Takes.WHEN: "when datetime at due",
@@ -70,14 +70,16 @@ _STRINGS = {
     Takes.PLACE: "city town location place where country region room area airport station street language",
     Takes.MESSAGE: "message text body content msg",
     Takes.TITLE: "title subject label",
+    Takes.TEXT: "currency",
     Takes.MONEY: "amount price cost budget sum",
     Takes.COUNT: "people persons guests adults quantity count seats",
 }
 _BY_WORD = {word: takes for takes, words in reversed(_STRINGS.items()) for word in each(words)}
 _MONEY = frozenset(map(stem, each("amount price money cost budget euros dollars pounds usd eur payment deposit")))
-_UNITS_S = {"second": 1, "minute": 60, "hour": 3600}
-_LENGTHS = frozenset(each("duration length timeout"))
-_AMOUNTS = frozenset(map(stem, each("quantity count amount number how many copies units pieces")))
+_UNITS_S = {"second": 1, stem("minute"): 60, "hour": 3600}
+_LENGTHS = frozenset(map(stem, each("duration length timeout")))
+_AMOUNTS = frozenset(map(stem, each("quantity count amount how many copies units pieces")))
+_COUNTING = frozenset(("number", "num"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ def _number(words: list[str], description: str) -> Takes:
         return Takes.COUNT
     if stems & _MONEY and not told & PEOPLE:
         return Takes.MONEY
-    if stems & _AMOUNTS and not told & {"order", "account", "room", "phone", "ticket"}:
+    if stems & _AMOUNTS or (len(words) > 1 and words[0] in _COUNTING):
         return Takes.COUNT
     return Takes.NUMBER
 

@@ -11,6 +11,7 @@ from realtime.model.local.keyless.words import each
 ARTICLES = frozenset(each("the a an"))
 CALLED = frozenset(each("called named titled entitled"))
 _OWNED = frozenset(each("my our the a an"))
+_DETERMINERS = _OWNED | {"this", "some", "new", "another"}
 _LEADING = frozenset(each("to into onto in on from off for of"))
 """Prepositions before a tool's own object."""
 _COURTESY = frozenset(each("please thanks thank you now again then for me us instead"))
@@ -28,12 +29,14 @@ LONGEST_NAME = 4
 class Command:
     """Where a tool is named in an utterance.
 
-    `verb_end` is the token behind the verb; `own` are stems of the words for the tool's object, `sets` is whether the
-    verb gives something a new value. `is_answer`: the utterance answers a question for arguments.
+    `verb_end` is the token behind the verb; `own` are stems of the words for the tool's object, `described` those of
+    its description, `sets` is whether the verb gives something a new value. `is_answer`: the utterance
+    answers a question for arguments.
     """
 
     verb_end: int = 0
     own: frozenset[str] = frozenset()
+    described: frozenset[str] = frozenset()
     sets: bool = False
     is_answer: bool = False
 
@@ -114,7 +117,10 @@ class Reading:
     def until_value(self, at: int) -> str | None:
         """Return the words from a token to a value or a mark of punctuation."""
         end = at
-        while end < len(self.said) and end not in self.used and (end == at or end not in self.said.breaks):
+        said = self.said
+        while end < len(said) and end not in self.used and (end == at or end not in said.breaks):
+            if said.tokens[end] in ("saying", "reading"):
+                break
             end += 1
         while end > at and self.said.tokens[end - 1] in _ENDS | _COURTESY:
             end -= 1
@@ -173,7 +179,10 @@ class Reading:
         end, tokens = at, self.said.tokens
         if end < len(tokens) and tokens[end] in _LEADING:
             end += 1
-        while end < len(tokens) and tokens[end] in _OWNED | {"this", "some", "new", "another"}:
+        stems = self.said.stems
+        while end + 1 < len(tokens) and (
+            tokens[end] in _DETERMINERS or (stems[end] in self.command.described and stems[end + 1] in self.command.own)
+        ):
             end += 1
         begins = tokens[at : at + 1] and tokens[at] in _LEADING
         for count in (1, 2) if begins else (1,):

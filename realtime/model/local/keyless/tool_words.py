@@ -21,12 +21,13 @@ VERBS = tuple(
         "order buy get have purchase bring want need",
         "set change turn make put adjust raise lower heat switch update modify",
         "play start hear listen",
+        "search find look",
         "start begin launch run",
         "stop end halt pause quit",
         "open unlock",
         "close shut lock",
         "call phone ring dial",
-        "save store note write keep remember record",
+        "save store note write keep remember record take",
         "move reschedule shift postpone change push",
     )
 )
@@ -98,6 +99,9 @@ SMALL = frozenset(
     each("a an the to of for in on at by and or with from is are be it this that current my your user given all")
 )
 PARTICLES = frozenset(("on", "off", "up", "down", "in", "out"))
+
+SEARCHES = frozenset(("search", "find", "look"))
+"""Verbs that look for what stands behind them."""
 
 _FRAME = (
     r"(?:can|could|would|will) (?:you|we|i)(?: please| maybe| possibly| kindly| also| just| quickly| help me)*(?: to)?"

@@ -29,6 +29,7 @@ from realtime.model.local.keyless.tool_words import (
     NEVER,
     NO_SUBJECT,
     PARTICLES,
+    SEARCHES,
     SMALL,
     TAKE_ANYTHING,
     VERBS,
@@ -36,14 +37,16 @@ from realtime.model.local.keyless.tool_words import (
 )
 from realtime.model.local.keyless.utterance import BOUNDARIES, Utterance
 from realtime.model.local.keyless.utterance import stem_of as stem
-from realtime.model.local.keyless.words import content, is_question, plain
+from realtime.model.local.keyless.words import is_question, plain
 
 _SETS = frozenset({"set", "change", "turn", "make", "adjust", "update", "modify", "rename", "switch"})
+_NOTHING = SMALL | BOUNDARIES | {"much", "many", "two", "between", "something", "somebody", "someone"}
+_SAID_OF_ANYTHING = frozenset(("status", "info", "details", "information"))
 _TELLING = frozenset(("status", "hours", "balance", "info", "details"))
 """Last words of names of tools that change nothing."""
 _NO_OBJECT = (BOUNDARIES | NO_SUBJECT) - DETERMINED | {"don't", "for", "what's", "who's", "where's", "how's", "when's"}
 """Words that do not stand before the object of a request."""
-_LETS_GO = frozenset(("no", "nope", "nothing", "nevermind", "never", "stop", "cancel", "forget"))
+_LETS_GO = frozenset(("no", "nope", "nothing", "nevermind", "never", "stop", "cancel", "forget", "hello", "hi", "wait"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,10 @@ def answered(request: ToolRequest, said: str, context: Context = Context()) -> T
     """Return the request with what an answer adds to it; None: it is no answer."""
     utterance = Utterance(said)
     text = plain(said)
-    if not utterance.tokens or utterance.tokens[0] in _LETS_GO or is_question(said, text):
+    if not utterance.tokens or utterance.tokens[0] in _LETS_GO or text.startswith(("i don't", "i do not", "i'm not")):
+        return None
+    is_message = bool(request.missing) and request.missing[0].takes is Takes.MESSAGE
+    if is_question(said, text) and not is_message:
         return None
     open_ones = [one for one in parameters_of(request.tool) if one.path not in request.values]
     values = fill(utterance, open_ones, Command(is_answer=True), today=context.today)
@@ -128,7 +134,9 @@ class _Subject:
     looks: bool
     """Whether it only tells something."""
     named: str
-    """The verb of its name; "" if that is none."""
+    """The verb of its name."""
+    is_odd: bool
+    """Whether it is not known what its verb does."""
 
     @property
     def own(self) -> frozenset[str]:
@@ -148,14 +156,22 @@ def _subject_of(tool: ToolDeclaration) -> _Subject:
     named = next((word for word in words[:2] if word in KNOWN_VERBS), "")
     looks = first in LOOKS if first in KNOWN_VERBS else not named or named in LOOKS or words[-1] in _TELLING
     verbs = {word for word in (named, first) if word in KNOWN_VERBS and not (looks and word not in LOOKS)}
+    is_odd = not named and first not in KNOWN_VERBS
     nouns = [word for word in words if word not in SMALL | PARTICLES and (word not in verbs or len(words) == 1)]
+    if not named and (is_odd or not looks):
+        verbs |= {*words[:1]}
+        nouns = nouns if is_odd else nouns[1:]
+    telling = [word for word in nouns if word not in _SAID_OF_ANYTHING]
     return _Subject(
-        verbs=frozenset(verbs or words[:1]),
-        nouns=tuple(dict.fromkeys(map(stem, nouns))),
+        verbs=frozenset(verbs),
+        nouns=tuple(dict.fromkeys(map(stem, telling or nouns))),
         particles=frozenset(words) & {"on", "off"},
-        described=frozenset(map(stem, (word for word in described if content(word) and _base(word) not in verbs))),
-        named=named,
+        described=frozenset(
+            map(stem, (word for word in described if word not in _NOTHING and _base(word) not in verbs))
+        ),
+        named=named or next(iter(words), ""),
         looks=looks,
+        is_odd=is_odd,
     )
 
 
@@ -170,12 +186,14 @@ def _alike(noun: str) -> frozenset[str]:
 
 def _request(said: Utterance, tool: ToolDeclaration, context: Context) -> ToolRequest | None:
     subject, parameters = _subject_of(tool), parameters_of(tool)
-    place = _look(said, subject) if subject.looks else None
-    is_ordered = place is None
-    if place is None and (place := _order(said, subject, parameters)) is None:
+    ordered = _order(said, subject, parameters) if subject.is_odd or not subject.looks else None
+    looked = _look(said, subject) if subject.looks and ordered is None else None
+    place = ordered or looked or (_order(said, subject, parameters) if subject.looks else None)
+    if place is None:
         return None
+    is_ordered = looked is None
     verb_end, weight, is_capability = place
-    command = Command(verb_end, subject.own, sets=subject.is_setting)
+    command = Command(verb_end, subject.own, subject.described, sets=subject.is_setting)
     values = fill(said, parameters, command, user_name=context.user_name, today=context.today)
     said_values = {path for path, value in values.items() if value != context.user_name}
     weight += sum(one.path in said_values for one in parameters if one.required)
@@ -187,7 +205,7 @@ def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequenc
     """Say how well the words name a tool's object; 0: they do not."""
     stems = {*said.stems}
     if not subject.nouns:
-        return 3
+        return 3 if verb == subject.named else 2 if subject.described & stems else 0
     if subject.particles and {token for token in said.tokens if token in ("on", "off")} != subject.particles:
         return 0
     exact = [noun for noun in subject.nouns if noun in stems]
@@ -199,6 +217,8 @@ def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequenc
     if any(one.takes is Takes.MONEY for one in parameters) and any(span.is_money for span in said.numbers):
         return 3
     worded = any(one.takes in (Takes.TEXT, Takes.TITLE, Takes.NAME, Takes.RECIPIENT) for one in parameters)
+    if {verb, subject.named} <= SEARCHES and any(one.takes is Takes.TEXT for one in parameters):
+        return 1
     if verb in TAKE_ANYTHING and verb == subject.named and worded:
         # "Add milk to my diary" is not about a cart.
         return 0 if verb in ("add", "put") and ELSEWHERE.search(" ".join(said.tokens)) else 1
@@ -221,7 +241,7 @@ def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) 
         fits = [2 if verb in subject.verbs else 1] if verb in subject.verbs or _means(verb, subject.verbs) else []
         if verb == "let" and "know" not in said.tokens[at : at + 5]:
             fits = []
-        if verb == "make" and said.tokens[at + 1 : at + 2] == ["sure"]:
+        if (verb, *said.tokens[at + 1 : at + 2]) in (("make", "sure"), ("have", "to")):
             fits = []
         if verb in ("tell", "let") and said.tokens[at + 1 : at + 2] in (["me"], ["us"]):
             fits = []
@@ -235,7 +255,7 @@ def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) 
                 continue
             may_ask = bool(MAY_ASK.search(frame)) and not {*said.tokens[end:]} & DETERMINED
             return end, 2 * evidence + fits[0], may_ask
-        if _begins_with_object(said, at, subject, frame):
+        if not subject.looks and _begins_with_object(said, at, subject, frame):
             # "I'd like a table", "a table for two, please".
             return at, 2 * _evidence(said, subject, "", parameters), False
     return None
@@ -280,7 +300,9 @@ def _begins_with_object(said: Utterance, at: int, subject: _Subject, frame: str)
     if subject.verbs & {"cancel", "delete", "remove", "drop", "stop"} or (frame and not WANTS.search(frame)):
         return False
     end = at
-    while end < len(said) and end - at < (5 if frame else 4):
+    if not frame and said.tokens[at] in KNOWN_VERBS and said.tokens[at + 1 : at + 2] not in (["for"], ["with"]):
+        return False
+    while end < len(said) and end - at < (5 if frame else 3):
         if said.stems[end] in (subject.own if frame else {*subject.nouns}):
             behind = " ".join(said.tokens[end + 1 :])
             return bool(frame) or (at == 0 and not FINITE.search(behind))

@@ -13,6 +13,8 @@ from realtime.tool.spoken_numbers import folded, matches_of
 from realtime.tool.spoken_times import MONTHS, day_at, ordinal_at, time_at
 
 LONGEST_CHARS = 1_000
+_FAR = 8
+"""Words between a value and its correction."""
 
 Kind = Literal["number", "day", "time"]
 
@@ -36,7 +38,7 @@ _WRITTEN_TIMES = tuple(
     )
 )
 """Longer ones first."""
-_UNITS_OF_TIME = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "night": 86_400, "week": 604_800}
+_UNITS_OF_TIME = {"second": 1, stem("minute"): 60, "hour": 3600, "day": 86_400, "night": 86_400, "week": 604_800}
 _PARTS_OF_DAY = frozenset(each("morning afternoon evening night lunchtime noon"))
 _SPANS = frozenset(each("week weekend month"))
 _FEASTS = (
@@ -53,10 +55,10 @@ _NOT_ONE = frozenset(each("the this that no any which another every each some go
 BOUNDARIES = frozenset(
     each(
         "in on at for from to into onto with without by about under until till of off via as than because and or so if "
-        "when while where who that which saying says please thanks thank a an the i i'm i'll i've i'd he she it it's we "
-        "we're we'll they you you're is are was were will would can could should has have had do does did named called "
-        "titled then but my your our me us it's there there's starting beginning arriving leaving now again like "
-        "some any more going today round know how what why whether"
+        "when while where who that which saying says please thanks thank a an the i i'm i'll i've i'd he she it it's "
+        "we we're we'll they you you're is are was were will would can could should has have had do does did named "
+        "called titled then but my your our me us it's there there's starting beginning arriving leaving now again "
+        "like some any more going today round know how what why whether"
     )
 )
 """Words that no name and no place goes on with."""
@@ -139,10 +141,12 @@ class Utterance:
         for found in _CORRECTION.finditer(" ".join(self.tokens)):
             at = " ".join(self.tokens)[: found.start()].count(" ")
             end = at + found[0].count(" ")
+            values = (*self.days, *self.times, *self.numbers)
+            is_correction = found[0] != "no " or at in self.breaks or any(span.end == at for span in values)
             for spans in (self.days, self.times, self.numbers):
                 new = next((span for span in spans if end <= span.start <= end + 1), None)
-                old = next((span for span in reversed(spans) if at - 2 <= span.end <= at), None)
-                if new is not None and old is not None and (found[0] != "no " or old.end == at or at in self.breaks):
+                old = next((span for span in reversed(spans) if at - _FAR <= span.end <= at), None)
+                if new is not None and old is not None and is_correction:
                     spans.remove(old)
                     self.withdrawn.append(old)
                     if spans is self.numbers and not new.counted:
