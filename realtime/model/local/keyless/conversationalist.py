@@ -261,8 +261,11 @@ def _own_words(situation: Situation) -> str | None:
 
 
 def _what_a_tool_lacks(situation: Situation) -> str | None:
-    """Ask for what a tool needs that tells something."""
+    """Ask for what a tool needs that tells something; and agree to do nothing."""
     request = _requested(situation)
+    if request is None and (order := _FORBIDS.match(situation.core)) is not None:
+        forbidden = request_in(situation.core[order.end() :], _others(situation))
+        return "All right, I won't." if forbidden is not None and forbidden.is_ordered else None
     return request.question if request is not None and request.missing else None
 
 
@@ -317,6 +320,7 @@ _CLOCK_TOOLS = (("get_time", clock.ASKS_TIME), ("get_date", clock.ASKS_DATE))
 _OPEN_TURNS = 4
 """Earlier turns of a user that a question for arguments may go back to."""
 _SHORTEST_CUT = 6
+_FORBIDS = re.compile(r"(?:please )?(?:don't|do not|never) ")
 _HOW_LONG = "For how long?"
 _ALARM = re.compile(r"\btimers?\b|\balarm\b(?! clock)|\breminders?\b|\bremind me (?:to|in|at|about)\b|\bwake me\b")
 _CANCEL = re.compile(r"\b(?:cancel|stop|delete|clear|end)(?: (?:my|the|that|this|all))* (?:timers?|alarms?)\b")

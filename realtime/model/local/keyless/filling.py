@@ -314,7 +314,7 @@ class _Filling:
             for at, token in enumerate(self._said.tokens):
                 behind = {*self._said.tokens[at + 1 : at + 2]}
                 is_free = token == preposition and at not in self._reading.used and not self._reading.names_own(at)
-                if not is_free or behind & KNOWN_VERBS:
+                if not is_free or behind & KNOWN_VERBS or self._is_others(one, at):
                     continue
                 if {*self._said.tokens[at + 1 : at + 3]} - ARTICLES <= _NO_PLACE:
                     continue
@@ -322,10 +322,18 @@ class _Filling:
                     return self._without_label(one, found)
         if self._command.is_answer and one.required:
             return self._bare()
-        end = self._reading.behind_own()
-        if end is None or not one.required or one.takes is not Takes.PLACE or self._said.tokens[end] in _NO_PLACE:
+        places = [other for other in self._all if other.takes is Takes.PLACE]
+        end = self._reading.behind_own() if places == [one] and one.required else None
+        if end is None or self._said.tokens[end] in _NO_PLACE:
             return None
         return self._reading.phrase(end)
+
+    def _is_others(self, one: Parameter, at: int) -> bool:
+        """Whether a preposition belongs to the name of another argument: "to the city of Paris" is no street."""
+        tokens = self._said.tokens
+        near = {next((token for token in tokens[at + 1 :] if token not in ARTICLES), "")}
+        near |= {*tokens[max(0, at - 1) : at]} if tokens[at] == "of" else set()
+        return not near & {*one.words} and any(near & {*other.words} for other in self._all)
 
     def _without_label(self, one: Parameter, found: str) -> str:
         """Return "Paris" for "city of Paris"."""
