@@ -316,17 +316,23 @@ class _Filling:
                 is_free = token == preposition and at not in self._reading.used and not self._reading.names_own(at)
                 if not is_free or behind & KNOWN_VERBS or self._is_others(one, at):
                     continue
-                if {*self._said.tokens[at + 1 : at + 3]} - ARTICLES <= _NO_PLACE:
+                if {*self._said.tokens[at + 1 : at + 3]} - ARTICLES <= _NO_PLACE or self._is_period(at + 1):
                     continue
                 if (found := self._reading.phrase(at + 1, before=at)) is not None:
                     return self._without_label(one, found)
         if self._command.is_answer and one.required:
             return self._bare()
         places = [other for other in self._all if other.takes is Takes.PLACE]
-        end = self._reading.behind_own() if places == [one] and one.required else None
+        # "Weather Paris."
+        is_fragment = self._said.stems[0] in self._command.own or self._said.tokens[0] in ARTICLES
+        end = self._reading.behind_own() if is_fragment and places == [one] and one.required else None
         if end is None or self._said.tokens[end] in _NO_PLACE:
             return None
         return self._reading.phrase(end)
+
+    def _is_period(self, at: int) -> bool:
+        """Whether a length of time stands there: "in the next two weeks"."""
+        return bool({*self._said.stems[at : at + 4]} & {"week", "month", "year", "hour", "minut"})
 
     def _is_others(self, one: Parameter, at: int) -> bool:
         """Whether a preposition belongs to the name of another argument: "to the city of Paris" is no street."""
