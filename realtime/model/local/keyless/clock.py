@@ -173,7 +173,7 @@ def _with_digits(text: str) -> str:
 
 
 def day_named(words: str, today: date) -> date | None:
-    """Return the next day of this name, such as "friday", "june 5th" or "christmas"; None: it names none."""
+    """Return the next day of this name; None: it names none."""
     return _named_day(f"next {re.sub(r'^(?:next|this|coming) ', '', words)}", today)
 
 

@@ -143,7 +143,7 @@ def _is_one_request(situation: Situation, request: ToolRequest, parts: Sequence[
 
 
 def _with_details(situation: Situation, request: ToolRequest, parts: Sequence[str]) -> list[_Answer]:
-    """Answer one request that was said in several parts, and the questions beside it."""
+    """Answer a request in several parts, and the questions beside it."""
     answers = [_answer_to(request)]
     for place, part in enumerate(parts):
         beside = situation.part(part, place)
@@ -318,7 +318,7 @@ TOPICS: tuple[Topic, ...] = (
 
 _CLOCK_TOOLS = (("get_time", clock.ASKS_TIME), ("get_date", clock.ASKS_DATE))
 _OPEN_TURNS = 4
-"""Earlier turns of a user that a question for arguments may go back to."""
+"""How many turns a question for arguments may go back."""
 _SHORTEST_CUT = 6
 _FORBIDS = re.compile(r"(?:please )?(?:don't|do not|never) ")
 _HOW_LONG = "For how long?"
@@ -362,7 +362,7 @@ def _others(situation: Situation) -> list[ToolDeclaration]:
 
 
 def _is_built_in(tool: ToolDeclaration) -> bool:
-    """Whether it is a tool of `skills.py`, and not another one of the same name."""
+    """Whether it is a tool of `skills.py`, not a namesake."""
     arguments = tool.parameters.get("properties") or {}
     return tool.name in _BUILT_IN and {*arguments} <= {_BUILT_IN[tool.name]}
 

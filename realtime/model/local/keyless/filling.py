@@ -1,4 +1,4 @@
-"""Finds the arguments of a call in an utterance. What nobody said is no argument."""
+"""Finds the arguments of a call in an utterance. What was not said is no argument."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class _Filling:
         return value
 
     def _choices(self, choices: Sequence[Any]) -> Iterator[tuple[int, int, Any]]:
-        """Yield where the values of a choice are said, the tokens of each, and the value."""
+        """Yield the place, the number of tokens and the value of each choice."""
         for value in choices:
             if isinstance(value, bool) or not isinstance(value, str | int):
                 continue
@@ -161,7 +161,7 @@ class _Filling:
         return at < len(self._said) and self._said.stems[at] in one.stems | PEOPLE
 
     def _people(self, one: Parameter) -> int | None:
-        """Read people who are counted without a number, and the one thing that an article counts."""
+        """Read people without a number, and one thing behind an article."""
         if not one.required or one.takes is not Takes.COUNT:
             return None
         if one.stems & (PEOPLE | {"party"}):
@@ -438,7 +438,7 @@ class _Filling:
         return self._labelled(one) or self._free(one)
 
     def _labelled(self, one: Parameter) -> str | None:
-        """Read what follows the argument's name: "with the subject lunch", "the note window seat"."""
+        """Read what follows the argument's name: "with the subject lunch", "the note by the window"."""
         if len(one.words) > 2 or one.stems & self._command.own or one.words[-1] in ("text", "query", "item"):
             return None
         at = self._said.find(*one.words, start=self._command.verb_end)

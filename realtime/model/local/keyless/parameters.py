@@ -1,4 +1,4 @@
-"""What each argument of a tool takes, by its type, its name and its description."""
+"""What each argument of a tool takes: a count, a day, a name."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Reading:
         return said.tokens[at] not in BOUNDARIES
 
     def run(self, at: int) -> str:
-        """Return the words from a token to the end of the list that begins there."""
+        """Return the list that begins at a token."""
         end = at
         stops = BOUNDARIES - {"and", "or", "a", "the", "of"}
         while end < len(self.said) and not (self.said.tokens[end] in stops or end in self.used or self.is_value(end)):
@@ -115,7 +115,7 @@ class Reading:
         return self.said.text(at, end)
 
     def until_value(self, at: int) -> str | None:
-        """Return the words from a token to a value or a mark of punctuation."""
+        """Return the words from a token to a value or punctuation."""
         end = at
         said = self.said
         while end < len(said) and end not in self.used and (end == at or end not in said.breaks):
@@ -133,7 +133,9 @@ class Reading:
         return re.sub(r"[\s,]+(?:please|thanks|thank you)$", "", text, flags=re.I) or None
 
     def leftover(self, *, is_message: bool = False) -> str | None:
-        """Return the first words behind the verb that are no value and do not name the tool's own object."""
+        """Return the first free words behind the verb.
+
+        They are no value, and do not name the tool's own object."""
         at = self.command.verb_end
         while at < len(self.said):
             if (skipped := self._skipped(at)) > at:

@@ -70,7 +70,7 @@ _NOUNS = (
     "phone number",
 )
 ALIKE: dict[str, frozenset[str]] = {}
-"""The stems of nouns that mean the same, by the stem of the first."""
+"""The stems of alike nouns, by the stem of the first."""
 for _words in _NOUNS:
     _first, *_others = map(stem, each(_words))
     ALIKE[_first] = ALIKE.get(_first, frozenset()) | {_first, *_others}
@@ -115,7 +115,7 @@ FRAME = re.compile(rf"\b(?:{_FRAME})(?: please)? ")
 WANTS = re.compile(
     r"(?:like|love|prefer|want|need|wish|have|take|get me|give me|get us|bring me|looking for)(?: please)? $"
 )
-"""The end of those behind which a thing may stand, not a deed."""
+"""How those end that a thing may follow, not a deed."""
 MAY_ASK = re.compile(r"\b(?:can|could|would|will|is it possible|are you able|do you|may)\b")
 CLAUSE = re.compile(r"(?:\b(?:and|then|so|please|ok|okay|but|also|now|hey|hi|hello|yes|well|just) )")
 LOOKING = re.compile(
@@ -149,7 +149,7 @@ NO_SUBJECT = frozenset(
         "would will should may might must do does did than what how why when if people let's always often usually"
     )
 )
-"""Words that no order begins behind, where a recogniser left out the full stop."""
+"""Words that no order follows without a full stop between."""
 ELSEWHERE = re.compile(r"\b(?:to|on|onto|into|in) (?:my|the|our|a) ")
 """Where something is put."""
 HOW_TO = re.compile(r"how (?:do|can|could|should|would) (?:i|you|we)\b(?! (?:have|owe))")

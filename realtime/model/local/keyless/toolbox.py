@@ -51,14 +51,14 @@ _LETS_GO = frozenset(("no", "nope", "nothing", "nevermind", "never", "stop", "ca
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A tool that the user asks for, with what they said for it."""
+    """A tool that the user asks for, and the arguments."""
 
     tool: ToolDeclaration
     values: Values
     missing: tuple[Parameter, ...]
-    """The arguments that it needs and that nobody said."""
+    """The arguments that it needs and that were not said."""
     is_ordered: bool
-    """Whether the user orders it, and does not only ask about its subject."""
+    """Whether the user orders it, not only asks about its subject."""
     asks_ability: bool = False
     """Whether the user only asks whether it can be done."""
     weight: int = 0
@@ -140,7 +140,7 @@ class _Subject:
 
     @property
     def own(self) -> frozenset[str]:
-        """Stems of the words for its object, and of those that mean the same."""
+        """Stems of the words for its object, and of others alike."""
         return frozenset().union(*map(_alike, self.nouns)) if self.nouns else frozenset()
 
     @property
@@ -228,7 +228,9 @@ def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequenc
 
 
 def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) -> tuple[int, int, bool] | None:
-    """Return the token behind the verb of an order, how sure it is, and whether it may only ask for an ability."""
+    """Find an order.
+
+    Return the token behind its verb, how sure it is, and whether it may only ask for an ability."""
     text = " ".join(said.tokens)
     starts = [*_clauses(said, text), *_unmarked(said, subject)]
     for at, frame in starts:
@@ -266,7 +268,7 @@ def _means(verb: str, verbs: frozenset[str]) -> bool:
 
 
 def _clauses(said: Utterance, text: str) -> list[tuple[int, str]]:
-    """Return where a verb may stand, with the words of the request before it."""
+    """Return where a verb may stand, with the request before it."""
     chars = [0]
     for token in said.tokens:
         chars.append(chars[-1] + len(token) + 1)

@@ -77,7 +77,7 @@ class Span:
     """Stems of the words behind a number, until a preposition."""
     is_money: bool = False
     text: str = ""
-    """What it is as an argument, such as "next Friday" or "7 pm"."""
+    """Its words as an argument: "next Friday", "7 pm"."""
 
 
 def stem_of(word: str) -> str:
