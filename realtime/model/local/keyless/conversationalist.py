@@ -343,7 +343,11 @@ def _requested(situation: Situation) -> ToolRequest | None:
         return None
     context = Context(situation.name, situation.today)
     request: ToolRequest | None = None
-    for line in (*situation.earlier[-_OPEN_TURNS:], Line(situation.said, situation.last_answer)):
+    lines = [*situation.earlier[-_OPEN_TURNS:], Line(situation.said, situation.last_answer)]
+    first = len(lines) - 1
+    while first and (lines[first].after or ".")[-1] not in ".!":
+        first -= 1
+    for line in lines[first:]:
         said = line.words[:LONGEST_CHARS]
         asked = request if request is not None and _was_asked(request, line.after) else None
         request = (answered(asked, said, context) if asked is not None else None) or request_in(said, tools, context)

@@ -97,7 +97,7 @@ class _Filling:
         return value
 
     def _choices(self, choices: Sequence[Any]) -> Iterator[tuple[int, int, Any]]:
-        """Yield the place, the number of tokens and the value of each choice."""
+        """Yield place, number of tokens and value of each said choice."""
         for value in choices:
             if isinstance(value, bool) or not isinstance(value, str | int):
                 continue

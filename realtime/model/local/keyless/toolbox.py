@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import Any
 
 from realtime.event.config import ToolDeclaration
@@ -137,11 +138,10 @@ class _Subject:
     """The verb of its name."""
     is_odd: bool
     """Whether it is not known what its verb does."""
-
-    @property
-    def own(self) -> frozenset[str]:
-        """Stems of the words for its object, and of others alike."""
-        return frozenset().union(*map(_alike, self.nouns)) if self.nouns else frozenset()
+    alike: frozenset[str]
+    """Its verbs, and those that users say for them."""
+    own: frozenset[str]
+    """Stems of the words for its object, and of others alike."""
 
     @property
     def is_setting(self) -> bool:
@@ -149,9 +149,10 @@ class _Subject:
         return bool(self.verbs & _SETS)
 
 
-def _subject_of(tool: ToolDeclaration) -> _Subject:
-    words = words_of(tool.name)
-    described = plain(tool.description.partition("\n")[0]).split()
+@lru_cache(maxsize=1_000)
+def _subject_of(name: str, description: str) -> _Subject:
+    words = words_of(name)
+    described = plain(description.partition("\n")[0]).split()
     first = _base(described[0]) if described else ""
     named = next((word for word in words[:2] if word in KNOWN_VERBS), "")
     looks = first in LOOKS if first in KNOWN_VERBS else not named or named in LOOKS or words[-1] in _TELLING
@@ -162,9 +163,12 @@ def _subject_of(tool: ToolDeclaration) -> _Subject:
         verbs |= {*words[:1]}
         nouns = nouns if is_odd else nouns[1:]
     telling = [word for word in nouns if word not in _SAID_OF_ANYTHING]
+    stems = tuple(dict.fromkeys(map(stem, telling or nouns)))
     return _Subject(
         verbs=frozenset(verbs),
-        nouns=tuple(dict.fromkeys(map(stem, telling or nouns))),
+        alike=frozenset(verbs).union(*(alike for alike in VERBS if verbs & alike)),
+        own=frozenset[str]().union(*map(_alike, stems)),
+        nouns=stems,
         particles=frozenset(words) & {"on", "off"},
         described=frozenset(
             map(stem, (word for word in described if word not in _NOTHING and _base(word) not in verbs))
@@ -185,7 +189,10 @@ def _alike(noun: str) -> frozenset[str]:
 
 
 def _request(said: Utterance, tool: ToolDeclaration, context: Context) -> ToolRequest | None:
-    subject, parameters = _subject_of(tool), parameters_of(tool)
+    subject = _subject_of(tool.name, tool.description)
+    if not ((subject.own | subject.described) & {*said.stems} or subject.alike & {*said.tokens}):
+        return None
+    parameters = parameters_of(tool)
     ordered = _order(said, subject, parameters) if subject.is_odd or not subject.looks else None
     looked = _look(said, subject) if subject.looks and ordered is None else None
     place = ordered or looked or (_order(said, subject, parameters) if subject.looks else None)
@@ -240,7 +247,7 @@ def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) 
         before = " ".join(said.tokens[_clause_begin(said, at) : at])
         if NEVER.search(before) or ASKS.search(before) or (frame and ALREADY.search(before)):
             continue
-        fits = [2 if verb in subject.verbs else 1] if verb in subject.verbs or _means(verb, subject.verbs) else []
+        fits = [2 if verb in subject.verbs else 1] if verb in subject.alike else []
         if verb == "let" and "know" not in said.tokens[at : at + 5]:
             fits = []
         if (verb, *said.tokens[at + 1 : at + 2]) in (("make", "sure"), ("have", "to")):
@@ -263,10 +270,6 @@ def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) 
     return None
 
 
-def _means(verb: str, verbs: frozenset[str]) -> bool:
-    return any(verb in alike and verbs & alike for alike in VERBS)
-
-
 def _clauses(said: Utterance, text: str) -> list[tuple[int, str]]:
     """Return where a verb may stand, with the request before it."""
     chars = [0]
@@ -286,7 +289,7 @@ def _unmarked(said: Utterance, subject: _Subject) -> list[tuple[int, str]]:
     return [
         (at, "")
         for at in range(1, len(said) - 1)
-        if (said.tokens[at] in subject.verbs or _means(said.tokens[at], subject.verbs))
+        if said.tokens[at] in subject.alike
         and said.tokens[at - 1] not in NO_SUBJECT
         and said.tokens[at + 1] in DETERMINED
         and subject.own & {*said.stems[at + 2 : at + 5]}
