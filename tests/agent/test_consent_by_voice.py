@@ -387,6 +387,29 @@ async def test_the_transcript_of_the_call_holds_the_receipt() -> None:
         assert f"Asked: {QUESTION} Answer: yes, by voice (Yes.)" in as_text([line])
 
 
+async def test_the_transcript_of_the_call_is_in_the_order_of_the_conversation() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("How much is it?")
+        await made.until_state("heard", 2)
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        await made.until(lambda: "Result: booked for 4 on Friday." in made.said)
+        lines = lines_of(made.log)
+        assert [line.text for line in lines] == [
+            BOOK,
+            "book_table",
+            "How much is it?",
+            "You said How much is it?",
+            "Yes.",
+            "Result: booked for 4 on Friday.",
+        ]
+        assert [line.from_ms for line in lines] == sorted(line.from_ms for line in lines)
+
+
 async def test_a_client_that_reports_no_playback_has_heard_nothing() -> None:
     table = Table()
     async with asked_call(table.tools, clock=AcknowledgedPlayback(24_000)) as made:
