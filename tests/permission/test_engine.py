@@ -183,6 +183,14 @@ async def test_a_tool_with_coroutine_functions_is_decided_by_awaiting() -> None:
         engine.decide(Slow(), PAY)
 
 
+def test_a_coroutine_function_that_waits_for_nothing_is_decided_at_once() -> None:
+    class Quick(Tool):
+        async def check_read_only(self, tool_input: dict[str, Any]) -> bool:  # type: ignore[override]
+            return True
+
+    assert PermissionEngine((), "explore").decide(Quick(), PAY).allows
+
+
 # -- tools with rules of their own -------------------------------------------------------------------------------------
 
 
