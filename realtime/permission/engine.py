@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from realtime.errors import UsageError
 from realtime.message import PermissionBehavior, PermissionRule
 from realtime.permission.context import PermissionContext, PermissionMode, Rules
-from realtime.permission.decision import PermissionDecision
+from realtime.permission.decision import Match, PermissionDecision
 from realtime.permission.pattern import is_whole, matches_text
 from realtime.permission.tools import ToolPermissions
 
@@ -38,7 +38,7 @@ class DecidedTool(Protocol):
         ...
 
     def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> Any:
-        """Return whether a rule is about this call; None where the rule cannot be read."""
+        """Return whether a rule is about this call (`Match`)."""
         ...
 
     def generate_suggestions(self, tool_input: dict[str, Any]) -> Any:
@@ -208,8 +208,7 @@ class PermissionEngine:
             match = await _result(tool.match_rule(rule.rule_content, given))
             if match is None:
                 self._report(rule)
-                match = rule.behavior is not ALLOW
-            if match:
+            if match is True or (match in (None, "strictly") and rule.behavior is not ALLOW):
                 return rule
         return None
 
@@ -248,7 +247,7 @@ class _Unasked:
     def check_read_only(self, tool_input: dict[str, Any]) -> bool:
         return False
 
-    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:
+    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> Match:
         return self._permissions.match_rule(rule_content, tool_input, self._known)
 
     def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
