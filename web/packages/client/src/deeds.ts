@@ -53,7 +53,7 @@ export interface ConsentReceipt {
 /** What may be done without asking, from now on. */
 export interface PermissionUpdate {
   readonly mode: string;
-  /** All that are in force. */
+  /** All that the user has accepted; the program's own are not told. */
   readonly rules: readonly PermissionRule[];
   readonly added: readonly PermissionRule[];
   readonly removed: readonly PermissionRule[];

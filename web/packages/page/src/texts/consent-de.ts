@@ -79,7 +79,7 @@ export const CONSENT_DE: ConsentTexts = {
 
   "rules.title": "Erlaubnisse",
   "rules.unknown": "Während eines Gesprächs steht hier, was Sie erlaubt haben.",
-  "rules.none": "Keine Regeln. Sie werden jedes Mal gefragt.",
+  "rules.none": "Sie haben bisher nichts erlaubt.",
   "rules.mode.explore": "Nur was nichts verändert, läuft. Alles andere wird abgelehnt.",
   "rules.mode.bypass": "Alles läuft ohne Rückfrage.",
   "rules.mode.dont_ask": "Niemand wird gefragt. Was Ihre Zustimmung bräuchte, wird abgelehnt.",

@@ -77,7 +77,7 @@ export const CONSENT_EN = {
 
   "rules.title": "Permissions",
   "rules.unknown": "During a call, this lists what you have allowed.",
-  "rules.none": "No rules. You are asked each time.",
+  "rules.none": "You have allowed nothing so far.",
   "rules.mode.explore": "Only what changes nothing runs. All else is refused.",
   "rules.mode.bypass": "Everything runs without asking.",
   "rules.mode.dont_ask": "Nobody is asked. What would need your consent is refused.",

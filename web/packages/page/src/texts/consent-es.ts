@@ -79,7 +79,7 @@ export const CONSENT_ES: ConsentTexts = {
 
   "rules.title": "Permisos",
   "rules.unknown": "Durante una llamada, aquí aparece lo que ha permitido.",
-  "rules.none": "Sin reglas. Se le pregunta cada vez.",
+  "rules.none": "Hasta ahora no ha permitido nada.",
   "rules.mode.explore": "Solo se ejecuta lo que no cambia nada. Lo demás se rechaza.",
   "rules.mode.bypass": "Todo se ejecuta sin preguntar.",
   "rules.mode.dont_ask": "No se pregunta a nadie. Lo que necesitaría su consentimiento se rechaza.",

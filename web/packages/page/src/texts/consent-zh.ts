@@ -79,7 +79,7 @@ export const CONSENT_ZH: ConsentTexts = {
 
   "rules.title": "权限",
   "rules.unknown": "通话期间，这里会列出您允许的内容。",
-  "rules.none": "没有规则，每次都会问您。",
+  "rules.none": "您目前没有允许任何操作。",
   "rules.mode.explore": "只执行不改变任何内容的操作，其他的都会被拒绝。",
   "rules.mode.bypass": "所有操作都直接执行，不再询问。",
   "rules.mode.dont_ask": "不询问任何人。需要您同意的操作会被拒绝。",
