@@ -134,7 +134,8 @@ class ServerGoodbyeEvent(Event, frozen=True, kw_only=True):
 class ServerLatencyEvent(Event, frozen=True, kw_only=True):
     """What the user waited after turn `item_id`: from the end of the voice to the first sound that was played.
 
-    `stages_ms` are its parts in order. `estimated`: the client reported no playback, or had stopped sending audio.
+    `stages_ms` are its parts in order; one of them, `consent`, is no latency. `estimated`: the client reported no
+    playback, or had stopped sending audio.
     """
 
     response_id: str

@@ -221,6 +221,21 @@ async def test_of_several_cards_a_yes_agrees_to_none_and_a_no_refuses_all() -> N
         assert table.booked == []
 
 
+async def test_the_time_in_which_the_user_reads_the_card_is_no_latency() -> None:
+    table = Table(consent="card")
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await asyncio.sleep(20)
+        click(made)
+        await made.until(lambda: made.of(s.ServerLatencyEvent))
+        (told,) = made.of(s.ServerLatencyEvent)
+        assert told.latency_ms is not None
+        assert told.latency_ms < 3_000
+        assert 20_000 <= told.stages_ms["consent"] < 20_100
+        assert sum(told.stages_ms.values()) == told.latency_ms + told.stages_ms["consent"]
+
+
 # -- a provider that answers turns by itself ---------------------------------------------------------------------------
 
 
