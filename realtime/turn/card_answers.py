@@ -28,7 +28,7 @@ def step_for_card(reading: Reading, turn: AnswerTurn, may: May) -> CardStep:
         case Answer.NO:
             return Deny("no", turn.words, turn)
         case Answer.YES | Answer.CHANGE if may != "consent":
-            return Ignore(NotTaken.CARD_ONLY if may == "refuse" else NotTaken.BEFORE_END, turn)
+            return Ignore(NotTaken.CARD_ONLY if may == "refuse" else NotTaken.TOO_SOON, turn)
         case Answer.YES:
             return Allow(turn, reading.always)
         case Answer.CHANGE if reading.changed is not None:

@@ -42,6 +42,8 @@ class NotTaken(StrEnum):
     ECHO = "echo"
     FAR_VOICE = "far_voice"
     NO_WORDS = "no_words"
+    TOO_SOON = "too_soon"
+    """A typed yes right with the card, which is to something else."""
     CARD_ONLY = "card_only"
     """A yes or a change where only the card may consent."""
 

@@ -178,7 +178,7 @@ async def test_a_typed_change_is_shown_and_asked_again() -> None:
             '{"people": 3, "day": "Friday"}',
         )
         types(made, "Yes.")  # before anybody can have read it
-        assert (ignored(made), table.booked) == (["before_end"], [])
+        assert (ignored(made), table.booked) == (["too_soon"], [])
         await asyncio.sleep(1.5)
         types(made, "Yes.")
         await made.until_receipt()
@@ -192,7 +192,7 @@ async def test_a_typed_yes_right_with_the_card_is_to_something_else() -> None:
         await made.until_state("asking")
         types(made, "Yes.")
         await asyncio.sleep(1)
-        assert (ignored(made), made.receipts, table.booked) == (["before_end"], [], [])
+        assert (ignored(made), made.receipts, table.booked) == (["too_soon"], [], [])
 
 
 async def test_a_client_that_shows_no_questions_consents_to_none() -> None:

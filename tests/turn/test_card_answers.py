@@ -18,7 +18,7 @@ def test_a_no_refuses_however_it_is_said(may: May) -> None:
 
 
 @pytest.mark.parametrize("reading", [Reading(Answer.YES), CHANGED, Reading(Answer.CHANGE)])
-@pytest.mark.parametrize(("may", "why"), [("refuse", NotTaken.CARD_ONLY), ("not_yet", NotTaken.BEFORE_END)])
+@pytest.mark.parametrize(("may", "why"), [("refuse", NotTaken.CARD_ONLY), ("not_yet", NotTaken.TOO_SOON)])
 def test_a_yes_or_a_change_leaves_the_card_open_where_only_it_consents(reading: Reading, may: May, why: str) -> None:
     assert step_for_card(reading, TURN, may) == Ignore(NotTaken(why), TURN)
 

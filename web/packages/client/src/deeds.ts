@@ -26,7 +26,7 @@ export interface ConsentQuestion {
 export interface ConsentIgnored {
   readonly tool_call_id: string;
   readonly tool: string;
-  /** before_end: a yes before the question was heard to its end; card_only: one where only the card consents; echo, far_voice or no_words. */
+  /** before_end: a yes before the question was heard to its end; card_only: one where only the card consents; too_soon: one that was typed right with the card; echo, far_voice or no_words. */
   readonly reason: string;
   readonly words: string;
 }

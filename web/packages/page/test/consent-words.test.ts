@@ -38,6 +38,7 @@ describe("how a question can be answered", () => {
 
   test("an answer that does not count says why, where its speaker can do something about it", () => {
     expect(ignoredWords("before_end")).toContain("Please wait for its end.");
+    expect(ignoredWords("too_soon")).toContain("type it again");
     expect(ignoredWords("card_only")).toBe("That is agreed to here only. Please choose.");
     expect(["echo", "", "of tomorrow"].map(ignoredWords)).toEqual(["", "", ""]);
   });

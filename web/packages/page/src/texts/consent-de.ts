@@ -12,6 +12,7 @@ export const CONSENT_DE: ConsentTexts = {
   "ask.ignored.before_end": "Sie haben vor dem Ende der Frage geantwortet. Bitte warten Sie das Ende ab.",
   "ask.ignored.far_voice": "Diese Stimme war zu weit weg, um zu zählen.",
   "ask.ignored.card_only": "Zustimmen können Sie nur hier. Bitte wählen Sie.",
+  "ask.ignored.too_soon": "Das kam zu früh, um sich hierauf zu beziehen. Bitte wählen Sie, oder schreiben Sie es noch einmal.",
   "ask.changed": "So geändert, wie Sie es gesagt haben.",
   "ask.was": "vorher: {value}",
   "ask.change": "Ändern",

@@ -10,6 +10,7 @@ export const CONSENT_EN = {
   "ask.ignored.before_end": "You answered before the question was over. Please wait for its end.",
   "ask.ignored.far_voice": "That voice was too far away to count.",
   "ask.ignored.card_only": "That is agreed to here only. Please choose.",
+  "ask.ignored.too_soon": "That came too soon to be about this. Please choose, or type it again.",
   "ask.changed": "Changed to what you said.",
   "ask.was": "before: {value}",
   "ask.change": "Change",

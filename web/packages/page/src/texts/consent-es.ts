@@ -12,6 +12,7 @@ export const CONSENT_ES: ConsentTexts = {
   "ask.ignored.before_end": "Respondió antes de que terminara la pregunta. Espere a que acabe.",
   "ask.ignored.far_voice": "Esa voz estaba demasiado lejos para contar.",
   "ask.ignored.card_only": "Solo puede aceptarlo aquí. Elija, por favor.",
+  "ask.ignored.too_soon": "Eso llegó demasiado pronto para referirse a esto. Elija, por favor, o escríbalo otra vez.",
   "ask.changed": "Cambiado según lo que ha dicho.",
   "ask.was": "antes: {value}",
   "ask.change": "Cambiar",

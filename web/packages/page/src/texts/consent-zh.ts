@@ -12,6 +12,7 @@ export const CONSENT_ZH: ConsentTexts = {
   "ask.ignored.before_end": "您在问题结束之前就回答了。请等问题说完。",
   "ask.ignored.far_voice": "那个声音太远，不算数。",
   "ask.ignored.card_only": "只能在这里同意，请选择。",
+  "ask.ignored.too_soon": "这句话来得太早，不算对此的答复。请选择，或再输入一次。",
   "ask.changed": "已按您说的修改。",
   "ask.was": "之前：{value}",
   "ask.change": "修改",
