@@ -49,7 +49,7 @@ class AnswerTurns:
     """Follows the turns of one call.
 
     `is_echo` says whether words are an echo; `take` gets each turn with its words, `overdue` is called where none come.
-    `grows`: the model does not say when words are complete.
+    `grows`: the model does not say when words are complete. `forgets`: it has to forget answers.
     """
 
     def __init__(
@@ -57,12 +57,14 @@ class AnswerTurns:
         controller: Controller,
         *,
         grows: bool,
+        forgets: bool = False,
         is_echo: Callable[[str], bool],
         take: Callable[[AnswerTurn], None],
         overdue: Callable[[], None],
     ) -> None:
         self._controller = controller
         self._grows = grows
+        self._forgets = forgets
         self._is_echo = is_echo
         self._on_words = take
         self._on_overdue = overdue
@@ -89,6 +91,17 @@ class AnswerTurns:
         self.latest = None
         self._earlier.clear()
         self._timers.close()
+
+    def forget_at_model(self) -> None:
+        """Let an embedded model forget the answer: words between a call and its result would begin a reply anew."""
+        turn = self.latest
+        if turn is None or not self._forgets:
+            return
+        if turn.is_typed:
+            self._controller.turns.forget_answer([turn.turn_id])
+            return
+        for turn_id in filter(None, [*turn.joined_ids, turn.turn_id]):
+            self._controller.turns.forget_answer(self._controller.user_turns.turn_of(turn_id).piece_ids)
 
     def close(self) -> None:
         """The call is over."""
@@ -148,7 +161,7 @@ class AnswerTurns:
         position_ms = self._controller.input.position_ms
         self.latest = turn = LatestTurn(item_id, position_ms, position_ms)
         turn.is_typed = turn.is_over = turn.is_held = turn.is_taken = True
-        self._on_words(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms))
+        self._on_words(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms, typed=True))
 
     # -- inside --------------------------------------------------------------------------------------------------------
 

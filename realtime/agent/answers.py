@@ -23,6 +23,11 @@ class Answers(Protocol):
         ...
 
     @property
+    def reads_turn(self) -> bool:
+        """Whether the turn of this moment is first an answer: to a spoken question, or to a card."""
+        ...
+
+    @property
     def holds_response(self) -> bool:
         """Whether the turn that has just ended gets no response yet."""
         ...
@@ -32,6 +37,10 @@ class Answers(Protocol):
 
         Raises ClientError where only the user's voice may consent.
         """
+        ...
+
+    def voice_comes(self) -> None:
+        """A voice is about to be a turn of the user."""
         ...
 
     def voice_began(self, turn_id: str, start_ms: int) -> None:
@@ -46,8 +55,12 @@ class Answers(Protocol):
         """The words of a turn are complete."""
         ...
 
+    def takes_typed(self, words: str) -> bool:
+        """Whether a turn that the user types is first an answer."""
+        ...
+
     def typed(self, item_id: str, words: str) -> None:
-        """The user has typed a turn, which is in the conversation."""
+        """The user has typed an answer, which is in the conversation."""
         ...
 
     def dismissed(self, overlap: Overlap) -> None:
@@ -59,11 +72,15 @@ class NoQuestions:
     """The answers of a call in which nothing is asked by voice."""
 
     is_asked = False
+    reads_turn = False
     holds_response = False
 
     def by_hand(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, later: Callable[[], None]) -> bool:
         """See `Answers`."""
         return True
+
+    def voice_comes(self) -> None:
+        """See `Answers`."""
 
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """See `Answers`."""
@@ -73,6 +90,10 @@ class NoQuestions:
 
     def words(self, turn_id: str, words: str) -> None:
         """See `Answers`."""
+
+    def takes_typed(self, words: str) -> bool:
+        """See `Answers`."""
+        return False
 
     def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""

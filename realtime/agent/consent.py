@@ -15,6 +15,7 @@ import msgspec
 from realtime.agent.answer_turns import AnswerTurns
 from realtime.agent.answers import NoQuestions, nothing, nothing_answers, nothing_asks
 from realtime.agent.asking import LOOK_S, Asking
+from realtime.agent.card_turns import CardTurns
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.overlap import Overlap
@@ -26,9 +27,8 @@ from realtime.call.participant import Host, OwnCall
 from realtime.call.timers import Timers
 from realtime.errors import ClientError
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
-from realtime.tool.question import ToolWords, question_of
+from realtime.tool.question import question_of
 from realtime.tool.registered import RegisteredToolFunction
-from realtime.turn.answers import Answer, read_answer
 from realtime.turn.consent import (
     Allow,
     AnsweredBy,
@@ -40,18 +40,14 @@ from realtime.turn.consent import (
     LetAnswer,
     Meaning,
     NotTaken,
-    OpenQuestion,
     Speak,
     Step,
 )
 from realtime.turn.machine import Signal
-from realtime.turn.small_talk import repeats, tokens_of
 
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
-TAIL_MS = 300
-"""How late a client plays that reports no playback."""
 ECHOES = ("echo", "echo_words")
 
 
@@ -92,9 +88,13 @@ class Consents:
         self._answer = AnswerTurns(
             controller,
             grows=not context.profile.emits_speech_events,
+            forgets=context.profile.says_given_words,
             is_echo=self._is_echo,
             take=self._take,
             overdue=self._overdue,
+        )
+        self._cards = CardTurns(
+            controller, own, self._answer, self._do, cards=lambda: self._on_cards, park=self._park, now=self._now
         )
         self._is_away = False
         self._asking = None if own is None else Asking(context, controller, own, self, instructions)
@@ -146,25 +146,18 @@ class Consents:
                 self._timers.after(f"ask {call.id}", LOOK_S / 5, lambda: self.ask(call, within))
             return
         tool = self._tool_of(call.name)
-        parameters = {} if tool is None else tool.json_schema["function"]["parameters"]
-        words = ToolWords(call.name, decision.description, decision.question)
-        consent = decision.consent or "either"
-        why = "" if consent == "card" else self._why_not_by_voice()
-        arguments = call.arguments or {}
-        question = Question(
-            OpenQuestion(
-                question_of(words, arguments, self._language),
-                arguments,
-                parameters,
-                read_answer,
-                silence_s=self._silence_s,
-            ),
-            "card" if why else consent,
+        wanted = decision.consent or "either"
+        why = "" if wanted == "card" else self._why_not_by_voice()
+        question = Question.of(
             call,
-            call,
-            words,
-            within or call.id,
-            self._tools.runs_at_model(call.id),
+            decision,
+            {} if tool is None else tool.json_schema["function"]["parameters"],
+            by="card" if why else wanted,
+            open_id=within or call.id,
+            at_model=self._tools.runs_at_model(call.id),
+            language=self._language,
+            silence_s=self._silence_s,
+            now=self._now(),
         )
         self._replace_older(call, within)
         self._open[call.id] = question
@@ -203,6 +196,7 @@ class Consents:
         self._park()
         self._timers.close()
         self._answer.close()
+        self._cards.close()
         if self._asking is not None:
             self._asking.close()
         # What refers back to this goes: the collector is not needed.
@@ -241,6 +235,11 @@ class Consents:
         return self._asking.is_speaking or any(one.core.n_asked for one in self._asked_aloud)
 
     @property
+    def reads_turn(self) -> bool:
+        """See `Answers`."""
+        return self.is_asked or bool(self._cards.read)
+
+    @property
     def holds_response(self) -> bool:
         """See `Answers`."""
         return self._answer.is_held
@@ -262,18 +261,24 @@ class Consents:
             raise only_by_voice(question.call.name if changed is None else changed.name)
         return True
 
+    def voice_comes(self) -> None:
+        """See `Answers`."""
+        if not self.is_asked:
+            self._cards.begin()
+
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """See `Answers`."""
-        question = self._current
-        if question is None or not self.is_asked:
+        if not self.reads_turn:
             self._answer.forget()
             return
-        question.core.voice_began()
+        if self._current is not None:
+            self._current.core.voice_began()
         self._answer.begin(turn_id, start_ms)
 
     def voice_ended(self, end_ms: int, *, far: bool = False) -> None:
         """See `Answers`."""
-        if self.is_asked:
+        self.voice_comes()
+        if self.reads_turn:
             self._answer.end(end_ms, far=far)
         else:
             self._answer.forget()
@@ -281,6 +286,10 @@ class Consents:
     def words(self, turn_id: str, words: str) -> None:
         """See `Answers`."""
         self._answer.words(turn_id, words)
+
+    def takes_typed(self, words: str) -> bool:
+        """See `Answers`."""
+        return self.is_asked or self._cards.begin_typed(words)
 
     def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""
@@ -357,6 +366,11 @@ class Consents:
         """The questions for a voice that have no answer, in order."""
         return [one for one in self._open.values() if one.by != "card" and one.answer is None]
 
+    @property
+    def _on_cards(self) -> list[Question]:
+        """The questions that only their cards ask, in order."""
+        return [one for one in self._open.values() if one.by == "card" and one.answer is None]
+
     def _now(self) -> float:
         return self._context.runtime.now()
 
@@ -383,7 +397,7 @@ class Consents:
 
     def _fall_back(self, question: Question, why: str) -> None:
         """A card asks from now on."""
-        question.by = "card"
+        question.by, question.shown_at = "card", self._now()
         self._tell(question, "asking", why=why)
 
     def _replace_older(self, call: ToolCallBlock, within: str) -> None:
@@ -407,7 +421,8 @@ class Consents:
         """
         asked = self._asked_aloud
         begins = begins or any(one.core.n_asked for one in asked)
-        self._controller.ledger.ask_aloud(one.open_id for one in asked if begins)
+        held = [*(asked if begins else ()), *self._cards.read]
+        self._controller.ledger.ask_aloud(one.open_id for one in held)
 
     def _look(self) -> None:
         """Speak if a question waits and the floor is free; act on the time that has passed."""
@@ -441,32 +456,29 @@ class Consents:
     def _overdue(self) -> None:
         """The words of the turn do not come."""
         question = self._current
-        if question is not None:
-            question.core.set_aside()
-        self._respond(beside=question is not None and question.at_model)
+        if self._cards.read:
+            self._cards.go_on()
+        else:
+            if question is not None:
+                question.core.set_aside()
+            self._respond(beside=question is not None and question.at_model)
         self._look()
 
     def _is_echo(self, words: str) -> bool:
         """Whether the words are of the question and of nothing else."""
-        question = self._current
-        if question is None:
-            return False
-        said, asked = tokens_of(words), tokens_of(question.core.question)
-        return repeats(said, asked, share=1.0) or (said == asked[-1:] and self._is_tail(question, words))
-
-    def _is_tail(self, question: Question, words: str) -> bool:
-        """Whether the latest turn may be the late end of the question."""
-        turn, heard_at_ms = self._answer.latest, question.core.heard_at_ms
-        is_late = turn is None or turn.is_typed or heard_at_ms is None or turn.start_ms >= heard_at_ms + TAIL_MS
-        # A no counts at any time.
-        return not is_late and question.core.reading(words).answer is not Answer.NO
+        question, latest = self._current, self._answer.latest
+        began_ms = None if latest is None or latest.is_typed else latest.start_ms
+        return question is not None and question.is_echo(words, began_ms)
 
     def _take(self, turn: AnswerTurn) -> None:
         question = self._current
-        if question is None:
+        if self._cards.read:
+            self._cards.take(turn)
+        elif question is None:
             self._respond()
             return
-        self._do(question, question.core.take(turn, self._now()))
+        else:
+            self._do(question, question.core.take(turn, self._now()))
         self._look()
 
     def _do(self, question: Question, step: Step) -> None:
@@ -516,12 +528,15 @@ class Consents:
         if decision is not None and decision.denies:
             self._refuse(question, "change", denial_of(decision), "rule")
             return
-        self._forget_answer()
+        if question.by == "card":
+            question.shown_at = self._now()
+            self._tell(question, "changed")
+        self._answer.forget_at_model()
         self._release()
 
     def _allow(self, question: Question, *, rule: bool) -> None:
         self._settle(question, "yes", "voice")
-        self._forget_answer()
+        self._answer.forget_at_model()
         changed = question.call if question.is_changed else None
         rules = question.rules_by_voice() if rule else ()
         try:
@@ -531,7 +546,7 @@ class Consents:
 
     def _refuse(self, question: Question, meaning: Meaning, words: str, by: AnsweredBy) -> None:
         self._settle(question, meaning, by)
-        self._forget_answer()
+        self._answer.forget_at_model()
         try:
             self._tool_calls.confirm(question.asked.id, False, words=words)
         except ClientError as error:
@@ -544,21 +559,11 @@ class Consents:
             self._asking.stop("answered")
             self._note_spoken(question)
         question.core.close()
-        question.answer, question.answered_by = meaning, by
+        is_typed = by == "voice" and question.turn is not None and question.turn.typed
+        question.answer, question.answered_by = meaning, "text" if is_typed else by
         self._answer.release()
         self._park()
         self._tell(question, "answered")
-
-    def _forget_answer(self) -> None:
-        """The embedded model takes no words between a call and its result: an agent there would begin anew."""
-        turn = self._answer.latest
-        if turn is None or not self._context.profile.says_given_words:
-            return
-        if turn.is_typed:
-            self._turns.forget_answer([turn.turn_id])
-            return
-        for turn_id in filter(None, [*turn.joined_ids, turn.turn_id]):
-            self._turns.forget_answer(self._controller.user_turns.turn_of(turn_id).piece_ids)
 
     def _release(self) -> None:
         """The turn gets no response: the floor is free."""
