@@ -16,6 +16,7 @@ from realtime.tool.mcp.answers import Answers, Permits
 from realtime.tool.mcp.gate import Gate
 from realtime.tool.mcp.remote_call import RemoteCall
 from realtime.tool.mcp.schema import MAX_TOOLS
+from realtime.tool.mcp.words import plain
 from realtime.version import __version__
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ def _words(error: MCPError) -> str:
     """Return what the server says; of what the SDK says itself, the first line: the rest quotes the answer."""
     from mcp_types import PARSE_ERROR
 
-    return error.message.partition("\n")[0][:500] if error.code == PARSE_ERROR else error.message[:500]
+    return plain(error.message.partition("\n")[0] if error.code == PARSE_ERROR else error.message)[:500]
 
 
 def _said(error: Exception | None) -> str:
@@ -305,7 +306,7 @@ def _said(error: Exception | None) -> str:
         case OSError():
             return error.strerror or type(error).__name__
         case _:
-            words = str(getattr(error, "message", "")).partition("\n")[0][:200]
+            words = plain(str(getattr(error, "message", "")).partition("\n")[0])[:200]
             return _of_system(error) or words or type(error).__name__
 
 

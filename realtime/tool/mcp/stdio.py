@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from realtime.errors import ToolError
 from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ async def stdio_streams(
     """Run the server; give the streams to and from it. On exit it is ended.
 
     It gets `env` and the few variables that every program needs, not those of this process. What it writes to its
-    standard error appears in that of this process. Raises OSError where it cannot be started.
+    standard error appears in that of this process. Raises OSError where it cannot be started, ToolError
+    on exit where it has ended by itself.
     """
     import anyio
     from mcp.client.stdio import get_default_environment
@@ -60,11 +62,28 @@ async def stdio_streams(
         # A start that is cancelled half-way leaves its process behind.
         starting.add_done_callback(_end_at_once)
         raise
+    lines, why = _Lines(process, encoding, errors), None
     try:
-        yield _Lines(process, encoding, errors), _Writer(process, encoding, errors)
+        yield lines, _Writer(process, encoding, errors)
+    except Exception as error:
+        if not lines.has_ended:
+            raise
+        why = error
     finally:
         with anyio.CancelScope(shield=True):
             await _end(process)
+    if lines.has_ended:
+        raise ToolError(_how_it_ended(process.returncode), code="mcp_lost", retryable=True) from why
+
+
+def _how_it_ended(code: int | None) -> str:
+    """Describe the end of a server that nobody has asked to end."""
+    if code is None:
+        return "it has closed its output"
+    if code >= 0:
+        return f"its process has ended with exit code {code}"
+    names = {one.value: one.name for one in signal.Signals}
+    return f"its process was ended by {names.get(-code, f'signal {-code}')}"
 
 
 class _Lines:
@@ -75,6 +94,8 @@ class _Lines:
         self._stdout = process.stdout
         self._encoding = encoding
         self._errors = errors
+        self.has_ended = False
+        """Whether the server has closed its output."""
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message, or the error of another line. Raises EndOfStream after the last."""
@@ -88,6 +109,7 @@ class _Lines:
             logger.warning("an MCP server has sent a message of more than %d bytes", MAX_MESSAGE_BYTES)
             raise EndOfStream from None
         except (asyncio.IncompleteReadError, ConnectionError):
+            self.has_ended = True
             raise EndOfStream from None
         try:
             return SessionMessage(

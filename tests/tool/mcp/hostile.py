@@ -276,6 +276,8 @@ def listed(behaviour: str) -> Any:
         return {"tools": "echo"}
     if behaviour == "thousands":
         return {"tools": [ECHO, *({**ECHO, "name": f"echo_{number}"} for number in range(5_000))]}
+    if behaviour == "steers":
+        return {"tools": [ECHO, *({**ECHO, "name": name} for name in ("\x1b[31mred\x1b[0m", "a\u202eb\u200bc"))]}
     if behaviour == "changes":
         return {"tools": [ECHO, ACT, {**ECHO, "name": f"echo_{next(_IDS)}"}]}
     return {"tools": [ECHO, ACT]}
