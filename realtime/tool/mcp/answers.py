@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from realtime.errors import ToolError
 from realtime.tool.context import Sampler, Sampling
-from realtime.tool.mcp.remote_call import MAX_QUESTIONS, OnElicit, RemoteCall, current_call
+from realtime.tool.mcp.remote_call import MAX_QUESTIONS, OnElicit, current_call
+from realtime.tool.mcp.running_calls import RunningCalls
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
@@ -45,11 +46,11 @@ class Permits:
 
 
 class Answers:
-    """The callbacks of one connection. `running` gives its running calls."""
+    """The callbacks of one connection, whose `calls` wait for the server."""
 
-    def __init__(self, permits: Permits, running: Callable[[], Sequence[RemoteCall]]) -> None:
+    def __init__(self, permits: Permits, calls: RunningCalls) -> None:
         self._permits = permits
-        self._running = running
+        self._calls = calls
         self._n_open = 0
         """Questions beside calls that wait for the program's answer."""
 
@@ -74,12 +75,12 @@ class Answers:
         """Ask the user of the call; decline where there is no one to ask, and to open a page."""
         from mcp_types import INVALID_REQUEST, ElicitResult, ErrorData
 
-        call = self._call()
         if params.mode != "form":
             return ElicitResult(action="decline")
         schema = params.requested_schema
         if len(params.message) + len(json.dumps(schema)) > MAX_QUESTION_CHARS:
             return ErrorData(code=INVALID_REQUEST, message=f"more than {MAX_QUESTION_CHARS:,} characters to ask")
+        call = await self._calls.asking()
         try:
             if call is not None:
                 content = await call.ask(params.message, schema, self._permits.on_elicit)
@@ -109,10 +110,12 @@ class Answers:
         """Have the language model write for a call, if there is one."""
         from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
 
-        call, sampler = self._call(), self._permits.sampler
-        if sampler is None and self._permits.allow_sampling and call is not None and call.context is not None:
-            sampler = call.context.sample
-        payer = call or next(reversed(self._running()), None)
+        call, sampler = current_call(), self._permits.sampler
+        if sampler is None and self._permits.allow_sampling:
+            call = await self._calls.asking()
+            if call is not None and call.context is not None:
+                sampler = call.context.sample
+        payer = call or self._calls.latest
         if sampler is None or payer is None:
             return ErrorData(code=INVALID_REQUEST, message="no language model is allowed to answer here")
         messages: list[tuple[str, str]] = []
@@ -137,17 +140,6 @@ class Answers:
         return CreateMessageResult(
             role="assistant", content=TextContent(type="text", text=text), model="agent", stop_reason="endTurn"
         )
-
-    def _call(self) -> RemoteCall | None:
-        """Return the call that the server asks for; None where that is not certain.
-
-        Over HTTP its stream tells. By stdio it has to be the only voice call that the server works for: no user
-        is asked what concerns another one.
-        """
-        if (call := current_call()) is not None:
-            return call
-        running = self._running()
-        return running[-1] if len({one.call_id for one in running}) == 1 else None
 
 
 def uri_of(root: str | Path) -> str:

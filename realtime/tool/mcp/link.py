@@ -15,6 +15,7 @@ from realtime.tool.mcp import sdk
 from realtime.tool.mcp.answers import Answers, Permits
 from realtime.tool.mcp.gate import Gate
 from realtime.tool.mcp.remote_call import RemoteCall
+from realtime.tool.mcp.running_calls import RunningCalls
 from realtime.tool.mcp.schema import MAX_TOOLS
 from realtime.tool.mcp.words import plain
 from realtime.version import __version__
@@ -69,7 +70,7 @@ class Link:
         self._settled = asyncio.Event()
         self._over = asyncio.Event()
         self._ended = asyncio.Event()
-        self._calls: list[RemoteCall] = []
+        self._calls = RunningCalls()
         self.error: Exception | None = None
         """Why it was not opened, or was lost."""
         self.is_suspect = False
@@ -152,12 +153,10 @@ class Link:
     async def call(self, name: str, arguments: dict[str, Any], call: RemoteCall) -> CallToolResult:
         """Call a remote function; cancelling tells the server. Raises ToolError with what went wrong."""
         began = asyncio.get_running_loop().time()
-        self._calls.append(call)
         try:
             with call.in_force():
                 result: CallToolResult = await self._asking(
-                    call.within_limit(self._up.call_tool(name, arguments, progress_callback=call.report)),
-                    f"{name} of the MCP server {self._name!r}",
+                    call.within_limit(self._answer(name, arguments, call)), f"{name} of the MCP server {self._name!r}"
                 )
                 return result
         except asyncio.CancelledError:
@@ -167,8 +166,14 @@ class Link:
             if error.code == "mcp_timeout":
                 self._given_up(began)
             raise
-        finally:
-            self._calls.remove(call)
+
+    async def _answer(self, name: str, arguments: dict[str, Any], call: RemoteCall) -> CallToolResult:
+        async with self._calls.running(name, call):
+            try:
+                return await self._up.call_tool(name, arguments, progress_callback=call.report)
+            except asyncio.CancelledError:
+                call.is_given_up = True
+                raise
 
     def _given_up(self, began: float) -> None:
         """Note that a call since `began` was given up. That an interruption ends it soon says nothing of the server."""
@@ -206,7 +211,7 @@ class Link:
             cache=None,
             client_info=Implementation(name="realtime", version=__version__),
             message_handler=self._on_message,
-            **Answers(self._permits, lambda: self._calls).callbacks(),
+            **Answers(self._permits, self._calls).callbacks(),
         )
 
     @asynccontextmanager

@@ -77,7 +77,7 @@ async def stdio_streams(
 
 
 def _how_it_ended(code: int | None) -> str:
-    """Describe the end of a server that nobody has asked to end."""
+    """Describe the end of a server that was not told to end."""
     if code is None:
         return "it has closed its output"
     if code >= 0:

@@ -7,7 +7,7 @@ import re
 from realtime.tool.output import printable
 
 _STEERING = re.compile(
-    # What terminals obey; what turns the direction of a text round; what nobody sees.
+    # What terminals obey; what turns the direction of a text round; what is not seen.
     "\x1b\\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u200b\u202a-\u202e\u2060-\u2069\ufeff]"
     "|[\U000e0000-\U000e007f]"
 )

@@ -12,7 +12,6 @@ from realtime.event import server as s
 from realtime.message import ToolCallBlock
 from realtime.model import base
 from realtime.tool import ToolContext, Toolkit
-from realtime.tool.context import ToolScope
 from tests.agent.fakes import Call, call
 from tests.agent.test_changing_tools import declared
 from tests.agent.test_confirmation import asked
@@ -217,41 +216,6 @@ async def test_an_interruption_ends_the_question_with_its_tool() -> None:
         told = {one.tool_result.id: one.tool_result.state for one in made.of(s.AgentResponseToolResultEvent)}
         assert told == {"call_1": "interrupted", question.id: "interrupted"}
         assert len(server.sent("notifications/cancelled")) == 1
-
-
-async def test_by_stdio_no_user_is_asked_while_the_server_works_for_two_calls() -> None:
-    """Nothing in the messages tells for which of the calls it asks."""
-    release, questions = asyncio.Event(), []
-
-    async def later(server: ScriptedServer, request: Json) -> Json:
-        await release.wait()
-        return await book(server, request)
-
-    async def elicit(server: str, message: str, schema: Any) -> Json:
-        questions.append(message)
-        return {"seats": 1}
-
-    async with ScriptedClient(ScriptedServer([tool("book")], later)) as client:
-        toolkit = await toolkit_of(client)
-
-        async def run(call_id: str) -> Json:
-            with ToolScope(call_id=call_id, elicit=elicit).in_force():
-                result = await toolkit.run(ToolCallBlock(id="1", name="book", input="{}"))
-            said: Json = json.loads(result.output_text())
-            return said
-
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(run(call_id)) for call_id in ("call_a", "call_b")]
-            group.create_task(_soon(release))
-        assert [task.result()["action"] for task in tasks] == ["decline", "decline"]
-        assert questions == []
-        assert await run("call_a") == {"action": "accept", "content": {"window": True, "seats": 1}}
-        assert questions == ["How many seats?"]
-
-
-async def _soon(release: asyncio.Event) -> None:
-    await asyncio.sleep(1)
-    release.set()
 
 
 async def test_a_tool_in_python_asks_the_user_as_well() -> None:

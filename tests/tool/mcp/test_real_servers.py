@@ -140,8 +140,8 @@ async def test_the_user_of_the_call_is_asked_before_the_program(client: MCPClien
     assert asked == [("shop", "How many seats?")]
 
 
-async def test_over_http_each_of_two_calls_has_its_own_user(ports: dict[str, int]) -> None:
-    """The stream of a call tells whom its server asks."""
+async def test_each_of_two_calls_has_its_own_user(ports: dict[str, int]) -> None:
+    """The stream of a call tells whom its server asks over HTTP; in the protocol of 2026 its answer does by stdio."""
 
     async def book(call_id: str, seats: int) -> str:
         async def elicit(server: str, message: str, schema: Any) -> dict[str, Any]:
@@ -152,9 +152,9 @@ async def test_over_http_each_of_two_calls_has_its_own_user(ports: dict[str, int
             return (await run(toolkit, "reserve")).output_text()
 
     ready = asyncio.Barrier(2)
-    for kind in ("http", "http legacy"):
+    for kind in ("http", "http legacy", "stdio"):
         client = client_of(kind, ports)
-        assert isinstance(client, HttpStatefulClient)
+        assert isinstance(client, HttpStatefulClient | StdIOStatefulClient)
         async with client:
             toolkit = Toolkit()
             await toolkit.register_mcp_client(client)
