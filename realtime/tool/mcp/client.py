@@ -38,15 +38,34 @@ class CanSample(Protocol):
         ...
 
 
-class MCPClientBase:
-    """A client of one MCP server. `name` should be that of no other client.
+class Grants(TypedDict, total=False):
+    """What each client takes: what its server may ask for, and the protocol."""
 
-    `roots`: the folders, or `file://` URIs, that the server may be told of; None: it may not ask. `sampling` is what
-    writes where the server wants a language model; with `allow_sampling` that is the language model of the agent whose
-    tool runs. Without either it is refused. What the server asks the user (elicitation) is shown in the call whose tool
-    runs; where there is no such call, `on_elicit` answers, else it is declined. `protocol` is how the version is found:
-    `auto`, `legacy` (the handshake of before 2026), or a version.
-    """
+    roots: Sequence[str | Path] | None
+    """The folders, or `file://` URIs, that the server may be told of; None: it may not ask."""
+    sampling: Sampler | CanSample | None
+    """What writes where the server wants a language model; without it, and `allow_sampling`, that is refused."""
+    allow_sampling: bool
+    """Whether the language model of the agent whose tool runs may write."""
+    on_elicit: OnElicit | None
+    """Answers what the server asks the user where no call can show it; without it that is declined."""
+    protocol: str
+    """How the version is found: `auto`, `legacy` (the handshake of before 2026), or a version."""
+
+
+class HttpGrants(Grants, total=False):
+    """What clients over HTTP take besides."""
+
+    auth: httpx2.Auth | None
+    """What signs the requests, such as the SDK's OAuth providers."""
+    httpx_client_factory: Callable[..., httpx2.AsyncClient] | None
+    """Makes the HTTP client: called with `headers`, `timeout` and `auth`."""
+    terminate_on_close: bool
+    """Whether the session at the server ends with the connection."""
+
+
+class MCPClientBase:
+    """A client of one MCP server. `name` should be that of no other client; the rest is in `Grants`."""
 
     def __init__(
         self,

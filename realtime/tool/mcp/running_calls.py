@@ -1,4 +1,4 @@
-"""The calls that wait for a server, and which of them it asks for."""
+"""The calls that wait for a server, and for which it asks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 HOLD_S = 10.0
 """Seconds that a question waits until it is clear whose it is."""
 LATE_S = 5.0
-"""Seconds in which a server may still ask for a call that was given up."""
+"""Seconds in which a server may ask for a given-up call."""
 
 
 class RunningCalls:
