@@ -7,9 +7,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict
 
-from realtime.errors import ToolError
+from realtime.errors import ToolError, UsageError
 from realtime.tool.context import Sampler, Sampling
 from realtime.tool.mcp.remote_call import MAX_QUESTIONS, OnElicit, current_call
 from realtime.tool.mcp.running_calls import RunningCalls
@@ -35,6 +35,29 @@ MAX_SAMPLED_CHARS = 100_000
 """Characters that it gets to read for that."""
 
 
+class CanSample(Protocol):
+    """What writes answers: any of this package's chat models."""
+
+    async def sample(self, asked: Sampling) -> str:
+        """Write an answer. It may raise anything where there is none."""
+        ...
+
+
+class Grants(TypedDict, total=False):
+    """What every client takes: what its server may ask for, and the protocol."""
+
+    roots: Sequence[str | Path] | None
+    """The folders, or `file://` URIs, that the server may be told of; None: it may not ask."""
+    sampling: Sampler | CanSample | None
+    """What writes where the server wants a language model; refused without it and `allow_sampling`."""
+    allow_sampling: bool
+    """Whether the language model of the agent may write, whose tool runs."""
+    on_elicit: OnElicit | None
+    """Answers what the user is asked where no call shows it; declined without it."""
+    protocol: str
+    """How the version is found: `auto`, `legacy` (the handshake of before 2026), or a version."""
+
+
 @dataclass(frozen=True, slots=True)
 class Permits:
     """What a client grants its server."""
@@ -43,6 +66,19 @@ class Permits:
     sampler: Sampler | None = None
     allow_sampling: bool = False
     on_elicit: OnElicit | None = None
+
+    @classmethod
+    def of(cls, grants: Grants, known: type[Grants]) -> Self:
+        """Return what is granted. Raises UsageError for what `known` has not, ValueError for a root that is none."""
+        if unknown := grants.keys() - known.__annotations__.keys():
+            raise UsageError(
+                f"an MCP client has no option {min(unknown)!r}; there are: {', '.join(sorted(known.__annotations__))}"
+            )
+        for root in (roots := grants.get("roots")) or ():
+            uri_of(root)
+        sampling = grants.get("sampling")
+        sampler = sampling.sample if sampling is not None and not callable(sampling) else sampling
+        return cls(roots, sampler, grants.get("allow_sampling", False), grants.get("on_elicit"))
 
 
 class Answers:

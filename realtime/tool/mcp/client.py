@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Unpack
 
 from realtime.errors import BadTool
-from realtime.tool.context import Sampler, Sampling
-from realtime.tool.mcp.answers import Permits, uri_of
+from realtime.tool.mcp.answers import Grants, Permits
 from realtime.tool.mcp.function import MCPToolFunction
-from realtime.tool.mcp.http import HttpTransport, check_options, http_streams
+from realtime.tool.mcp.http import HttpGrants, HttpTransport, check_transport, http_streams
 from realtime.tool.mcp.link import Link, SessionGone
-from realtime.tool.mcp.remote_call import OnElicit, RemoteCall
+from realtime.tool.mcp.remote_call import RemoteCall
 from realtime.tool.mcp.sdk import check_installed
 
 if TYPE_CHECKING:
@@ -30,62 +28,18 @@ CLOSE_S = 8.0
 Unlisten = Callable[[], None]
 
 
-class CanSample(Protocol):
-    """What writes answers: any of this package's chat models."""
-
-    async def sample(self, asked: Sampling) -> str:
-        """Write an answer. It may raise anything where there is none."""
-        ...
-
-
-class Grants(TypedDict, total=False):
-    """What each client takes: what its server may ask for, and the protocol."""
-
-    roots: Sequence[str | Path] | None
-    """The folders, or `file://` URIs, that the server may be told of; None: it may not ask."""
-    sampling: Sampler | CanSample | None
-    """What writes where the server wants a language model; without it, and `allow_sampling`, that is refused."""
-    allow_sampling: bool
-    """Whether the language model of the agent whose tool runs may write."""
-    on_elicit: OnElicit | None
-    """Answers what the server asks the user where no call can show it; without it that is declined."""
-    protocol: str
-    """How the version is found: `auto`, `legacy` (the handshake of before 2026), or a version."""
-
-
-class HttpGrants(Grants, total=False):
-    """What clients over HTTP take besides."""
-
-    auth: httpx2.Auth | None
-    """What signs the requests, such as the SDK's OAuth providers."""
-    httpx_client_factory: Callable[..., httpx2.AsyncClient] | None
-    """Makes the HTTP client: called with `headers`, `timeout` and `auth`."""
-    terminate_on_close: bool
-    """Whether the session at the server ends with the connection."""
-
-
 class MCPClientBase:
-    """A client of one MCP server. `name` should be that of no other client; the rest is in `Grants`."""
+    """A client of one MCP server. `name` should be that of no other client.
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        dial_s: float,
-        roots: Sequence[str | Path] | None = None,
-        sampling: Sampler | CanSample | None = None,
-        allow_sampling: bool = False,
-        on_elicit: OnElicit | None = None,
-        protocol: str = "auto",
-    ) -> None:
+    `dial_s`: seconds to connect. Raises UsageError for a grant that `known` has not.
+    """
+
+    def __init__(self, name: str, dial_s: float, grants: Grants, known: type[Grants] = Grants) -> None:
         check_installed()
-        for root in roots or ():
-            uri_of(root)
         self.name = name
-        sampler = sampling.sample if sampling is not None and not callable(sampling) else sampling
-        self._permits = Permits(roots, sampler, allow_sampling, on_elicit)
+        self._permits = Permits.of(grants, known)
+        self._protocol = grants.get("protocol", "auto")
         self._dial_s = dial_s
-        self._protocol = protocol
         self._tools: list[Tool] | None = None
         self._listeners: list[Callable[[list[Tool]], object]] = []
 
@@ -156,8 +110,8 @@ class HttpClient(MCPClientBase):
     """A client of a server that is reached by HTTP.
 
     `transport` is "streamable_http", or "sse" for servers of before 2025. `timeout` (seconds) is for the connection and
-    for each step of a request, `sse_read_timeout` for the silence of a stream. `client_kwargs` are `auth` (of httpx2),
-    `httpx_client_factory` and `terminate_on_close`; see MCPClientBase for the others.
+    for each step of a request, `sse_read_timeout` for the silence of a stream. `client_kwargs` are
+    what `HttpGrants` has.
     """
 
     def __init__(
@@ -168,24 +122,12 @@ class HttpClient(MCPClientBase):
         headers: Mapping[str, str] | None = None,
         timeout: float = 30,
         sse_read_timeout: float = 60 * 5,
-        *,
-        roots: Sequence[str | Path] | None = None,
-        sampling: Sampler | CanSample | None = None,
-        allow_sampling: bool = False,
-        on_elicit: OnElicit | None = None,
-        protocol: str = "auto",
-        **client_kwargs: Any,
+        **client_kwargs: Unpack[HttpGrants],
     ) -> None:
-        check_options(transport, client_kwargs)
-        super().__init__(
-            name,
-            dial_s=timeout,
-            roots=roots,
-            sampling=sampling,
-            allow_sampling=allow_sampling,
-            on_elicit=on_elicit,
-            protocol="legacy" if transport == "sse" else protocol,
-        )
+        check_transport(transport)
+        super().__init__(name, timeout, client_kwargs, HttpGrants)
+        if transport == "sse":
+            self._protocol = "legacy"
         self.transport = transport
         self._url = url
         self._headers = {**(headers or {})}

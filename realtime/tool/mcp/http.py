@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from realtime.errors import ToolError, UsageError
+from realtime.tool.mcp.answers import Grants
 from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
@@ -17,15 +18,23 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 HttpTransport = Literal["streamable_http", "sse"]
-_OPTIONS = {"auth", "httpx_client_factory", "terminate_on_close"}
 
 
-def check_options(transport: str, options: Mapping[str, Any]) -> None:
-    """Raise UsageError for a transport or an option that is not there."""
+class HttpGrants(Grants, total=False):
+    """What clients over HTTP take besides."""
+
+    auth: httpx2.Auth | None
+    """Signs the requests: of httpx2, such as the SDK's OAuth providers."""
+    httpx_client_factory: Callable[..., httpx2.AsyncClient] | None
+    """Makes the HTTP client; called with `headers`, `timeout` and `auth`."""
+    terminate_on_close: bool
+    """Whether the session at the server ends with the connection."""
+
+
+def check_transport(transport: str) -> None:
+    """Raise UsageError for a transport that is not there."""
     if transport not in ("streamable_http", "sse"):
         raise UsageError(f"there is no transport {transport!r}: use 'streamable_http' or 'sse'")
-    if unknown := options.keys() - _OPTIONS:
-        raise UsageError(f"an MCP client has no option {min(unknown)!r}; there are: {', '.join(sorted(_OPTIONS))}")
 
 
 @asynccontextmanager
@@ -35,13 +44,12 @@ async def http_streams(
     headers: Mapping[str, str],
     timeout_s: float,
     read_timeout_s: float,
-    options: Mapping[str, Any],
+    options: HttpGrants,
 ) -> AsyncIterator[TransportStreams]:
     """Give the streams to and from the server at `url`.
 
     An answer of more than `MAX_MESSAGE_BYTES` is an error of its request. `timeout_s` is for each step of a request,
-    `read_timeout_s` for the silence of a stream. `options`: `auth` (of httpx2), `httpx_client_factory` (called with
-    `headers`, `timeout` and `auth`), `terminate_on_close`.
+    `read_timeout_s` for the silence of a stream.
     """
     import httpx2
     from mcp.client.sse import sse_client

@@ -20,6 +20,7 @@ from realtime.tool import Toolkit
 from tests.tool.mcp.calls import Caller, answering, spoken_call
 from tests.tool.mcp.hostile import WRONG_RESULTS
 from tests.tool.mcp.hostile_http import hostile
+from tests.tool.mcp.scripted import toolkit_of
 
 HOSTILE = str(Path(__file__).with_name("hostile.py"))
 TIMEOUT_S = 1.5
@@ -37,8 +38,7 @@ async def call_with(client: Any, **options: Any) -> AsyncIterator[Caller]:
     """A spoken call whose agent has the tools of this server."""
     await client.connect()
     try:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client, **{"execution_timeout": TIMEOUT_S} | options)
+        toolkit = await toolkit_of(client, **{"execution_timeout": TIMEOUT_S} | options)
         async with spoken_call(toolkit) as caller:
             yield caller
     finally:
@@ -149,8 +149,7 @@ async def test_schemas_and_names_that_lie_are_mended_or_left_out_and_the_others_
 async def test_a_list_that_never_ends_and_one_of_thousands_are_cut() -> None:
     for behaviour in ("endless_list", "thousands"):
         async with client_of(behaviour) as client:
-            toolkit = Toolkit()
-            await toolkit.register_mcp_client(client)
+            toolkit = await toolkit_of(client)
             assert 10 <= len(toolkit) <= 512
 
 
@@ -173,8 +172,7 @@ async def test_a_server_that_does_not_begin_is_an_error_that_names_it(behaviour:
 async def test_what_is_printed_before_the_start_does_no_harm_and_one_that_stays_is_ended() -> None:
     for behaviour in ("prints_at_start", "stays"):
         async with client_of(behaviour) as client:
-            toolkit = Toolkit()
-            await toolkit.register_mcp_client(client)
+            toolkit = await toolkit_of(client)
             assert [*toolkit.tools] == ["echo", "act"]
 
 
@@ -238,8 +236,7 @@ async def test_an_answer_over_http_that_is_none_is_an_error(kind: type[Any], beh
 async def test_a_session_that_the_server_has_forgotten_is_made_anew_and_the_call_repeated() -> None:
     async with hostile("loses_sessions") as (server, url):
         async with HttpStatefulClient("shop", "streamable_http", url) as client:
-            toolkit = Toolkit()
-            await toolkit.register_mcp_client(client)
+            toolkit = await toolkit_of(client)
             async with spoken_call(toolkit, tool_timeout_s=5) as caller:
                 result = await caller.call_tool("act")
                 assert result.state == "error"

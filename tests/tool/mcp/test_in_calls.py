@@ -17,7 +17,7 @@ from tests.agent.test_changing_tools import declared
 from tests.agent.test_confirmation import asked
 from tests.agent.test_tool_progress import reports
 from tests.agent.test_tools import ask_tools, results
-from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool
+from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool, toolkit_of
 
 pytestmark = pytest.mark.virtual_time()
 
@@ -33,12 +33,6 @@ async def book(server: ScriptedServer, request: Json) -> Json:
 async def never(server: ScriptedServer, request: Json) -> Json:
     await asyncio.Event().wait()
     return text("never")
-
-
-async def toolkit_of(client: ScriptedClient, **options: Any) -> Toolkit:
-    toolkit = Toolkit()
-    await toolkit.register_mcp_client(client, **options)
-    return toolkit
 
 
 def answer(made: Call, confirmed: bool, **content: Any) -> None:

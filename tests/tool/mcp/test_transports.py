@@ -122,7 +122,9 @@ def test_wrong_arguments_are_refused_at_once() -> None:
     with pytest.raises(UsageError, match="no transport 'http'"):
         HttpStatelessClient("shop", "http", "http://shop.example/mcp")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no option 'verify'"):
-        HttpStatefulClient("shop", "sse", "http://shop.example/sse", verify=False)
+        HttpStatefulClient("shop", "sse", "http://shop.example/sse", verify=False)  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match="no option 'auth'; there are: allow_sampling, on_elicit, protocol, roots"):
+        StdIOStatefulClient("shop", "x", auth=None)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="a folder or a file:// URI"):
         StdIOStatefulClient("shop", "x", roots=["https://shop.example/"])
 

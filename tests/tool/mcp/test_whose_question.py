@@ -12,7 +12,7 @@ from realtime.message import ToolCallBlock
 from realtime.tool import Toolkit
 from realtime.tool.context import ToolScope
 from realtime.tool.mcp.running_calls import HOLD_S, LATE_S
-from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool
+from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool, toolkit_of
 
 pytestmark = pytest.mark.virtual_time()
 
@@ -68,8 +68,7 @@ class Hall:
 async def hall() -> AsyncIterator[tuple[Shop, Hall]]:
     server = Shop()
     async with ScriptedClient(server) as client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client)
+        toolkit = await toolkit_of(client)
         yield server, Hall(toolkit)
 
 
