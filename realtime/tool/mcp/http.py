@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from realtime.errors import ToolError, UsageError
 from realtime.tool.mcp.answers import Grants
-from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES
+from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES, Scales
 
 if TYPE_CHECKING:
     import ssl
@@ -94,7 +94,7 @@ def _certificates() -> ssl.SSLContext:
 
 
 async def _check(response: httpx2.Response, *, signs_in: bool) -> None:
-    """Bound the body of an answer; the SDK bounds the events of a stream.
+    """Bound the body of an answer, or the events of a stream, and pace it.
 
     `signs_in`: whether what follows a refusal is the business of `auth`.
     """
@@ -104,22 +104,25 @@ async def _check(response: httpx2.Response, *, signs_in: bool) -> None:
         raise ToolError(f"the server does not let us in ({response.status_code}): see `headers`", code="mcp_refused")
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the server has packed its answer, though it was told not to")
-    if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        return
+    is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    scales = Scales(*_ENDS_OF_EVENTS) if is_stream else Scales()
     stream = response.stream
 
-    class Bounded(httpx2.AsyncByteStream):
+    class Weighed(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            n_bytes = 0
             assert isinstance(stream, httpx2.AsyncByteStream)
             async for chunk in stream:
-                n_bytes += len(chunk)
-                if n_bytes > MAX_MESSAGE_BYTES:
-                    raise httpx2.StreamError(f"the answer has more than {MAX_MESSAGE_BYTES:,} bytes")
+                try:
+                    await scales.take(chunk)
+                except ToolError as error:
+                    raise httpx2.StreamError(error.message) from None
                 yield chunk
 
         async def aclose(self) -> None:
             assert isinstance(stream, httpx2.AsyncByteStream)
             await stream.aclose()
 
-    response.stream = Bounded()
+    response.stream = Weighed()
+
+
+_ENDS_OF_EVENTS = (b"\n\n", b"\r\n\r\n", b"\r\r")

@@ -80,8 +80,9 @@ async def test_a_packed_answer_is_refused_and_headers_are_sent() -> None:
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("import sys\nwhile True: sys.stdout.write('x' * 65536)", "Connection closed"),
-        ("import sys; sys.exit(3)", "cannot be reached"),
+        ("import sys\nwhile True: sys.stdout.write('x' * 65536)", "a message of more than 4,000,000 bytes"),
+        ("import sys; sys.exit(3)", "cannot be reached: its process has ended with exit code 3"),
+        ("import os; os.abort()", "cannot be reached: its process was ended by SIGABRT"),
         ("print('hello')", "cannot be reached"),
     ],
 )
