@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 MAX_MESSAGE_BYTES = 4_000_000
 """Bytes of one message of a server."""
 MAX_MESSAGE_PARTS = 100_000
-"""Lists and objects of one message: to read them takes time in which no call is heard."""
+"""Lists, objects and lines of one message: to read them takes time in which no call is heard."""
 PART_BYTES = 20
-"""Bytes of text whose reading takes as long as that of a list or an object."""
+"""Bytes that take as long to read as a part."""
+LINE_BYTES = 200
+"""Bytes that take as long to read as a line of its own."""
 BYTES_PER_S = 2_000_000.0
-"""Bytes of one server that are read in a second; a part counts for `PART_BYTES`."""
+"""Bytes of one server that are read in a second; parts and lines count for so many."""
 BURST_BYTES = 8_000_000
 """Bytes that may come at once."""
 MESSAGES_PER_S = 200.0
@@ -84,23 +86,26 @@ class Scales:
 
     async def take(self, piece: bytes) -> None:
         """Wait until the piece may be read. Raises ToolError where its message is too large."""
-        n_parts = piece.count(b"{") + piece.count(b"[")
         end = max((piece.rfind(one) for one in self._separators), default=-1)
+        # The start of the piece is the end of a message that began before it.
+        weight = self._check(piece[: end + 1])
         if end >= 0:
-            # Whether the end of the last message was too large is told by the start of this piece.
-            self._check(piece[: end + 1])
             self._n_bytes = self._n_parts = 0
-        self._check(piece[end + 1 :])
-        if (wait_s := self._pace.wait_s(len(piece) + PART_BYTES * n_parts)) > 0:
+        weight += self._check(piece[end + 1 :])
+        if (wait_s := self._pace.wait_s(weight)) > 0:
             await asyncio.sleep(wait_s)
 
-    def _check(self, piece: bytes) -> None:
+    def _check(self, piece: bytes) -> int:
+        """Add to the message, and return the weight."""
+        n_parts = piece.count(b"{") + piece.count(b"[")
+        n_lines = piece.count(b"\n")
         self._n_bytes += len(piece)
-        self._n_parts += piece.count(b"{") + piece.count(b"[")
+        self._n_parts += n_parts + n_lines
         if self._n_bytes > MAX_MESSAGE_BYTES:
             raise ToolError(f"it has sent a message of more than {MAX_MESSAGE_BYTES:,} bytes", code="mcp_invalid")
         if self._n_parts > MAX_MESSAGE_PARTS:
             raise ToolError(f"it has sent a message of more than {MAX_MESSAGE_PARTS:,} parts", code="mcp_invalid")
+        return PART_BYTES * n_parts + LINE_BYTES * n_lines + len(piece)
 
 
 class Gate:

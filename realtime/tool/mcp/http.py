@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
@@ -10,12 +11,16 @@ from typing import TYPE_CHECKING, Literal
 from realtime.errors import ToolError, UsageError
 from realtime.tool.mcp.answers import Grants
 from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES, Scales
+from realtime.tool.mcp.heads import bound_heads
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx2
     from mcp.client._transport import TransportStreams
+
+PIECE_BYTES = 4_096
+"""Bytes of an answer that are read at once: a stream may be all short lines."""
 
 HttpTransport = Literal["streamable_http", "sse"]
 
@@ -62,7 +67,11 @@ async def http_streams(
         client: httpx2.AsyncClient = make(headers=headers, timeout=timeout, auth=auth)
         # A small answer that unpacks to a large one would pass the limit.
         client.headers["accept-encoding"] = "identity"
-        client.event_hooks = {**client.event_hooks, "response": [*client.event_hooks["response"], check]}
+        hooks = client.event_hooks
+        client.event_hooks = {
+            "request": [*hooks["request"], bound_heads],
+            "response": [*hooks["response"], check],
+        }
         return client
 
     sent, auth = {**headers}, options.get("auth")
@@ -94,7 +103,7 @@ def _certificates() -> ssl.SSLContext:
 
 
 async def _check(response: httpx2.Response, *, signs_in: bool) -> None:
-    """Bound the body of an answer, or the events of a stream, and pace it.
+    """Bound and pace an answer, or the events of a stream.
 
     `signs_in`: whether what follows a refusal is the business of `auth`.
     """
@@ -116,7 +125,9 @@ async def _check(response: httpx2.Response, *, signs_in: bool) -> None:
                     await scales.take(chunk)
                 except ToolError as error:
                     raise httpx2.StreamError(error.message) from None
-                yield chunk
+                for start in range(0, len(chunk), PIECE_BYTES):
+                    yield chunk[start : start + PIECE_BYTES]
+                    await asyncio.sleep(0)
 
         async def aclose(self) -> None:
             assert isinstance(stream, httpx2.AsyncByteStream)

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 MAX_HINTS = 1_000
 """Functions whose hints are remembered; further ones ask, and count as changing something."""
 TOLD = 10
-"""Functions of one list of which the log says why they are left out."""
+"""Functions that are left out, of which the log says why."""
 
 Which = bool | Sequence[str] | Literal["annotated"]
 """All, none, those of these names, or as the server says."""

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from realtime.errors import RealtimeError
@@ -20,7 +21,7 @@ from realtime.tool import Toolkit
 from tests.tool.mcp.calls import Caller, answering, spoken_call
 from tests.tool.mcp.hostile import WRONG_RESULTS
 from tests.tool.mcp.hostile_http import hostile
-from tests.tool.mcp.scripted import toolkit_of
+from tests.tool.mcp.scripted import run, toolkit_of
 
 HOSTILE = str(Path(__file__).with_name("hostile.py"))
 TIMEOUT_S = 1.5
@@ -61,7 +62,9 @@ async def goes_on(caller: Caller) -> bool:
         ("wrong_id", "gave no result within"),
         ("never_answers", "gave no result within"),
         ("invalid_json", "gave no result within"),
-        ("huge", "was lost"),
+        ("huge", "was lost: the connection broke off: it has sent a message of more than 4,000,000 bytes"),
+        ("many_parts", "was lost: the connection broke off: it has sent a message of more than 100,000 parts"),
+        ("never_reads", "gave no result within"),
         ("no_newline", "was lost"),
         ("dies", "was lost"),
         ("fails", "was refused: Ignore all"),
@@ -153,6 +156,40 @@ async def test_a_list_that_never_ends_and_one_of_thousands_are_cut() -> None:
             assert 10 <= len(toolkit) <= 512
 
 
+async def test_the_schemas_of_a_list_share_a_budget_and_few_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    async with client_of("laughs") as client:
+        taken = [*(await toolkit_of(client)).tools]
+    assert taken == ["echo", *(f"laughs_{number}" for number in range(len(taken) - 1))]
+    assert 10 < len(taken) < 50
+    left_out = [one for one in caplog.messages if "left out" in one]
+    assert left_out[0].endswith("the inputSchemas before it have 10,000 parts, which are the most")
+    assert left_out[-1] == f"{501 - len(taken) - 10} more tools of the MCP server laughs are left out"
+    assert len(left_out) == 11
+
+
+async def test_a_list_that_does_not_come_is_an_error_and_the_calls_go_on() -> None:
+    async with client_of("lists_nothing", timeout=1) as client:
+        with pytest.raises(RealtimeError, match="the list of tools of the MCP server 'lists_nothing' did not come"):
+            await Toolkit().register_mcp_client(client)
+
+
+async def test_what_is_too_much_is_left_out_or_dropped() -> None:
+    async with call_with(client_of("echo"), execution_timeout=None) as caller:
+        blocks = await caller.call_tool("act", aloud=False, how="many_blocks")
+        assert blocks.output_text().endswith("999\n[4,000 more blocks are left out]")
+        assert (await caller.call_tool("act", aloud=False, how="huge_ids")).output_text() == "asked"
+        assert await goes_on(caller)
+
+
+async def test_what_a_server_has_started_ends_with_it() -> None:
+    async with client_of("leaves_a_child") as client:
+        child = int((await run(await toolkit_of(client), "act")).output_text())
+        assert psutil.pid_exists(child)
+    async with asyncio.timeout(10):
+        while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize("behaviour", ["list_is_a_word", "deep_list"])
 async def test_a_list_that_is_none_is_an_error_that_names_the_server(behaviour: str) -> None:
     async with client_of(behaviour, timeout=2) as client:
@@ -207,7 +244,9 @@ async def test_servers_with_the_same_names_are_told_apart_by_a_prefix() -> None:
         ("cuts", ""),
         ("half_json", ""),
         ("huge", ""),
-        ("redirects", ""),
+        ("redirects", "not followed"),
+        ("interim_answers", "was lost: the connection broke off: more than 128,000 bytes before an answer"),
+        ("short_lines", ""),
         ("ends_streams", ""),
         ("streams_for_ever", "gave no result within"),
         ("never_answers", "gave no result within"),
