@@ -93,7 +93,7 @@ class _Question:
     failure: str = ""
     """Why the call that the user agreed to cannot run; "": it can."""
     tool: object | None = None
-    """What the name of the call stood for when the user was asked."""
+    """What the call was for when the user was asked."""
 
     def take(self, answer: ToolCallBlock | str) -> ToolCallBlock | str:
         """Return what becomes of an answer by what is in force now; a refusal instead of a call that may not run."""

@@ -13,6 +13,7 @@ from realtime.errors import ToolError, UsageError
 from realtime.tool.context import Sampler, Sampling
 from realtime.tool.mcp.remote_call import MAX_QUESTIONS, OnElicit, current_call
 from realtime.tool.mcp.running_calls import RunningCalls
+from realtime.tool.mcp.words import plain, plain_values
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
@@ -113,15 +114,15 @@ class Answers:
 
         if params.mode != "form":
             return ElicitResult(action="decline")
-        schema = params.requested_schema
-        if len(params.message) + len(json.dumps(schema)) > MAX_QUESTION_CHARS:
+        message, schema = plain(params.message), params.requested_schema
+        if len(message) + len(json.dumps(schema)) > MAX_QUESTION_CHARS:
             return ErrorData(code=INVALID_REQUEST, message=f"more than {MAX_QUESTION_CHARS:,} characters to ask")
-        call = await self._calls.asking()
+        call, shown = await self._calls.asking(), plain_values(schema)
         try:
             if call is not None:
-                content = await call.ask(params.message, schema, self._permits.on_elicit)
+                content = await call.ask(message, shown, self._permits.on_elicit)
             else:
-                content = await self._ask_program(params.message, schema)
+                content = await self._ask_program(message, shown)
         except TimeoutError:
             return ElicitResult(action="cancel")
         except ToolError as error:

@@ -23,7 +23,7 @@ MAX_MESSAGE_PARTS = 100_000
 PART_BYTES = 20
 """Bytes that take as long to read as a part."""
 LINE_BYTES = 200
-"""Bytes that take as long to read as a line of its own."""
+"""Bytes that take as long to read as a line."""
 BYTES_PER_S = 2_000_000.0
 """Bytes of one server that are read in a second; parts and lines count for so many."""
 BURST_BYTES = 8_000_000

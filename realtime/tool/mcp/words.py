@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from realtime.tool.output import printable
 
@@ -16,3 +17,16 @@ _STEERING = re.compile(
 def plain(text: str) -> str:
     """Return a text without what steers terminals or hides; lines and tabs stay."""
     return _STEERING.sub("", printable(text))
+
+
+def plain_values(value: Any) -> Any:
+    """Return a JSON value whose texts are plain; keys stay, since answers have them."""
+    match value:
+        case str():
+            return plain(value)
+        case list():
+            return [plain_values(one) for one in value]
+        case dict():
+            return {key: plain_values(one) for key, one in value.items()}
+        case _:
+            return value

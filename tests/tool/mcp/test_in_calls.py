@@ -157,6 +157,25 @@ async def test_a_question_of_the_server_is_shown_and_the_answers_go_back() -> No
         assert (shown.tool_result.name, shown.tool_result.state) == ("elicitation", "success")
 
 
+async def test_a_question_has_nothing_that_steers_a_terminal_and_its_markup_is_text() -> None:
+    async def ask(server: ScriptedServer, request: Json) -> Json:
+        name = {"type": "object", "title": "\x1b[2JYour <b>name</b>", "properties": {"x": {"type": "\u202eobject"}}}
+        return text(json.dumps(await server.elicit("\x1b[31m<script>alert(1)</script>\u202e", {"name": name})))
+
+    async with ScriptedClient(ScriptedServer([tool("book")], ask)) as client:
+        async with call(toolkit=await toolkit_of(client)) as made:
+            ask_tools(made, BOOK)
+            await asyncio.sleep(1)
+            (question,) = asked(made)
+            shown = json.loads(question.input)
+            assert shown["message"] == "<script>alert(1)</script>"
+            assert shown["requested_schema"]["properties"]["name"]["title"] == "Your <b>name</b>"
+            answer(made, True, name="Ann")
+            await asyncio.sleep(1)
+            ((_, _, said),) = results(made)
+            assert json.loads(said) == {"action": "accept", "content": {"name": "Ann"}}
+
+
 @pytest.mark.parametrize(
     ("confirmed", "told"), [(True, {"action": "accept", "content": {"window": True}}), (False, {"action": "decline"})]
 )
