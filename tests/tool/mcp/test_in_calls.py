@@ -162,18 +162,18 @@ async def test_a_question_has_nothing_that_steers_a_terminal_and_its_markup_is_t
         name = {"type": "object", "title": "\x1b[2JYour <b>name</b>", "properties": {"x": {"type": "\u202eobject"}}}
         return text(json.dumps(await server.elicit("\x1b[31m<script>alert(1)</script>\u202e", {"name": name})))
 
-    async with ScriptedClient(ScriptedServer([tool("book")], ask)) as client:
-        async with call(toolkit=await toolkit_of(client)) as made:
-            ask_tools(made, BOOK)
-            await asyncio.sleep(1)
-            (question,) = asked(made)
-            shown = json.loads(question.input)
-            assert shown["message"] == "<script>alert(1)</script>"
-            assert shown["requested_schema"]["properties"]["name"]["title"] == "Your <b>name</b>"
-            answer(made, True, name="Ann")
-            await asyncio.sleep(1)
-            ((_, _, said),) = results(made)
-            assert json.loads(said) == {"action": "accept", "content": {"name": "Ann"}}
+    client = ScriptedClient(ScriptedServer([tool("book")], ask))
+    async with client, call(toolkit=await toolkit_of(client)) as made:
+        ask_tools(made, BOOK)
+        await asyncio.sleep(1)
+        (question,) = asked(made)
+        shown = json.loads(question.input)
+        assert shown["message"] == "<script>alert(1)</script>"
+        assert shown["requested_schema"]["properties"]["name"]["title"] == "Your <b>name</b>"
+        answer(made, True, name="Ann")
+        await asyncio.sleep(1)
+        ((_, _, said),) = results(made)
+        assert json.loads(said) == {"action": "accept", "content": {"name": "Ann"}}
 
 
 @pytest.mark.parametrize(
