@@ -30,7 +30,7 @@ BURST_BYTES = 8_000_000
 """Bytes that may come at once."""
 MESSAGES_PER_S = 200.0
 """Messages of one server that are read in a second; then it has to wait."""
-BURST = 200
+BURST = 500
 """Messages that may come at once."""
 REQUESTS_PER_S = 50.0
 """Of these, what the server asks: each is a task here, and an answer."""

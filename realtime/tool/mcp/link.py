@@ -162,7 +162,7 @@ class Link:
                 result: CallToolResult = await self._asking(
                     call.within_limit(self._answer(name, arguments, call)),
                     f"{name} of the MCP server {self._name!r}",
-                    if_lost=" Whether it was done is not known.",
+                    if_lost=". Whether it was done is not known",
                 )
                 return result
         except asyncio.CancelledError:
@@ -297,7 +297,7 @@ class Link:
                     await self._ended.wait()
             known = self.error
         why = f": {_said(known)}" if known is not None else ""
-        text = f"{what} was lost: the connection broke off{why}.{then}"
+        text = f"{what} was lost: the connection broke off{why}{then}"
         return ToolError(text, code="mcp_lost", retryable=True)
 
 
