@@ -93,6 +93,8 @@ class _Question:
     """Of a call within another one."""
     failure: str = ""
     """Why the call that the user agreed to cannot run; "": it can."""
+    tool: object | None = None
+    """What the call was for when the user was asked."""
 
     def take(self, answer: ToolCallBlock | str) -> ToolCallBlock | str:
         """Return what becomes of an answer by what is in force now; a refusal instead of a call that may not run."""
@@ -218,7 +220,8 @@ class ToolRunner:
         loop = asyncio.get_running_loop()
         if call.state == "asking":
             decide = None if at_model else self.decide
-            self._questions[call.id] = _Question(call, loop.create_future(), decide)
+            meant = self._toolkit.tools.get(call.name)
+            self._questions[call.id] = _Question(call, loop.create_future(), decide, tool=meant)
         if at_model:
             self._at_model[call.id] = call
         if not denial and (at_model or self.is_clients(call.name)):
@@ -356,6 +359,9 @@ class ToolRunner:
         answer = await self._answer_to(question.answer)
         if isinstance(answer, str):
             return _denied(call, answer)
+        meant, now = question.tool, self._toolkit.tools.get(answer.name)
+        if answer.name == call.name and meant is not None and now is not None and now is not meant:
+            return _denied(call, f"{call.name} has changed since the user was asked, so it was not called")
         asked = self._asked.get(call.id)
         result = await (self._run_own(answer, question.failure) if asked is None else self._ask_client(answer, asked))
         # The model knows the call by the name that it gave.

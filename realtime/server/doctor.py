@@ -26,11 +26,21 @@ from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service
 from realtime.runtime import Runtime
 from realtime.server.app import page_folder
-from realtime.server.remote_tools import addresses_of, client_of
-from realtime.tool.mcp import StatefulClientBase
+from realtime.server.remote_tools import Address, addresses_of, client_of
+from realtime.tool.mcp.words import plain
 
 DISTRIBUTION = "realtime-voice-agent"
 TRY_S = 20.0
+TOLD_TOOLS = 20
+"""Tools of an MCP server that are named."""
+AT_URL = (
+    "it is up to the server and its address, not to this program: start the server, or correct the URL (its path is "
+    "often /mcp); one that wants a login is registered in code, with `headers`"
+)
+BY_COMMAND = (
+    "it is up to the command, not to this program: run it by itself and read what it says; it has to stay, and to "
+    "speak MCP on its standard input and output. Variables that it needs stand before it"
+)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 
 
@@ -83,19 +93,30 @@ async def _try_key(service: Service, environment: Mapping[str, str]) -> Finding:
 
 
 async def try_servers(words: Sequence[str]) -> list[Finding]:
-    """Test MCP servers, each named as `realtime serve --mcp` takes it. Raises UsageError as `addresses_of` does."""
-    return [*await asyncio.gather(*(_try_server(client_of(address)) for address in addresses_of(words)))]
+    """Test MCP servers, each named as `realtime serve --mcp` takes it: what was asked for is needed.
+
+    Raises UsageError as `addresses_of` does.
+    """
+    return [*await asyncio.gather(*(_try_server(address) for address in addresses_of(words)))]
 
 
-async def _try_server(client: StatefulClientBase) -> Finding:
+async def _try_server(address: Address) -> Finding:
+    client = client_of(address)
     problem, tools = "", ""
     try:
         async with client:
-            tools = ", ".join(tool.name for tool in await client.list_tools()) or "it has no tools"
+            names = [tool.name for tool in await client.list_tools()]
+            more = f" and {len(names) - TOLD_TOOLS} more" if len(names) > TOLD_TOOLS else ""
+            tools = plain(", ".join(names[:TOLD_TOOLS])) + more or "it has no tools"
     except ToolError as error:
         problem = error.message
     return Finding(
-        f"MCP server {client.name}", not problem, problem or tools, "tools for agents", "start it, or correct --mcp"
+        f"MCP server {client.name}",
+        not problem,
+        problem or tools,
+        "tools for agents",
+        AT_URL if address.url else BY_COMMAND,
+        needed=True,
     )
 
 

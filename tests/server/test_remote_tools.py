@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from realtime.cli import command_line
 from realtime.errors import UsageError
 from realtime.model.local import model as local_model
 from realtime.model.local.engine import SpeechEngine
@@ -192,10 +194,38 @@ async def test_a_server_that_is_down_is_told_once_and_dialled_until_it_answers(
 
 
 async def test_the_doctor_connects_where_it_is_asked_to() -> None:
-    found = await try_servers([f"{sys.executable} {SHOP}", "http://127.0.0.1:9/mcp"])
+    found = await try_servers(
+        [f"{sys.executable} {SHOP}", "http://127.0.0.1:9/mcp", f"{sys.executable} {HOSTILE} exits_at_once"]
+    )
     assert [(one.name, one.available) for one in found] == [
         ("MCP server mcp_server", True),
         ("MCP server 127.0.0.1:9", False),
+        ("MCP server hostile", False),
     ]
     assert found[0].detail == "opening_hours"
     assert found[1].detail == "the MCP server '127.0.0.1:9' cannot be reached: Connection refused"
+    assert found[2].detail == "the MCP server 'hostile' cannot be reached: its process has ended with exit code 3"
+
+
+async def test_the_doctor_names_few_of_many_tools_and_prints_nothing_that_steers_a_terminal() -> None:
+    (found,) = await try_servers([f"{sys.executable} {HOSTILE} thousands"])
+    assert found.detail.startswith("echo, echo_0, ")
+    assert found.detail.endswith("echo_18 and 492 more")
+    (found,) = await try_servers([f"{sys.executable} {HOSTILE} steers"])
+    assert found.detail == "echo, red, abc"
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "told"),
+    [
+        (f"{sys.executable} {SHOP}", 0, ""),
+        ("http://127.0.0.1:9/mcp", 1, "start the server, or correct the URL"),
+        (f"{sys.executable} {HOSTILE} exits_at_once", 1, "run it by itself and read what it says"),
+    ],
+)
+def test_the_doctor_fails_where_a_server_that_it_is_asked_about_cannot_be_reached(
+    word: str, code: int, told: str
+) -> None:
+    result = CliRunner().invoke(command_line(["doctor"]), ["doctor", "--mcp", word])
+    assert result.exit_code == code
+    assert told in " ".join(result.output.split())

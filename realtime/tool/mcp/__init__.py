@@ -9,11 +9,15 @@ The SDK (`mcp`) is an extra of the package, and loaded by the first connection.
 """
 
 from realtime.tool.context import Sampling
+from realtime.tool.mcp.answers import Grants
 from realtime.tool.mcp.client import HttpStatelessClient, MCPClientBase
 from realtime.tool.mcp.function import MCPToolFunction
+from realtime.tool.mcp.http import HttpGrants
 from realtime.tool.mcp.stateful import HttpStatefulClient, StatefulClientBase, StdIOStatefulClient
 
 __all__ = [
+    "Grants",
+    "HttpGrants",
     "HttpStatefulClient",
     "HttpStatelessClient",
     "MCPClientBase",

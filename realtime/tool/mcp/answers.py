@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict
 
-from realtime.errors import ToolError
+from realtime.errors import ToolError, UsageError
 from realtime.tool.context import Sampler, Sampling
-from realtime.tool.mcp.remote_call import MAX_QUESTIONS, OnElicit, RemoteCall, current_call
+from realtime.tool.mcp.remote_call import MAX_QUESTIONS, OnElicit, current_call
+from realtime.tool.mcp.running_calls import RunningCalls
+from realtime.tool.mcp.words import plain, plain_values
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
@@ -34,6 +36,29 @@ MAX_SAMPLED_CHARS = 100_000
 """Characters that it gets to read for that."""
 
 
+class CanSample(Protocol):
+    """What writes answers: any of this package's chat models."""
+
+    async def sample(self, asked: Sampling) -> str:
+        """Write an answer. It may raise anything where there is none."""
+        ...
+
+
+class Grants(TypedDict, total=False):
+    """What every client takes: what its server may ask for, and the protocol."""
+
+    roots: Sequence[str | Path] | None
+    """The folders, or `file://` URIs, that the server may be told of; None: it may not ask."""
+    sampling: Sampler | CanSample | None
+    """What writes where the server wants a language model; refused without it and `allow_sampling`."""
+    allow_sampling: bool
+    """Whether the language model of the agent may write, whose tool runs."""
+    on_elicit: OnElicit | None
+    """Answers what the user is asked where no call shows it; declined without it."""
+    protocol: str
+    """How the version is found: `auto`, `legacy` (the handshake of before 2026), or a version."""
+
+
 @dataclass(frozen=True, slots=True)
 class Permits:
     """What a client grants its server."""
@@ -43,13 +68,26 @@ class Permits:
     allow_sampling: bool = False
     on_elicit: OnElicit | None = None
 
+    @classmethod
+    def of(cls, grants: Grants, known: type[Grants]) -> Self:
+        """Return what is granted. Raises UsageError for what `known` has not, ValueError for a root that is none."""
+        if unknown := grants.keys() - known.__annotations__.keys():
+            raise UsageError(
+                f"an MCP client has no option {min(unknown)!r}; there are: {', '.join(sorted(known.__annotations__))}"
+            )
+        for root in (roots := grants.get("roots")) or ():
+            uri_of(root)
+        sampling = grants.get("sampling")
+        sampler = sampling.sample if sampling is not None and not callable(sampling) else sampling
+        return cls(roots, sampler, grants.get("allow_sampling", False), grants.get("on_elicit"))
+
 
 class Answers:
-    """The callbacks of one connection. `running` gives its running calls."""
+    """The callbacks of one connection, whose `calls` wait for the server."""
 
-    def __init__(self, permits: Permits, running: Callable[[], Sequence[RemoteCall]]) -> None:
+    def __init__(self, permits: Permits, calls: RunningCalls) -> None:
         self._permits = permits
-        self._running = running
+        self._calls = calls
         self._n_open = 0
         """Questions beside calls that wait for the program's answer."""
 
@@ -74,17 +112,17 @@ class Answers:
         """Ask the user of the call; decline where there is no one to ask, and to open a page."""
         from mcp_types import INVALID_REQUEST, ElicitResult, ErrorData
 
-        call = self._call()
         if params.mode != "form":
             return ElicitResult(action="decline")
-        schema = params.requested_schema
-        if len(params.message) + len(json.dumps(schema)) > MAX_QUESTION_CHARS:
+        message, schema = plain(params.message), params.requested_schema
+        if len(message) + len(json.dumps(schema)) > MAX_QUESTION_CHARS:
             return ErrorData(code=INVALID_REQUEST, message=f"more than {MAX_QUESTION_CHARS:,} characters to ask")
+        call, shown = await self._calls.asking(), plain_values(schema)
         try:
             if call is not None:
-                content = await call.ask(params.message, schema, self._permits.on_elicit)
+                content = await call.ask(message, shown, self._permits.on_elicit)
             else:
-                content = await self._ask_program(params.message, schema)
+                content = await self._ask_program(message, shown)
         except TimeoutError:
             return ElicitResult(action="cancel")
         except ToolError as error:
@@ -109,10 +147,12 @@ class Answers:
         """Have the language model write for a call, if there is one."""
         from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
 
-        call, sampler = self._call(), self._permits.sampler
-        if sampler is None and self._permits.allow_sampling and call is not None and call.context is not None:
-            sampler = call.context.sample
-        payer = call or next(reversed(self._running()), None)
+        call, sampler = current_call(), self._permits.sampler
+        if sampler is None and self._permits.allow_sampling:
+            call = await self._calls.asking()
+            if call is not None and call.context is not None:
+                sampler = call.context.sample
+        payer = call or self._calls.latest
         if sampler is None or payer is None:
             return ErrorData(code=INVALID_REQUEST, message="no language model is allowed to answer here")
         messages: list[tuple[str, str]] = []
@@ -137,17 +177,6 @@ class Answers:
         return CreateMessageResult(
             role="assistant", content=TextContent(type="text", text=text), model="agent", stop_reason="endTurn"
         )
-
-    def _call(self) -> RemoteCall | None:
-        """Return the call that the server asks for; None where that is not certain.
-
-        Over HTTP its stream tells. By stdio it has to be the only voice call that the server works for: no user
-        is asked what concerns another one.
-        """
-        if (call := current_call()) is not None:
-            return call
-        running = self._running()
-        return running[-1] if len({one.call_id for one in running}) == 1 else None
 
 
 def uri_of(root: str | Path) -> str:

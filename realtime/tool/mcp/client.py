@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Unpack
 
 from realtime.errors import BadTool
-from realtime.tool.context import Sampler, Sampling
-from realtime.tool.mcp.answers import Permits, uri_of
+from realtime.tool.mcp.answers import Grants, Permits
 from realtime.tool.mcp.function import MCPToolFunction
-from realtime.tool.mcp.http import HttpTransport, check_options, http_streams
+from realtime.tool.mcp.http import HttpGrants, HttpTransport, check_transport, http_streams
 from realtime.tool.mcp.link import Link, SessionGone
-from realtime.tool.mcp.remote_call import OnElicit, RemoteCall
+from realtime.tool.mcp.remote_call import RemoteCall
 from realtime.tool.mcp.sdk import check_installed
 
 if TYPE_CHECKING:
@@ -30,43 +28,18 @@ CLOSE_S = 8.0
 Unlisten = Callable[[], None]
 
 
-class CanSample(Protocol):
-    """What writes answers: any of this package's chat models."""
-
-    async def sample(self, asked: Sampling) -> str:
-        """Write an answer. It may raise anything where there is none."""
-        ...
-
-
 class MCPClientBase:
     """A client of one MCP server. `name` should be that of no other client.
 
-    `roots`: the folders, or `file://` URIs, that the server may be told of; None: it may not ask. `sampling` is what
-    writes where the server wants a language model; with `allow_sampling` that is the language model of the agent whose
-    tool runs. Without either it is refused. What the server asks the user (elicitation) is shown in the call whose tool
-    runs; where there is no such call, `on_elicit` answers, else it is declined. `protocol` is how the version is found:
-    `auto`, `legacy` (the handshake of before 2026), or a version.
+    `dial_s`: seconds to connect. Raises UsageError for a grant that `known` has not.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        dial_s: float,
-        roots: Sequence[str | Path] | None = None,
-        sampling: Sampler | CanSample | None = None,
-        allow_sampling: bool = False,
-        on_elicit: OnElicit | None = None,
-        protocol: str = "auto",
-    ) -> None:
+    def __init__(self, name: str, dial_s: float, grants: Grants, known: type[Grants] = Grants) -> None:
         check_installed()
-        for root in roots or ():
-            uri_of(root)
         self.name = name
-        sampler = sampling.sample if sampling is not None and not callable(sampling) else sampling
-        self._permits = Permits(roots, sampler, allow_sampling, on_elicit)
+        self._permits = Permits.of(grants, known)
+        self._protocol = grants.get("protocol", "auto")
         self._dial_s = dial_s
-        self._protocol = protocol
         self._tools: list[Tool] | None = None
         self._listeners: list[Callable[[list[Tool]], object]] = []
 
@@ -137,8 +110,8 @@ class HttpClient(MCPClientBase):
     """A client of a server that is reached by HTTP.
 
     `transport` is "streamable_http", or "sse" for servers of before 2025. `timeout` (seconds) is for the connection and
-    for each step of a request, `sse_read_timeout` for the silence of a stream. `client_kwargs` are `auth` (of httpx2),
-    `httpx_client_factory` and `terminate_on_close`; see MCPClientBase for the others.
+    for each step of a request, `sse_read_timeout` for the silence of a stream. `client_kwargs` are
+    what `HttpGrants` has.
     """
 
     def __init__(
@@ -149,24 +122,12 @@ class HttpClient(MCPClientBase):
         headers: Mapping[str, str] | None = None,
         timeout: float = 30,
         sse_read_timeout: float = 60 * 5,
-        *,
-        roots: Sequence[str | Path] | None = None,
-        sampling: Sampler | CanSample | None = None,
-        allow_sampling: bool = False,
-        on_elicit: OnElicit | None = None,
-        protocol: str = "auto",
-        **client_kwargs: Any,
+        **client_kwargs: Unpack[HttpGrants],
     ) -> None:
-        check_options(transport, client_kwargs)
-        super().__init__(
-            name,
-            dial_s=timeout,
-            roots=roots,
-            sampling=sampling,
-            allow_sampling=allow_sampling,
-            on_elicit=on_elicit,
-            protocol="legacy" if transport == "sse" else protocol,
-        )
+        check_transport(transport)
+        super().__init__(name, timeout, client_kwargs, HttpGrants)
+        if transport == "sse":
+            self._protocol = "legacy"
         self.transport = transport
         self._url = url
         self._headers = {**(headers or {})}

@@ -8,7 +8,7 @@ from realtime.errors import ToolError
 from realtime.tool.context import ToolContext
 from realtime.tool.mcp.content import response_of
 from realtime.tool.mcp.remote_call import RemoteCall
-from realtime.tool.mcp.schema import model_name, model_schema
+from realtime.tool.mcp.schema import Budget, model_name, model_schema
 from realtime.tool.output import failed, within_limits
 from realtime.tool.registered import ToolObject, ToolOptions, schema_of
 
@@ -38,20 +38,26 @@ class MCPToolFunction(ToolObject):
     (`state` is `error`). With `wrap_tool_result=False` it returns the CallToolResult of the SDK, and raises ToolError
     where there is none. `timeout`: how many seconds a call may take, as long as it likes for None; a toolkit has a
     limit of its own. While a user is asked, that time stands still. Cancelling tells the server. Models get the first
-    1,024 characters of its description.
+    1,024 characters of its description. `budget`: of the list that the tool is in.
 
     In a toolkit it asks the user before each call if the server says that it destroys something, and it is read-only if
     the server says so. Raises ValueError for a tool that cannot be described to a model.
     """
 
     def __init__(
-        self, client: Calls, tool: Tool, wrap_tool_result: bool = True, *, timeout: float | None = None
+        self,
+        client: Calls,
+        tool: Tool,
+        wrap_tool_result: bool = True,
+        *,
+        timeout: float | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.mcp_name = client.name
         self.name = tool.name
         """The name at the server; `tool_name` is the one for models."""
         self.description = tool.description or tool.title or ""
-        parameters = model_schema(tool.input_schema)
+        parameters = model_schema(tool.input_schema, budget)
         parameters["properties"].pop(CONTEXT, None)
         self.tool_name = model_name(tool.name)
         self.json_schema = schema_of(self.tool_name, self.description[:TOLD_CHARS], parameters)

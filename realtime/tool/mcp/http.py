@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from realtime.errors import ToolError, UsageError
-from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES
+from realtime.tool.mcp.answers import Grants
+from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES, Scales
+from realtime.tool.mcp.heads import bound_heads
 
 if TYPE_CHECKING:
     import ssl
@@ -16,16 +19,27 @@ if TYPE_CHECKING:
     import httpx2
     from mcp.client._transport import TransportStreams
 
+PIECE_BYTES = 4_096
+"""Bytes of an answer that are read at once: a stream may be all short lines."""
+
 HttpTransport = Literal["streamable_http", "sse"]
-_OPTIONS = {"auth", "httpx_client_factory", "terminate_on_close"}
 
 
-def check_options(transport: str, options: Mapping[str, Any]) -> None:
-    """Raise UsageError for a transport or an option that is not there."""
+class HttpGrants(Grants, total=False):
+    """What clients over HTTP take besides."""
+
+    auth: httpx2.Auth | None
+    """Signs the requests: of httpx2, such as the SDK's OAuth providers."""
+    httpx_client_factory: Callable[..., httpx2.AsyncClient] | None
+    """Makes the HTTP client; called with `headers`, `timeout` and `auth`."""
+    terminate_on_close: bool
+    """Whether the session at the server ends with the connection."""
+
+
+def check_transport(transport: str) -> None:
+    """Raise UsageError for a transport that is not there."""
     if transport not in ("streamable_http", "sse"):
         raise UsageError(f"there is no transport {transport!r}: use 'streamable_http' or 'sse'")
-    if unknown := options.keys() - _OPTIONS:
-        raise UsageError(f"an MCP client has no option {min(unknown)!r}; there are: {', '.join(sorted(_OPTIONS))}")
 
 
 @asynccontextmanager
@@ -35,13 +49,12 @@ async def http_streams(
     headers: Mapping[str, str],
     timeout_s: float,
     read_timeout_s: float,
-    options: Mapping[str, Any],
+    options: HttpGrants,
 ) -> AsyncIterator[TransportStreams]:
     """Give the streams to and from the server at `url`.
 
     An answer of more than `MAX_MESSAGE_BYTES` is an error of its request. `timeout_s` is for each step of a request,
-    `read_timeout_s` for the silence of a stream. `options`: `auth` (of httpx2), `httpx_client_factory` (called with
-    `headers`, `timeout` and `auth`), `terminate_on_close`.
+    `read_timeout_s` for the silence of a stream.
     """
     import httpx2
     from mcp.client.sse import sse_client
@@ -54,7 +67,11 @@ async def http_streams(
         client: httpx2.AsyncClient = make(headers=headers, timeout=timeout, auth=auth)
         # A small answer that unpacks to a large one would pass the limit.
         client.headers["accept-encoding"] = "identity"
-        client.event_hooks = {**client.event_hooks, "response": [*client.event_hooks["response"], check]}
+        hooks = client.event_hooks
+        client.event_hooks = {
+            "request": [*hooks["request"], bound_heads],
+            "response": [*hooks["response"], check],
+        }
         return client
 
     sent, auth = {**headers}, options.get("auth")
@@ -86,7 +103,7 @@ def _certificates() -> ssl.SSLContext:
 
 
 async def _check(response: httpx2.Response, *, signs_in: bool) -> None:
-    """Bound the body of an answer; the SDK bounds the events of a stream.
+    """Bound and pace an answer, or the events of a stream.
 
     `signs_in`: whether what follows a refusal is the business of `auth`.
     """
@@ -96,22 +113,27 @@ async def _check(response: httpx2.Response, *, signs_in: bool) -> None:
         raise ToolError(f"the server does not let us in ({response.status_code}): see `headers`", code="mcp_refused")
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the server has packed its answer, though it was told not to")
-    if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        return
+    is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    scales = Scales(*_ENDS_OF_EVENTS) if is_stream else Scales()
     stream = response.stream
 
-    class Bounded(httpx2.AsyncByteStream):
+    class Weighed(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            n_bytes = 0
             assert isinstance(stream, httpx2.AsyncByteStream)
             async for chunk in stream:
-                n_bytes += len(chunk)
-                if n_bytes > MAX_MESSAGE_BYTES:
-                    raise httpx2.StreamError(f"the answer has more than {MAX_MESSAGE_BYTES:,} bytes")
-                yield chunk
+                try:
+                    await scales.take(chunk)
+                except ToolError as error:
+                    raise httpx2.StreamError(error.message) from None
+                for start in range(0, len(chunk), PIECE_BYTES):
+                    yield chunk[start : start + PIECE_BYTES]
+                    await asyncio.sleep(0)
 
         async def aclose(self) -> None:
             assert isinstance(stream, httpx2.AsyncByteStream)
             await stream.aclose()
 
-    response.stream = Bounded()
+    response.stream = Weighed()
+
+
+_ENDS_OF_EVENTS = (b"\n\n", b"\r\n\r\n", b"\r\r")

@@ -15,7 +15,9 @@ from realtime.tool.mcp import sdk
 from realtime.tool.mcp.answers import Answers, Permits
 from realtime.tool.mcp.gate import Gate
 from realtime.tool.mcp.remote_call import RemoteCall
+from realtime.tool.mcp.running_calls import RunningCalls
 from realtime.tool.mcp.schema import MAX_TOOLS
+from realtime.tool.mcp.words import plain
 from realtime.version import __version__
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ class Link:
         self._settled = asyncio.Event()
         self._over = asyncio.Event()
         self._ended = asyncio.Event()
-        self._calls: list[RemoteCall] = []
+        self._calls = RunningCalls()
         self.error: Exception | None = None
         """Why it was not opened, or was lost."""
         self.is_suspect = False
@@ -133,6 +135,8 @@ class Link:
 
     async def check(self) -> bool:
         """Return whether the server still answers; if not, it is closed."""
+        from mcp_types import METHOD_NOT_FOUND
+
         client = self._client
         if client is None or self.is_over:
             return False
@@ -143,20 +147,22 @@ class Link:
                 else:
                     await client.session.send_discover(client.protocol_version)
         except Exception as error:
-            logger.info("the MCP server %s does not answer any more: %s", self._name, type(error).__name__)
-            self.close()
+            # One that does not know what it is asked answers all the same.
+            if getattr(error, "code", None) != METHOD_NOT_FOUND:
+                logger.info("the MCP server %s does not answer any more: %s", self._name, type(error).__name__)
+                self.close()
         self.is_suspect = False
         return not self.is_over
 
     async def call(self, name: str, arguments: dict[str, Any], call: RemoteCall) -> CallToolResult:
         """Call a remote function; cancelling tells the server. Raises ToolError with what went wrong."""
         began = asyncio.get_running_loop().time()
-        self._calls.append(call)
         try:
             with call.in_force():
                 result: CallToolResult = await self._asking(
-                    call.within_limit(self._up.call_tool(name, arguments, progress_callback=call.report)),
+                    call.within_limit(self._answer(name, arguments, call)),
                     f"{name} of the MCP server {self._name!r}",
+                    if_lost=". Whether it was done is not known",
                 )
                 return result
         except asyncio.CancelledError:
@@ -166,8 +172,14 @@ class Link:
             if error.code == "mcp_timeout":
                 self._given_up(began)
             raise
-        finally:
-            self._calls.remove(call)
+
+    async def _answer(self, name: str, arguments: dict[str, Any], call: RemoteCall) -> CallToolResult:
+        async with self._calls.running(name, call):
+            try:
+                return await self._up.call_tool(name, arguments, progress_callback=call.report)
+            except asyncio.CancelledError:
+                call.is_given_up = True
+                raise
 
     def _given_up(self, began: float) -> None:
         """Note that a call since `began` was given up. That an interruption ends it soon says nothing of the server."""
@@ -177,13 +189,22 @@ class Link:
             self.is_suspect = self.is_suspect or gate.is_flooded or silent_s >= SUSPECT_S
 
     async def list_tools(self) -> list[Tool]:
-        """Return the server's tools. Raises ToolError."""
+        """Return the server's tools. Raises ToolError, also where that takes longer than to connect may."""
+        what = f"the list of tools of the MCP server {self._name!r}"
+        try:
+            async with asyncio.timeout(self._dial_s):
+                return await self._list_tools(what)
+        except TimeoutError:
+            self.is_suspect = True
+            raise ToolError(
+                f"{what} did not come within {self._dial_s:g} s", code="mcp_timeout", retryable=True
+            ) from None
+
+    async def _list_tools(self, what: str) -> list[Tool]:
         tools: list[Tool] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            page = await self._asking(
-                self._up.list_tools(cursor=cursor), f"the list of tools of the MCP server {self._name!r}"
-            )
+            page = await self._asking(self._up.list_tools(cursor=cursor), what)
             tools += page.tools
             if page.next_cursor is None or page.next_cursor == cursor or len(tools) >= MAX_TOOLS:
                 break
@@ -205,7 +226,7 @@ class Link:
             cache=None,
             client_info=Implementation(name="realtime", version=__version__),
             message_handler=self._on_message,
-            **Answers(self._permits, lambda: self._calls).callbacks(),
+            **Answers(self._permits, self._calls).callbacks(),
         )
 
     @asynccontextmanager
@@ -236,7 +257,7 @@ class Link:
             # What has changed in between was not told.
             self._on_change()
 
-    async def _asking(self, work: Any, what: str) -> Any:
+    async def _asking(self, work: Any, what: str, *, if_lost: str = "") -> Any:
         """Wait for an answer. Raises ToolError: SessionGone, or with what the server says."""
         from mcp.client._input_required import InputRequiredRoundsExceededError
         from mcp.shared.exceptions import MCPError
@@ -252,7 +273,7 @@ class Link:
             is_alive = not was_over and await self.check()
             # Servers use the code of a closed connection for errors of their own.
             if was_over or (error.code == CONNECTION_CLOSED and not is_alive):
-                raise await self._lost(what) from error
+                raise await self._lost(what, if_lost) from error
             if not is_alive:
                 raise SessionGone(f"{what}: {_words(error)}", code="mcp_lost", retryable=True) from error
             raise ToolError(f"{what} was refused: {_words(error)}", code="mcp_refused") from error
@@ -264,16 +285,19 @@ class Link:
         except Exception as error:
             # The SDK's: a call may not end by an error of another kind.
             if self.is_over:
-                raise await self._lost(what) from error
+                raise await self._lost(what, if_lost) from error
             raise ToolError(f"{what} has failed: {type(error).__name__}", code="mcp_failed") from error
 
-    async def _lost(self, what: str) -> ToolError:
+    async def _lost(self, what: str, then: str) -> ToolError:
         self.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(END_S):
-                await self._ended.wait()
-        why = f": {_said(self.error)}" if self.error is not None else ""
-        text = f"{what} was lost: the connection broke off{why}. Whether it was done is not known."
+        known: Exception | None = self._gate.why if self._gate is not None else None
+        if known is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(END_S):
+                    await self._ended.wait()
+            known = self.error
+        why = f": {_said(known)}" if known is not None else ""
+        text = f"{what} was lost: the connection broke off{why}{then}"
         return ToolError(text, code="mcp_lost", retryable=True)
 
 
@@ -288,7 +312,11 @@ def _words(error: MCPError) -> str:
     """Return what the server says; of what the SDK says itself, the first line: the rest quotes the answer."""
     from mcp_types import PARSE_ERROR
 
-    return error.message.partition("\n")[0][:500] if error.code == PARSE_ERROR else error.message[:500]
+    words = error.message
+    if error.code == PARSE_ERROR:
+        first, _, why = words.partition("\n")[0].partition(": ")
+        words = first if "validation error" in why else f"{first}: {why}"
+    return plain(words)[:500]
 
 
 def _said(error: Exception | None) -> str:
@@ -305,7 +333,7 @@ def _said(error: Exception | None) -> str:
         case OSError():
             return error.strerror or type(error).__name__
         case _:
-            words = str(getattr(error, "message", "")).partition("\n")[0][:200]
+            words = plain(str(getattr(error, "message", "")).partition("\n")[0])[:200]
             return _of_system(error) or words or type(error).__name__
 
 

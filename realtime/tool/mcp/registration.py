@@ -12,7 +12,7 @@ from realtime.errors import BadTool, UsageError
 from realtime.permission import Consent
 from realtime.tool.mcp.client import MCPClientBase
 from realtime.tool.mcp.function import MCPToolFunction
-from realtime.tool.mcp.schema import model_names
+from realtime.tool.mcp.schema import Budget, model_names
 from realtime.tool.registered import BASIC, Postprocess, RegisteredToolFunction, ToolOptions
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 MAX_HINTS = 1_000
 """Functions whose hints are remembered; further ones ask, and count as changing something."""
+TOLD = 10
+"""Functions that are left out, of which the log says why."""
 
 Which = bool | Sequence[str] | Literal["annotated"]
 """All, none, those of these names, or as the server says."""
@@ -159,23 +161,29 @@ class Registration:
         self._tools = {}
 
     def _make(self, toolkit: Tools, tools: Sequence[Tool]) -> list[tuple[Tool, RegisteredToolFunction]]:
-        """Return the tools that the functions make. Raises BadTool for what the program has chosen."""
+        """Return the tools that new and changed functions make. Raises BadTool for what the program has chosen."""
         choice = self._choice
         taken = [tool for tool in tools if choice.takes(tool.name)]
         self._names = model_names(
             [tool.name for tool in taken], prefix=choice.prefix, renames=choice.renames, known=self._names
         )
-        made = []
+        made, left_out, budget = [], list[str](), Budget()
         for tool in taken:
+            if (held := self._tools.get(tool.name)) is not None and held[0] == tool:
+                continue
             try:
-                function = MCPToolFunction(self._client, tool, timeout=choice.timeout_s)
+                function = MCPToolFunction(self._client, tool, timeout=choice.timeout_s, budget=budget)
             except ValueError as wrong:
-                logger.warning("a tool of the MCP server %s is left out: %s", self.mcp_name, wrong)
+                left_out.append(str(wrong))
                 continue
             function.tool_options = self._strict(tool.name, function.tool_options)
             # What the program says holds, not what the server says.
             options = function.tool_options = choice.options(function)
             made.append((tool, toolkit._registered(function, self._names[tool.name], options)))
+        for why in left_out[:TOLD]:
+            logger.warning("a tool of the MCP server %s is left out: %s", self.mcp_name, why)
+        if len(left_out) > TOLD:
+            logger.warning("%d more tools of the MCP server %s are left out", len(left_out) - TOLD, self.mcp_name)
         return made
 
     def _strict(self, name: str, own: ToolOptions) -> ToolOptions:
@@ -200,7 +208,7 @@ class Registration:
         before, now = self._tools, {tool.name: tool for tool in tools}
         self._tools = {name: held for name, held in before.items() if now.get(name) == held[0]}
         try:
-            made = {tool.name: (tool, one) for tool, one in self._make(toolkit, tools) if tool.name not in self._tools}
+            made = {tool.name: (tool, one) for tool, one in self._make(toolkit, tools)}
         except BadTool as error:
             # Its group is gone, and the tools with it.
             logger.warning("the changes of the MCP server %s are not taken: %s", self.mcp_name, error.message)

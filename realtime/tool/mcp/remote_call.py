@@ -12,6 +12,7 @@ from typing import Any
 from realtime.errors import ToolError
 from realtime.tool.context import ToolContext
 from realtime.tool.mcp.gate import Pace
+from realtime.tool.mcp.words import plain
 from realtime.tool.running import TimeLimit, standing_still
 
 MAX_QUESTIONS = 10
@@ -38,6 +39,8 @@ class RemoteCall:
         self._pace = Pace(REPORTS_PER_S, BURST)
         self._asking: set[asyncio.Future[dict[str, Any] | None]] = set()
         self._is_over = False
+        self.is_given_up = False
+        """Whether it has ended while the server still works for it."""
 
     @property
     def call_id(self) -> str:
@@ -81,10 +84,13 @@ class RemoteCall:
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Pass on what the server says of its progress; a flood is thinned out."""
-        if self.context is None or self._is_over or not self._pace.takes():
-            return
         done = f"{progress:g} of {total:g}" if total else f"{progress:g}"
-        self.context.progress(f"{message} ({done})" if message else done)
+        self.note(f"{message} ({done})" if message else done)
+
+    def note(self, text: str) -> None:
+        """Tell the listeners of the call; a flood is thinned out."""
+        if self.context is not None and not self._is_over and self._pace.takes():
+            self.context.progress(plain(text))
 
     async def ask(self, message: str, schema: Mapping[str, Any], otherwise: OnElicit | None) -> dict[str, Any] | None:
         """Ask the user of the call, else `otherwise`; return the answers, None if they are refused.

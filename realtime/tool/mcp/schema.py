@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from realtime.tool.context import ELICITATION
+from realtime.tool.mcp.words import plain
 from realtime.tool.registered import MAX_NAME_CHARS
 
 MAX_TOOLS = 512
@@ -24,6 +25,8 @@ MAX_SCHEMA_CHARS = 50_000
 """Characters of one schema, written out."""
 _MAX_PARTS = 2_000
 """Schemas within one schema, written out: a few references can stand for millions."""
+MAX_LIST_PARTS = 10_000
+"""Schemas within all schemas of one list, written out: to write them takes time in which no call is heard."""
 _MAX_DEPTH = 32
 _MAX_REFERENCE_CHARS = 1_000
 """A longer reference stands for anything: each use of it would be read anew."""
@@ -80,7 +83,7 @@ def fit_tools(given: Collection[Any]) -> list[dict[str, Any]]:
         one: dict[str, Any] = {"name": name, "inputSchema": _fit_root(schema)}
         for key in ("title", "description"):
             if isinstance(text := tool.get(key), str):
-                one[key] = text[:MAX_DESCRIPTION_CHARS]
+                one[key] = plain(text[:MAX_DESCRIPTION_CHARS])
         if isinstance(hints := tool.get("annotations"), dict):
             one["annotations"] = {hint: hints[hint] for hint in _HINTS if isinstance(hints.get(hint), bool)}
         fit.append(one)
@@ -106,11 +109,18 @@ def _kind(value: object) -> str:
     return "missing" if value is None else repr(value)[:40]
 
 
-def model_schema(given: Mapping[str, Any]) -> dict[str, Any]:
+class Budget:
+    """How many parts the schemas of a list may still have."""
+
+    def __init__(self, n_parts: int = MAX_LIST_PARTS) -> None:
+        self.n_parts = n_parts
+
+
+def model_schema(given: Mapping[str, Any], budget: Budget | None = None) -> dict[str, Any]:
     """Return the schema of a tool's arguments for a model. Raises ValueError, with the reason, where there is none."""
     if (why := given.get(_BROKEN)) is not None:
         raise ValueError(str(why))
-    written = _Writer(given).write(given, (), 0)
+    written = _Writer(given, budget or Budget()).write(given, (), 0)
     schema = {"type": "object", "properties": {}, **{key: written[key] for key in _OF_ROOT if key in written}}
     if (n_chars := len(json.dumps(schema))) > MAX_SCHEMA_CHARS:
         raise ValueError(f"its inputSchema has {n_chars:,} characters; {MAX_SCHEMA_CHARS:,} are the most")
@@ -128,15 +138,19 @@ _TYPES = {"string", "number", "integer", "boolean", "object", "array", "null"}
 class _Writer:
     """Writes a schema out: references in place, one that leads back into itself as anything."""
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
+    def __init__(self, root: Mapping[str, Any], budget: Budget) -> None:
         self._root = root
+        self._budget = budget
         self._n_parts = 0
 
     def write(self, schema: object, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
         """Return the schema as models take it. Raises ValueError where it becomes too large."""
         self._n_parts += 1
+        self._budget.n_parts -= 1
         if self._n_parts > _MAX_PARTS or depth > _MAX_DEPTH:
             raise ValueError("its inputSchema is too large")
+        if self._budget.n_parts < 0:
+            raise ValueError(f"the inputSchemas before it have {MAX_LIST_PARTS:,} parts, which are the most")
         if not isinstance(schema, dict):
             return {}
         written: dict[str, Any] = {}
@@ -144,6 +158,8 @@ class _Writer:
         if isinstance(reference, str) and reference not in inside:
             written = self.write(self._find(reference), (*inside, reference), depth + 1)
         written |= {key: value for key, value in schema.items() if _is_plain(key, value)}
+        if "description" in written:
+            written["description"] = plain(written["description"])
         if (kinds := _types_of(schema.get("type"))) is not None:
             written["type"] = kinds
         for key in ("items", "additionalProperties", "not"):

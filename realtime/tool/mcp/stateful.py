@@ -8,13 +8,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import Context
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from realtime.errors import ToolError, WrongTime
-from realtime.tool.context import Sampler
-from realtime.tool.mcp.client import CanSample, HttpClient, MCPClientBase, close
+from realtime.tool.mcp.answers import Grants
+from realtime.tool.mcp.client import HttpClient, MCPClientBase, close
 from realtime.tool.mcp.link import Link
-from realtime.tool.mcp.remote_call import OnElicit
 from realtime.tool.mcp.stdio import stdio_streams
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ class StdIOStatefulClient(StatefulClientBase):
     """A client that starts its server as a process, and ends it.
 
     The server gets `env` and the few variables that every program needs, not those of this process. What it writes to
-    its standard error appears in that of this process. `timeout` (seconds) is for its start.
+    its standard error appears in that of this process. `timeout` (seconds) is for its start; `Grants` has the rest.
     """
 
     def __init__(
@@ -209,21 +208,9 @@ class StdIOStatefulClient(StatefulClientBase):
         encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict",
         *,
         timeout: float = 30,
-        roots: Sequence[str | Path] | None = None,
-        sampling: Sampler | CanSample | None = None,
-        allow_sampling: bool = False,
-        on_elicit: OnElicit | None = None,
-        protocol: str = "auto",
+        **grants: Unpack[Grants],
     ) -> None:
-        super().__init__(
-            name,
-            dial_s=timeout,
-            roots=roots,
-            sampling=sampling,
-            allow_sampling=allow_sampling,
-            on_elicit=on_elicit,
-            protocol=protocol,
-        )
+        super().__init__(name, timeout, grants)
         self._command = command
         self._args = [*(args or ())]
         self._env = {**(env or {})}

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES
+from realtime.errors import ToolError
+from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES, Scales
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 EXIT_S = 2.0
 """Seconds that a server has for its exit: after its input is closed, and after the signal to end."""
+MAX_UNREAD = 500
+"""Messages that may wait for a server to read."""
 _POLL_S = 0.01
 
 
@@ -37,7 +40,8 @@ async def stdio_streams(
     """Run the server; give the streams to and from it. On exit it is ended.
 
     It gets `env` and the few variables that every program needs, not those of this process. What it writes to its
-    standard error appears in that of this process. Raises OSError where it cannot be started.
+    standard error appears in that of this process. Raises OSError where it cannot be started, ToolError
+    on exit where it has ended by itself.
     """
     import anyio
     from mcp.client.stdio import get_default_environment
@@ -60,11 +64,28 @@ async def stdio_streams(
         # A start that is cancelled half-way leaves its process behind.
         starting.add_done_callback(_end_at_once)
         raise
+    lines, cause = _Lines(process, encoding, errors), None
     try:
-        yield _Lines(process, encoding, errors), _Writer(process, encoding, errors)
+        yield lines, _Writer(process, encoding, errors)
+    except Exception as error:
+        if not lines.has_ended:
+            raise
+        cause = error
     finally:
         with anyio.CancelScope(shield=True):
             await _end(process)
+    if lines.has_ended:
+        raise lines.why or ToolError(_how_it_ended(process.returncode), code="mcp_lost", retryable=True) from cause
+
+
+def _how_it_ended(code: int | None) -> str:
+    """Describe the end of a server that was not told to end."""
+    if code is None:
+        return "it has closed its output"
+    if code >= 0:
+        return f"its process has ended with exit code {code}"
+    names = {one.value: one.name for one in signal.Signals}
+    return f"its process was ended by {names.get(-code, f'signal {-code}')}"
 
 
 class _Lines:
@@ -75,6 +96,11 @@ class _Lines:
         self._stdout = process.stdout
         self._encoding = encoding
         self._errors = errors
+        self._scales = Scales(b"\n")
+        self.has_ended = False
+        """Whether the server has closed its output, or sent too much."""
+        self.why: ToolError | None = None
+        """What was too much."""
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message, or the error of another line. Raises EndOfStream after the last."""
@@ -84,10 +110,13 @@ class _Lines:
 
         try:
             line = await self._stdout.readuntil(b"\n")
+            await self._scales.take(line)
         except asyncio.LimitOverrunError:
-            logger.warning("an MCP server has sent a message of more than %d bytes", MAX_MESSAGE_BYTES)
-            raise EndOfStream from None
+            raise EndOfStream from self._too_much(f"it has sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
+        except ToolError as error:
+            raise EndOfStream from self._too_much(error.message)
         except (asyncio.IncompleteReadError, ConnectionError):
+            self.has_ended = True
             raise EndOfStream from None
         try:
             return SessionMessage(
@@ -95,6 +124,11 @@ class _Lines:
             )
         except ValueError as error:
             return _answer_to(line) or error
+
+    def _too_much(self, why: str) -> ToolError:
+        logger.warning("a message of an MCP server is not read: %s", why)
+        self.has_ended, self.why = True, ToolError(why, code="mcp_lost", retryable=True)
+        return self.why
 
     def __aiter__(self) -> Self:
         return self
@@ -137,20 +171,29 @@ class _Writer:
 
     def __init__(self, process: asyncio.subprocess.Process, encoding: str, errors: str) -> None:
         assert process.stdin is not None
+        self._process = process
         self._stdin = process.stdin
         self._encoding = encoding
         self._errors = errors
+        self._n_waiting = 0
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Write a message. Raises BrokenResourceError where the server is gone."""
+        """Write a message. Raises BrokenResourceError where the server is gone; one that reads nothing is killed."""
         from anyio import BrokenResourceError
 
+        if self._n_waiting >= MAX_UNREAD:
+            logger.warning("the MCP server %d reads nothing: it is killed", self._process.pid)
+            _signal(self._process, self._process.kill, "SIGKILL")
+            raise BrokenResourceError
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        self._n_waiting += 1
         try:
             self._stdin.write(f"{text}\n".encode(self._encoding, self._errors))
             await self._stdin.drain()
         except (OSError, RuntimeError):
             raise BrokenResourceError from None
+        finally:
+            self._n_waiting -= 1
 
     async def aclose(self) -> None:
         """Tell the server that nothing more comes."""
@@ -185,6 +228,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             logger.warning("the MCP server %d does not end: it is killed", process.pid)
             _signal(process, process.kill, "SIGKILL")
             await _has_ended(process)
+    # What it has started, and left behind.
+    _signal(process, lambda: None, "SIGKILL")
     _close_transport(process)
 
 

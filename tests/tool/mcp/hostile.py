@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -126,7 +127,7 @@ def invalid_json(request: Json) -> None:
         sys.stdout.buffer.write(b"\xff\xfe\x00 no text\n")
         sys.stdout.flush()
     write(begin + "NaN}\n")
-    write("[" * 100_000 + "\n")
+    write("[" * 50_000 + "\n")
 
 
 def prints(request: Json) -> None:
@@ -185,6 +186,37 @@ def asks_at_once(request: Json) -> None:
         )
         ask(request)
     answer(request, text("asked"))
+
+
+def many_blocks(request: Json) -> None:
+    """A result of thousands of blocks."""
+    answer(request, {"content": [{"type": "text", "text": f"{number}"} for number in range(5_000)]})
+
+
+def many_parts(request: Json) -> None:
+    """A small message that is large once it is read."""
+    write(f'{{"jsonrpc":"2.0","id":{request["id"]},"result":{{"content":[],"structuredContent":{{"a":[')
+    write("{}," * 200_000 + "{}]}}}\n")
+
+
+def never_reads(request: Json) -> None:
+    """Asks thousands of things, and reads no answer; in the end not even the next request."""
+    for number in range(5_000):
+        send({"id": f"ask-{number}", "method": "roots/list"})
+    threading.Event().wait()
+
+
+def huge_ids(request: Json) -> None:
+    """Asks by ids of a megabyte, which an answer would have, too."""
+    for number in range(3):
+        send({"id": "i" * 1_000_000 + str(number), "method": "ping"})
+    answer(request, text("asked"))
+
+
+def leaves_a_child(request: Json) -> None:
+    """Starts a process that outlives it; its id."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    answer(request, text(str(child.pid)))
 
 
 def dies(request: Json) -> None:
@@ -263,6 +295,15 @@ def deep_schema(levels: int) -> Json:
     return deep
 
 
+def laughing() -> Json:
+    """A small schema that stands for hundreds of parts."""
+    twice = {
+        f"a{n}": {"properties": {"x": {"$ref": f"#/$defs/a{n + 1}"}, "y": {"$ref": f"#/$defs/a{n + 1}"}}}
+        for n in range(7)
+    }
+    return {"type": "object", "$defs": twice, "properties": {"z": {"$ref": "#/$defs/a0"}}}
+
+
 def listed(behaviour: str) -> Any:
     """The answer to tools/list."""
     if behaviour == "deep_list":
@@ -276,6 +317,10 @@ def listed(behaviour: str) -> Any:
         return {"tools": "echo"}
     if behaviour == "thousands":
         return {"tools": [ECHO, *({**ECHO, "name": f"echo_{number}"} for number in range(5_000))]}
+    if behaviour == "laughs":
+        return {"tools": [ECHO, *({"name": f"laughs_{number}", "inputSchema": laughing()} for number in range(500))]}
+    if behaviour == "steers":
+        return {"tools": [ECHO, *({**ECHO, "name": name} for name in ("\x1b[31mred\x1b[0m", "a\u202eb\u200bc"))]}
     if behaviour == "changes":
         return {"tools": [ECHO, ACT, {**ECHO, "name": f"echo_{next(_IDS)}"}]}
     return {"tools": [ECHO, ACT]}
@@ -304,6 +349,11 @@ ACTS: dict[str, Callable[[Json], None]] = {
         deep,
         elicits,
         asks_at_once,
+        many_blocks,
+        many_parts,
+        never_reads,
+        huge_ids,
+        leaves_a_child,
         dies,
         never_answers,
         fails,
@@ -340,6 +390,8 @@ def serve(behaviour: str) -> None:
                 )
                 if behaviour == "changes":
                     later(0, lambda: change(0.02))
+            case "tools/list" if behaviour == "lists_nothing":
+                pass
             case "tools/list":
                 answer(request, listed(behaviour))
             case "tools/call" if request["params"]["name"] == "act":

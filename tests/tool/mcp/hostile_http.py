@@ -114,6 +114,16 @@ class HostileHttp:
                     writer.write(f"event: message\ndata: {json.dumps(note)}\n\n".encode())
                     await writer.drain()
                     await asyncio.sleep(0)
+            case "interim_answers":
+                # An HTTP client reads on until there is an answer.
+                while True:
+                    writer.write(b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" * 100)
+                    await writer.drain()
+            case "short_lines":
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+                while True:
+                    writer.write(b"data: x\n" * 1_000)
+                    await writer.drain()
             case "huge":
                 return await self._result(writer, request, text("x" * 10_000_000))
             case "half_json":

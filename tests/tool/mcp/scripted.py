@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Unpack
 
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from realtime.tool.mcp import StatefulClientBase
+from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.tool import Toolkit
+from realtime.tool.mcp import MCPClientBase, StatefulClientBase
+from realtime.tool.mcp.answers import Grants
 
 Json = dict[str, Any]
 OnCall = Callable[["ScriptedServer", Json], Awaitable[Json | None]]
@@ -127,9 +130,23 @@ class ScriptedServer:
 class ScriptedClient(StatefulClientBase):
     """A client of a scripted server."""
 
-    def __init__(self, server: ScriptedServer, name: str = "scripted", **grants: Any) -> None:
-        super().__init__(name, dial_s=grants.pop("dial_s", 5), **grants)
+    def __init__(
+        self, server: ScriptedServer, name: str = "scripted", *, dial_s: float = 5, **grants: Unpack[Grants]
+    ) -> None:
+        super().__init__(name, dial_s, grants)
         self.server = server
 
     def _streams(self) -> Any:
         return self.server.streams()
+
+
+async def toolkit_of(client: MCPClientBase, **options: Any) -> Toolkit:
+    """A toolkit with the functions of one server."""
+    toolkit = Toolkit()
+    await toolkit.register_mcp_client(client, **options)
+    return toolkit
+
+
+async def run(toolkit: Toolkit, name: str, arguments: str = "{}", **more: Any) -> ToolResultBlock:
+    """The result of one call."""
+    return await toolkit.run(ToolCallBlock(id="call_1", name=name, input=arguments), **more)

@@ -7,30 +7,19 @@ from typing import Any
 
 import pytest
 
-from realtime.message import ToolCallBlock, ToolResultBlock
-from realtime.tool import Toolkit
+from realtime.message import ToolCallBlock
 from realtime.tool.context import MAX_NOTES
 from realtime.tool.mcp.remote_call import MAX_QUESTIONS
 from realtime.tool.mcp.schema import MAX_TOOLS
 from realtime.tool.mcp.stateful import FOLLOW_EVERY_S
 from realtime.tool.output import MAX_RESULT_CHARS
-from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool
+from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, run, text, tool, toolkit_of
 
 pytestmark = pytest.mark.virtual_time()
 
 
-async def run(toolkit: Toolkit, name: str, arguments: str = "{}", **more: Any) -> ToolResultBlock:
-    return await toolkit.run(ToolCallBlock(id="call_1", name=name, input=arguments), **more)
-
-
 def now() -> float:
     return asyncio.get_running_loop().time()
-
-
-async def registered(client: ScriptedClient, **more: Any) -> Toolkit:
-    toolkit = Toolkit()
-    await toolkit.register_mcp_client(client, **more)
-    return toolkit
 
 
 # -- what a server says of its tools ---------------------------------------------------------------------------------
@@ -57,7 +46,7 @@ async def test_tools_that_no_model_can_be_told_of_are_left_out_and_the_others_wo
     ]  # fmt: skip
     async with ScriptedClient(ScriptedServer(listed)) as client:
         with caplog.at_level(logging.WARNING):
-            toolkit = await registered(client)
+            toolkit = await toolkit_of(client)
         assert [*toolkit.tools] == ["fine"]
         assert (await run(toolkit, "fine", '{"x": 1}')).output == "{'x': 1}"
     said = " ".join(caplog.messages)
@@ -72,7 +61,7 @@ async def test_a_schema_that_leads_back_into_itself_ends_in_anything() -> None:
     looped = {"type": "object", "$defs": {"node": node}, "properties": {"first": {"$ref": "#/$defs/node"}}}
     lost = {"type": "object", "properties": {"x": {"$ref": "https://elsewhere.example/x.json"}, "y": {"$ref": "#/no"}}}
     async with ScriptedClient(ScriptedServer([tool("walk", looped), tool("find", lost)])) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         walk, find = (schema["function"]["parameters"] for schema in toolkit.json_schemas)
     assert walk["properties"]["first"] == {
         "type": "object",
@@ -85,7 +74,7 @@ async def test_names_that_providers_refuse_are_replaced_and_the_server_hears_its
     names = ["a.b", "a_b", "files/read all", "1st", "x" * 90, "größe"]
     server = ScriptedServer([tool(name) for name in names])
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         local = [*toolkit.tools]
         assert local[1:4] == ["a_b", "files_read_all", "_1st"]
         assert local[0].startswith("a_b_")
@@ -128,7 +117,7 @@ async def test_a_wrong_result_is_an_error_or_says_what_is_missing(result: Json, 
 
     server = ScriptedServer([tool("a")], wrong)
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         assert said in (await run(toolkit, "a")).output_text()
         server.on_call = lambda server, request: _later(text("well"))
         assert (await run(toolkit, "a")).output == "well"
@@ -142,7 +131,7 @@ async def test_a_result_that_is_too_big_is_cut_and_says_so() -> None:
     picture = {"type": "image", "data": base64.b64encode(bytes(2_100_000)).decode(), "mimeType": "image/png"}
     big = {"content": [{"type": "text", "text": "x" * 300_000}, picture]}
     async with ScriptedClient(ScriptedServer([tool("a")], lambda server, request: _later(big))) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         result = await run(toolkit, "a")
         raw = await (await client.get_callable_function("a"))()
     assert len(result.output_text()) < MAX_RESULT_CHARS + 500
@@ -160,7 +149,7 @@ async def test_an_error_of_the_tool_and_one_of_the_protocol_are_both_error_resul
         return None
 
     async with ScriptedClient(ScriptedServer([tool("a"), tool("b")], fails)) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         first, second = await run(toolkit, "a"), await run(toolkit, "b")
     assert (first.state, first.output) == ("error", "no table is free")
     assert second.state == "error"
@@ -180,13 +169,13 @@ async def test_a_flood_of_progress_and_logs_is_thinned_out_and_the_result_arrive
         return text("done after all")
 
     async with ScriptedClient(ScriptedServer([tool("a")], flood)) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         responses = [one async for one in toolkit.call_tool_function(ToolCallBlock(id="1", name="a", input="{}"))]
     assert responses[-1].text == "done after all"
     notes = (responses[-1].metadata or {})["progress"]
-    # 20 at once, then 10 in a second of the 25 s that 5,000 messages have to wait at 200 in a second.
-    assert 20 <= len(notes) <= 20 + 10 * 26 < MAX_NOTES
-    assert now() == pytest.approx(25, abs=1)
+    # 20 at once, then 10 in a second of the 27.5 s that 5,500 messages have to wait at 200 in a second.
+    assert 20 <= len(notes) <= 20 + 10 * 30 < MAX_NOTES
+    assert now() == pytest.approx(27.5, abs=1)
 
 
 async def test_what_comes_after_the_end_of_a_call_is_dropped() -> None:
@@ -198,7 +187,7 @@ async def test_what_comes_after_the_end_of_a_call_is_dropped() -> None:
 
     server = ScriptedServer([tool("a")], late)
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         assert "no result within 2 s" in (await run(toolkit, "a", timeout_s=2)).output_text()
         ((request_id, token),) = tokens
         assert [one["params"]["requestId"] for one in server.sent("notifications/cancelled")] == [request_id]
@@ -213,7 +202,7 @@ async def test_tools_that_change_every_second_are_looked_at_every_five() -> None
     server = ScriptedServer([tool("t0")])
     changes: list[float] = []
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         toolkit.on_change(lambda: changes.append(now()))
         for n in range(1, 31):
             await asyncio.sleep(1)
@@ -236,7 +225,7 @@ async def test_a_server_that_asks_in_a_loop_loses_its_call() -> None:
 
     server = ScriptedServer([tool("a")], loop)
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         result = await run(toolkit, "a")
         assert result.state == "error"
         assert "asked more than 10 questions" in result.output_text()
@@ -263,7 +252,7 @@ async def test_what_was_not_granted_is_refused() -> None:
 
     server = ScriptedServer([tool("a")], ask)
     async with ScriptedClient(server) as client:
-        assert (await run(await registered(client), "a")).output == "asked"
+        assert (await run(await toolkit_of(client), "a")).output == "asked"
     assert [one.get("error", {}).get("message") for one in seen[:2]] == [
         "Sampling not supported",
         "List roots not supported",
@@ -285,7 +274,7 @@ async def test_a_question_that_is_too_long_is_not_asked() -> None:
         raise AssertionError("asked")
 
     async with ScriptedClient(ScriptedServer([tool("a")], ask), on_elicit=fill_in) as client:
-        assert (await run(await registered(client), "a")).output == "asked"
+        assert (await run(await toolkit_of(client), "a")).output == "asked"
     assert seen[0]["error"]["message"] == "more than 20,000 characters to ask"
 
 
@@ -299,7 +288,7 @@ async def test_a_server_that_dies_in_a_call_costs_that_call_and_is_dialled_by_th
 
     server = ScriptedServer([tool("a")], die)
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         result = await run(toolkit, "a")
         assert result.state == "error"
         assert "a of the MCP server 'scripted' was lost: the connection broke off" in result.output_text()
@@ -312,7 +301,7 @@ async def test_a_server_that_dies_in_a_call_costs_that_call_and_is_dialled_by_th
 async def test_a_server_that_hangs_costs_the_timeout_and_then_a_short_check() -> None:
     server = ScriptedServer([tool("a")])
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         server.is_silent = True
         assert "no result within 5 s" in (await run(toolkit, "a", timeout_s=5)).output_text()
         assert now() == pytest.approx(5, abs=0.1)
@@ -325,7 +314,7 @@ async def test_a_server_that_hangs_costs_the_timeout_and_then_a_short_check() ->
 async def test_no_call_is_sent_to_a_server_that_is_just_being_checked() -> None:
     server = ScriptedServer([tool("a")])
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         server.is_silent = True
         await run(toolkit, "a", timeout_s=5)
         asyncio.get_running_loop().call_later(1, lambda: setattr(server, "is_silent", False))
@@ -350,7 +339,7 @@ async def test_closing_does_not_wait_for_a_server_that_is_being_dialled() -> Non
 async def test_a_server_that_is_busy_when_a_call_is_interrupted_keeps_its_connection() -> None:
     server = ScriptedServer([tool("a")])
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         server.is_silent = True
         calling = asyncio.create_task(run(toolkit, "a"))
         await asyncio.sleep(2)
@@ -365,7 +354,7 @@ async def test_a_server_that_is_busy_when_a_call_is_interrupted_keeps_its_connec
 async def test_a_server_that_is_down_is_an_error_at_once_and_its_return_is_noticed() -> None:
     server = ScriptedServer([tool("a")])
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         server.is_down = True
         server.die()
         await asyncio.sleep(0.1)
@@ -384,7 +373,7 @@ async def test_a_server_that_is_down_is_an_error_at_once_and_its_return_is_notic
 async def test_one_that_stays_down_is_left_alone_until_a_call_needs_it() -> None:
     server = ScriptedServer([tool("a")])
     async with ScriptedClient(server) as client:
-        toolkit = await registered(client)
+        toolkit = await toolkit_of(client)
         server.is_down = True
         server.die()
         await asyncio.sleep(1_000)

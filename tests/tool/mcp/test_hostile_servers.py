@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from realtime.errors import RealtimeError
@@ -20,6 +21,7 @@ from realtime.tool import Toolkit
 from tests.tool.mcp.calls import Caller, answering, spoken_call
 from tests.tool.mcp.hostile import WRONG_RESULTS
 from tests.tool.mcp.hostile_http import hostile
+from tests.tool.mcp.scripted import run, toolkit_of
 
 HOSTILE = str(Path(__file__).with_name("hostile.py"))
 TIMEOUT_S = 1.5
@@ -37,8 +39,7 @@ async def call_with(client: Any, **options: Any) -> AsyncIterator[Caller]:
     """A spoken call whose agent has the tools of this server."""
     await client.connect()
     try:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client, **{"execution_timeout": TIMEOUT_S} | options)
+        toolkit = await toolkit_of(client, **{"execution_timeout": TIMEOUT_S} | options)
         async with spoken_call(toolkit) as caller:
             yield caller
     finally:
@@ -61,7 +62,9 @@ async def goes_on(caller: Caller) -> bool:
         ("wrong_id", "gave no result within"),
         ("never_answers", "gave no result within"),
         ("invalid_json", "gave no result within"),
-        ("huge", "was lost"),
+        ("huge", "was lost: the connection broke off: it has sent a message of more than 4,000,000 bytes"),
+        ("many_parts", "was lost: the connection broke off: it has sent a message of more than 100,000 parts"),
+        ("never_reads", "gave no result within"),
         ("no_newline", "was lost"),
         ("dies", "was lost"),
         ("fails", "was refused: Ignore all"),
@@ -116,7 +119,7 @@ async def test_a_hundred_questions_at_once_leave_the_call_alone() -> None:
         # It goes on asking, so its next call may be given up, too; the voice is not.
         for tool, said in (("act", "asked"), ("echo", "again")):
             told = (await caller.call_tool(tool, text="again")).output_text()
-            assert told == said or "has asked more than 10 questions" in told
+            assert told == said or "has asked more than 10 " in told
         questions = [one for one in caller.of(s.AgentResponseToolUseDoneEvent) if one.tool_use.name == "elicitation"]
         assert len(questions) <= 20
         assert await caller.is_answered()
@@ -149,9 +152,42 @@ async def test_schemas_and_names_that_lie_are_mended_or_left_out_and_the_others_
 async def test_a_list_that_never_ends_and_one_of_thousands_are_cut() -> None:
     for behaviour in ("endless_list", "thousands"):
         async with client_of(behaviour) as client:
-            toolkit = Toolkit()
-            await toolkit.register_mcp_client(client)
+            toolkit = await toolkit_of(client)
             assert 10 <= len(toolkit) <= 512
+
+
+async def test_the_schemas_of_a_list_share_a_budget_and_few_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    async with client_of("laughs") as client:
+        taken = [*(await toolkit_of(client)).tools]
+    assert taken == ["echo", *(f"laughs_{number}" for number in range(len(taken) - 1))]
+    assert 10 < len(taken) < 50
+    left_out = [one for one in caplog.messages if "left out" in one]
+    assert left_out[0].endswith("the inputSchemas before it have 10,000 parts, which are the most")
+    assert left_out[-1] == f"{501 - len(taken) - 10} more tools of the MCP server laughs are left out"
+    assert len(left_out) == 11
+
+
+async def test_a_list_that_does_not_come_is_an_error_and_the_calls_go_on() -> None:
+    async with client_of("lists_nothing", timeout=1) as client:
+        with pytest.raises(RealtimeError, match="the list of tools of the MCP server 'lists_nothing' did not come"):
+            await Toolkit().register_mcp_client(client)
+
+
+async def test_what_is_too_much_is_left_out_or_dropped() -> None:
+    async with call_with(client_of("echo"), execution_timeout=None) as caller:
+        blocks = await caller.call_tool("act", aloud=False, how="many_blocks")
+        assert blocks.output_text().endswith("999\n[4,000 more blocks are left out]")
+        assert (await caller.call_tool("act", aloud=False, how="huge_ids")).output_text() == "asked"
+        assert await goes_on(caller)
+
+
+async def test_what_a_server_has_started_ends_with_it() -> None:
+    async with client_of("leaves_a_child") as client:
+        child = int((await run(await toolkit_of(client), "act")).output_text())
+        assert psutil.pid_exists(child)
+    async with asyncio.timeout(10):
+        while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("behaviour", ["list_is_a_word", "deep_list"])
@@ -173,8 +209,7 @@ async def test_a_server_that_does_not_begin_is_an_error_that_names_it(behaviour:
 async def test_what_is_printed_before_the_start_does_no_harm_and_one_that_stays_is_ended() -> None:
     for behaviour in ("prints_at_start", "stays"):
         async with client_of(behaviour) as client:
-            toolkit = Toolkit()
-            await toolkit.register_mcp_client(client)
+            toolkit = await toolkit_of(client)
             assert [*toolkit.tools] == ["echo", "act"]
 
 
@@ -209,7 +244,9 @@ async def test_servers_with_the_same_names_are_told_apart_by_a_prefix() -> None:
         ("cuts", ""),
         ("half_json", ""),
         ("huge", ""),
-        ("redirects", ""),
+        ("redirects", "not followed"),
+        ("interim_answers", "was lost: the connection broke off: more than 128,000 bytes before an answer"),
+        ("short_lines", ""),
         ("ends_streams", ""),
         ("streams_for_ever", "gave no result within"),
         ("never_answers", "gave no result within"),
@@ -238,8 +275,7 @@ async def test_an_answer_over_http_that_is_none_is_an_error(kind: type[Any], beh
 async def test_a_session_that_the_server_has_forgotten_is_made_anew_and_the_call_repeated() -> None:
     async with hostile("loses_sessions") as (server, url):
         async with HttpStatefulClient("shop", "streamable_http", url) as client:
-            toolkit = Toolkit()
-            await toolkit.register_mcp_client(client)
+            toolkit = await toolkit_of(client)
             async with spoken_call(toolkit, tool_timeout_s=5) as caller:
                 result = await caller.call_tool("act")
                 assert result.state == "error"

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from realtime.errors import ToolError
-from realtime.message import DataBlock, TextBlock, ToolCallBlock, ToolResultBlock
+from realtime.message import DataBlock, TextBlock
 from realtime.tool import Toolkit
 from realtime.tool.context import Sampling, ToolScope
 from realtime.tool.mcp import HttpStatefulClient, HttpStatelessClient, MCPClientBase, StdIOStatefulClient
+from tests.tool.mcp.scripted import run, toolkit_of
 
 APP = str(Path(__file__).with_name("server_app.py"))
 PATIENCE_S = 30.0
@@ -76,10 +77,6 @@ async def client(request: pytest.FixtureRequest, ports: dict[str, int]) -> Async
             yield made
 
 
-async def run(toolkit: Toolkit, name: str, arguments: str = "{}", **more: Any) -> ToolResultBlock:
-    return await toolkit.run(ToolCallBlock(id="call_1", name=name, input=arguments), **more)
-
-
 async def test_one_function_or_all_of_them(client: MCPClientBase) -> None:
     """REA-33: of a server, one function is registered, or all are; one is also called alone."""
     toolkit = Toolkit([await client.get_callable_function("add")])
@@ -113,8 +110,7 @@ async def test_each_kind_of_content_arrives(client: MCPClientBase) -> None:
 
 
 async def test_progress_errors_and_what_the_server_asks(client: MCPClientBase) -> None:
-    toolkit = Toolkit()
-    await toolkit.register_mcp_client(client)
+    toolkit = await toolkit_of(client)
     notes: list[str] = []
     with ToolScope(progress=lambda text, kind: notes.append(text)).in_force():
         assert (await run(toolkit, "steps", '{"n": 3}')).output == "all steps"
@@ -133,15 +129,14 @@ async def test_the_user_of_the_call_is_asked_before_the_program(client: MCPClien
         asked.append((server, message))
         return {"seats": 2, "window": False}
 
-    toolkit = Toolkit()
-    await toolkit.register_mcp_client(client)
+    toolkit = await toolkit_of(client)
     with ToolScope(call_id="call_a", elicit=elicit).in_force():
         assert (await run(toolkit, "reserve")).output == "2 seats, window: False"
     assert asked == [("shop", "How many seats?")]
 
 
-async def test_over_http_each_of_two_calls_has_its_own_user(ports: dict[str, int]) -> None:
-    """The stream of a call tells whom its server asks."""
+async def test_each_of_two_calls_has_its_own_user(ports: dict[str, int]) -> None:
+    """The stream of a call tells whom its server asks over HTTP; in the protocol of 2026 its answer does by stdio."""
 
     async def book(call_id: str, seats: int) -> str:
         async def elicit(server: str, message: str, schema: Any) -> dict[str, Any]:
@@ -152,12 +147,11 @@ async def test_over_http_each_of_two_calls_has_its_own_user(ports: dict[str, int
             return (await run(toolkit, "reserve")).output_text()
 
     ready = asyncio.Barrier(2)
-    for kind in ("http", "http legacy"):
+    for kind in ("http", "http legacy", "stdio"):
         client = client_of(kind, ports)
-        assert isinstance(client, HttpStatefulClient)
+        assert isinstance(client, HttpStatefulClient | StdIOStatefulClient)
         async with client:
-            toolkit = Toolkit()
-            await toolkit.register_mcp_client(client)
+            toolkit = await toolkit_of(client)
             async with asyncio.timeout(PATIENCE_S):
                 both = await asyncio.gather(book("call_a", 1), book("call_b", 2))
         assert both == ["1 seats, window: True", "2 seats, window: True"]
@@ -195,8 +189,7 @@ async def test_tools_that_come_and_go_do_so_here(kind: str, ports: dict[str, int
     assert isinstance(client, StdIOStatefulClient | HttpStatefulClient)
     changed = asyncio.Event()
     async with client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client)
+        toolkit = await toolkit_of(client)
         toolkit.on_change(changed.set)
         name = f"new_{kind.replace(' ', '_')}"
         await run(toolkit, "grow", f'{{"name": "{name}"}}')
@@ -214,8 +207,7 @@ async def test_a_killed_process_costs_its_call_and_is_started_again(kind: str) -
     client = client_of(kind, {})
     assert isinstance(client, StdIOStatefulClient)
     async with client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client)
+        toolkit = await toolkit_of(client)
         first = int((await run(toolkit, "process_id")).output_text())
         calling = asyncio.create_task(run(toolkit, "wait"))
         while (await run(toolkit, "n_begun")).output == "0":
@@ -239,8 +231,7 @@ async def test_a_killed_http_server_costs_its_call_and_is_dialled_again(kind: st
         if not isinstance(client, HttpStatelessClient):
             assert isinstance(client, HttpStatefulClient)
             await client.connect()
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client)
+        toolkit = await toolkit_of(client)
         calling = asyncio.create_task(run(toolkit, "wait"))
         while (await run(toolkit, "n_begun")).output == "0":
             pass
@@ -260,8 +251,7 @@ async def test_a_server_that_was_restarted_between_two_calls_costs_neither() -> 
         client = client_of("http legacy", {"http": port})
         assert isinstance(client, HttpStatefulClient)
         await client.connect()
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client)
+        toolkit = await toolkit_of(client)
     with serving("http", port):
         assert (await run(toolkit, "add", '{"a": 1, "b": 2}')).output == "3"
         await client.close()

@@ -10,7 +10,7 @@ from realtime.message import ToolCallBlock
 from realtime.tool import Toolkit, ToolResponse
 from realtime.tool.mcp.stateful import FOLLOW_EVERY_S
 from realtime.tool.output import Output
-from tests.tool.mcp.scripted import ScriptedClient, ScriptedServer, tool
+from tests.tool.mcp.scripted import ScriptedClient, ScriptedServer, tool, toolkit_of
 
 pytestmark = pytest.mark.virtual_time()
 
@@ -49,8 +49,7 @@ async def run(toolkit: Toolkit, name: str, arguments: str = "{}") -> str:
 async def test_all_or_some_functions_are_tools_by_their_names_or_others(options: Any, names: tuple[str, ...]) -> None:
     server = files()
     async with ScriptedClient(server) as client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client, **options)
+        toolkit = await toolkit_of(client, **options)
         assert tuple(toolkit.tools) == names
         first = toolkit.tools[names[0]]
         assert (first.source, first.mcp_name) == ("mcp_server", "scripted")
@@ -72,8 +71,7 @@ async def test_the_server_says_which_ask_and_which_change_nothing_unless_the_pro
     options: Any, confirm: list[str], read_only: list[str]
 ) -> None:
     async with ScriptedClient(files()) as client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client, **options)
+        toolkit = await toolkit_of(client, **options)
         assert [one.name for one in toolkit.tools.values() if one.confirm] == confirm
         assert [one.name for one in toolkit.tools.values() if one.read_only] == read_only
         assert all(one.stops_with_reply for one in toolkit.tools.values())
@@ -90,8 +88,7 @@ async def test_the_server_says_which_ask_and_which_change_nothing_unless_the_pro
 )
 async def test_the_program_says_how_its_functions_ask(consent: Any, asked: dict[str, str | None]) -> None:
     async with ScriptedClient(files()) as client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client, consent=consent)
+        toolkit = await toolkit_of(client, consent=consent)
         assert {one.name: one.consent for one in toolkit.tools.values()} == asked
 
 
@@ -168,8 +165,7 @@ async def test_a_choice_that_cannot_be_met_is_refused_and_adds_nothing(options: 
 async def test_removing_a_client_ends_its_tools_and_its_changes_also_in_calls() -> None:
     server = files()
     async with ScriptedClient(server) as client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client)
+        toolkit = await toolkit_of(client)
         in_call = toolkit.for_call()
         assert [*in_call.tools] == [*NAMES]
         await toolkit.remove_mcp_clients(["other"])
@@ -220,8 +216,7 @@ async def test_a_server_takes_back_no_consent_that_it_has_asked_for() -> None:
         return [(one.name, one.confirm, one.read_only) for one in toolkit.tools.values()]
 
     async with ScriptedClient(server) as client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client)
+        toolkit = await toolkit_of(client)
         assert await hints(client, wipe=harmless, write=harmless) == [("write", False, False), ("wipe", True, False)]
         assert await hints(client, write=dangerous) == [("write", True, False)]
         assert await hints(client, write=harmless, wipe=harmless, new=harmless) == [
@@ -235,16 +230,14 @@ async def test_functions_beyond_those_that_are_remembered_ask(monkeypatch: pytes
     monkeypatch.setattr("realtime.tool.mcp.registration.MAX_HINTS", 1)
     server = ScriptedServer([tool(name, annotations={"readOnlyHint": True}) for name in ("one", "two")])
     async with ScriptedClient(server) as client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client)
+        toolkit = await toolkit_of(client)
         assert [(one.confirm, one.read_only) for one in toolkit.tools.values()] == [(False, True), (True, False)]
 
 
 async def test_a_server_that_has_other_tools_again_and_again_is_not_remembered_whole() -> None:
     server = files()
     async with ScriptedClient(server) as client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client)
+        toolkit = await toolkit_of(client)
         for number in range(5):
             server.tools = [tool("read"), tool(f"new.{number}")]
             await client.list_tools()
@@ -282,8 +275,7 @@ async def test_a_client_is_used_between_connect_and_close_only() -> None:
     assert client.is_connected
     with pytest.raises(WrongTime, match="already connected"):
         await client.connect()
-    toolkit = Toolkit()
-    await toolkit.register_mcp_client(client)
+    toolkit = await toolkit_of(client)
     await client.close()
     with pytest.raises(WrongTime, match="not connected"):
         await client.close()
@@ -299,8 +291,7 @@ async def test_a_client_is_used_between_connect_and_close_only() -> None:
 async def test_a_long_description_is_cut_for_models_unless_the_program_gives_one() -> None:
     server = ScriptedServer([tool("read", description="x" * 5_000)])
     async with ScriptedClient(server) as client:
-        toolkit = Toolkit()
-        await toolkit.register_mcp_client(client)
+        toolkit = await toolkit_of(client)
         read = await client.get_callable_function("read")
         assert len(read.description) == 5_000
         toolkit.register_tool_function(read, func_name="mine", func_description="y" * 2_000)

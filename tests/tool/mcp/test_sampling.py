@@ -7,7 +7,6 @@ import pytest
 
 from realtime.message import ToolCallBlock
 from realtime.model.chat.families import FAMILIES
-from realtime.tool import Toolkit
 from realtime.tool.context import Sampling, ToolScope
 from realtime.tool.mcp.answers import MAX_SAMPLED_CHARS, MAX_SAMPLED_TOKENS
 from tests.agent.fakes import alone
@@ -15,7 +14,7 @@ from tests.agent.office import ASK, desk
 from tests.agent.test_tools import ask_tools
 from tests.agent.thinking import call, react, requests_of, say
 from tests.agent.voice import COSTS, talk
-from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool
+from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool, toolkit_of
 
 pytestmark = pytest.mark.virtual_time(costs=COSTS)
 
@@ -29,12 +28,6 @@ def asking(words: str = "Write a poem.", max_tokens: int = 50, **more: Any) -> A
         return text(told.get("error", {}).get("message") or told["result"]["content"]["text"])
 
     return ScriptedServer([tool("poem")], poem)
-
-
-async def toolkit_of(client: ScriptedClient) -> Toolkit:
-    toolkit = Toolkit()
-    await toolkit.register_mcp_client(client)
-    return toolkit
 
 
 async def run(client: ScriptedClient) -> str:

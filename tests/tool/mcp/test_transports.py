@@ -80,8 +80,9 @@ async def test_a_packed_answer_is_refused_and_headers_are_sent() -> None:
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("import sys\nwhile True: sys.stdout.write('x' * 65536)", "Connection closed"),
-        ("import sys; sys.exit(3)", "cannot be reached"),
+        ("import sys\nwhile True: sys.stdout.write('x' * 65536)", "a message of more than 4,000,000 bytes"),
+        ("import sys; sys.exit(3)", "cannot be reached: its process has ended with exit code 3"),
+        ("import os; os.abort()", "cannot be reached: its process was ended by SIGABRT"),
         ("print('hello')", "cannot be reached"),
     ],
 )
@@ -122,7 +123,9 @@ def test_wrong_arguments_are_refused_at_once() -> None:
     with pytest.raises(UsageError, match="no transport 'http'"):
         HttpStatelessClient("shop", "http", "http://shop.example/mcp")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no option 'verify'"):
-        HttpStatefulClient("shop", "sse", "http://shop.example/sse", verify=False)
+        HttpStatefulClient("shop", "sse", "http://shop.example/sse", verify=False)  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match="no option 'auth'; there are: allow_sampling, on_elicit, protocol, roots"):
+        StdIOStatefulClient("shop", "x", auth=None)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="a folder or a file:// URI"):
         StdIOStatefulClient("shop", "x", roots=["https://shop.example/"])
 
