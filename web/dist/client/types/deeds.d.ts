@@ -22,7 +22,7 @@ export interface ConsentQuestion {
 export interface ConsentIgnored {
     readonly tool_call_id: string;
     readonly tool: string;
-    /** before_end: a yes before the question was heard to its end; echo, far_voice or no_words. */
+    /** before_end: a yes before the question was heard to its end; card_only: one where only the card consents; too_soon: one that was typed right with the card; echo, far_voice or no_words. */
     readonly reason: string;
     readonly words: string;
 }
@@ -34,7 +34,7 @@ export interface ConsentReceipt {
     readonly question_item_id: string | null;
     readonly question_played_ms: number;
     readonly heard_whole: boolean;
-    readonly answered_by: "voice" | "card" | "rule" | "timeout" | "interrupted";
+    readonly answered_by: "voice" | "text" | "card" | "rule" | "timeout" | "interrupted";
     readonly answer: "yes" | "no" | "change" | "silence";
     readonly words: string;
     readonly answer_start_ms: number | null;
@@ -47,7 +47,7 @@ export interface ConsentReceipt {
 /** What may be done without asking, from now on. */
 export interface PermissionUpdate {
     readonly mode: string;
-    /** All that are in force. */
+    /** All that the user has accepted; the program's own are not told. */
     readonly rules: readonly PermissionRule[];
     readonly added: readonly PermissionRule[];
     readonly removed: readonly PermissionRule[];
