@@ -179,6 +179,8 @@ class Changes:
         others = [piece for piece in (*pieces[:at], *behind) if piece not in unknown]
         return (
             0 < len(unknown) <= 2
+            # "I'm on the phone" names nothing of the question.
+            and not any(piece.kind is Kind.LINK for piece in pieces[:at])
             and unknown[0].tokens[0] not in ("her", "him", "them")
             and all(
                 piece.kind in _LIGHT or (piece.kind is None and self._is_known(piece.tokens[0])) for piece in others
