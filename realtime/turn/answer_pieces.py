@@ -12,21 +12,18 @@ from realtime.tool.spoken_amounts import amount_at
 from realtime.tool.spoken_numbers import Language, folded, matches_of
 from realtime.tool.spoken_times import Clock, Day, day_at, ordinal_at, time_at
 from realtime.turn.answer_deeds import Deed
+from realtime.turn.answer_phrases import LONGEST, PHRASES, Kind, as_compared, word_set
 from realtime.turn.answer_words import (
     ALTERNATIVES,
     ARTICLES,
     DEED_CHARS,
     HOMOPHONES,
     JOINTS,
-    LONGEST,
-    PHRASES,
     PLEASE,
     PREPOSITIONS,
     PRONOUNS,
     REFUSING,
     STOPS,
-    Kind,
-    as_compared,
 )
 
 
@@ -70,6 +67,13 @@ class Piece:
 
 
 _BEFORE_TIMES = frozenset({"at", "on", "for", "um", "am"})
+_CONTRASTING = word_set("instead rather statt anstatt")
+_ORDERING = word_set(
+    "from to von nach zu an auf de a desde hasta before after until than over under instead rather not first last vor "
+    "statt antes despues mejor"
+)
+"""With these in a question the order of words tells which is which."""
+_OF_ASKING = word_set("shall should may can could would you want like okay soll darf kann ich quieres quiere que")
 _TO_USER = re.compile(r"(?:me|nos)(?:lo|la|los|las)?$")
 _MOST_OBJECT = 4
 """Words that a pronoun stands for."""
@@ -86,14 +90,19 @@ class Asked:
 
     def __init__(self, question: str, language: Language, schema: Mapping[str, object]) -> None:
         self.choices = _choices(schema)
-        tokens = as_compared(folded(question))
+        self.words = tokens = as_compared(folded(question))
         self.tokens = frozenset(tokens)
+        self.language = language
+        self.articles = ARTICLES[language]
+        properties = schema.get("properties")
+        named = properties if isinstance(properties, Mapping) else {}
+        self._names = {token for name in named for token in as_compared(name.replace("_", " "))}
         self._pairs = frozenset(pairwise(tokens))
         self._language = language
         self.items = self._without_articles(_items(tokens, language, self.choices))
         counted = [at for at in range(1, len(self.items)) if isinstance(self.items[at - 1], Number)]
         self._uncounted = [item for at, item in enumerate(self.items) if at not in counted]
-        self._has_alternatives = any(item in ALTERNATIVES for item in self.items)
+        self._has_alternatives = any(item in (*ALTERNATIVES[language], *_CONTRASTING) for item in self.items)
         self._shortest_echo = 4 if language == "zh" else 2
         self._oneless = [item for item in self.items if item != Number(Decimal(1))]
         self.deed = Deed(tokens, language)
@@ -103,9 +112,25 @@ class Asked:
         """The values in the question."""
         return [item for item in self.items if not isinstance(item, str)]
 
+    def values_in(self, words: Sequence[str]) -> list[Item]:
+        """Return the values of a text."""
+        return [item for item in _items(words, self.language, self.choices) if not isinstance(item, str)]
+
+    def knows(self, word: str) -> bool:
+        """Whether a word is of the question, or of the name of an argument."""
+        return word in self.tokens or word in self._names or f"{word}s" in self.tokens
+
     def has(self, value: Value) -> bool:
         """Whether the question has this value."""
         return any(same(value, own) for own in self.values)
+
+    def as_time(self, value: Value | None) -> Value | None:
+        """Return a bare number as the hour that it is where the question has times and no numbers: "yes, at nine"."""
+        kinds = {type(own) for own in self.values}
+        if not isinstance(value, Number) or Clock not in kinds or Number in kinds:
+            return value
+        hour = value.value
+        return Clock(int(hour), 0, hour > 12) if hour == int(hour) and 1 < hour < 24 else value
 
     def has_in_row(self, tokens: Sequence[str]) -> bool:
         """Whether the question has these two words in a row."""
@@ -166,6 +191,8 @@ class Asked:
         if not items or items in [[pronoun] for pronoun in PRONOUNS]:
             return len(run) > len(items)
         at = next((at for at, item in enumerate(items) if item in PRONOUNS), 0)
+        if at and self._language == "en" and not self.deed.behind_order(items, with_synonyms=True):
+            return False
         if at and not self.has_run(items):
             # The pronoun stands for some words of the question: "send it to Anna".
             last = items[at + 1 :]
@@ -213,18 +240,32 @@ class Asked:
         return count > 0 and (not rest or is_known)
 
     def _has_parts(self, items: Sequence[Item]) -> bool:
-        """Whether these are parts of the question in another order. Each is a value or has some words."""
+        """Whether these are parts of the question in another order.
+
+        Each is a value, has some words, or is a word that no preposition places.
+        """
         at = 0
+        is_placed = self.language == "zh" or bool(_ORDERING & self.tokens)
         while at < len(items):
             count = next((n for n in range(len(items) - at, 0, -1) if self.has_run(items[at : at + n])), 0)
             if count == 1 and isinstance(items[at], str):
                 is_object = len(items) > 1 and self.deed.is_object([items[at]])
-                is_before_time = items[at] in _BEFORE_TIMES and isinstance([*items, ""][at + 1], Clock | Day | Ordinal)
-                count = 1 if is_object or is_before_time else 0
+                behind = [*items, ""][at + 1]
+                is_before_time = items[at] in _BEFORE_TIMES and isinstance(behind, Clock | Day | Ordinal)
+                is_before_time = is_before_time or (items[at] in ("for", "fur") and isinstance(behind, Number))
+                is_free = len(items) > 1 and not is_placed and self._is_free(items[at])
+                count = 1 if is_object or is_before_time or is_free else 0
             if count == 0:
                 return False
             at += count
         return True
+
+    def _is_free(self, item: Item) -> bool:
+        """Return whether a word of the question may stand anywhere."""
+        is_small = (
+            item in PREPOSITIONS or item in ALTERNATIVES[self.language] or item in _OF_ASKING or len(str(item)) < 3
+        )
+        return self.deed.is_particle(item) or not (is_small or item == self.deed.verb or self.is_verb(item))
 
     def is_verb(self, item: Item) -> bool:
         """Whether an item is a form of the German or Spanish verb."""
@@ -237,7 +278,8 @@ class Asked:
         names_user = "te" in self.tokens or ("le" in self.tokens and "a" not in self.tokens)
         if self._language == "es" and (names_user or not _TO_USER.search(item)):
             forms.append(_ENCLITIC.sub("", item))
-        return len(stem) > 2 and (item == verb or any(stem in (form, _ENDING.sub("", form)) for form in forms))
+        said = {part for form in forms for part in (form, _ENDING.sub("", form))}
+        return len(stem) > 2 and (item == verb or bool(self.deed.kin(stem) & said))
 
     def is_proclitic(self, word: str) -> bool:
         """Whether a word is a Spanish verb without pronoun, or its pronoun."""
@@ -285,6 +327,8 @@ class Asked:
             return False
         if has_please and not self.tokens & PLEASE and (len(items) > 1 or self._language != "en"):
             return self._is_order(self._without_articles([_SWAPPED.get(str(item), item) for item in items]))
+        if self._language == "zh":
+            return items[-1] == "吧" and self._is_order(items)
         count = self.deed.behind_order(items, with_synonyms=False)
         return 1 < len(items) == count and not self.has_run(items)
 
@@ -330,13 +374,13 @@ def _items(tokens: Sequence[str], language: Language, choices: Mapping[tuple[str
     items: list[Item] = []
     at = 0
     while at < len(tokens):
-        value, count = _value_at(tokens, at, language, choices)
+        value, count = value_at(tokens, at, language, choices)
         items.append(tokens[at] if value is None else value)
         at += count
     return items
 
 
-def _value_at(
+def value_at(
     tokens: Sequence[str], at: int, language: Language, choices: Mapping[tuple[str, ...], str]
 ) -> tuple[Value | None, int]:
     """Return the longest value that begins at a token, and its tokens; None and 1 without one."""
@@ -360,10 +404,11 @@ def pieces_of(words: str, language: Language, asked: Asked) -> list[Piece]:
     tokens: Sequence[str] = as_compared(words)
     if language == "en":
         tokens = _with_homophones(tokens, asked)
-    pieces = _joined(_cut(tokens, language, asked))
+    pieces = _joined(_cut(tokens, language, asked), asked)
     matches = matches_of(words)
     starts = {at for at in range(1, len(matches)) if words[matches[at - 1].end() : matches[at].start()].strip(" '-")}
-    return [replace(piece, begins=True) if piece.at in starts else piece for piece in pieces]
+    pieces = [replace(piece, begins=True) if piece.at in starts else piece for piece in pieces]
+    return [replace(piece, value=asked.as_time(piece.value)) for piece in pieces]
 
 
 def raw_tokens(words: str) -> list[str]:
@@ -376,7 +421,7 @@ def _cut(tokens: Sequence[str], language: Language, asked: Asked) -> list[Piece]
     best: list[tuple[int, tuple[Piece, ...]]] = [(0, ())]
     for at in range(len(tokens) - 1, -1, -1):
         pieces = [Piece((tokens[at],), at), *_phrases_at(tokens, at, language, asked)]
-        value, count = _value_at(tokens, at, language, asked.choices)
+        value, count = value_at(tokens, at, language, asked.choices)
         if value is not None:
             pieces.append(Piece(tuple(tokens[at : at + count]), at, value=value))
         cuts = []
@@ -399,22 +444,29 @@ def _phrases_at(tokens: Sequence[str], at: int, language: Language, asked: Asked
             continue
         if kind is Kind.NO and said[0] != "no" and asked.is_verb(said[0]):
             continue
-        if kind is Kind.YES and said[-1] == "吧" and said[-2] in DEED_CHARS and said[-2] not in asked.tokens:
-            continue
         if kind is not None:
             if kind in (Kind.INSTEAD, Kind.CHANGE) and asked.is_deed(said):
                 continue
             yield Piece(said, at, kind)
 
 
-def _joined(pieces: list[Piece]) -> list[Piece]:
+def _joined(pieces: list[Piece], asked: Asked) -> list[Piece]:
     """Return the pieces; "and" between agreement and agreement says nothing."""
+    for at in range(1, len(pieces)):
+        # "the red one" names no number.
+        if pieces[at].tokens in (("one",), ("ones",)) and _is_name_of_one(pieces[at - 1], asked):
+            pieces[at] = Piece(pieces[at].tokens, pieces[at].at, Kind.LINK)
     for at, piece in enumerate(pieces[:-1]):
         behind = pieces[at + 1].kind
         is_behind = at > 0 and pieces[at - 1].kind in (Kind.YES, Kind.PAD)
         if piece.kind is None and piece.tokens[0] in JOINTS and (is_behind or behind in (Kind.YES, Kind.ALWAYS)):
             pieces[at] = Piece(piece.tokens, piece.at, Kind.PAD)
     return pieces
+
+
+def _is_name_of_one(before: Piece, asked: Asked) -> bool:
+    is_word = before.kind is None and before.value is None and before.tokens[0] not in (*PREPOSITIONS, asked.deed.verb)
+    return is_word or before.tokens in (("the",), ("that",), ("this",), ("not", "the"))
 
 
 def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
@@ -435,7 +487,8 @@ def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
         )
         is_repeated = asked.has_in_row(meant[at : at + 2]) and not asked.has_in_row(tokens[at : at + 2])
         is_repeated |= at > 0 and asked.has_in_row(meant[at - 1 : at + 1]) and token != "to"
-        is_clock = tokens[at + 1 : at + 2] in (("oclock",), ("pm",), ("am",))
+        is_clock = tokens[at + 1 : at + 2] in (("oclock",), ("pm",), ("am",)) or before[-1:] == ("past",)
+        is_clock = is_clock or (before[-1:] == ("at",) and token not in ("to", "for"))
         if (counted and (is_counting or is_said_last)) or is_repeated or is_clock:
             changed[at] = HOMOPHONES[token]
     return tuple(changed)

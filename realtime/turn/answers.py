@@ -18,8 +18,20 @@ from realtime.tool.question import language_of
 from realtime.tool.spoken_numbers import LANGUAGES, Language, folded
 from realtime.turn.answer_changes import Changes
 from realtime.turn.answer_objections import Stance, asks_for_objections, without_stance
+from realtime.turn.answer_phrases import Kind
 from realtime.turn.answer_pieces import Asked, pieces_of, raw_tokens
-from realtime.turn.answer_words import AFFIRMING, CORE_YES, HANGING, HESITATIONS, INVERTED, NEGATIONS, PLEASE, Kind
+from realtime.turn.answer_words import (
+    AFFIRMING,
+    CORE_YES,
+    HANGING,
+    HESITATIONS,
+    INVERTED,
+    KEEPING,
+    NEGATIONS,
+    PLEASE,
+    STOPS,
+    SUBJECTS,
+)
 
 
 class Answer(StrEnum):
@@ -50,7 +62,7 @@ _REFUSES = {Kind.NO, Kind.PAD, Kind.WARM, Kind.SORRY, Kind.WAIT, Kind.ALWAYS}
 _LONGEST_CHARS = 2_000
 """A longer text answers nothing: its words are not even looked at."""
 OTHER = Reading(Answer.OTHER)
-_HESITATION = re.compile(r"\s*(um+|uh+m?|erm|[aä]hm?|oh|eh|em|hm+|well|pues)(?:[\s,.…]+)(?!h[um]+\b)", re.IGNORECASE)
+_HESITATION = re.compile(r"\s*(um+|uh+m?|erm|[aä]hm?|oh|eh|em|hm+|well|pues)(?:[\s,.…]+)(?!h[umh]+\b)", re.IGNORECASE)
 """A sound before an answer; "uh huh" is one itself."""
 
 
@@ -166,16 +178,14 @@ class _Reader:
             return Reading(Answer.NO)
         if self._agrees():
             return Reading(Answer.YES, always=Kind.ALWAYS in kinds)
+        if not self._changes.is_certain and self._keeps():
+            return Reading(Answer.NO)
         asks = self._has_mark or Kind.ASK in kinds or self._is_inverted()
         if asks and not (Kind.CHANGE in kinds and self._changes.has_new and Kind.ASK not in kinds):
             return Reading(Answer.QUESTION)
         if self._changes.is_change and (self._is_own or kinds - {None, Kind.LINK, Kind.PAD}):
             return Reading(Answer.CHANGE, changed=self._changes.changed())
-        said_nothing = (Kind.PAD, Kind.SORRY, Kind.WAIT)
-        first = next((piece.kind for piece in self._pieces if piece.kind not in said_nothing), None)
-        if first is Kind.NO and Kind.YES not in kinds:
-            return Reading(Answer.NO)
-        return OTHER
+        return Reading(Answer.NO) if self._begins_with_no() else OTHER
 
     def _is_short_yes(self) -> bool:
         """Return whether "I do" answers "do you want me to". With thanks it may decline."""
@@ -195,6 +205,34 @@ class _Reader:
             return False
         others = [piece for piece in self._pieces if piece.kind not in _REFUSES]
         return not others or self._asked.repeats(others)
+
+    def _begins_with_no(self) -> bool:
+        """Return whether a "no" comes first, with a reason behind it: "no, we'll cook at home".
+
+        English "no" before an unknown word may be of that: "no sugar for me". "Leave it on the shelf" refuses nothing.
+        """
+        said = [piece for piece in self._pieces if piece.kind not in (Kind.PAD, Kind.SORRY, Kind.WAIT)]
+        if not said or said[0].kind is not Kind.NO or Kind.YES in self._kinds:
+            return False
+        first, behind = said[0], said[1] if len(said) > 1 else None
+        if first.tokens[0] in STOPS and behind is not None:
+            return False
+        is_determiner = first.tokens == ("no",) and self._language == "en" and behind is not None and not behind.begins
+        return (
+            not is_determiner
+            or behind is None
+            or behind.kind is not None
+            or behind.tokens[0] in SUBJECTS
+            or (self._asked.knows(behind.tokens[0]) or behind.value is not None)
+        )
+
+    def _keeps(self) -> bool:
+        """Return whether it refuses by what is to stay: "no, Tuesday is bad, leave it where it is"."""
+        said = [piece for piece in self._pieces if piece.kind is not Kind.PAD]
+        if Kind.YES in self._kinds or self._has_mark or said[0].kind is not Kind.NO:
+            return False
+        is_phrase = len(said[0].tokens) > 1 and not self._kinds & {Kind.CHANGE, Kind.EXCEPT}
+        return is_phrase or said[-1].kind is Kind.NO or bool(KEEPING & {*self._tokens()})
 
     def _agrees(self) -> bool:
         """Return whether every word agrees, or repeats a piece of the question."""
