@@ -123,6 +123,9 @@ class Changes:
         """Return the arguments that have new values or words."""
         if any(token in RELATIVE for token in self._words()):
             return None
+        if (digits := self._digits()) and self._is_light():
+            names = [name for name, old in self._arguments.items() if self._holds_digits(name, old, len(digits))]
+            return {names[0]: digits} if len(names) == 1 else None
         if not self._new:
             text = changed_text(self._pieces, self._raw, self._slots, self._asked)
             return None if text is None else dict([text])
@@ -135,6 +138,17 @@ class Changes:
                 return None
             found[one[0]] = one[1]
         return found
+
+    def _digits(self) -> str:
+        """Return the digits that were said one by one, if they are not the question's; "" for fewer than three."""
+        digits = [piece.value.value for piece in self._pieces if isinstance(piece.value, Number)]
+        is_one_by_one = len(digits) > 2 and all(digit in range(10) for digit in digits)
+        return "".join(str(digit) for digit in digits) if is_one_by_one and self._has_other_digits() else ""
+
+    def _holds_digits(self, name: str, old: object, count: int) -> bool:
+        """Return whether an argument is so many digits that the question says one by one."""
+        is_digits = isinstance(old, str) and old.isdecimal() and len(old) == count
+        return is_digits and self._asked.has_run([Number(Decimal(digit)) for digit in str(old)])
 
     def _words(self) -> list[str]:
         """Return the words that are no part of a value."""
@@ -170,9 +184,9 @@ class Changes:
         )
 
     def _has_choice(self) -> bool:
-        """Return whether a refusal leaves several values open: "no, three or four"."""
+        """Return whether several values are left open: "no, three or four"."""
         others = [piece for piece in self._pieces if piece.value is None and piece.kind not in LIGHT]
-        return Kind.NO in self._kinds and all(piece.tokens[0] in _OR for piece in others)
+        return all(piece.tokens[0] in _OR for piece in others)
 
     def _begins_with_new(self) -> bool:
         """Return whether a new value with a "please" comes first: "three please, we're hungry"."""

@@ -90,7 +90,7 @@ class Asked:
 
     def __init__(self, question: str, language: Language, schema: Mapping[str, object]) -> None:
         self.choices = _choices(schema)
-        self.words = tokens = as_compared(folded(question))
+        self.words = tokens = as_compared(folded(question).replace("您", "你"))
         self.tokens = frozenset(tokens)
         self.language = language
         self.articles = ARTICLES[language]
@@ -161,18 +161,24 @@ class Asked:
 
         In a question with an "and" or "or" a part is not the whole, and nothing repeats it.
         """
+        runs = self._runs(pieces)
+        if runs is None or (self._has_alternatives and runs):
+            return False
+        return all(self._has_digits(run) and self._says_again(self._without_articles(run)) for run in runs)
+
+    @staticmethod
+    def _runs(pieces: Sequence[Piece]) -> list[list[Item]] | None:
+        """Return the words that stand together; None with a phrase among them."""
         runs: list[list[Item]] = []
         end = -1
         for piece in pieces:
             if piece.kind not in (None, Kind.LINK):
-                return False
+                return None
             if piece.at != end or piece.begins:
                 runs.append([])
             runs[-1] += _items_of(piece)
             end = piece.at + len(piece.tokens)
-        if self._has_alternatives and runs:
-            return False
-        return all(self._has_digits(run) and self._says_again(self._without_articles(run)) for run in runs)
+        return runs
 
     def _has_digits(self, run: Sequence[Item]) -> bool:
         """Return whether numbers in a row are so in the question: digits of a card."""
@@ -247,6 +253,8 @@ class Asked:
         at = 0
         is_placed = self.language == "zh" or bool(_ORDERING & self.tokens)
         while at < len(items):
+            if at and self._is_order(items[at:]):
+                return True
             count = next((n for n in range(len(items) - at, 0, -1) if self.has_run(items[at : at + n])), 0)
             if count == 1 and isinstance(items[at], str):
                 is_object = len(items) > 1 and self.deed.is_object([items[at]])
@@ -315,14 +323,20 @@ class Asked:
         return False
 
     def is_imperative(self, pieces: Sequence[Piece], has_please: bool) -> bool:
-        """Whether these words alone order what was asked.
+        """Whether these words alone order what was asked; what stands apart from the order repeats the question.
 
-        They are the verb of the question and a pronoun, or any order with a "please". A question that has both in a
-        row may echo.
+        The order is the verb of the question and a pronoun, or any order with a "please". A question that has both in
+        a row may echo.
         """
-        if self._has_alternatives or any(piece.kind not in (None, Kind.LINK) for piece in pieces):
+        runs = self._runs(pieces)
+        if self._has_alternatives or runs is None:
             return False
-        items = [item for piece in pieces for item in _items_of(piece)]
+        orders = [run for run in runs if self._is_told(run, has_please)]
+        return len(orders) == 1 and all(
+            run is orders[0] or self._says_again(self._without_articles(run)) for run in runs
+        )
+
+    def _is_told(self, items: list[Item], has_please: bool) -> bool:
         if any(isinstance(item, str) and item.startswith(REFUSING) for item in items):
             return False
         if has_please and not self.tokens & PLEASE and (len(items) > 1 or self._language != "en"):

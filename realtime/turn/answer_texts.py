@@ -121,8 +121,8 @@ def _rejected(
     for mark in marks:
         end = said.begin if mark < said.begin else len(tokens)
         inside = [piece for piece in pieces if mark < piece.at < end]
-        words = tuple(token for piece in inside for token in piece.tokens if asked.knows(token))
-        words = tuple(word for word in words if word not in asked.articles and word not in PREPOSITIONS)
+        told = [token for piece in inside for token in piece.tokens]
+        words = tuple(token for token in told if any(token in slot.words for slot in slots))
         found = [slot for slot in slots if words and _has_run(slot.words, words)]
         if len(found) == 1 and not (mark < said.begin and any(later > mark for later in marks)):
             return found[0], (said.begin, said.end), words

@@ -199,8 +199,11 @@ def clock_like(old: object, new: Clock) -> str | None:
 
 
 def date_like(old: object, day: int) -> str | None:
-    """Return an ISO date with another day of its month."""
+    """Return an ISO date, with its year or without, with another day of its month."""
+    if not isinstance(old, str):
+        return None
     try:
-        return date.fromisoformat(old).replace(day=day).isoformat() if isinstance(old, str) else None
+        whole = date.fromisoformat(old if len(old) > len("MM-DD") else f"2000-{old}")
+        return whole.replace(day=day).isoformat()[-len(old) :]
     except ValueError:
         return None
