@@ -13,7 +13,7 @@ from realtime.tool.spoken_times import Clock, Day
 from realtime.turn.answer_phrases import LIGHT, Kind, as_compared, word_set
 from realtime.turn.answer_pieces import Asked, Choice, Number, Ordinal, Piece, Value, raw_tokens
 from realtime.turn.answer_texts import CONTRAST, INSTEAD, changed_text, slots_of
-from realtime.turn.answer_values import clock_like, date_like, day_like, number_of, replaced_in, shift_in
+from realtime.turn.answer_values import ONES, clock_like, date_like, day_like, number_of, replaced_in, shift_in
 from realtime.turn.answer_words import PREPOSITIONS, REJECTING, RELATIVE
 
 _MONEY = frozenset(
@@ -74,7 +74,13 @@ class Changes:
             return is_light or self._has_choice() or bool(kinds & {Kind.CHANGE, Kind.INSTEAD, Kind.EXCEPT})
         if Kind.INSTEAD in kinds and (Kind.NO not in kinds or self._is_light() or INSTEAD & {*self._words()}):
             return True
-        if self._rejects() or self._has_other_digits() or self._contrasts() or self._replaces_object():
+        if (
+            self._names_other_one()
+            or self._rejects()
+            or self._has_other_digits()
+            or self._contrasts()
+            or self._replaces_object()
+        ):
             return True
         if kinds & {Kind.CHANGE, Kind.EXCEPT}:
             return self._has_content()
@@ -112,7 +118,8 @@ class Changes:
         if self._kinds - {None, Kind.WAIT, *LIGHT}:
             return None
         light = LIGHT - {Kind.INSTEAD}
-        return [token for piece in self._pieces if piece.kind not in light for token in piece.tokens]
+        kept = [piece for piece in self._pieces if piece.kind not in light or piece.tokens[0] in ONES]
+        return [token for piece in kept for token in piece.tokens]
 
     def _is_countable(self, name: str) -> bool:
         number = number_of(self._arguments[name])
@@ -129,9 +136,12 @@ class Changes:
         if not self._new:
             text = changed_text(self._pieces, self._raw, self._slots, self._asked)
             return None if text is None else dict([text])
-        if not self._is_light():
-            return None
         found: dict[str, object] = {}
+        if not self._is_light():
+            text = changed_text(self._pieces, self._raw, self._slots, self._asked)
+            if text is None:
+                return None
+            found = dict([text])
         for piece in self._new:
             one = self._target(piece)
             if one is None or one[0] in found:
@@ -173,6 +183,13 @@ class Changes:
             or (piece.kind is None and self._asked.knows(piece.tokens[0]))
             or (piece.kind is None and with_money and piece.tokens[0] in _MONEY)
             for piece in self._pieces
+        )
+
+    def _names_other_one(self) -> bool:
+        """Return whether it names another kind: "small ones please"."""
+        others = [piece for piece in self._pieces if piece.kind not in LIGHT and not self._asked.knows(piece.tokens[0])]
+        return len(others) == 1 and any(
+            piece in others and behind.tokens in (("one",), ("ones",)) for piece, behind in pairwise(self._pieces)
         )
 
     def _rejects(self) -> bool:

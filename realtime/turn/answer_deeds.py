@@ -83,6 +83,7 @@ _IT_IS_OKAY = frozenset(
     for begin in ("its", "it is", "thats", "that is")
     for word in ("ok", "okay", "fine", "all right", "alright")
 )
+_PERMITS = frozenset({"you can", "you may", "you could"})
 _SHORT_YES: dict[str, frozenset[str]] = {
     "do you want": frozenset({"i do", "we do"}),
     "would you like": frozenset({"i would", "we would"}),
@@ -90,6 +91,17 @@ _SHORT_YES: dict[str, frozenset[str]] = {
     "is it all right": _IT_IS_OKAY,
     "is it alright": _IT_IS_OKAY,
     "is it fine": _IT_IS_OKAY,
+    "can i": _PERMITS,
+    "may i": _PERMITS,
+    "could i": _PERMITS,
+    "darf ich": frozenset({"durfen sie", "darfst du"}),
+    "kann ich": frozenset({"konnen sie", "kannst du"}),
+    "soll ich": frozenset({"sollen sie", "sollst du"}),
+    "mochten sie": frozenset({"mochte ich"}),
+    "mochtest du": frozenset({"mochte ich"}),
+    "quieres que": frozenset({"quiero", "si quiero"}),
+    "你 想": frozenset({"想"}),
+    "想 让": frozenset({"想"}),
 }
 
 
@@ -149,6 +161,11 @@ class Deed:
     def is_particle(self, item: object) -> bool:
         """Whether a word is a part of the verb: "on" of "turn on"."""
         return item in _PARTICLES and item in self._behind
+
+    def german_verb(self) -> str:
+        """The verb of a German question: its last word, or that before what it tells ("schicken, dass ...")."""
+        at = next((at for at, token in enumerate(self._tokens) if at > 3 and token in ("dass", "ob", "weil")), 0)
+        return self._tokens[at - 1]
 
     def spanish_verb(self) -> str | None:
         """The verb of a Spanish question: behind "le importa si" or "quiere que", else the first that is no pronoun."""

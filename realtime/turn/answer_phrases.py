@@ -138,8 +138,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.PAD: (
             "um, umm, uh, uhm, er, erm, hmm, hm, mm, ah, oh, well, so, like, you know, please, thanks, thank you, "
             "thank you very much, thanks a lot, many thanks, then, now, right now, right away, just, really, "
-            "actually, i mean, mate, sir, right, if you please, very much, quickly, cheers, straight away, at "
-            "once, immediately, asap, quick, as soon as possible, ta, straightaway, sharp, on the dot, after all"
+            "actually, i mean, mate, sir, right, if you please, very much, quickly, cheers, straight away, at once, "
+            "immediately, asap, quick, as soon as possible, ta, straightaway, sharp, on the dot, after all"
         ),
         Kind.CHANGE: (
             "make it, make that, make this, change it to, change that to, change to, rather, i'd rather, i would "
@@ -156,8 +156,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "different, a different, another, the wrong, wrong number, wrong date, wrong person, the wrong one, "
             "would be better, would suit me better, is better, works better, suits me better, would do, will do, "
             "would be best, better, change it, change that, more, less, fewer, one more, one less, a different "
-            "time, another day, another time, earlier, sooner, cheaper, smaller, bigger, larger, warmer, cooler, "
-            "longer, shorter, a/a_bit/a_little/much/slightly "
+            "time, another day, another time, day after tomorrow, the day after, earlier, sooner, cheaper, smaller, "
+            "bigger, larger, warmer, cooler, longer, shorter, a/a_bit/a_little/much/slightly "
             "earlier/sooner/later/less/more/cheaper/smaller/larger/bigger/longer, a/a_bit/a_little/much/slightly "
             "shorter/higher/lower/warmer/cooler/hotter/colder, later in_the_day/that_day/that_week, "
             "is/'s/are/will_be/would_be enough/plenty, enough, half now, only half, just half, half of it, half "
@@ -216,10 +216,10 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "wir's, so ist es, ja das will ich, ja das möchte ich, das möchte ich, ich will das, ja ich will, ja "
             "sollst du, ja sollen sie, ja darfst du, ja dürfen sie, ja kannst du, ja können sie, absolut, "
             "definitiv, ja mach/machen_sie mal/ruhig/, ja ja mach, mach/machen_sie ruhig, hört_sich/klingt "
-            "gut/super/prima/toll an/, passt mir gut/, das_passt mir/gut/, freilich, aber gerne/ja, ja "
-            "doch, genau so, ganz genau, so soll es sein, wunderbar, top, ausgezeichnet, hervorragend, geht klar, "
-            "abgemacht, ich bitte darum, das_wäre nett/lieb/fein/wunderbar/ideal/klasse, gute idee, gerne doch, ich "
-            "stimme zu, das/es ist gut/okay/richtig/korrekt/in_ordnung/perfekt/super, das wäre/klingt "
+            "gut/super/prima/toll an/, passt mir gut/, das_passt mir/gut/, freilich, aber gerne/ja, ja doch, genau "
+            "so, ganz genau, so soll es sein, wunderbar, top, ausgezeichnet, hervorragend, geht klar, abgemacht, "
+            "ich bitte darum, das_wäre nett/lieb/fein/wunderbar/ideal/klasse, gute idee, gerne doch, ich stimme zu, "
+            "das/es ist gut/okay/richtig/korrekt/in_ordnung/perfekt/super, das wäre/klingt "
             "toll/super/gut/prima/perfekt/schön/großartig, so machen wir es/das, sicher doch, sehr gern, "
             "mach/machen_sie das/es bitte"
         ),
@@ -266,19 +266,18 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "wäre besser, wäre mir lieber, ist besser, passt besser, passt mir besser, reicht, genügt, reichen, "
             "genügen, stattdessen, der andere, die andere, das andere, den anderen, ein anderer, eine andere, ein "
             "anderes, einen anderen, etwas anderes, jemand anderes, mehr, weniger, der falsche, die falsche, das "
-            "falsche, andersrum, früher, etwas/ein_bisschen/ein_wenig/viel "
+            "falsche, andersrum, übermorgen, früher, etwas/ein_bisschen/ein_wenig/viel "
             "früher/später/mehr/weniger/größer/kleiner/länger/kürzer/wärmer/kälter, größer, kleiner, wärmer, "
             "kälter, länger, kürzer, billiger, die hälfte, nur die hälfte"
         ),
         Kind.EXCEPT: ("aber, nur, aber nur, außer, bloß, allerdings, jedoch, aber nicht, ohne, solange"),
         Kind.ASK: (
-            "was, wie, wieviel, wie "
-            "viel, wie viele, wer, wen, wem, wo, wann, warum, wieso, weshalb, welche, welcher, welches, welchen, "
-            "wofür, woher, wohin, ist das, ist es, gibt es, sind das, bist du, sind sie, hast du, haben sie, kostet "
-            "das, wie bitte, was kostet, nochmal, noch mal, noch einmal, wiederhole, wiederholen, wiederholen sie, "
-            "wiederhol das, sag das nochmal, sagen sie das nochmal, ich habe das nicht verstanden, das habe ich "
-            "nicht verstanden, ich verstehe nicht, nicht verstanden, ich habe nicht verstanden, sag mir, sagen sie "
-            "mir, erklär, erklären sie, hä, muss ich, soll ich, darf ich, kann ich"
+            "was, wie, wieviel, wie viel, wie viele, wer, wen, wem, wo, wann, warum, wieso, weshalb, welche, "
+            "welcher, welches, welchen, wofür, woher, wohin, ist das, ist es, gibt es, sind das, bist du, sind sie, "
+            "hast du, haben sie, kostet das, wie bitte, was kostet, nochmal, noch mal, noch einmal, wiederhole, "
+            "wiederholen, wiederholen sie, wiederhol das, sag das nochmal, sagen sie das nochmal, ich habe das "
+            "nicht verstanden, das habe ich nicht verstanden, ich verstehe nicht, nicht verstanden, ich habe nicht "
+            "verstanden, sag mir, sagen sie mir, erklär, erklären sie, hä, muss ich, soll ich, darf ich, kann ich"
         ),
         Kind.SORRY: "entschuldigung, verzeihung, entschuldige, entschuldigen sie, sorry",
         Kind.WAIT: (
@@ -310,8 +309,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "quiero, si lo quiero, que si, si puedes, si puede, sí señor, venga, órale, por favor hazlo, por favor "
             "hágalo, seguro, afirmativo, me parece perfecto, suena bien, eso quiero, hecho, me parece "
             "genial/estupendo, me va/viene bien/perfecto/genial, está bien/perfecto/genial así, sí eso, si "
-            "adelante, sí dale, venga va, así lo quiero, trato hecho, buena idea, excelente, magnífico, desde "
-            "ya, me encantaría, sería genial/perfecto/estupendo/ideal"
+            "adelante, sí dale, venga va, así lo quiero, trato hecho, buena idea, excelente, magnífico, desde ya, "
+            "me encantaría, sería genial/perfecto/estupendo/ideal"
         ),
         Kind.WARM: (
             "bien, va bien, es perfecto/genial/ideal/estupendo/bueno, todo bien/correcto, así, así está bien, como "
@@ -348,9 +347,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         ),
         Kind.INSTEAD: (
             "mejor que, sería mejor, es mejor, me viene/va mejor, en cambio, el otro, la otra, otro, otra, otra "
-            "cosa, otro día, otra hora, otra persona, más, uno más, uno menos, cámbialo, cámbielo, antes, basta "
-            "con, basta, un_poco/algo más/menos temprano/tarde/grande/pequeño/barato/alto/bajo/caliente/frío/, la "
-            "mitad, solo la mitad"
+            "cosa, otro día, otra hora, otra persona, más, uno más, uno menos, pasado mañana, cámbialo, cámbielo, "
+            "antes, basta con, basta, un_poco/algo más/menos "
+            "temprano/tarde/grande/pequeño/barato/alto/bajo/caliente/frío/, la mitad, solo la mitad"
         ),
         Kind.EXCEPT: (
             "pero, solo, solamente, pero solo, excepto, menos, salvo, únicamente, sin, siempre que, con tal de que, "
@@ -383,13 +382,13 @@ _WORDS: dict[Language, dict[Kind, str]] = {
     },
     "zh": {
         Kind.YES: (
-            "是, 是的, 是啊, 对, 对的, 对啊, "
-            "对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, 可以的, 可以啊, 行, 行啊, 行吧, 当然, "
-            "当然可以, 当然好, 确认, 我确认, 确定, 我确定, 同意, 我同意, 要, 要的, 我要, 嗯好, 嗯好的, 嗯是的, "
-            "嗯对, 嗯可以, 请吧, 请做, 去做吧, 做吧, 就这样, 就这样吧, 就这么办, 就这么定了, 就这么做, 可以做, "
-            "对呀, 是呀, 行呀, 可以呀, 行的, 好滴, 好哒, 那好, 那行, 那可以, 就这么着, 没错, 我说是, 我说了是, "
-            "我说了好, 我说好, 我说可以, 愿意, 我愿意, 需要, 正确, 是这样, 是这样的, 开始吧, 帮我做吧, 麻烦你了, "
-            "请确认, 批准, 允许, 我允许, 必须的, 肯定, 肯定的, 太好了, 很好, ok, okay, yes"
+            "是, 是的, 是啊, 对, 对的, 对啊, 对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, 可以的, "
+            "可以啊, 行, 行啊, 行吧, 当然, 当然可以, 当然好, 确认, 我确认, 确定, 我确定, 同意, 我同意, 要, 要的, "
+            "我要, 嗯好, 嗯好的, 嗯是的, 嗯对, 嗯可以, 请吧, 请做, 去做吧, 做吧, 就这样, 就这样吧, 就这么办, "
+            "就这么定了, 就这么做, 可以做, 对呀, 是呀, 行呀, 可以呀, 行的, 好滴, 好哒, 那好, 那行, 那可以, "
+            "就这么着, 没错, 我说是, 我说了是, 我说了好, 我说好, 我说可以, 愿意, 我愿意, 需要, 正确, 是这样, "
+            "是这样的, 开始吧, 帮我做吧, 麻烦你了, 请确认, 批准, 允许, 我允许, 必须的, 肯定, 肯定的, 太好了, 很好, "
+            "ok, okay, yes"
         ),
         Kind.WARM: (
             "就/ 这个/这张/这家/这份/这间/这趟/这些, 继续, 继续吧, 好嘞, 好咧, 很, 就是, 就是这样, 太好, 帮我, "
@@ -417,8 +416,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "要不, 不如, 能不能改成, 能改成, 可以改成, 可以换成, 能换成, 我们有, 我们是, 不要给, 变成"
         ),
         Kind.INSTEAD: (
-            "再/ 低/高/早/晚/大/小/多/少/便宜/热/冷 一点/一些/点/些, 就行, 就够, 就够了, 一半, 另一个, 另外, "
-            "别的, 其他, 不同的, 换一个, 改一下, 更多, 更少, 多, 少, 换一下"
+            "再/ 低/高/早/晚/大/小/多/少/便宜/热/冷 一点/一些/点/些, 就行, 就够, 就够了, 一半, 后天, 大后天, "
+            "另一个, 另外, 别的, 其他, 不同的, 换一个, 改一下, 更多, 更少, 多, 少, 换一下"
         ),
         Kind.EXCEPT: "但, 但是, 不过, 可是, 只, 只要, 只有, 只能, 除了, 除非, 只是, 但只, 但只要, 不过只要",
         Kind.ASK: (

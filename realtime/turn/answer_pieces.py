@@ -66,7 +66,9 @@ class Piece:
     """Whether a mark of punctuation stands before it."""
 
 
-_BEFORE_TIMES = frozenset({"at", "on", "for", "um", "am"})
+_BEFORE_TIMES = frozenset({"at", "on", "for", "um", "am", "fur"})
+_BOUNDS = word_set("from until till before after von bis vor nach desde hasta antes despues")
+"""In a question with these another word before a time means something else."""
 _CONTRASTING = word_set("instead rather statt anstatt")
 _ORDERING = word_set(
     "from to von nach zu an auf de a desde hasta before after until than over under instead rather not first last vor "
@@ -256,13 +258,14 @@ class Asked:
             if at and self._is_order(items[at:]):
                 return True
             count = next((n for n in range(len(items) - at, 0, -1) if self.has_run(items[at : at + n])), 0)
-            if count == 1 and isinstance(items[at], str):
+            if count < 2 and isinstance(items[at], str):
                 is_object = len(items) > 1 and self.deed.is_object([items[at]])
                 behind = [*items, ""][at + 1]
                 is_before_time = items[at] in _BEFORE_TIMES and isinstance(behind, Clock | Day | Ordinal)
-                is_before_time = is_before_time or (items[at] in ("for", "fur") and isinstance(behind, Number))
-                is_free = len(items) > 1 and not is_placed and self._is_free(items[at])
-                count = 1 if is_object or is_before_time or is_free else 0
+                is_before_value = is_before_time or (items[at] in ("for", "fur") and isinstance(behind, Number))
+                is_free = count == 1 and len(items) > 1 and not is_placed and self._is_free(items[at])
+                is_said = count == 1 or not _BOUNDS & self.tokens
+                count = 1 if is_object or (is_before_value and is_said) or is_free else 0
             if count == 0:
                 return False
             at += count
@@ -279,7 +282,7 @@ class Asked:
         """Whether an item is a form of the German or Spanish verb."""
         if self._language not in ("de", "es") or not isinstance(item, str) or not self.items:
             return False
-        verb = self.items[-1] if self._language == "de" else self.deed.spanish_verb()
+        verb = self.deed.german_verb() if self._language == "de" else self.deed.spanish_verb()
         stem = _ENDING.sub("", verb) if isinstance(verb, str) else ""
         # "cancelas" is no order: "si cancelas" is a condition.
         forms = [item] if self._language == "de" or not item.endswith("s") else []

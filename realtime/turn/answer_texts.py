@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from realtime.turn.answer_phrases import LIGHT, Kind, as_compared, word_set
 from realtime.turn.answer_pieces import Asked, Piece
-from realtime.turn.answer_words import NAMED, NO_NAMES, POSSESSIVES, PREPOSITIONS
+from realtime.turn.answer_words import JOINTS, NAMED, NO_NAMES, POSSESSIVES, PREPOSITIONS
 
 CONTRAST = word_set("not nicht no sondern instead statt anstatt rather 不 别")
 """What rejects the words behind it, or begins a phrase that does."""
@@ -79,12 +79,14 @@ def changed_text(
     words = tokens[begin:end]
     if end - begin > _MOST_WORDS or NO_NAMES & {*words} or not all(word.isalpha() for word in words):
         return None
-    if len(words) == 1 and len(words[0]) == 1:
-        return None
-    found = _rejected(pieces, tokens, said, slots, asked) or _placed(pieces, tokens, said, slots)
+    found = _rejected(pieces, tokens, said, slots, asked) or _placed(pieces, tokens, said, slots, asked.language)
     if found is None or (said.is_users and not found[0].is_users):
         return None
     slot, span, old = found
+    if old == slot.words:
+        span = _whole(tokens, span, slot)
+    if span[1] - span[0] == 1 and len(tokens[span[0]]) == 1:
+        return None
     new = _styled(raw[span[0] : span[1]], span[0], slot, asked.language)
     if len(old) < len(slot.words):
         kept = slot.text.split()
@@ -99,7 +101,8 @@ _Found = tuple[Slot, tuple[int, int], tuple[str, ...]]
 
 def _is_unknown(piece: Piece, asked: Asked) -> bool:
     word = piece.tokens[0]
-    return piece.kind is None and piece.value is None and word not in POSSESSIVES and not asked.knows(word)
+    is_small = word in POSSESSIVES or word in JOINTS
+    return piece.kind is None and piece.value is None and not is_small and not asked.knows(word)
 
 
 def _before(tokens: Sequence[str], at: int, asked: Asked) -> tuple[str, bool, bool]:
@@ -129,12 +132,15 @@ def _rejected(
     return None
 
 
-def _placed(pieces: Sequence[Piece], tokens: Sequence[str], said: _Said, slots: Sequence[Slot]) -> _Found | None:
+def _placed(
+    pieces: Sequence[Piece], tokens: Sequence[str], said: _Said, slots: Sequence[Slot], language: str
+) -> _Found | None:
     """Return the argument in whose place the new words are."""
     kinds = {piece.kind for piece in pieces}
     if tokens[said.begin - 2 : said.begin - 1] and tokens[said.begin - 2] in _BEFORE_VERBS:
         return None
-    if said.before in PREPOSITIONS:
+    is_beside_verb = language != "zh" and bool(said.before) and any(slot.before == said.before for slot in slots)
+    if said.before in PREPOSITIONS or is_beside_verb:
         inner = [(slot, at) for slot in slots for at, word in enumerate(slot.words) if at and word == said.before]
         if len(inner) == 1:
             slot, at = inner[0]
@@ -149,12 +155,17 @@ def _placed(pieces: Sequence[Piece], tokens: Sequence[str], said: _Said, slots: 
         return None
     if len(found) != 1:
         return None
-    slot, (begin, end) = found[0], (said.begin, said.end)
+    return found[0], (said.begin, said.end), found[0].words
+
+
+def _whole(tokens: Sequence[str], span: tuple[int, int], slot: Slot) -> tuple[int, int]:
+    """Return where new words are with the old ones beside them: "Pedro Méndez" for "Ana Méndez"."""
+    begin, end = span
     while end < len(tokens) and tokens[end] in slot.words:
         end += 1
     while begin and tokens[begin - 1] in slot.words:
         begin -= 1
-    return slot, (begin, end), slot.words
+    return begin, end
 
 
 def _has_run(words: Sequence[str], run: Sequence[str]) -> bool:

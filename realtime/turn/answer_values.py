@@ -20,7 +20,7 @@ _EARLIER = word_set("earlier sooner fruher antes 早")
 _HOURS = word_set("hour hours stunde stunden hora horas 时")
 _MINUTES = word_set("minute minutes mins minuten minuto minutos 分")
 _HALVES = word_set("half halbe halben media 半")
-_ONES = word_set("a an ein eine einen un una one eins")
+ONES = word_set("a an ein eine einen un una one eins")
 _SAYS_NOTHING = word_set("than that als das que eso add only just now of it nur jetzt solo ahora 钟 个 小 加 点")
 _FACTORS = {
     ("half",): Decimal("0.5"),
@@ -98,11 +98,11 @@ def _amount_in(words: Sequence[str], language: Language) -> tuple[tuple[Decimal,
         if word in _HALVES:
             value, end = Decimal("0.5"), at + 1
             end += words[end : end + 1] in (["an"], ["a"])
-        elif word in _ONES and words[at + 1 : at + 2] and words[at + 1] in _HALVES:
+        elif word in ONES and words[at + 1 : at + 2] and words[at + 1] in _HALVES:
             value, end = Decimal("0.5"), at + 2
         elif (read := number_at(words, at, language)) is not None:
             value, end = read[0], at + read[1]
-        elif word in _ONES:
+        elif word in ONES:
             value, end = Decimal(1), at + 1
         if value is not None:
             behind = [one for one in words[end:] if one not in ("个", "than")]

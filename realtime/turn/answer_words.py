@@ -62,6 +62,10 @@ REFUSING = (*sorted(STOPS - {"delete"}), "stornier", "abbrech", "brech", "取")
 """An order that begins with these is in doubt without a yes: "cancel it"."""
 KEEPING = word_set("keep leave behalten behalte lass lassen deja deje dejalo dejelo dejala dejela quedarme 留 保")
 """Behind a "no", what is to stay as it is."""
+APPROVING = word_set("is works suits ist passt es va me")
+"""Words that an approval begins with: "is great", "works"."""
+LUKEWARM = frozenset(as_compared(text) for text in ("is okay", "is right", "is correct", "ist okay", "ist recht"))
+"""Approvals that are none alone."""
 SUBJECTS = word_set(
     "i im ill ive id we were well weve wed you youre he hes hell she shes shell they theyre theyve it its itll "
     "that thats there theres this my our his her their too let lets dont never need"
@@ -87,7 +91,7 @@ REJECTING = frozenset(
 """What stands before a value that is not wanted."""
 RELATIVE = word_set("more less fewer mehr weniger mas menos 多 少 更 double twice half doppelt doble")
 """Words that make a number one of difference."""
-PREPOSITIONS = word_set("for to on at with from fur an auf zu mit von um para a con de 给")
+PREPOSITIONS = word_set("for to on at with from fur an auf zu mit von um para a con de al del 给")
 HANGING = word_set(
     "so well like also nun na und pues entonces y and the a my your of to for with from para con fur einen eine "
     "mein meinen un una el mi su "
@@ -145,5 +149,5 @@ LEADS = frozenset(
     ]
 )
 """What stands before the verb of a question."""
-DEED_CHARS = frozenset("订买发转付送打约删取寄存改调开关点叫报交换查传加设冻退续搬移租借下")
+DEED_CHARS = frozenset("定订买发转付送打约删取寄存改调开关点叫报交换查传加设冻退续搬移租借下")
 """Chinese verbs that agree with "吧" if the question has them."""

@@ -19,14 +19,16 @@ from realtime.tool.spoken_numbers import LANGUAGES, Language, folded
 from realtime.turn.answer_changes import Changes
 from realtime.turn.answer_objections import Stance, asks_for_objections, without_stance
 from realtime.turn.answer_phrases import Kind
-from realtime.turn.answer_pieces import Asked, pieces_of, raw_tokens
+from realtime.turn.answer_pieces import Asked, Piece, pieces_of, raw_tokens
 from realtime.turn.answer_words import (
     AFFIRMING,
+    APPROVING,
     CORE_YES,
     HANGING,
     HESITATIONS,
     INVERTED,
     KEEPING,
+    LUKEWARM,
     NEGATIONS,
     PLEASE,
     STOPS,
@@ -190,7 +192,7 @@ class _Reader:
     def _is_short_yes(self) -> bool:
         """Return whether "I do" answers "do you want me to". With thanks it may decline."""
         tokens = self._tokens()
-        if self._has_mark or self._language != "en" or {"thanks", "thank"} & {*tokens} or HESITATIONS & {*tokens[-1:]}:
+        if self._has_mark or {"thanks", "thank", "danke", "gracias"} & {*tokens} or HESITATIONS & {*tokens[-1:]}:
             return False
         said = [token for piece in self._pieces if piece.kind is not Kind.PAD for token in piece.tokens]
         return self._asked.deed.is_short_yes(" ".join(said))
@@ -251,7 +253,15 @@ class _Reader:
             return not others or self._asked.repeats(others)
         if not others or not self._kinds <= {Kind.PAD, Kind.WARM, Kind.LINK, None}:
             return False
+        if self._approves(others):
+            return True
         return self._asked.is_imperative(others, has_please=bool(PLEASE & {*self._tokens()}))
+
+    def _approves(self, others: list[Piece]) -> bool:
+        """Return whether days or times of the question are praised: "Tuesday at two is great"."""
+        warm = [piece.tokens for piece in self._pieces if piece.kind is Kind.WARM]
+        is_named = any(piece.value is not None for piece in others) and self._asked.repeats(others)
+        return is_named and self._is_own and any(tokens[0] in APPROVING and tokens not in LUKEWARM for tokens in warm)
 
     def _is_conditional(self) -> bool:
         """Return whether a "si" without accent stands right before the verb: "si cancela el pedido"."""
