@@ -29,7 +29,8 @@ TITLES: dict[Set, str] = {
     "known": "known",
     "heldout": "held out",
     "outsider": "an outsider's",
-    "unseen": "an outsider's, unseen",
+    "outsider_2": "an outsider's, second half",
+    "unseen": "another outsider's, unseen",
 }
 HEADER = ("what", "answers, calls", "right", "false consents")
 HOW = (
@@ -37,7 +38,8 @@ HOW = (
     "rules were tuned on the known ones only, the held out ones are counted. The author of both is the same. "
     "An outsider's: 714 answers by someone who had not seen the reader; at their first run 57 % of the English "
     "agreements were read as such, and five answers as a false yes. Half of them (by questions) then improved the "
-    "rules; the other half is unseen: no rule was ever tried on it. "
+    "rules, after which 78 % of the other half were right, and 37 % of its certain changes; then that half improved "
+    "them as well. Unseen: by another outsider, no rule was ever tried on them. "
     "Certain: of the changes that name one argument, those whose new arguments are right. Six voices: "
     "fixtures/audio/consent, synthesised (three pitches of one voice, three voices of formant synthesis), in wordings "
     "that the embedded recogniser understands in all six: of eleven that were tried four are misheard in at least one "
@@ -103,6 +105,8 @@ def _read_answers(section: Section, say: Callable[[str], None]) -> None:
         say(f"known: {line}")
     for set_, title in TITLES.items():
         answers = [one for one in every if one.set == set_]
+        if not answers:
+            continue
         for answer in Answer:
             _add_words(section, f"words, {title}: {answer}", [one for one in answers if one.answers[0] is answer])
         for language in ("en", "de", "es", "zh"):

@@ -138,8 +138,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.PAD: (
             "um, umm, uh, uhm, er, erm, hmm, hm, mm, ah, oh, well, so, like, you know, please, thanks, thank you, "
             "thank you very much, thanks a lot, many thanks, then, now, right now, right away, just, really, "
-            "actually, i mean, mate, sir, right, if you please, very much, quickly, cheers, straight away, at once, "
-            "immediately, asap, quick, as soon as possible, ta, straightaway, sharp, on the dot, after all"
+            "actually, i mean, mate, dude, sir, right, if you please, very much, quickly, cheers, straight away, at "
+            "once, immediately, asap, quick, as soon as possible, ta, straightaway, sharp, on the dot, after all"
         ),
         Kind.CHANGE: (
             "make it, make that, make this, change it to, change that to, change to, rather, i'd rather, i would "
