@@ -237,6 +237,8 @@ class Changes:
         at = is_to.index(True) if True in is_to else None
         if at is None or pieces[at].tokens[-1] not in self._asked.tokens or self._kinds & {Kind.ASK, Kind.WAIT}:
             return False
+        if at and pieces[at - 1].kind is Kind.NO and pieces[at - 1].tokens[0] in STOPS:
+            return False
         behind = [piece for piece in pieces[at + 1 :] if piece.kind is not Kind.LINK]
         unknown = [piece for piece in behind if piece.kind is None and not self._asked.knows(piece.tokens[0])]
         others = [piece for piece in (*pieces[:at], *behind) if piece not in unknown]

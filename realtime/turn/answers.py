@@ -31,6 +31,7 @@ from realtime.turn.answer_words import (
     LUKEWARM,
     NEGATIONS,
     PLEASE,
+    PREPOSITIONS,
     STOPS,
     SUBJECTS,
 )
@@ -206,35 +207,39 @@ class _Reader:
         if Kind.NO not in self._kinds or Kind.YES in self._kinds:
             return False
         others = [piece for piece in self._pieces if piece.kind not in _REFUSES]
+        if any(_stops(piece) and behind.tokens[0] in PREPOSITIONS for piece, behind in pairwise(self._pieces)):
+            # "Leave it on the table" is said to somebody else.
+            return False
         return not others or self._asked.repeats(others)
+
+    def _refusal(self) -> int | None:
+        """Return the place of the "no" that comes first; None without one, or beside a yes."""
+        said_nothing = (Kind.PAD, Kind.SORRY, Kind.WAIT)
+        at = next((at for at, piece in enumerate(self._pieces) if piece.kind not in said_nothing), None)
+        is_no = at is not None and self._pieces[at].kind is Kind.NO and not _stops(self._pieces[at])
+        return at if is_no and Kind.YES not in self._kinds else None
 
     def _begins_with_no(self) -> bool:
         """Return whether a "no" comes first, with a reason behind it: "no, we'll cook at home".
 
-        English "no" before an unknown word may be of that: "no sugar for me". "Leave it on the shelf" refuses nothing.
+        English "no" before an unknown word may be of that: "no sugar for me".
         """
-        said = [piece for piece in self._pieces if piece.kind not in (Kind.PAD, Kind.SORRY, Kind.WAIT)]
-        if not said or said[0].kind is not Kind.NO or Kind.YES in self._kinds:
-            return False
-        first, behind = said[0], said[1] if len(said) > 1 else None
-        if first.tokens[0] in STOPS and behind is not None:
-            return False
-        is_determiner = first.tokens == ("no",) and self._language == "en" and behind is not None and not behind.begins
-        return (
-            not is_determiner
-            or behind is None
-            or behind.kind is not None
-            or behind.tokens[0] in SUBJECTS
-            or (self._asked.knows(behind.tokens[0]) or behind.value is not None)
-        )
+        at = self._refusal()
+        if at is None or self._pieces[at] is self._pieces[-1]:
+            return at is not None
+        first, behind = self._pieces[at : at + 2]
+        is_known = behind.kind is not None or behind.value is not None or self._asked.knows(behind.tokens[0])
+        may_be_article = first.tokens == ("no",) and self._language == "en" and not behind.begins
+        return is_known or not may_be_article or behind.tokens[0] in SUBJECTS
 
     def _keeps(self) -> bool:
         """Return whether it refuses by what is to stay: "no, Tuesday is bad, leave it where it is"."""
-        said = [piece for piece in self._pieces if piece.kind is not Kind.PAD]
-        if Kind.YES in self._kinds or self._has_mark or said[0].kind is not Kind.NO:
+        at = self._refusal()
+        if at is None or self._has_mark:
             return False
-        is_phrase = len(said[0].tokens) > 1 and not self._kinds & {Kind.CHANGE, Kind.EXCEPT}
-        return is_phrase or said[-1].kind is Kind.NO or bool(KEEPING & {*self._tokens()})
+        last = next(piece for piece in reversed(self._pieces) if piece.kind is not Kind.PAD)
+        is_phrase = len(self._pieces[at].tokens) > 1 and not self._kinds & {Kind.CHANGE, Kind.EXCEPT}
+        return is_phrase or last.kind is Kind.NO or bool(KEEPING & {*self._tokens()})
 
     def _agrees(self) -> bool:
         """Return whether every word agrees, or repeats a piece of the question."""
@@ -289,3 +294,8 @@ class _Reader:
             for token in piece.tokens
         ]
         return any(token in NEGATIONS[language] for token in words for language in LANGUAGES)
+
+
+def _stops(piece: Piece) -> bool:
+    """Return whether a phrase tells to stop or leave something, which may be another thing."""
+    return piece.kind is Kind.NO and piece.tokens[0] in STOPS
