@@ -14,7 +14,7 @@ from realtime.turn.answer_phrases import LIGHT, Kind, as_compared, word_set
 from realtime.turn.answer_pieces import Asked, Choice, Number, Ordinal, Piece, Value, raw_tokens
 from realtime.turn.answer_texts import CONTRAST, INSTEAD, changed_text, slots_of
 from realtime.turn.answer_values import ONES, clock_like, date_like, day_like, number_of, replaced_in, shift_in
-from realtime.turn.answer_words import PREPOSITIONS, REJECTING, RELATIVE
+from realtime.turn.answer_words import PREPOSITIONS, REJECTING, RELATIVE, STOPS
 
 _MONEY = frozenset(
     token for names in CURRENCIES.values() for four in names.values() for name in four for token in as_compared(name)
