@@ -52,6 +52,8 @@ _KIN = [
         "pag abon",
         "encend enciend prend",
         "sub aument",
+        "pong pon",
+        "hag haz",
     ]
 ]
 """Stems of German and Spanish verbs that ask for the same deed."""

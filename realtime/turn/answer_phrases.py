@@ -124,8 +124,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "i'd/i_would rather you didn't/did_not, i'd/i_would prefer you didn't/not_to, hold off, hold off on "
             "that/it, not necessary, that's/it's not necessary, i'll/i_will pass, i'll skip it/that, skip it/that, "
             "don't bother, no need for that, not okay/ok/fine/alright/good, it's/that's not okay/ok/fine/alright, "
-            "that's off, let it be, i'd hold off, leave it alone, not this time, please keep it, don't you dare, "
-            "count me out"
+            "that's off, let it be, i'd hold off, leave it alone, not this time, not this/next "
+            "week/month/year/weekend, not tonight, please keep it, don't you dare, count me out"
         ),
         Kind.ALWAYS: (
             "always, don't/do_not/never ask me/ again/anymore/any_more/every_time/each_time/next_time, no_need_to "
@@ -197,10 +197,10 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "stop, would be, could be, might, almost, no more, not only"
         ),
         Kind.LINK: (
-            "the, a, an, to, from, her, him, it_was, that_was, the_same/same time/day/place/thing/name/amount, of "
-            "us, for, at, on, with, it, that's, that is, it's, it is, this, of them, there are, there's, there will "
-            "be, there'll be, we are, we're, we'll be, it'll be, it will be, they are, they're, people, persons, "
-            "guests, of, in, be, that, them, not, in total, altogether, i'm, we"
+            "the, a, an, to, from, her, him, number, it_was, that_was, the_same/same "
+            "time/day/place/thing/name/amount, of us, for, at, on, with, it, that's, that is, it's, it is, this, of "
+            "them, there are, there's, there will be, there'll be, we are, we're, we'll be, it'll be, it will be, "
+            "they are, they're, people, persons, guests, of, in, be, that, them, not, in total, altogether, i'm, we"
         ),
     },
     "de": {
@@ -214,14 +214,15 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "gesagt, hab ja gesagt, ich sagte ja, auf jeden fall, unbedingt, jederzeit gerne, gut, sehr gut, prima, "
             "perfekt, super, das ist gut, das klingt gut, klingt gut, alles klar, so machen wir das, so machen "
             "wir's, so ist es, ja das will ich, ja das möchte ich, das möchte ich, ich will das, ja ich will, ja "
-            "sollst du, ja sollen sie, ja darfst du, ja dürfen sie, ja kannst du, ja können sie, absolut, "
-            "definitiv, ja mach/machen_sie mal/ruhig/, ja ja mach, mach/machen_sie ruhig, hört_sich/klingt "
-            "gut/super/prima/toll an/, passt mir gut/, das_passt mir/gut/, freilich, aber gerne/ja, ja doch, genau "
-            "so, ganz genau, so soll es sein, wunderbar, top, ausgezeichnet, hervorragend, geht klar, abgemacht, "
-            "ich bitte darum, das_wäre nett/lieb/fein/wunderbar/ideal/klasse, gute idee, gerne doch, ich stimme zu, "
-            "das/es ist gut/okay/richtig/korrekt/in_ordnung/perfekt/super, das wäre/klingt "
-            "toll/super/gut/prima/perfekt/schön/großartig, so machen wir es/das, sicher doch, sehr gern, "
-            "mach/machen_sie das/es bitte"
+            "sollst du, ja sollen sie, ja darfst du, ja_das/ja "
+            "sollen_sie/sollst_du/dürfen_sie/darfst_du/können_sie/kannst_du, ja dürfen sie, ja kannst du, ja können "
+            "sie, absolut, definitiv, ja mach/machen_sie mal/ruhig/, ja ja mach, mach/machen_sie ruhig, "
+            "hört_sich/klingt gut/super/prima/toll an/, passt mir gut/, das_passt mir/gut/, freilich, aber "
+            "gerne/ja, ja doch, genau so, ganz genau, so soll es sein, wunderbar, top, ausgezeichnet, hervorragend, "
+            "geht klar, abgemacht, ich bitte darum, das_wäre nett/lieb/fein/wunderbar/ideal/klasse, gute idee, "
+            "gerne doch, ich stimme zu, das/es ist gut/okay/richtig/korrekt/in_ordnung/perfekt/super, das "
+            "wäre/klingt toll/super/gut/prima/perfekt/schön/großartig, so machen wir es/das, sicher doch, sehr "
+            "gern, mach/machen_sie das/es bitte"
         ),
         Kind.WARM: (
             "fein, toll, cool, los, ist/wäre "
@@ -296,7 +297,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.LINK: (
             "es, das, auf, für, um, am, an, mit, zu, zum, zur, sind, es sind, wir sind, wir, leute, personen, "
             "gäste, menschen, ist, sein, werden, es ist, das ist, der, die, den, dem, einen, ein, eine, uns, von "
-            "uns, draus, daraus"
+            "uns, draus, nummer, hausnummer, daraus"
         ),
     },
     "es": {
@@ -376,8 +377,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "menos, casi, si o no, probablemente, posiblemente, no está mal, si ya, ya ya, venga ya, anda ya"
         ),
         Kind.LINK: (
-            "para, a, al, de, en, con, el, la, los, las, un, una, es, son, personas, gente, nosotros, lo, eso, sea, "
-            "sean, serán, seríamos"
+            "para, a, al, de, en, con, el, la, los, las, un, una, es, son, personas, gente, nosotros, lo, eso, "
+            "número, sea, sean, serán, seríamos"
         ),
     },
     "zh": {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby, pairwise
@@ -69,6 +69,8 @@ class Piece:
 _BEFORE_TIMES = frozenset({"at", "on", "for", "um", "am", "fur"})
 _BOUNDS = word_set("from until till before after von bis vor nach desde hasta antes despues")
 """In a question with these another word before a time means something else."""
+_POINTING = word_set("this that these those diese dieser diesen dieses ese esa este esta esos esas estos estas")
+"""What may stand before a word of the question in the place of its article."""
 _CONTRASTING = word_set("instead rather statt anstatt")
 _ORDERING = word_set(
     "from to von nach zu an auf de a desde hasta before after until than over under instead rather not first last vor "
@@ -154,7 +156,12 @@ class Asked:
 
     def _without_articles(self, items: Sequence[Item]) -> list[Item]:
         articles = ARTICLES[self._language]
-        kept = [item for item in items if not (isinstance(item, str) and item in articles)]
+        said = [*items, ""]
+        kept = [
+            item
+            for at, item in enumerate(items)
+            if not (isinstance(item, str) and (item in articles or (item in _POINTING and said[at + 1] in self.tokens)))
+        ]
         # "schalt es ein" ends with a part of its verb.
         return [*kept, "ein"] if self._language == "de" and len(items) > 1 and items[-1] == "ein" else kept
 
@@ -211,7 +218,8 @@ class Asked:
         """Whether a phrase is the verb of the question with a pronoun: "change it"."""
         if self._language == "zh":
             return len(said) == 1 and said[0] in DEED_CHARS and said[0] in self.tokens
-        return len(said) == 2 and said[0] == self.deed.verb and said[1] in PRONOUNS
+        is_verb = said[0] == self.deed.verb or self.is_verb(said[0])
+        return is_verb and len(said) > 1 and all(word in PRONOUNS for word in said[1:])
 
     def is_order(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words tell to do what was asked."""
@@ -222,7 +230,7 @@ class Asked:
 
         It is the verb of the question with pronouns, its object, or pieces of the question.
         """
-        if self._language == "zh" and items and items[-1] == "吧":
+        while self._language == "zh" and items and items[-1] in ("吧", "掉"):
             items = items[:-1]
         if not items:
             return False
@@ -421,9 +429,9 @@ def pieces_of(words: str, language: Language, asked: Asked) -> list[Piece]:
     tokens: Sequence[str] = as_compared(words)
     if language == "en":
         tokens = _with_homophones(tokens, asked)
-    pieces = _joined(_cut(tokens, language, asked), asked)
     matches = matches_of(words)
     starts = {at for at in range(1, len(matches)) if words[matches[at - 1].end() : matches[at].start()].strip(" '-")}
+    pieces = _joined(_cut(tokens, language, asked, starts), asked)
     pieces = [replace(piece, begins=True) if piece.at in starts else piece for piece in pieces]
     return [replace(piece, value=asked.as_time(piece.value)) for piece in pieces]
 
@@ -433,12 +441,17 @@ def raw_tokens(words: str) -> list[str]:
     return [match.group() for match in matches_of(words)]
 
 
-def _cut(tokens: Sequence[str], language: Language, asked: Asked) -> list[Piece]:
-    """Return the pieces, of which long ones weigh most: "please, don't do that" is no "please don't, do that"."""
+def _cut(tokens: Sequence[str], language: Language, asked: Asked, starts: Set[int]) -> list[Piece]:
+    """Return the pieces, of which long ones weigh most: "please, don't do that" is no "please don't, do that".
+
+    A value does not go on behind a mark, where a token of `starts` begins: "not nine, ten" is no time.
+    """
     best: list[tuple[int, tuple[Piece, ...]]] = [(0, ())]
+    end = len(tokens)
     for at in range(len(tokens) - 1, -1, -1):
         pieces = [Piece((tokens[at],), at), *_phrases_at(tokens, at, language, asked)]
-        value, count = value_at(tokens, at, language, asked.choices)
+        value, count = value_at(tokens[:end], at, language, asked.choices)
+        end = at if at in starts else end
         if value is not None:
             pieces.append(Piece(tuple(tokens[at : at + count]), at, value=value))
         cuts = []

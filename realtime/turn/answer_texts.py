@@ -137,10 +137,11 @@ def _placed(
 ) -> _Found | None:
     """Return the argument in whose place the new words are."""
     kinds = {piece.kind for piece in pieces}
-    if tokens[said.begin - 2 : said.begin - 1] and tokens[said.begin - 2] in _BEFORE_VERBS:
+    if said.begin > 1 and tokens[said.begin - 2] in _BEFORE_VERBS:
         return None
-    is_beside_verb = language != "zh" and bool(said.before) and any(slot.before == said.before for slot in slots)
-    if said.before in PREPOSITIONS or is_beside_verb:
+    is_beside_verb = bool(said.before) and any(slot.before == said.before for slot in slots)
+    kind = tokens[said.begin : said.end + 1]
+    if said.before in PREPOSITIONS or (is_beside_verb and (language != "zh" or Kind.NO not in kinds)):
         inner = [(slot, at) for slot in slots for at, word in enumerate(slot.words) if at and word == said.before]
         if len(inner) == 1:
             slot, at = inner[0]
@@ -152,7 +153,8 @@ def _placed(
         found = [slot for slot in slots if slot.before not in PREPOSITIONS]
         found = found or [*slots]
     else:
-        return None
+        # "The red van" is another silver van.
+        found = [slot for slot in slots if len(slot.words) > 1 and len(kind) == 2 and kind[1] == slot.words[-1]]
     if len(found) != 1:
         return None
     return found[0], (said.begin, said.end), found[0].words
