@@ -55,7 +55,7 @@ KEPT_DISMISSED = 16
 FAR_END_DB = -9.0
 """An end of a turn so quiet comes from elsewhere: the user's own are down to -6 dB."""
 NEAR_END_DB = -7.5
-"""Where only the beginning of a turn is near, its end has to be louder than this: a bystander's is not."""
+"""The end of a turn that begins near is louder than this: a bystander's is not."""
 TURN_LEVEL_MS = 3_000
 """How much of a turn teaches how loud the user is."""
 

@@ -24,7 +24,7 @@ _SMALL = word_set(
 )
 _OR = word_set("or oder o u 或 者 还 是")
 _COUNTING = word_set("only just for nur bloss fur solo solamente para 只 就")
-"""Words before a number without a noun that counts, and is no time of day."""
+"""Words before a number that counts, and is no time of day."""
 _PEOPLE = word_set("people persons person guests guest of leute personen person gaste personas persona gente 人 个 位")
 """What may be counted whatever the question calls it."""
 
@@ -150,13 +150,13 @@ class Changes:
         return found
 
     def _digits(self) -> str:
-        """Return the digits that were said one by one, if they are not the question's; "" for fewer than three."""
+        """Return digits that were said one by one, unless the question has them; "" for fewer than three."""
         digits = [piece.value.value for piece in self._pieces if isinstance(piece.value, Number)]
         is_one_by_one = len(digits) > 2 and all(digit in range(10) for digit in digits)
         return "".join(str(digit) for digit in digits) if is_one_by_one and self._has_other_digits() else ""
 
     def _holds_digits(self, name: str, old: object, count: int) -> bool:
-        """Return whether an argument is so many digits that the question says one by one."""
+        """Return whether the question says so many digits of an argument."""
         is_digits = isinstance(old, str) and old.isdecimal() and len(old) == count
         return is_digits and self._asked.has_run([Number(Decimal(digit)) for digit in str(old)])
 
@@ -296,7 +296,7 @@ class Changes:
         ]
 
     def _noun(self, piece: Piece) -> str:
-        """Return the word behind a number, if it may be what it counts."""
+        """Return the word behind a number that may be what it counts."""
         at = self._pieces.index(piece) + 1
         behind = self._pieces[at] if at < len(self._pieces) else None
         if behind is None or behind.begins or behind.value is not None:
@@ -344,7 +344,7 @@ class Changes:
 
 
 def _stem(word: str) -> str:
-    """Return a word without its ending: one ticket, two tickets."""
+    """Return a word without its ending: one night, two nights."""
     return re.sub(r"(?:es|en|s|n|e)$", "", word) if len(word) > 3 else word
 
 

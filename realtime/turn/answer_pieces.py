@@ -68,15 +68,15 @@ class Piece:
 
 _BEFORE_TIMES = frozenset({"at", "on", "for", "um", "am", "fur"})
 _BOUNDS = word_set("from until till before after von bis vor nach desde hasta antes despues")
-"""In a question with these another word before a time means something else."""
+"""Beside these another word before a time means something else."""
 _POINTING = word_set("this that these those diese dieser diesen dieses ese esa este esta esos esas estos estas")
-"""What may stand before a word of the question in the place of its article."""
+"""What may stand for an article before a word of the question."""
 _CONTRASTING = word_set("instead rather statt anstatt")
 _ORDERING = word_set(
     "from to von nach zu an auf de a desde hasta before after until than over under instead rather not first last vor "
     "statt antes despues mejor"
 )
-"""With these in a question the order of words tells which is which."""
+"""Beside these the order of words tells which is which."""
 _OF_ASKING = word_set("shall should may can could would you want like okay soll darf kann ich quieres quiere que")
 _TO_USER = re.compile(r"(?:me|nos)(?:lo|la|los|las)?$")
 _MOST_OBJECT = 4
@@ -121,7 +121,7 @@ class Asked:
         return [item for item in _items(words, self.language, self.choices) if not isinstance(item, str)]
 
     def knows(self, word: str) -> bool:
-        """Whether a word is of the question, or of the name of an argument."""
+        """Whether a word is of the question or of an argument's name."""
         return word in self.tokens or word in self._names or f"{word}s" in self.tokens
 
     def has(self, value: Value) -> bool:
@@ -129,7 +129,7 @@ class Asked:
         return any(same(value, own) for own in self.values)
 
     def as_time(self, value: Value | None) -> Value | None:
-        """Return a bare number as the hour that it is where the question has times and no numbers: "yes, at nine"."""
+        """Return a number as an hour where the question has only times: "yes, at nine"."""
         kinds = {type(own) for own in self.values}
         if not isinstance(value, Number) or Clock not in kinds or Number in kinds:
             return value

@@ -45,7 +45,7 @@ class _Said:
 
 
 def slots_of(arguments: Mapping[str, object], asked: Asked) -> list[Slot]:
-    """Return the text arguments that are in the question, each with its place there."""
+    """Return the text arguments whose words are in the question."""
     found = []
     for name, value in arguments.items():
         words = as_compared(value) if isinstance(value, str) else ()
@@ -96,7 +96,7 @@ def changed_text(
 
 
 _Found = tuple[Slot, tuple[int, int], tuple[str, ...]]
-"""An argument, where its new words are in the answer, and which of its words they take the place of."""
+"""An argument; where its new words are; which old words they replace."""
 
 
 def _is_unknown(piece: Piece, asked: Asked) -> bool:
@@ -106,7 +106,10 @@ def _is_unknown(piece: Piece, asked: Asked) -> bool:
 
 
 def _before(tokens: Sequence[str], at: int, asked: Asked) -> tuple[str, bool, bool]:
-    """Return the word before a place, whether articles are between, and whether one is the user's."""
+    """Return the word before a place.
+
+    And whether articles are between, and whether one is the user's.
+    """
     has_article = is_users = False
     while at and (tokens[at - 1] in asked.articles or tokens[at - 1] in POSSESSIVES):
         at -= 1

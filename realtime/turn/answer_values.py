@@ -92,7 +92,7 @@ def shift_in(tokens: Sequence[str], language: Language, knows: Callable[[str], b
 
 
 def _amount_in(words: Sequence[str], language: Language) -> tuple[tuple[Decimal, int, int] | None, str]:
-    """Return a number with its end and its begin, and the word behind it."""
+    """Return a number, its end and begin, and the word behind it."""
     for at, word in enumerate(words):
         end, value = at, None
         if word in _HALVES:
@@ -111,7 +111,7 @@ def _amount_in(words: Sequence[str], language: Language) -> tuple[tuple[Decimal,
 
 
 def _later(old: object, minutes: int) -> str | None:
-    """Return a time of day so many minutes later, on the same day."""
+    """Return a time so many minutes later on the same day."""
     if not isinstance(old, str) or (match := _TIME.fullmatch(old.strip())) is None:
         return None
     hour = int(match[1])
@@ -122,7 +122,7 @@ def _later(old: object, minutes: int) -> str | None:
 
 
 def replaced_in(text: str, new: Value, written: str, language: Language, has: Callable[[Value], bool]) -> str | None:
-    """Return a text with another value in the place of its only one of that kind; None where there is none.
+    """Return a text with another value for its only such one; None without one.
 
     `written` is the new one as said; `has` says whether the question has the old one.
     """
@@ -156,7 +156,7 @@ def _in_digits(new: Value) -> str:
 
 
 def number_of(value: object) -> Decimal | None:
-    """Return the value of an argument that is a number, or a text of digits; None for others."""
+    """Return the value of a number or of a text of digits; None for others."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -199,7 +199,7 @@ def clock_like(old: object, new: Clock) -> str | None:
 
 
 def date_like(old: object, day: int) -> str | None:
-    """Return an ISO date, with its year or without, with another day of its month."""
+    """Return an ISO date, also one without a year, with another day."""
     if not isinstance(old, str):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Single words that decide how an answer to a question for consent is read. Pure.
+"""Single words that decide how an answer is read. Pure.
 
 They are compared without accents. Phrases are in `answer_phrases.py`.
 """

@@ -208,7 +208,7 @@ class _Reader:
             return False
         others = [piece for piece in self._pieces if piece.kind not in _REFUSES]
         if any(_stops(piece) and behind.tokens[0] in PREPOSITIONS for piece, behind in pairwise(self._pieces)):
-            # "Leave it on the table" is said to somebody else.
+            # "Leave it on the table" is said to another person.
             return False
         return not others or self._asked.repeats(others)
 
@@ -297,5 +297,5 @@ class _Reader:
 
 
 def _stops(piece: Piece) -> bool:
-    """Return whether a phrase tells to stop or leave something, which may be another thing."""
+    """Return whether a phrase tells to stop something, perhaps another thing."""
     return piece.kind is Kind.NO and piece.tokens[0] in STOPS
