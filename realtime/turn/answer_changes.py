@@ -150,7 +150,7 @@ class Changes:
         return found
 
     def _digits(self) -> str:
-        """Return digits that were said one by one, unless the question has them; "" for fewer than three."""
+        """Return digits said one by one, unless the question has them; "" for fewer than three."""
         digits = [piece.value.value for piece in self._pieces if isinstance(piece.value, Number)]
         is_one_by_one = len(digits) > 2 and all(digit in range(10) for digit in digits)
         return "".join(str(digit) for digit in digits) if is_one_by_one and self._has_other_digits() else ""

@@ -143,21 +143,21 @@ def _placed(
     if said.begin > 1 and tokens[said.begin - 2] in _BEFORE_VERBS:
         return None
     is_beside_verb = bool(said.before) and any(slot.before == said.before for slot in slots)
-    kind = tokens[said.begin : said.end + 1]
+    named = tokens[said.begin : said.end + 1]
     if said.before in PREPOSITIONS or (is_beside_verb and (language != "zh" or Kind.NO not in kinds)):
-        inner = [(slot, at) for slot in slots for at, word in enumerate(slot.words) if at and word == said.before]
+        inner = [(slot, at) for slot in slots for at, word in enumerate(slot.words[:-1]) if at and word == said.before]
         if len(inner) == 1:
             slot, at = inner[0]
             return slot, (said.begin, said.end), slot.words[at + 1 :]
         found = [slot for slot in slots if slot.before == said.before]
         if not found and said.before in _TO_PERSON:
             found = [slot for slot in slots if slot.name.lower() in NAMED]
-    elif INSTEAD & {*tokens} or (kinds >= {Kind.NO} and said.has_article):
+    elif INSTEAD & {*tokens} or (Kind.NO in kinds and said.has_article):
         found = [slot for slot in slots if slot.before not in PREPOSITIONS]
         found = found or [*slots]
     else:
         # "The red van" is another silver van.
-        found = [slot for slot in slots if len(slot.words) > 1 and len(kind) == 2 and kind[1] == slot.words[-1]]
+        found = [slot for slot in slots if len(slot.words) > 1 and len(named) == 2 and named[1] == slot.words[-1]]
     if len(found) != 1:
         return None
     return found[0], (said.begin, said.end), found[0].words
