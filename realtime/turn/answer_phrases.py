@@ -160,8 +160,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "bigger, larger, warmer, cooler, longer, shorter, a/a_bit/a_little/much/slightly "
             "earlier/sooner/later/less/more/cheaper/smaller/larger/bigger/longer, a/a_bit/a_little/much/slightly "
             "shorter/higher/lower/warmer/cooler/hotter/colder, later in_the_day/that_day/that_week, "
-            "is/'s/are/will_be/would_be enough/plenty, enough, half now, only half, just half, half of it, half "
-            "that"
+            "is/'s/are/will_be/would_be enough/plenty, enough, half now, only half, just/only the one, just half, "
+            "half of it, half that"
         ),
         Kind.EXCEPT: (
             "but, only, except, but only, but just, only if, but make it, as long as, other than, but not, without, "

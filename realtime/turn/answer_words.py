@@ -64,6 +64,8 @@ KEEPING = word_set("keep leave behalten behalte lass lassen deja deje dejalo dej
 """Behind a "no", what is to stay as it is."""
 APPROVING = word_set("is works suits ist passt es va me")
 """Words that an approval begins with: "is great", "works"."""
+PRAISING = word_set("great super ideal lovely wonderful toll prima klasse wunderbar fein genial estupendo")
+"""Last words of approvals that are as often said about a thing."""
 LUKEWARM = frozenset(as_compared(text) for text in ("is okay", "is right", "is correct", "ist okay", "ist recht"))
 """Approvals that are none alone."""
 SUBJECTS = word_set(

@@ -31,6 +31,7 @@ from realtime.turn.answer_words import (
     LUKEWARM,
     NEGATIONS,
     PLEASE,
+    PRAISING,
     PREPOSITIONS,
     STOPS,
     SUBJECTS,
@@ -255,12 +256,19 @@ class _Reader:
         if Kind.YES in self._kinds:
             if not self._is_own and not CORE_YES[self._language] & {*self._tokens()}:
                 return False
-            return not others or self._asked.repeats(others)
+            return not others or (self._asked.repeats(others) and not self._narrows(others))
         if not others or not self._kinds <= {Kind.PAD, Kind.WARM, Kind.LINK, None}:
             return False
         if self._approves(others):
             return True
         return self._asked.is_imperative(others, has_please=bool(PLEASE & {*self._tokens()}))
+
+    def _narrows(self, others: list[Piece]) -> bool:
+        """Return whether it is about a thing: "yes, my dentist is great", "yes, just the flowers"."""
+        if any(piece.value is not None for piece in others) or self._asked.is_order(others):
+            return False
+        is_praised = any(piece.kind is Kind.WARM and piece.tokens[-1] in PRAISING for piece in self._pieces)
+        return is_praised or "just" in self._tokens()
 
     def _approves(self, others: list[Piece]) -> bool:
         """Return whether days or times of the question are praised: "Tuesday at two is great"."""
