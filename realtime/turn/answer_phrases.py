@@ -292,7 +292,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "ich weiß nicht, weiß nicht, weiß ich nicht, mal sehen, egal, ist mir egal, mir egal, von mir aus, "
             "meinetwegen, schon gut, kommt darauf an, kommt drauf an, jein, naja, na ja, ja nein, nicht sicher, ich "
             "bin nicht sicher, ich bin mir nicht sicher, bin mir nicht sicher, sie sagte, er sagte, sie hat, er "
-            "hat, hat sie gesagt, hat er gesagt, nicht schlecht, warum nicht, ja oder nein, schon, ja klar und"
+            "hat, hat sie gesagt, hat er gesagt, nicht schlecht, warum nicht, ja oder nein, schon, passt/pass auf, "
+            "passt schon auf, ja klar und"
         ),
         Kind.LINK: (
             "es, das, auf, für, um, am, an, mit, zu, zum, zur, sind, es sind, wir sind, wir, leute, personen, "
