@@ -1,8 +1,9 @@
 """Labelled answers to questions for consent, and how they are read.
 
 `answers.tsv` has one answer a line. Settings and lists of words were chosen on the rows of the set `known`; those of
-`heldout` were written before and only counted. `outsider.tsv` and `unseen.tsv` are the halves of what someone wrote who
-had not seen the reader: the first was used to improve it, the second was kept from those who did.
+`heldout` were written before and only counted. `outsider.tsv` and `outsider_2.tsv` are the halves of what someone wrote
+who had not seen the reader: both were used to improve it, one after the other. `unseen.tsv`, if there is one, is kept
+from those who do.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any, Literal
 from realtime.turn.answers import Answer, Reading, read_answer
 
 FOLDER = Path(__file__).parent
-Set = Literal["known", "heldout", "outsider", "unseen"]
-OF_OUTSIDER: tuple[Set, ...] = ("outsider", "unseen")
+Set = Literal["known", "heldout", "outsider", "outsider_2", "unseen"]
+OF_OUTSIDER: tuple[Set, ...] = ("outsider", "outsider_2", "unseen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ def labelled_answers() -> Iterator[Labelled]:
     """Yield all labelled answers."""
     yield from _own_answers()
     for set_ in OF_OUTSIDER:
-        with (FOLDER / f"{set_}.tsv").open(encoding="utf-8", newline="") as file:
+        if not (path := FOLDER / f"{set_}.tsv").exists():
+            continue
+        with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
                 arguments = json.loads(row["arguments_json"])
                 properties = {name: {"type": _TYPES.get(type(value), "string")} for name, value in arguments.items()}

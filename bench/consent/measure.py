@@ -29,7 +29,8 @@ TITLES: dict[Set, str] = {
     "known": "known",
     "heldout": "held out",
     "outsider": "an outsider's",
-    "unseen": "an outsider's, unseen",
+    "outsider_2": "an outsider's, second half",
+    "unseen": "another outsider's, unseen",
 }
 HEADER = ("what", "answers, calls", "right", "false consents")
 HOW = (
@@ -37,7 +38,8 @@ HOW = (
     "rules were tuned on the known ones only, the held out ones are counted. The author of both is the same. "
     "An outsider's: 714 answers by someone who had not seen the reader; at their first run 57 % of the English "
     "agreements were read as such, and five answers as a false yes. Half of them (by questions) then improved the "
-    "rules; the other half is unseen: no rule was ever tried on it. "
+    "rules, after which 78 % of the other half were right, and 37 % of its certain changes; then that half improved "
+    "them as well. Unseen: by another outsider, no rule was ever tried on them. "
     "Certain: of the changes that name one argument, those whose new arguments are right. Six voices: "
     "fixtures/audio/consent, synthesised (three pitches of one voice, three voices of formant synthesis), in wordings "
     "that the embedded recogniser understands in all six: of eleven that were tried four are misheard in at least one "
@@ -46,7 +48,8 @@ HOW = (
     "Generated: each call differs by seed in voice, line (clean, telephone, noise at 15 dB), echo (in three of ten, "
     "-6 to -40 dB, 40 to 250 ms late) and in one to three disturbances: a bystander who says yes 10 to 16 dB below "
     "the user, noises and tics, side talk as loud as the user, a lost socket, and before the end of the question a "
-    "near yes or a backchannel. Then the user says nothing, no, or asks something; in the last row yes. All calls "
+    "near yes or a backchannel. Then the user says nothing, no, or asks something. A yes at last is said once, 1.5 s "
+    "after the last disturbance; in the row below it is said once more where the question is asked again. All calls "
     "are whole: server, embedded voice with its detector, recogniser and synthesis, default options, a page that "
     "plays; audio is real, time is virtual, recognition is looked up by hash of the sound. Only the language model "
     "is a stand-in; it calls the tool at the first turn. A false consent is a call of the tool without an "
@@ -81,11 +84,15 @@ def _measure(say: Callable[[str], None], count: int, quick: bool, file: Path, wo
         agreed = _generated(
             section, f"generated: a yes at last, {share}", generated_cases(share, consents=True), play, say
         )
+        right_again = sum(one.is_right_again for one in agreed)
+        name = "generated: the same, or again once it is asked again"
+        section.rows.append((name, str(len(agreed)), str(right_again), str(_false(agreed))))
     every = [*played, *alone, *agreed]
     section.checks += [
         Check(f"false consents in {len(alone)} generated calls", _false(alone), 0),
         Check(f"false consents in all {len(every)} calls", _false(every), 0),
         Check("generated: a yes at last is heard", sum(one.is_right for one in agreed) / len(agreed), None),
+        Check("generated: it is heard once it is said again", right_again / len(agreed), None),
     ]
     section.data["wrong"] = [asdict(one) for one in every if not one.is_right or one.is_false_consent]
     section.data["disturbances"] = Counter(name for one in alone for name in one.name.split(", ")[0].split("+"))
@@ -98,6 +105,8 @@ def _read_answers(section: Section, say: Callable[[str], None]) -> None:
         say(f"known: {line}")
     for set_, title in TITLES.items():
         answers = [one for one in every if one.set == set_]
+        if not answers:
+            continue
         for answer in Answer:
             _add_words(section, f"words, {title}: {answer}", [one for one in answers if one.answers[0] is answer])
         for language in ("en", "de", "es", "zh"):

@@ -43,6 +43,8 @@ ECHO_MS = (40, 120, 250)
 PAUSE_MS = (320, 3_040)
 AFTER_MS = 14_000
 """Time in which the question is asked again, and heard, after the last words."""
+COUNTS_MS = 4_000
+"""Time in which a yes counts, if it does."""
 STEP_MS = 160
 """Pauses are whole steps: then sounds that are heard again are known to the kept recognition."""
 GAINS_DB = (-6.0, -3.0, 0.0)
@@ -59,6 +61,12 @@ class Case:
     """What the tool has to do."""
     answer: str
     """What the receipt has to say; "" where only what is booked counts."""
+    again: tuple[Step, ...] = ()
+    """The steps of a user who says the answer again where the question is asked again; none: they do not."""
+
+    def is_met_by(self, outcome: Outcome) -> bool:
+        """Whether a call ended as it has to."""
+        return outcome.booked == self.booked and self.answer in ("", outcome.answer) and not outcome.failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,8 @@ class Played:
     name: str
     outcome: Outcome
     is_right: bool
+    is_right_again: bool
+    """Whether it is right at last: at once, or where the user says the answer again."""
     is_false_consent: bool
     """Whether the tool did something without consent."""
 
@@ -75,8 +85,13 @@ class Played:
 def play_case(case: Case, *, file: Path) -> Played:
     """Play a case with recognition kept in `file`."""
     outcome = hear(case.steps, remembered(file))
-    is_right = outcome.booked == case.booked and case.answer in ("", outcome.answer) and not outcome.failure
-    return Played(case.name, outcome, is_right, bool({*outcome.booked} - {*case.booked}))
+    booked = {*outcome.booked}
+    is_right = is_right_again = case.is_met_by(outcome)
+    if case.again and not is_right:
+        second = hear(case.again, remembered(file))
+        is_right_again = case.is_met_by(second)
+        booked |= {*second.booked}
+    return Played(case.name, outcome, is_right, is_right_again, bool(booked - {*case.booked}))
 
 
 # -- six voices --------------------------------------------------------------------------------------------------------
@@ -144,8 +159,10 @@ def _generated(number: int, consents: bool) -> Case:
         steps.append(_pause(chance, *PAUSE_MS))
         names += disturb(steps, during=False)
     if consents:
-        steps += [Silence(1_500), utter(said("yes", voice, number), line), until_receipt()]
-        return Case(f"{'+'.join(names)}, yes", tuple(steps), (ASKED,), "")
+        agrees, counts = utter(said("yes", voice, number), line), Silence(COUNTS_MS)
+        steps += [Silence(1_500), agrees]
+        again = (*steps, until("heard"), Silence(600), agrees, counts)
+        return Case(f"{'+'.join(names)}, yes", (*steps, counts), (ASKED,), "", again)
     last: Literal["", "no", "question"] = ("", "", "no", "question")[int(chance.integers(4))]
     if last:
         steps += [_pause(chance, *PAUSE_MS), utter(said(last, voice, number), line)]

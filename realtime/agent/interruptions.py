@@ -54,6 +54,8 @@ KEPT_DISMISSED = 16
 """Dismissed pieces whose words the model may still report."""
 FAR_END_DB = -9.0
 """An end of a turn so quiet comes from elsewhere: the user's own are down to -6 dB."""
+NEAR_END_DB = -7.5
+"""The end of a turn that begins near is louder than this: a bystander's is not."""
 TURN_LEVEL_MS = 3_000
 """How much of a turn teaches how loud the user is."""
 
@@ -384,12 +386,19 @@ class Interruptions:
 
         A noise, or the user, may be near before another person speaks: the words are then theirs.
         """
-        newest = clip(min(length_ms, TURN_LEVEL_MS))
-        voice_ms = max(0, min(length_ms, TURN_LEVEL_MS) - silent_ms(newest, self._rate_hz))
+        length_ms = min(length_ms, TURN_LEVEL_MS)
+        newest = clip(length_ms)
+        voice_ms = max(0, length_ms - silent_ms(newest, self._rate_hz))
         end = newest[: voice_ms * self._rate_hz // 500][-(MIXED_MS * self._rate_hz // 500) :]
-        parts = ((newest, FAR_DB), (end, FAR_END_DB))
-        levels_db = [(self._usual.relative_db(part, self._rate_hz), far_db) for part, far_db in parts]
-        return any(level_db is not None and level_db <= far_db for level_db, far_db in levels_db)
+        level_db, end_db = (self._usual.relative_db(part, self._rate_hz) for part in (newest, end))
+        if level_db is None or end_db is None:
+            return False
+        if end_db <= FAR_END_DB:
+            return True
+        # The first word may be in what the detector found no voice in: it is recognised with the rest.
+        begun_db = self._usual.relative_db(clip(length_ms + MARGIN_MS), self._rate_hz)
+        is_begun_near = begun_db is not None and begun_db > FAR_DB and end_db > NEAR_END_DB
+        return level_db <= FAR_DB and not is_begun_near
 
     def learn(self, length_ms: int, clip: Clip) -> None:
         """The newest audio, of this length, is a turn of the user."""

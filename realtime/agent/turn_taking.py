@@ -77,7 +77,7 @@ class TurnTaking:
         rate_hz = self._profile.input_rate_hz
         self._echo = EchoWatch(echo_found, self.input.raw)
         self.interruptions = Interruptions(self.reply_items, context.ears, rate_hz, recognise, self._echo)
-        self.input.alert_while(self.interruptions.is_alert)
+        self.input.alert_while(self._is_alert)
         self.responses = Responses(context, tools, self.ledger, self.reply_items)
         self.resumption = Resumption()
         self.answers: Answers = NoQuestions()
@@ -112,8 +112,12 @@ class TurnTaking:
         """Let this detector decide about turns, or none. Only before the first audio."""
         clean = self.input.clean
         self.input = AudioInput(self._profile.input_rate_hz, detector)
-        self.input.alert_while(self.interruptions.is_alert)
+        self.input.alert_while(self._is_alert)
         self.input.clean = clean
+
+    def _is_alert(self) -> bool:
+        """Return whether a voice counts sooner: it is decided later, or answers a question."""
+        return self.interruptions.is_alert() or self.answers.is_asked
 
     def unanswered_audio(self, newest_ms: int) -> bytes:
         """Return what no turn holds yet, at the model's rate: in push-to-talk all of it, else the newest."""

@@ -268,7 +268,12 @@ def _chinese(tokens: Sequence[str], at: int) -> tuple[Clock, int] | None:
         minute, end = 30, end + 1
     elif list(tokens[end : end + 2]) == ["一", "刻"]:
         minute, end = 15, end + 2
-    elif (behind := _small(tokens, end, "zh")) is not None:
+    elif (behind := _small(tokens, end, "zh")) is not None and (
+        # "八点六个人" are six people at eight.
+        behind[0] >= 10
+        or tokens[end : end + 1] in (["零"], ["〇"])
+        or tokens[end + behind[1] : end + behind[1] + 1] == ["分"]
+    ):
         minute, end = behind[0], end + behind[1] + (tokens[end + behind[1] : end + behind[1] + 1] == ["分"])
     elif tokens[end : end + 1] == ["钟"]:
         end += 1

@@ -4,47 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date
 from decimal import Decimal
 from itertools import groupby, pairwise
 
 from realtime.tool.question import is_identifier
 from realtime.tool.question_words import CURRENCIES
-from realtime.tool.spoken_numbers import LANGUAGES, numeral, plain
-from realtime.tool.spoken_times import NEAR_DAYS, WEEKDAYS, Clock, Day
+from realtime.tool.spoken_times import Clock, Day
+from realtime.turn.answer_phrases import LIGHT, Kind, as_compared, word_set
 from realtime.turn.answer_pieces import Asked, Choice, Number, Ordinal, Piece, Value, raw_tokens
-from realtime.turn.answer_words import (
-    NAMED,
-    NO_NAMES,
-    PREPOSITIONS,
-    REJECTING,
-    RELATIVE,
-    Kind,
-    as_compared,
-    word_set,
-)
+from realtime.turn.answer_texts import CONTRAST, INSTEAD, changed_text, slots_of
+from realtime.turn.answer_values import ONES, clock_like, date_like, day_like, number_of, replaced_in, shift_in
+from realtime.turn.answer_words import PREPOSITIONS, REJECTING, RELATIVE, STOPS
 
-_LIGHT = {
-    Kind.YES,
-    Kind.WARM,
-    Kind.NO,
-    Kind.PAD,
-    Kind.CHANGE,
-    Kind.INSTEAD,
-    Kind.EXCEPT,
-    Kind.LINK,
-    Kind.SORRY,
-    Kind.ALWAYS,
-}
 _MONEY = frozenset(
     token for names in CURRENCIES.values() for four in names.values() for name in four for token in as_compared(name)
 ) | {"$", "€", "£", "¥"}
-_CONTRAST = frozenset({"not", "nicht", "no", "不"})
 _SMALL = word_set(
     "the a an my your to for on at with from about der die das den dem auf mit fur el la los las un una 是 要"
 )
-_MOST_NAMES = 3
-"""Words of a name."""
+_OR = word_set("or oder o u 或 者 还 是")
+_COUNTING = word_set("only just for nur bloss fur solo solamente para 只 就")
+"""Words before a number that counts, and is no time of day."""
+_PEOPLE = word_set("people persons person guests guest of leute personen person gaste personas persona gente 人 个 位")
+"""What may be counted whatever the question calls it."""
 
 
 class Changes:
@@ -66,6 +48,8 @@ class Changes:
         self._asked = asked
         self._kinds = {piece.kind for piece in pieces}
         self._new = self._new_values()
+        self._slots = slots_of(arguments, asked)
+        self._certain = self._certain_changes()
 
     @property
     def has_new(self) -> bool:
@@ -73,39 +57,108 @@ class Changes:
         return bool(self._new)
 
     @property
+    def is_certain(self) -> bool:
+        """Whether it is certain which arguments change, and to what."""
+        return self._certain is not None
+
+    @property
     def is_change(self) -> bool:
         """Whether the answer asks for something else than the question."""
         kinds = self._kinds
         if Kind.DOUBT in kinds:
             return False
-        if self._new:
-            return (
-                self._is_light(with_money=True)
-                or self._begins_with_new()
-                or bool(kinds & {Kind.CHANGE, Kind.INSTEAD, Kind.EXCEPT, Kind.NO})
-            )
-        if Kind.INSTEAD in kinds or self._name() is not None:
+        if self._certain is not None:
             return True
-        if self._rejects() or self._has_other_digits() or self._contrasts() or self._replaces_object():
+        if self._new:
+            is_light = self._is_light(with_money=True) or self._begins_with_new()
+            return is_light or self._has_choice() or bool(kinds & {Kind.CHANGE, Kind.INSTEAD, Kind.EXCEPT})
+        if Kind.INSTEAD in kinds and (Kind.NO not in kinds or self._is_light() or INSTEAD & {*self._words()}):
+            return True
+        if (
+            self._names_other_one()
+            or self._rejects()
+            or self._has_other_digits()
+            or self._contrasts()
+            or self._replaces_object()
+        ):
             return True
         if kinds & {Kind.CHANGE, Kind.EXCEPT}:
             return self._has_content()
         return Kind.NO in kinds and Kind.YES not in kinds and self._has_object()
 
     def changed(self) -> dict[str, object] | None:
-        """Return all arguments with the new one; None where it is not certain which changes, or to what."""
-        if self._new:
-            if len(self._new) > 1 or not self._is_light() or any(token in RELATIVE for token in self._words()):
+        """Return all arguments with the new ones; None where it is not certain which change, or to what."""
+        return None if self._certain is None else {**self._arguments, **self._certain}
+
+    def _certain_changes(self) -> dict[str, object] | None:
+        """Return the new arguments; None where one of them is not certain, does not fit, or is the old one."""
+        found = self._shifted() or self._replacements()
+        for name, value in (found or {}).items():
+            if value == self._arguments.get(name) or not fits(value, self._properties.get(name)):
                 return None
-            found = self._target(self._new[0])
-        else:
-            found = self._name()
-        if found is None:
+        return found or None
+
+    def _shifted(self) -> dict[str, object] | None:
+        """Return the argument that is to be more or less: "one more person", "ten minutes earlier"."""
+        said = self._light_tokens()
+        shift = None if said is None else shift_in(said, self._asked.language, self._asked.knows)
+        if shift is None:
             return None
-        name, value = found
-        if value == self._arguments.get(name) or not fits(value, self._properties.get(name)):
+        found = [
+            (name, new)
+            for name, old in self._arguments.items()
+            if self._is_countable(name) and (new := shift.applied(old)) is not None
+        ]
+        if shift.noun:
+            found = [(name, new) for name, new in found if self._counts(name, shift.noun)]
+        return dict(found) if len(found) == 1 else None
+
+    def _light_tokens(self) -> list[str] | None:
+        """Return the words that may be an amount or what it counts; None beside words that may be anything."""
+        if self._kinds - {None, Kind.WAIT, *LIGHT}:
             return None
-        return {**self._arguments, name: value}
+        light = LIGHT - {Kind.INSTEAD}
+        kept = [piece for piece in self._pieces if piece.kind not in light or piece.tokens[0] in ONES]
+        return [token for piece in kept for token in piece.tokens]
+
+    def _is_countable(self, name: str) -> bool:
+        number = number_of(self._arguments[name])
+        is_asked = number is None or self._asked.has(Number(number.normalize()))
+        return is_asked and not is_identifier(name)
+
+    def _replacements(self) -> dict[str, object] | None:
+        """Return the arguments that have new values or words."""
+        if any(token in RELATIVE for token in self._words()):
+            return None
+        if (digits := self._digits()) and self._is_light():
+            names = [name for name, old in self._arguments.items() if self._holds_digits(name, old, len(digits))]
+            return {names[0]: digits} if len(names) == 1 else None
+        if not self._new:
+            text = changed_text(self._pieces, self._raw, self._slots, self._asked)
+            return None if text is None else dict([text])
+        found: dict[str, object] = {}
+        if not self._is_light():
+            text = changed_text(self._pieces, self._raw, self._slots, self._asked)
+            if text is None:
+                return None
+            found = dict([text])
+        for piece in self._new:
+            one = self._target(piece)
+            if one is None or one[0] in found:
+                return None
+            found[one[0]] = one[1]
+        return found
+
+    def _digits(self) -> str:
+        """Return digits said one by one, unless the question has them; "" for fewer than three."""
+        digits = [piece.value.value for piece in self._pieces if isinstance(piece.value, Number)]
+        is_one_by_one = len(digits) > 2 and all(digit in range(10) for digit in digits)
+        return "".join(str(digit) for digit in digits) if is_one_by_one and self._has_other_digits() else ""
+
+    def _holds_digits(self, name: str, old: object, count: int) -> bool:
+        """Return whether the question says so many digits of an argument."""
+        is_digits = isinstance(old, str) and old.isdecimal() and len(old) == count
+        return is_digits and self._asked.has_run([Number(Decimal(digit)) for digit in str(old)])
 
     def _words(self) -> list[str]:
         """Return the words that are no part of a value."""
@@ -126,21 +179,31 @@ class Changes:
         """Return whether nothing else was said: only values, marks of a change, words of the question."""
         return all(
             piece.value is not None
-            or piece.kind in _LIGHT
-            or (piece.kind is None and (self._is_known(piece.tokens[0]) or (with_money and piece.tokens[0] in _MONEY)))
+            or piece.kind in LIGHT
+            or (piece.kind is None and self._asked.knows(piece.tokens[0]))
+            or (piece.kind is None and with_money and piece.tokens[0] in _MONEY)
             for piece in self._pieces
         )
 
-    def _is_known(self, word: str) -> bool:
-        names = {token for name in self._properties for token in as_compared(name.replace("_", " "))}
-        return word in self._asked.tokens or word in names or f"{word}s" in self._asked.tokens
+    def _names_other_one(self) -> bool:
+        """Return whether it names another kind: "small ones please"."""
+        others = [piece for piece in self._pieces if piece.kind not in LIGHT and not self._asked.knows(piece.tokens[0])]
+        return len(others) == 1 and any(
+            piece in others and behind.tokens in (("one",), ("ones",)) for piece, behind in pairwise(self._pieces)
+        )
 
     def _rejects(self) -> bool:
         """Return whether something of the question is not wanted: "yes, but not on Friday"."""
         said = [piece for piece in self._pieces if piece.kind is not Kind.PAD and piece.tokens[-1] not in PREPOSITIONS]
         return any(
-            piece.tokens[-1] in ("not", "nicht") and behind.value is not None for piece, behind in pairwise(said)
+            piece.tokens[-1] in ("not", "nicht") and behind.value is not None and self._asked.has(behind.value)
+            for piece, behind in pairwise(said)
         )
+
+    def _has_choice(self) -> bool:
+        """Return whether several values are left open: "no, three or four"."""
+        others = [piece for piece in self._pieces if piece.value is None and piece.kind not in LIGHT]
+        return all(piece.tokens[0] in _OR for piece in others)
 
     def _begins_with_new(self) -> bool:
         """Return whether a new value with a "please" comes first: "three please, we're hungry"."""
@@ -155,13 +218,13 @@ class Changes:
 
     def _contrasts(self) -> bool:
         """Return whether "not" stands between other words and the question's: "the invoice, not the contract"."""
-        marks = [at for at, piece in enumerate(self._pieces) if piece.tokens[0] in _CONTRAST and at > 0]
+        marks = [at for at, piece in enumerate(self._pieces) if piece.tokens[0] in CONTRAST and at > 0]
         if len(marks) != 1:
             return False
         before, behind = self._pieces[: marks[0]], self._pieces[marks[0] :]
-        rest = [token for piece in behind for token in piece.tokens if token not in _CONTRAST and token not in _SMALL]
+        rest = [token for piece in behind for token in piece.tokens if token not in CONTRAST and token not in _SMALL]
         return (
-            any(piece.kind is None and not self._is_known(piece.tokens[0]) for piece in before)
+            any(piece.kind is None and not self._asked.knows(piece.tokens[0]) for piece in before)
             and bool(rest)
             and all(token in self._asked.tokens for token in rest)
             and not self._kinds & {Kind.ASK, Kind.WAIT}
@@ -174,14 +237,18 @@ class Changes:
         at = is_to.index(True) if True in is_to else None
         if at is None or pieces[at].tokens[-1] not in self._asked.tokens or self._kinds & {Kind.ASK, Kind.WAIT}:
             return False
+        if at and pieces[at - 1].kind is Kind.NO and pieces[at - 1].tokens[0] in STOPS:
+            return False
         behind = [piece for piece in pieces[at + 1 :] if piece.kind is not Kind.LINK]
-        unknown = [piece for piece in behind if piece.kind is None and not self._is_known(piece.tokens[0])]
+        unknown = [piece for piece in behind if piece.kind is None and not self._asked.knows(piece.tokens[0])]
         others = [piece for piece in (*pieces[:at], *behind) if piece not in unknown]
         return (
             0 < len(unknown) <= 2
+            # "I'm on the phone" names nothing of the question.
+            and not any(piece.kind is Kind.LINK for piece in pieces[:at])
             and unknown[0].tokens[0] not in ("her", "him", "them")
             and all(
-                piece.kind in _LIGHT or (piece.kind is None and self._is_known(piece.tokens[0])) for piece in others
+                piece.kind in LIGHT or (piece.kind is None and self._asked.knows(piece.tokens[0])) for piece in others
             )
         )
 
@@ -196,28 +263,61 @@ class Changes:
         rest = [piece for piece in self._pieces if piece.kind not in (Kind.PAD, Kind.SORRY, Kind.NO, Kind.CHANGE)]
         if len(rest) < 2 or rest[0].tokens[-1] not in PREPOSITIONS:
             return False
-        return rest[1].kind is None and not self._is_known(rest[1].tokens[0])
+        return rest[1].kind is None and not self._asked.knows(rest[1].tokens[0])
 
     def _target(self, piece: Piece) -> tuple[str, object] | None:
         """Return the only argument that can take the new value, with it."""
         value = piece.value
         assert value is not None
+        found = self._takers(value, piece)
+        if isinstance(value, Number) and (noun := self._noun(piece)):
+            found = [(name, new) for name, new in found if self._counts(name, noun) or self._tells(name, noun)]
+        elif isinstance(value, Number) and (hour := _hour(value)) is not None and not self._is_counting(piece):
+            found += self._takers(hour, piece)
+        return found[0] if len(found) == 1 else None
+
+    def _takers(self, value: Value, piece: Piece) -> list[tuple[str, object]]:
         found = [
             (name, new)
             for name, old in self._arguments.items()
             if (new := self._replaced(name, old, value)) is not None
         ]
-        if isinstance(value, Number) and len(found) > 1:
-            found = [(name, new) for name, new in found if self._counts(name, piece)]
-        return found[0] if len(found) == 1 else None
+        if found:
+            return found
+        between = "" if self._asked.language == "zh" else " "
+        written = between.join(self._raw[piece.at : piece.at + len(piece.tokens)])
+        texts = [
+            (name, old) for name, old in self._arguments.items() if isinstance(old, str) and not is_identifier(name)
+        ]
+        return [
+            (name, new)
+            for name, old in texts
+            if (new := replaced_in(old, value, written, self._asked.language, self._asked.has)) is not None
+        ]
 
-    def _counts(self, name: str, piece: Piece) -> bool:
-        """Return whether the word behind a number is what this argument counts."""
+    def _noun(self, piece: Piece) -> str:
+        """Return the word behind a number that may be what it counts."""
         at = self._pieces.index(piece) + 1
-        behind = self._pieces[at].tokens[0] if at < len(self._pieces) else ""
-        old = _number_of(self._arguments[name])
+        behind = self._pieces[at] if at < len(self._pieces) else None
+        if behind is None or behind.begins or behind.value is not None:
+            return ""
+        return behind.tokens[0] if behind.kind is None or behind.tokens[0] in _PEOPLE else ""
+
+    def _is_counting(self, piece: Piece) -> bool:
+        at = self._pieces.index(piece)
+        return at > 0 and self._pieces[at - 1].tokens[-1] in _COUNTING
+
+    def _tells(self, name: str, noun: str) -> bool:
+        """Return whether an argument is a text with this word."""
+        text = self._arguments[name]
+        return isinstance(text, str) and number_of(text) is None and noun in as_compared(text)
+
+    def _counts(self, name: str, noun: str) -> bool:
+        """Return whether a number of this argument counts such things."""
+        old = number_of(self._arguments[name])
         counted = self._asked.behind(Number(old.normalize())) if old is not None else None
-        return bool(behind) and (behind == counted or behind in as_compared(name.replace("_", " ")))
+        own = [*as_compared(name.replace("_", " ")), *([counted] if counted else [])]
+        return any({noun, word} <= _PEOPLE or _stem(noun) == _stem(word) for word in own)
 
     def _replaced(self, name: str, old: object, new: Value) -> object | None:
         schema = self._properties.get(name)
@@ -228,115 +328,30 @@ class Changes:
             case Number(value=number):
                 return self._number(name, old, number)
             case Day():
-                return _day(old, new)
+                return day_like(old, new)
             case Clock():
-                return _clock(old, new)
+                return clock_like(old, new)
             case Ordinal(day=day):
-                return _day_of_month(old, day)
+                return date_like(old, day)
 
     def _number(self, name: str, old: object, new: Decimal) -> object | None:
-        number = _number_of(old)
+        number = number_of(old)
         if number is None or is_identifier(name) or not self._asked.has(Number(number.normalize())):
             return None
         if isinstance(old, str):
             return format(new, "f")
         return int(new) if new == int(new) else float(new)
 
-    def _name(self) -> tuple[str, object] | None:
-        """Return the argument that holds a name, with the new name.
 
-        Certain only where the recogniser wrote it with a capital letter inside a text that has small ones.
-        """
-        names = [
-            name
-            for name, value in self._arguments.items()
-            if isinstance(value, str) and name.lower() in NAMED and self._is_asked(value)
-        ]
-        if len(names) != 1 or not any(token.islower() for token in self._raw):
-            return None
-        own = as_compared(str(self._arguments[names[0]]))
-        unknown = [piece for piece in self._pieces if piece.kind is None and piece.tokens[0] not in own]
-        if not 0 < len(unknown) <= _MOST_NAMES or any(piece.value is not None for piece in unknown):
-            return None
-        first, last = unknown[0].at, unknown[-1].at
-        if last - first != len(unknown) - 1 or first == 0 or not self._is_light_but(unknown):
-            return None
-        said = self._raw[first : last + 1]
-        if not all(word[:1].isupper() and word.isalpha() and plain(word.lower()) not in NO_NAMES for word in said):
-            return None
-        before = as_compared(self._raw[first - 1])
-        value = self._arguments[names[0]]
-        asked_with = self._before(str(value))
-        if before and (before[0] == asked_with or (before in (("fur",), ("for",), ("para",)) and names[0] != "to")):
-            return names[0], " ".join(said)
-        return None
-
-    def _is_light_but(self, unknown: Sequence[Piece]) -> bool:
-        own = {piece.tokens for piece in self._pieces if piece.kind is None and piece not in unknown}
-        is_rejected = not own or "not" in self._words() or "nicht" in self._words()
-        return is_rejected and all(piece.kind in (None, *_LIGHT) for piece in self._pieces)
-
-    def _is_asked(self, value: str) -> bool:
-        return self._before(value) is not None
-
-    def _before(self, value: str) -> str | None:
-        """Return the word of the question before a text argument; None where the question does not have the text."""
-        words, items = list(as_compared(value)), self._asked.items
-        for at in range(1, len(items) - len(words) + 1):
-            before = items[at - 1]
-            if words and items[at : at + len(words)] == words and isinstance(before, str):
-                return before
-        return None
+def _stem(word: str) -> str:
+    """Return a word without its ending: one night, two nights."""
+    return re.sub(r"(?:es|en|s|n|e)$", "", word) if len(word) > 3 else word
 
 
-def _number_of(value: object) -> Decimal | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return Decimal(str(value))
-    return numeral(value.strip(), "en") if isinstance(value, str) and value[:1].isdigit() else None
-
-
-def _day(old: object, new: Day) -> str | None:
-    """Return a new day in the language of the old one."""
-    if not isinstance(old, str):
-        return None
-    for language in LANGUAGES:
-        weekdays, near = WEEKDAYS[language], NEAR_DAYS[language]
-        if old.strip().lower() in (*weekdays, *near):
-            if new.weekday is None:
-                return near[new.near or 0]
-            name = weekdays[new.weekday]
-            is_near = old.strip().lower() in near and language == "en"
-            return name.title() if old[:1].isupper() or language == "de" or is_near else name
-    return None
-
-
-_TIME = re.compile(r"(\d{1,2}):(\d{2})(:\d{2})?(?:\s?([AaPp])\.?[Mm]\.?)?")
-
-
-def _clock(old: object, new: Clock) -> str | None:
-    """Return a new time in the form of the old one; without a half of the day, in that of the old one."""
-    if not isinstance(old, str) or (match := _TIME.fullmatch(old.strip())) is None:
-        return None
-    hour = int(match[1])
-    if match[4]:
-        hour = hour % 12 + (12 if match[4].lower() == "p" else 0)
-    at = new.hour if new.is_sure or new.hour == 0 else new.hour % 12 + (12 if hour >= 12 else 0)
-    if match[4]:
-        half = ("PM" if at >= 12 else "AM") if match[4].isupper() else ("pm" if at >= 12 else "am")
-        space = " " if " " in old.strip() else ""
-        return f"{at % 12 or 12}:{new.minute:02}{space}{half}"
-    written = f"{at:02}" if len(match[1]) == 2 else str(at)
-    return f"{written}:{new.minute:02}{':00' if match[3] else ''}"
-
-
-def _day_of_month(old: object, day: int) -> str | None:
-    """Return an ISO date with another day of its month."""
-    try:
-        return date.fromisoformat(old).replace(day=day).isoformat() if isinstance(old, str) else None
-    except ValueError:
-        return None
+def _hour(number: Number) -> Clock | None:
+    """Return a number as a time of day; None where it is no hour."""
+    hour = number.value
+    return Clock(int(hour), 0, hour > 12) if hour == int(hour) and 1 < hour < 24 else None
 
 
 def fits(value: object, schema: object) -> bool:

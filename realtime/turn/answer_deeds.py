@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from realtime.tool.spoken_numbers import Language
-from realtime.turn.answer_words import LEADS, PREPOSITIONS, Phrase, as_compared, word_set
+from realtime.turn.answer_phrases import Phrase, as_compared, word_set
+from realtime.turn.answer_words import ARTICLES, LEADS, PREPOSITIONS
 
 _FAMILIES = [
     frozenset(as_compared(verb) for verb in family.split(","))
@@ -34,6 +35,28 @@ _FAMILIES = [
     ]
 ]
 """Verbs that ask for the same deed."""
+_KIN = [
+    frozenset(family.split())
+    for family in [
+        "losch entfern",
+        "schick send mail uberweis",
+        "buch reservier",
+        "bestell order",
+        "verschieb verleg",
+        "stornier absag",
+        "sperr blockier",
+        "borr elimin suprim quit",
+        "envi mand transfier",
+        "cambi mov modific pas muev",
+        "cancel anul",
+        "pag abon",
+        "encend enciend prend",
+        "sub aument",
+        "pong pon",
+        "hag haz",
+    ]
+]
+"""Stems of German and Spanish verbs that ask for the same deed."""
 _CONNECTING = frozenset({"forward", "transfer", "connect", "put"})
 """With "call" for their object, they connect the user: "put me through"."""
 _PARTICLES = {"on": "off", "off": "on", "in": "out", "out": "in", "up": "down", "down": "up", "back": "forward"}
@@ -62,6 +85,7 @@ _IT_IS_OKAY = frozenset(
     for begin in ("its", "it is", "thats", "that is")
     for word in ("ok", "okay", "fine", "all right", "alright")
 )
+_PERMITS = frozenset({"you can", "you may", "you could"})
 _SHORT_YES: dict[str, frozenset[str]] = {
     "do you want": frozenset({"i do", "we do"}),
     "would you like": frozenset({"i would", "we would"}),
@@ -69,6 +93,17 @@ _SHORT_YES: dict[str, frozenset[str]] = {
     "is it all right": _IT_IS_OKAY,
     "is it alright": _IT_IS_OKAY,
     "is it fine": _IT_IS_OKAY,
+    "can i": _PERMITS,
+    "may i": _PERMITS,
+    "could i": _PERMITS,
+    "darf ich": frozenset({"durfen sie", "darfst du"}),
+    "kann ich": frozenset({"konnen sie", "kannst du"}),
+    "soll ich": frozenset({"sollen sie", "sollst du"}),
+    "mochten sie": frozenset({"mochte ich"}),
+    "mochtest du": frozenset({"mochte ich"}),
+    "quieres que": frozenset({"quiero", "si quiero"}),
+    "你 想": frozenset({"想"}),
+    "想 让": frozenset({"想"}),
 }
 
 
@@ -120,9 +155,24 @@ class Deed:
         at = max((len(verb) for verb in verbs if tuple(items[: len(verb)]) == verb), default=0)
         return at + self.behind_verb(items[at:]) if at else 0
 
+    @staticmethod
+    def kin(stem: str) -> frozenset[str]:
+        """Return the stems of German and Spanish verbs for the same deed."""
+        return frozenset({stem}).union(*(family for family in _KIN if stem in family))
+
+    def is_particle(self, item: object) -> bool:
+        """Whether a word is a part of the verb: "on" of "turn on"."""
+        return item in _PARTICLES and item in self._behind
+
+    def german_verb(self) -> str:
+        """The verb of a German question: its last word, or that before what it tells ("schicken, dass ...")."""
+        at = next((at for at, token in enumerate(self._tokens) if at > 3 and token in ("dass", "ob", "weil")), 0)
+        return self._tokens[at - 1]
+
     def spanish_verb(self) -> str | None:
         """The verb of a Spanish question: behind "le importa si" or "quiere que", else the first that is no pronoun."""
-        begin = max((at + 1 for at, token in enumerate(self._tokens[:6]) if token in _SPANISH_LEADS), default=0)
+        end = next((at for at, token in enumerate(self._tokens) if token in ARTICLES["es"]), len(self._tokens))
+        begin = max((at + 1 for at, token in enumerate(self._tokens[:end]) if token in _SPANISH_LEADS), default=0)
         return next((token for token in self._tokens[begin:] if token not in _CLITICS), None)
 
     def is_short_yes(self, words: str) -> bool:

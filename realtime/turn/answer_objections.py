@@ -6,8 +6,8 @@ import re
 from enum import Enum, auto
 
 from realtime.tool.spoken_numbers import Language
+from realtime.turn.answer_phrases import LONGEST, PHRASES, Kind, Phrase, as_compared
 from realtime.turn.answer_pieces import raw_tokens
-from realtime.turn.answer_words import LONGEST, PHRASES, Kind, Phrase, as_compared
 
 _ASKS = re.compile(
     r"\b(?:do|would|will) (?:you|u) (?:mind|object)\b|\b(?:any|an) objections?\b"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby, pairwise
@@ -12,21 +12,18 @@ from realtime.tool.spoken_amounts import amount_at
 from realtime.tool.spoken_numbers import Language, folded, matches_of
 from realtime.tool.spoken_times import Clock, Day, day_at, ordinal_at, time_at
 from realtime.turn.answer_deeds import Deed
+from realtime.turn.answer_phrases import LONGEST, PHRASES, Kind, as_compared, word_set
 from realtime.turn.answer_words import (
     ALTERNATIVES,
     ARTICLES,
     DEED_CHARS,
     HOMOPHONES,
     JOINTS,
-    LONGEST,
-    PHRASES,
     PLEASE,
     PREPOSITIONS,
     PRONOUNS,
     REFUSING,
     STOPS,
-    Kind,
-    as_compared,
 )
 
 
@@ -69,7 +66,18 @@ class Piece:
     """Whether a mark of punctuation stands before it."""
 
 
-_BEFORE_TIMES = frozenset({"at", "on", "for", "um", "am"})
+_BEFORE_TIMES = frozenset({"at", "on", "for", "um", "am", "fur"})
+_BOUNDS = word_set("from until till before after von bis vor nach desde hasta antes despues")
+"""Beside these another word before a time means something else."""
+_POINTING = word_set("this that these those diese dieser diesen dieses ese esa este esta esos esas estos estas")
+"""What may stand for an article before a word of the question."""
+_CONTRASTING = word_set("instead rather statt anstatt")
+_ORDERING = word_set(
+    "from to von nach zu an auf de a desde hasta before after until than over under instead rather not first last vor "
+    "statt antes despues mejor"
+)
+"""Beside these the order of words tells which is which."""
+_OF_ASKING = word_set("shall should may can could would you want like okay soll darf kann ich quieres quiere que")
 _TO_USER = re.compile(r"(?:me|nos)(?:lo|la|los|las)?$")
 _MOST_OBJECT = 4
 """Words that a pronoun stands for."""
@@ -86,14 +94,19 @@ class Asked:
 
     def __init__(self, question: str, language: Language, schema: Mapping[str, object]) -> None:
         self.choices = _choices(schema)
-        tokens = as_compared(folded(question))
+        self.words = tokens = as_compared(folded(question).replace("您", "你"))
         self.tokens = frozenset(tokens)
+        self.language = language
+        self.articles = ARTICLES[language]
+        properties = schema.get("properties")
+        named = properties if isinstance(properties, Mapping) else {}
+        self._names = {token for name in named for token in as_compared(name.replace("_", " "))}
         self._pairs = frozenset(pairwise(tokens))
         self._language = language
         self.items = self._without_articles(_items(tokens, language, self.choices))
         counted = [at for at in range(1, len(self.items)) if isinstance(self.items[at - 1], Number)]
         self._uncounted = [item for at, item in enumerate(self.items) if at not in counted]
-        self._has_alternatives = any(item in ALTERNATIVES for item in self.items)
+        self._has_alternatives = any(item in (*ALTERNATIVES[language], *_CONTRASTING) for item in self.items)
         self._shortest_echo = 4 if language == "zh" else 2
         self._oneless = [item for item in self.items if item != Number(Decimal(1))]
         self.deed = Deed(tokens, language)
@@ -103,9 +116,25 @@ class Asked:
         """The values in the question."""
         return [item for item in self.items if not isinstance(item, str)]
 
+    def values_in(self, words: Sequence[str]) -> list[Item]:
+        """Return the values of a text."""
+        return [item for item in _items(words, self.language, self.choices) if not isinstance(item, str)]
+
+    def knows(self, word: str) -> bool:
+        """Whether a word is of the question or of an argument's name."""
+        return word in self.tokens or word in self._names or f"{word}s" in self.tokens
+
     def has(self, value: Value) -> bool:
         """Whether the question has this value."""
         return any(same(value, own) for own in self.values)
+
+    def as_time(self, value: Value | None) -> Value | None:
+        """Return a number as an hour where the question has only times: "yes, at nine"."""
+        kinds = {type(own) for own in self.values}
+        if not isinstance(value, Number) or Clock not in kinds or Number in kinds:
+            return value
+        hour = value.value
+        return Clock(int(hour), 0, hour > 12) if hour == int(hour) and 1 < hour < 24 else value
 
     def has_in_row(self, tokens: Sequence[str]) -> bool:
         """Whether the question has these two words in a row."""
@@ -127,7 +156,12 @@ class Asked:
 
     def _without_articles(self, items: Sequence[Item]) -> list[Item]:
         articles = ARTICLES[self._language]
-        kept = [item for item in items if not (isinstance(item, str) and item in articles)]
+        said = [*items, ""]
+        kept = [
+            item
+            for at, item in enumerate(items)
+            if not (isinstance(item, str) and (item in articles or (item in _POINTING and said[at + 1] in self.tokens)))
+        ]
         # "schalt es ein" ends with a part of its verb.
         return [*kept, "ein"] if self._language == "de" and len(items) > 1 and items[-1] == "ein" else kept
 
@@ -136,18 +170,24 @@ class Asked:
 
         In a question with an "and" or "or" a part is not the whole, and nothing repeats it.
         """
+        runs = self._runs(pieces)
+        if runs is None or (self._has_alternatives and runs):
+            return False
+        return all(self._has_digits(run) and self._says_again(self._without_articles(run)) for run in runs)
+
+    @staticmethod
+    def _runs(pieces: Sequence[Piece]) -> list[list[Item]] | None:
+        """Return the words that stand together; None with a phrase among them."""
         runs: list[list[Item]] = []
         end = -1
         for piece in pieces:
             if piece.kind not in (None, Kind.LINK):
-                return False
+                return None
             if piece.at != end or piece.begins:
                 runs.append([])
             runs[-1] += _items_of(piece)
             end = piece.at + len(piece.tokens)
-        if self._has_alternatives and runs:
-            return False
-        return all(self._has_digits(run) and self._says_again(self._without_articles(run)) for run in runs)
+        return runs
 
     def _has_digits(self, run: Sequence[Item]) -> bool:
         """Return whether numbers in a row are so in the question: digits of a card."""
@@ -166,6 +206,8 @@ class Asked:
         if not items or items in [[pronoun] for pronoun in PRONOUNS]:
             return len(run) > len(items)
         at = next((at for at, item in enumerate(items) if item in PRONOUNS), 0)
+        if at and self._language == "en" and not self.deed.behind_order(items, with_synonyms=True):
+            return False
         if at and not self.has_run(items):
             # The pronoun stands for some words of the question: "send it to Anna".
             last = items[at + 1 :]
@@ -176,7 +218,8 @@ class Asked:
         """Whether a phrase is the verb of the question with a pronoun: "change it"."""
         if self._language == "zh":
             return len(said) == 1 and said[0] in DEED_CHARS and said[0] in self.tokens
-        return len(said) == 2 and said[0] == self.deed.verb and said[1] in PRONOUNS
+        is_verb = said[0] == self.deed.verb or self.is_verb(said[0])
+        return is_verb and len(said) > 1 and all(word in PRONOUNS for word in said[1:])
 
     def is_order(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words tell to do what was asked."""
@@ -187,7 +230,7 @@ class Asked:
 
         It is the verb of the question with pronouns, its object, or pieces of the question.
         """
-        if self._language == "zh" and items and items[-1] == "吧":
+        while self._language == "zh" and items and items[-1] in ("吧", "掉"):
             items = items[:-1]
         if not items:
             return False
@@ -213,31 +256,49 @@ class Asked:
         return count > 0 and (not rest or is_known)
 
     def _has_parts(self, items: Sequence[Item]) -> bool:
-        """Whether these are parts of the question in another order. Each is a value or has some words."""
+        """Whether these are parts of the question in another order.
+
+        Each is a value, has some words, or is a word that no preposition places.
+        """
         at = 0
+        is_placed = self.language == "zh" or bool(_ORDERING & self.tokens)
         while at < len(items):
+            if at and self._is_order(items[at:]):
+                return True
             count = next((n for n in range(len(items) - at, 0, -1) if self.has_run(items[at : at + n])), 0)
-            if count == 1 and isinstance(items[at], str):
+            if count < 2 and isinstance(items[at], str):
                 is_object = len(items) > 1 and self.deed.is_object([items[at]])
-                is_before_time = items[at] in _BEFORE_TIMES and isinstance([*items, ""][at + 1], Clock | Day | Ordinal)
-                count = 1 if is_object or is_before_time else 0
+                behind = [*items, ""][at + 1]
+                is_before_time = items[at] in _BEFORE_TIMES and isinstance(behind, Clock | Day | Ordinal)
+                is_before_value = is_before_time or (items[at] in ("for", "fur") and isinstance(behind, Number))
+                is_free = count == 1 and len(items) > 1 and not is_placed and self._is_free(items[at])
+                is_said = count == 1 or not _BOUNDS & self.tokens
+                count = 1 if is_object or (is_before_value and is_said) or is_free else 0
             if count == 0:
                 return False
             at += count
         return True
 
+    def _is_free(self, item: Item) -> bool:
+        """Return whether a word of the question may stand anywhere."""
+        is_small = (
+            item in PREPOSITIONS or item in ALTERNATIVES[self.language] or item in _OF_ASKING or len(str(item)) < 3
+        )
+        return self.deed.is_particle(item) or not (is_small or item == self.deed.verb or self.is_verb(item))
+
     def is_verb(self, item: Item) -> bool:
         """Whether an item is a form of the German or Spanish verb."""
         if self._language not in ("de", "es") or not isinstance(item, str) or not self.items:
             return False
-        verb = self.items[-1] if self._language == "de" else self.deed.spanish_verb()
+        verb = self.deed.german_verb() if self._language == "de" else self.deed.spanish_verb()
         stem = _ENDING.sub("", verb) if isinstance(verb, str) else ""
         # "cancelas" is no order: "si cancelas" is a condition.
         forms = [item] if self._language == "de" or not item.endswith("s") else []
         names_user = "te" in self.tokens or ("le" in self.tokens and "a" not in self.tokens)
         if self._language == "es" and (names_user or not _TO_USER.search(item)):
             forms.append(_ENCLITIC.sub("", item))
-        return len(stem) > 2 and (item == verb or any(stem in (form, _ENDING.sub("", form)) for form in forms))
+        said = {part for form in forms for part in (form, _ENDING.sub("", form))}
+        return len(stem) > 2 and (item == verb or bool(self.deed.kin(stem) & said))
 
     def is_proclitic(self, word: str) -> bool:
         """Whether a word is a Spanish verb without pronoun, or its pronoun."""
@@ -273,18 +334,26 @@ class Asked:
         return False
 
     def is_imperative(self, pieces: Sequence[Piece], has_please: bool) -> bool:
-        """Whether these words alone order what was asked.
+        """Whether these words alone order what was asked; what stands apart from the order repeats the question.
 
-        They are the verb of the question and a pronoun, or any order with a "please". A question that has both in a
-        row may echo.
+        The order is the verb of the question and a pronoun, or any order with a "please". A question that has both in
+        a row may echo.
         """
-        if self._has_alternatives or any(piece.kind not in (None, Kind.LINK) for piece in pieces):
+        runs = self._runs(pieces)
+        if self._has_alternatives or runs is None:
             return False
-        items = [item for piece in pieces for item in _items_of(piece)]
+        orders = [run for run in runs if self._is_told(run, has_please)]
+        return len(orders) == 1 and all(
+            run is orders[0] or self._says_again(self._without_articles(run)) for run in runs
+        )
+
+    def _is_told(self, items: list[Item], has_please: bool) -> bool:
         if any(isinstance(item, str) and item.startswith(REFUSING) for item in items):
             return False
         if has_please and not self.tokens & PLEASE and (len(items) > 1 or self._language != "en"):
             return self._is_order(self._without_articles([_SWAPPED.get(str(item), item) for item in items]))
+        if self._language == "zh":
+            return items[-1] == "吧" and self._is_order(items)
         count = self.deed.behind_order(items, with_synonyms=False)
         return 1 < len(items) == count and not self.has_run(items)
 
@@ -330,13 +399,13 @@ def _items(tokens: Sequence[str], language: Language, choices: Mapping[tuple[str
     items: list[Item] = []
     at = 0
     while at < len(tokens):
-        value, count = _value_at(tokens, at, language, choices)
+        value, count = value_at(tokens, at, language, choices)
         items.append(tokens[at] if value is None else value)
         at += count
     return items
 
 
-def _value_at(
+def value_at(
     tokens: Sequence[str], at: int, language: Language, choices: Mapping[tuple[str, ...], str]
 ) -> tuple[Value | None, int]:
     """Return the longest value that begins at a token, and its tokens; None and 1 without one."""
@@ -360,10 +429,11 @@ def pieces_of(words: str, language: Language, asked: Asked) -> list[Piece]:
     tokens: Sequence[str] = as_compared(words)
     if language == "en":
         tokens = _with_homophones(tokens, asked)
-    pieces = _joined(_cut(tokens, language, asked))
     matches = matches_of(words)
     starts = {at for at in range(1, len(matches)) if words[matches[at - 1].end() : matches[at].start()].strip(" '-")}
-    return [replace(piece, begins=True) if piece.at in starts else piece for piece in pieces]
+    pieces = _joined(_cut(tokens, language, asked, starts), asked)
+    pieces = [replace(piece, begins=True) if piece.at in starts else piece for piece in pieces]
+    return [replace(piece, value=asked.as_time(piece.value)) for piece in pieces]
 
 
 def raw_tokens(words: str) -> list[str]:
@@ -371,12 +441,17 @@ def raw_tokens(words: str) -> list[str]:
     return [match.group() for match in matches_of(words)]
 
 
-def _cut(tokens: Sequence[str], language: Language, asked: Asked) -> list[Piece]:
-    """Return the pieces, of which long ones weigh most: "please, don't do that" is no "please don't, do that"."""
+def _cut(tokens: Sequence[str], language: Language, asked: Asked, starts: Set[int]) -> list[Piece]:
+    """Return the pieces, of which long ones weigh most: "please, don't do that" is no "please don't, do that".
+
+    A value does not go on behind a mark, where a token of `starts` begins: "not nine, ten" is no time.
+    """
     best: list[tuple[int, tuple[Piece, ...]]] = [(0, ())]
+    end = len(tokens)
     for at in range(len(tokens) - 1, -1, -1):
         pieces = [Piece((tokens[at],), at), *_phrases_at(tokens, at, language, asked)]
-        value, count = _value_at(tokens, at, language, asked.choices)
+        value, count = value_at(tokens[:end], at, language, asked.choices)
+        end = at if at in starts else end
         if value is not None:
             pieces.append(Piece(tuple(tokens[at : at + count]), at, value=value))
         cuts = []
@@ -399,22 +474,29 @@ def _phrases_at(tokens: Sequence[str], at: int, language: Language, asked: Asked
             continue
         if kind is Kind.NO and said[0] != "no" and asked.is_verb(said[0]):
             continue
-        if kind is Kind.YES and said[-1] == "吧" and said[-2] in DEED_CHARS and said[-2] not in asked.tokens:
-            continue
         if kind is not None:
             if kind in (Kind.INSTEAD, Kind.CHANGE) and asked.is_deed(said):
                 continue
             yield Piece(said, at, kind)
 
 
-def _joined(pieces: list[Piece]) -> list[Piece]:
+def _joined(pieces: list[Piece], asked: Asked) -> list[Piece]:
     """Return the pieces; "and" between agreement and agreement says nothing."""
+    for at in range(1, len(pieces)):
+        # "the red one" names no number.
+        if pieces[at].tokens in (("one",), ("ones",)) and _is_name_of_one(pieces[at - 1], asked):
+            pieces[at] = Piece(pieces[at].tokens, pieces[at].at, Kind.LINK)
     for at, piece in enumerate(pieces[:-1]):
         behind = pieces[at + 1].kind
         is_behind = at > 0 and pieces[at - 1].kind in (Kind.YES, Kind.PAD)
         if piece.kind is None and piece.tokens[0] in JOINTS and (is_behind or behind in (Kind.YES, Kind.ALWAYS)):
             pieces[at] = Piece(piece.tokens, piece.at, Kind.PAD)
     return pieces
+
+
+def _is_name_of_one(before: Piece, asked: Asked) -> bool:
+    is_word = before.kind is None and before.value is None and before.tokens[0] not in (*PREPOSITIONS, asked.deed.verb)
+    return is_word or before.tokens in (("the",), ("that",), ("this",), ("not", "the"))
 
 
 def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
@@ -435,7 +517,8 @@ def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
         )
         is_repeated = asked.has_in_row(meant[at : at + 2]) and not asked.has_in_row(tokens[at : at + 2])
         is_repeated |= at > 0 and asked.has_in_row(meant[at - 1 : at + 1]) and token != "to"
-        is_clock = tokens[at + 1 : at + 2] in (("oclock",), ("pm",), ("am",))
+        is_clock = tokens[at + 1 : at + 2] in (("oclock",), ("pm",), ("am",)) or before[-1:] == ("past",)
+        is_clock = is_clock or (before[-1:] == ("at",) and token not in ("to", "for"))
         if (counted and (is_counting or is_said_last)) or is_repeated or is_clock:
             changed[at] = HOMOPHONES[token]
     return tuple(changed)

@@ -18,8 +18,24 @@ from realtime.tool.question import language_of
 from realtime.tool.spoken_numbers import LANGUAGES, Language, folded
 from realtime.turn.answer_changes import Changes
 from realtime.turn.answer_objections import Stance, asks_for_objections, without_stance
-from realtime.turn.answer_pieces import Asked, pieces_of, raw_tokens
-from realtime.turn.answer_words import AFFIRMING, CORE_YES, HANGING, HESITATIONS, INVERTED, NEGATIONS, PLEASE, Kind
+from realtime.turn.answer_phrases import Kind
+from realtime.turn.answer_pieces import Asked, Piece, pieces_of, raw_tokens
+from realtime.turn.answer_words import (
+    AFFIRMING,
+    APPROVING,
+    CORE_YES,
+    HANGING,
+    HESITATIONS,
+    INVERTED,
+    KEEPING,
+    LUKEWARM,
+    NEGATIONS,
+    PLEASE,
+    PRAISING,
+    PREPOSITIONS,
+    STOPS,
+    SUBJECTS,
+)
 
 
 class Answer(StrEnum):
@@ -50,7 +66,7 @@ _REFUSES = {Kind.NO, Kind.PAD, Kind.WARM, Kind.SORRY, Kind.WAIT, Kind.ALWAYS}
 _LONGEST_CHARS = 2_000
 """A longer text answers nothing: its words are not even looked at."""
 OTHER = Reading(Answer.OTHER)
-_HESITATION = re.compile(r"\s*(um+|uh+m?|erm|[aä]hm?|oh|eh|em|hm+|well|pues)(?:[\s,.…]+)(?!h[um]+\b)", re.IGNORECASE)
+_HESITATION = re.compile(r"\s*(um+|uh+m?|erm|[aä]hm?|oh|eh|em|hm+|well|pues)(?:[\s,.…]+)(?!h[umh]+\b)", re.IGNORECASE)
 """A sound before an answer; "uh huh" is one itself."""
 
 
@@ -166,21 +182,19 @@ class _Reader:
             return Reading(Answer.NO)
         if self._agrees():
             return Reading(Answer.YES, always=Kind.ALWAYS in kinds)
+        if not self._changes.is_certain and self._keeps():
+            return Reading(Answer.NO)
         asks = self._has_mark or Kind.ASK in kinds or self._is_inverted()
         if asks and not (Kind.CHANGE in kinds and self._changes.has_new and Kind.ASK not in kinds):
             return Reading(Answer.QUESTION)
         if self._changes.is_change and (self._is_own or kinds - {None, Kind.LINK, Kind.PAD}):
             return Reading(Answer.CHANGE, changed=self._changes.changed())
-        said_nothing = (Kind.PAD, Kind.SORRY, Kind.WAIT)
-        first = next((piece.kind for piece in self._pieces if piece.kind not in said_nothing), None)
-        if first is Kind.NO and Kind.YES not in kinds:
-            return Reading(Answer.NO)
-        return OTHER
+        return Reading(Answer.NO) if self._begins_with_no() else OTHER
 
     def _is_short_yes(self) -> bool:
         """Return whether "I do" answers "do you want me to". With thanks it may decline."""
         tokens = self._tokens()
-        if self._has_mark or self._language != "en" or {"thanks", "thank"} & {*tokens} or HESITATIONS & {*tokens[-1:]}:
+        if self._has_mark or {"thanks", "thank", "danke", "gracias"} & {*tokens} or HESITATIONS & {*tokens[-1:]}:
             return False
         said = [token for piece in self._pieces if piece.kind is not Kind.PAD for token in piece.tokens]
         return self._asked.deed.is_short_yes(" ".join(said))
@@ -194,7 +208,39 @@ class _Reader:
         if Kind.NO not in self._kinds or Kind.YES in self._kinds:
             return False
         others = [piece for piece in self._pieces if piece.kind not in _REFUSES]
+        if any(_stops(piece) and behind.tokens[0] in PREPOSITIONS for piece, behind in pairwise(self._pieces)):
+            # "Leave it on the table" is said to another person.
+            return False
         return not others or self._asked.repeats(others)
+
+    def _refusal(self) -> int | None:
+        """Return the place of the "no" that comes first; None without one, or beside a yes."""
+        said_nothing = (Kind.PAD, Kind.SORRY, Kind.WAIT)
+        at = next((at for at, piece in enumerate(self._pieces) if piece.kind not in said_nothing), None)
+        is_no = at is not None and self._pieces[at].kind is Kind.NO and not _stops(self._pieces[at])
+        return at if is_no and Kind.YES not in self._kinds else None
+
+    def _begins_with_no(self) -> bool:
+        """Return whether a "no" comes first, with a reason behind it: "no, we'll cook at home".
+
+        English "no" before an unknown word may be of that: "no sugar for me".
+        """
+        at = self._refusal()
+        if at is None or self._pieces[at] is self._pieces[-1]:
+            return at is not None
+        first, behind = self._pieces[at : at + 2]
+        is_known = behind.kind is not None or behind.value is not None or self._asked.knows(behind.tokens[0])
+        may_be_article = first.tokens == ("no",) and self._language == "en" and not behind.begins
+        return is_known or not may_be_article or behind.tokens[0] in SUBJECTS
+
+    def _keeps(self) -> bool:
+        """Return whether it refuses by what is to stay: "no, Tuesday is bad, leave it where it is"."""
+        at = self._refusal()
+        if at is None or self._has_mark:
+            return False
+        last = next(piece for piece in reversed(self._pieces) if piece.kind is not Kind.PAD)
+        is_phrase = len(self._pieces[at].tokens) > 1 and not self._kinds & {Kind.CHANGE, Kind.EXCEPT}
+        return is_phrase or last.kind is Kind.NO or bool(KEEPING & {*self._tokens()})
 
     def _agrees(self) -> bool:
         """Return whether every word agrees, or repeats a piece of the question."""
@@ -210,10 +256,25 @@ class _Reader:
         if Kind.YES in self._kinds:
             if not self._is_own and not CORE_YES[self._language] & {*self._tokens()}:
                 return False
-            return not others or self._asked.repeats(others)
+            return not others or (self._asked.repeats(others) and not self._narrows(others))
         if not others or not self._kinds <= {Kind.PAD, Kind.WARM, Kind.LINK, None}:
             return False
+        if self._approves(others):
+            return True
         return self._asked.is_imperative(others, has_please=bool(PLEASE & {*self._tokens()}))
+
+    def _narrows(self, others: list[Piece]) -> bool:
+        """Return whether it is about a thing: "yes, my dentist is great", "yes, just the flowers"."""
+        if any(piece.value is not None for piece in others) or self._asked.is_order(others):
+            return False
+        is_praised = any(piece.kind is Kind.WARM and piece.tokens[-1] in PRAISING for piece in self._pieces)
+        return is_praised or "just" in self._tokens()
+
+    def _approves(self, others: list[Piece]) -> bool:
+        """Return whether days or times of the question are praised: "Tuesday at two is great"."""
+        warm = [piece.tokens for piece in self._pieces if piece.kind is Kind.WARM]
+        is_named = any(piece.value is not None for piece in others) and self._asked.repeats(others)
+        return is_named and self._is_own and any(tokens[0] in APPROVING and tokens not in LUKEWARM for tokens in warm)
 
     def _is_conditional(self) -> bool:
         """Return whether a "si" without accent stands right before the verb: "si cancela el pedido"."""
@@ -241,3 +302,8 @@ class _Reader:
             for token in piece.tokens
         ]
         return any(token in NEGATIONS[language] for token in words for language in LANGUAGES)
+
+
+def _stops(piece: Piece) -> bool:
+    """Return whether a phrase tells to stop something, perhaps another thing."""
+    return piece.kind is Kind.NO and piece.tokens[0] in STOPS

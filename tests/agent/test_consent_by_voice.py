@@ -483,6 +483,26 @@ async def test_where_this_server_finds_the_turns(interruption: InterruptionMode)
         assert (receipt["answer"], receipt["heard_whole"], table.booked) == ("yes", True, [(3, "Friday")])
 
 
+class UnsureVad(LoudnessVad):
+    """Is never sure of a voice, as over a telephone."""
+
+    def probability(self, frame: bytes) -> float:
+        return min(0.6, super().probability(frame))
+
+
+async def test_a_short_answer_that_is_no_sure_voice_is_heard() -> None:
+    table = Table()
+    config = SessionConfig(turn_detection=TurnDetection(authority="server"))
+    unsure = Endpoint(UnsureVad(), EndpointConfig(keep_audio=False))
+    async with asked_call(table.tools, config=config, make_detector=lambda wanted: unsure) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes.", 250)
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], table.booked) == ("yes", [(4, "Friday")])
+
+
 async def test_in_push_to_talk_the_answer_is_what_was_sent_since_the_question() -> None:
     table = Table()
     config = SessionConfig(turn_detection=TurnDetection(authority="client"))

@@ -97,6 +97,8 @@ class LocalConnection:
         self._turn_continues = False
         self._recognition = Recognition(engine, parts.recognizer, self._understood, parts.better)
         self._active: Response | None = None
+        self._has_asked = False
+        """Whether given words beside the conversation are the newest that were said: a question to the user."""
         self._truncated: Response | None = None
         """The response that was cut to what was played: it plays no more."""
         self._responses: set[Response] = set()
@@ -325,8 +327,9 @@ class LocalConnection:
         return not response.done or now_s < response.played_by_s
 
     def _is_alert(self) -> bool:
-        """Whether a response plays whose interruptions are decided elsewhere."""
-        return not self._wants("interrupt_response") and self._is_unplayed(self._runtime.now())
+        """Whether a voice is judged elsewhere: over a response that plays, or as the answer to a question."""
+        is_awaited = self._has_asked or self._is_unplayed(self._runtime.now())
+        return is_awaited and not self._wants("interrupt_response")
 
     def _follow_next_turn(self) -> None:
         """Act on the next waiting turn once the previous response has played."""
@@ -460,6 +463,7 @@ class LocalConnection:
             language_model=self._profile.model,
             judge=None if out_of_band else self._judge_of_sentences,
         )
+        self._has_asked = out_of_band and bool(say)
         if not out_of_band:
             self._active = response
             self._turn_waits = False

@@ -235,6 +235,33 @@ async def test_given_words_are_said_to_a_turn_without_words(call: Call[Parrot]) 
     assert call.language_model.prompts == []
 
 
+class UnsureVad(LoudnessVad):
+    """Is never sure of a voice, as over a telephone."""
+
+    def probability(self, frame: bytes) -> float:
+        return min(0.6, super().probability(frame))
+
+
+@pytest.mark.parametrize("has_asked", [False, True])
+async def test_a_short_answer_that_is_no_sure_voice_is_heard_after_a_question(
+    parts: SpeechParts, has_asked: bool
+) -> None:
+    engine = SpeechEngine(lambda progress: replace(parts, make_vad=UnsureVad))
+    made = Call(FakeRecognizer("yes"), Parrot())
+    await connect(made, engine)
+    detection = TurnDetection(create_response=False, interrupt_response=False)
+    made.connection.send(SessionUpdate(Settings(turn_detection=detection)))
+    if has_asked:
+        beside = ResponseOverrides(conversation="none")
+        made.connection.send(ResponseCreate(overrides=beside, say="Shall I book it?"))
+        await made.until(m.ModelResponseDoneEvent)
+    await asyncio.sleep(5)
+    await made.say(silence(400), speech(300), silence(1_000))
+    assert len(made.all(m.ModelInputStartedEvent)) == has_asked
+    await made.connection.close()
+    engine.close()
+
+
 async def test_given_words_are_written_in_a_written_call(call: Call[Parrot]) -> None:
     call.connection.send(SessionUpdate(Settings(output_modalities=("text",))))
     call.connection.send(ResponseCreate(say="Your taxi is here."))
