@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from realtime.turn.claim_words.english import FAMILIES, GUARDS, LIGHT, MONTHS, PRONOUNS, SELF, word_set
+from realtime.turn.claim_words.english import FAMILIES, LIGHT, MONTHS, NUMBERS, PRONOUNS, SELF, word_set
 from realtime.turn.claim_words.forms import STRAY, Clause, Hit, Verbs, clauses_of, inflected, known_verbs
 from realtime.turn.claim_words.frames import dangles, is_tagged, is_verbless, plain, stated
 from realtime.turn.claim_words.grammar import (
@@ -24,6 +24,7 @@ from realtime.turn.claim_words.grammar import (
     Reading,
     acts,
     gives,
+    guards,
     is_definite,
     is_general,
     names_person,
@@ -32,7 +33,7 @@ from realtime.turn.claim_words.grammar import (
     tells,
     without_openers,
 )
-from realtime.turn.claim_words.states import State, state_of
+from realtime.turn.claim_words.states import State, is_fresh, states_of
 
 __all__ = ["Claim", "ClaimKind", "Claims", "Deed", "DeedState", "DeedTool", "denial_of", "unbacked"]
 
@@ -133,13 +134,14 @@ _NEVERS = re.compile(
     r"\bthis morning\b|\bthe other day\b|\boriginally\b|"
     rf"\b(?:in|on|since) (?:early |late )?(?:{MONTHS.replace(' ', '|')})\b|"
     r"\bsince (?:last|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon)\b|"
-    r"\b(?:lately|recently)\b|\bfor (?:years|months|weeks)\b|\b(?:once|before)$|\bmy own\b|"
-    r"\bin the past\b|\bto me\b|\b(?:myself|ourselves)\b|\bmy (?!manager|supervisor|colleague|boss|team)|"
-    r"\bthis (?:year|season|month)\b|\btimes$"
+    r"\b(?:lately|recently)\b|\bfor (?:years|months|weeks)\b|\b(?:once|before)$|\bmy own\b|\bto what\b|"
+    r"\bin the past\b|\bto (?:me|us)\b|\bon your (?:side|end|part)\b|\b(?:myself|ourselves)\b|\bmy (?!manager|"
+    r"supervisor|colleague|boss|team|end|side|desk|part)|"
+    r"\bthis (?:year|season|month)\b|\btimes$|\bin (?:the|your) (?:basket|cart|drafts?)\b"
 )
 """Times that tell of the past, before the call."""
 _FULL = re.compile(
-    r"\b(?:fully|completely|are all|were all) (?:booked|reserved)\b|\bbooked (?:up|out|solid)\b|"
+    r"\b(?:fully|completely|(?<!you )are all|were all) (?:booked|reserved)\b|\bbooked (?:up|out|solid)\b|"
     r"(?<!i have )(?<!we have )\balready (?:booked|res)|\bon (?:hold|speaker)\b|\bin front of me\b"
 )
 """No table is left: that claims no deed."""
@@ -170,8 +172,31 @@ _LEVEL = re.compile(
     r"(?! (?:people|past|to|euro|dollar|pound))"
 )
 """The heating is meant: "I've set upstairs to eighteen"."""
+_SETTLED = word_set("take_care_of sort sort_out handle see_to deal_with square_away")
+"""With a thing of the tool, or of the user, they claim its deed: "lunch is sorted"."""
+_COUNT = rf"(?:\d[\d,.]*|(?:a|and|{'|'.join(sorted(NUMBERS))})\b)"
+_SUM = re.compile(
+    rf"(?:^|(?<!at|to|or) )(?:{_COUNT} ?)*(?<!a )(?<!and )(?:{_COUNT})(?: (?:to|into|in|over|across|back|he|she|"
+    rf"they|you)\b|$)"
+)
+"""An amount without its currency: "I sent Rob his thirty"."""
+_BACK = re.compile(r"\bback (?:to|on|onto|into) (?:you|your|the card)\b|\bback to you\b")
+_TO_TIME = re.compile(
+    r"\b(?:to|into|until) (?:the |next |this )?(?:\w+day\b|tomorrow|\d|half|quarter|noon|midday|morning|afternoon|"
+    r"evening|week|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+th\b|\w+ (?:\w+ )?slot)"
+)
+_A_DAY = re.compile(
+    r"(?:(?:off|out|in|down) )?(?:the |your |next |this )?(?:\w{3,6}day|tomorrow|morning|afternoon|evening)s?\b"
+)
+_SUBSCRIBES = re.compile(r"(?:(?:i|we) )?you(?: (?:to|on|onto|for|up|as|just|now|by me)\b|$)")
+_POINTING = word_set("the that this those these your both")
+_OBTAINS = re.compile(r"\bmanaged to get (?:it|them|one|you|the|a|an)\b|(?<!have )\bgot (?:a|an|the) (?!.*\bwrong\b)")
+_TO_SOMEBODY = re.compile(
+    r"\bto (?:him|her|them|everyone|everybody|(?:your|the) \w+|(?:mr|mrs|ms|dr|miss)\b)|"
+    r"^(?:him|her|them|everyone|everybody|your \w+|the \w+) (?:the|your|his|her|a|an|all)\b"
+)
 _NEED_NOUNS = word_set(
-    "put keep settle write answer drop pop stick kill hit get_in get_out pull flip pass wipe zap swap nudge"
+    "put keep take settle write answer drop pop stick kill hit get_in get_out pull flip pass wipe zap swap nudge"
 )
 """With a pronoun alone they claim nothing: "I put it badly"."""
 _TO_PERSONS = word_set("tell reply inform contact respond answer write_to reach_out forward")
@@ -224,7 +249,9 @@ class Claims:
             texts = clause.texts
             if not texts:
                 continue
-            is_after_names = (begins or is_after_names) and is_verbless(texts)
+            if texts in (["on"], ["off"]) and is_after_names:
+                clause = Clause((*clauses[place - 1].words, *clause.words), begins=True)
+            is_after_names = (begins or is_after_names) and (is_verbless(texts) or whole.is_asked)
             begins = False
             if not is_stated or (commands and place < 2):
                 carried = False
@@ -282,31 +309,34 @@ class Claims:
             if claim is not None:
                 taken = hit.at
                 found.append(claim)
-        if not found and (state := state_of(texts)) is not None:
-            found += self._of_state(state, texts, before)
-        return found
+        states = iter(()) if found else states_of(texts)
+        return found or next((claims for state in states if (claims := self._of_state(state, texts, before))), [])
 
     def _claim(self, clause: Clause, hit: Hit, reading: Reading, before: str) -> Claim | None:
         texts = clause.texts
         words = {_singular(text) for text in texts}
         points = points_at(texts, hit, reading) or (hit.lemma in _TO_PERSONS and names_person(clause, hit))
         following = texts[hit.at + 1 : hit.at + 2]
-        if following and f"{hit.lemma}_{following[0]}" in _FIXED:
+        if following and reading.by_self and f"{hit.lemma}_{following[0]}" in _FIXED:
             return None
         tells_that = following == ["that"] and {*texts[hit.at + 2 : hit.at + 3]} & SUBJECTS
         if (tells_that or {*following} & _CONTENTS) and reading.by_self and hit.lemma not in _RECORDS:
             return None  # "I've shared what I know."
-        if hit.lemma == "order" and _SORTS.search(" ".join(texts[hit.at :])):
+        if hit.lemma == "start" and following and (following[0] in ("on", "with") or following[0].endswith("ing")):
+            return None
+        if hit.lemma in ("order", "sort") and _SORTS.search(" ".join(texts[hit.at :])):
             return None
         names_thing = any(tool.nouns & words for tool in self._tools)
+        if hit.lemma in _SETTLED and reading.subject == ("you",) and _is_whole(texts, hit):
+            return self._generic(reading.kind, before)  # "That's you sorted."
         if hit.lemma in GENERIC and points and _is_whole(texts, hit) and not names_thing:
             return self._generic(reading.kind, before)
-        matching = [tool for tool in self._tools if self._does(tool, hit.lemma, words, reading, texts, points=points)]
+        matching = [tool for tool in self._tools if self._does(tool, hit, words, reading, clause, points=points)]
         return _claim_of(matching, words, reading.kind, _evidence(hit.lemma) if reading.is_state else frozenset())
 
-    def _does(
-        self, tool: _Tool, lemma: str, words: set[str], reading: Reading, texts: list[str], *, points: bool
-    ) -> bool:
+    def _does(self, tool: _Tool, hit: Hit, words: set[str], reading: Reading, clause: Clause, *, points: bool) -> bool:
+        texts = clause.texts
+        lemma = hit.lemma
         families = [FAMILIES[name] for name in tool.families]
         if (words & _TALK) - tool.own_nouns:
             return False
@@ -327,18 +357,39 @@ class Claims:
             if reading.subject == ("you",) and "message" in tool.families:
                 return False
             about_user = not reading.is_present and bool({"you", "your"} & {*texts})
+            about_user |= reading.is_elliptic and (texts[0] in ("that", "consider") or "cancel" not in tool.families)
+            behind = texts[hit.at + 1 : hit.at + 2]
+            if lemma == "order" and reading.subject[:1] == ("the",) and behind in ([], ["for"], ["and"], ["now"]):
+                return True
+            about_user |= (
+                bool({"order", "delete", "refund"} & tool.families)
+                and not reading.is_present
+                and bool({*reading.subject[:1]} & _POINTING)
+            )
             return reading.by_self or bool(persons) or about_user or is_definite(reading.subject, words & tool.nouns)
+        if lemma in _SETTLED and words & tool.nouns and _is_whole(texts, hit):
+            return "are" not in texts or bool({"now", "all"} & {*texts})
         named = words & (tool.deeds | tool.own_nouns if lemma == "confirm" else tool.deeds)
         if lemma in LIGHT and named and (lemma != "get" or gives(texts)):
             return True
         is_weak = lemma in tool.verbs or any(lemma in family.weak for family in families)
-        if not is_weak or (lemma == "get" and not gives(texts)):
+        obtains = gives(texts) or _OBTAINS.search(" ".join(texts))
+        if (
+            not is_weak
+            or (lemma == "get" and not obtains)
+            or (lemma == "take" and (not reading.by_self or "liberty" in texts))
+        ):
             return False
         if reading.is_present and "now" not in texts:
             about_user = bool({"you", "your", *PRONOUNS} & {*texts}) or bool(words & tool.deeds) or lemma in tool.verbs
-            if ("are" in texts and lemma != "confirm") or not about_user:
+            is_many = "are" in texts and lemma != "confirm" and reading.subject != ("you",)
+            if is_many or not about_user:
                 return False  # "Your notes are saved in the cloud." "The room is arranged for forty."
         if "adjust" in tool.families and _LEVEL.search(" ".join(texts)):
+            return True
+        if _has_object(tool.families, texts[hit.at + 1 :], reading):
+            return True
+        if "message" in tool.families and reading.by_self and lemma not in _NEED_NOUNS and names_person(clause, hit):
             return True
         needs_noun = lemma in _NEED_NOUNS or (lemma == "set_up" and not reading.by_self)
         return (points and not needs_noun) or (bool(words & tool.nouns) and "every" not in texts)
@@ -351,7 +402,13 @@ class Claims:
             return [] if claim is None else [claim]
         verb = next((at for at, text in enumerate(texts) if text in ("is", "are", "has", "have", "went")), 0)
         subject = texts[:verb] or texts
-        if (GUARDS - {"without"}) & {*texts} or (texts[0] not in SELF and is_general(subject) and texts[0] != "lights"):
+        if guards([text for text in texts if text not in ("without", "had")]):
+            return []
+        if (
+            texts[0] not in (*SELF, "lights", "they")
+            and is_general(subject)
+            and not (is_fresh(texts) or "gone" in texts)
+        ):
             return []
         matching = [
             tool
@@ -359,8 +416,9 @@ class Claims:
             if (not state.families or state.families & tool.families)
             and (
                 not state.nouns
-                or words & (tool.deeds if state.nouns == "deeds" else tool.own_nouns | tool.nouns)
-                or (state.is_started and "order" in tool.families and texts[0] in ("your", "it"))
+                or words & (_deeds_of(tool) if state.nouns == "deeds" else tool.own_nouns | tool.nouns)
+                or (state.is_started and "order" in tool.families and texts[0] in ("your", "it", "the"))
+                or ("pay" in state.families & tool.families and words & NUMBERS)
             )
         ]
         claim = _claim_of(matching, words, kind, state.evidence)
@@ -381,6 +439,10 @@ class Claims:
             or any(FAMILIES[name].strong & lemmas or FAMILIES[name].deeds & words for name in tool.families)
         )
         return Claim(kind, named) if named else None
+
+
+def _deeds_of(tool: _Tool) -> set[str]:
+    return tool.deeds | tool.own_nouns if "update" in tool.families else tool.deeds
 
 
 def _claim_of(matching: list[_Tool], words: set[str], kind: ClaimKind, evidence: frozenset[str]) -> Claim | None:
@@ -427,11 +489,30 @@ def _stem(past: str) -> str:
     return past[:-1] if silent else stem
 
 
+def _has_object(families: set[str], behind: list[str], reading: Reading) -> bool:
+    """Whether what the verb is about is an object of these families without one of their nouns."""
+    tail = " ".join(behind)
+    if families & {"pay", "refund"} and not reading.is_present and _SUM.search(tail):
+        return True
+    if "subscribe" in families and not reading.is_present and _SUBSCRIBES.match(" ".join((*reading.subject, *behind))):
+        return True
+    if "schedule" in families and reading.by_self and _A_DAY.match(tail):
+        return True
+    if "refund" in families and _BACK.search(tail):
+        return True
+    if "move" in families and _TO_TIME.search(tail):
+        return True
+    return "message" in families and reading.by_self and _TO_SOMEBODY.search(tail) is not None
+
+
 def _is_whole(texts: Sequence[str], hit: Hit) -> bool:
     """Whether nothing but a time or a purpose follows: "it's arranged for six", not "arranged in groups"."""
     behind = texts[hit.at + 1 + hit.lemma.count("_") :]
     behind = [text for text in behind if text not in PRONOUNS]
-    return not behind or behind[0] in ("for", "now", "then", "at", "on", "and", "as", "already", "too", "by")
+    return not behind or behind[0] in _WHOLE
+
+
+_WHOLE = word_set("for now then at on and as already too by just this from")
 
 
 def _singular(word: str) -> str:

@@ -52,10 +52,15 @@ _CLITICS = {"'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am
 _PARTICIPLES = frozenset(part for _, parts in IRREGULAR.values() for part in parts.split())
 _UNMARKED = {"ive": "i've", "im": "i'm", "youre": "you're", "thats": "that's", "weve": "we've", "its": "its"}
 _IS_AFTER = word_set("it that this he she there here what who where how everything all let")
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!]|\.(?=\s)|\s-\s")
+_STATES = word_set(
+    "being on off in at up down out over back away yours open active live history dead ready through with under safe"
+)
+"""Behind `'s` they make it "is"."""
+_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
 _QUOTED = re.compile(r"[\"“„][^\"”“]*[\"”“]|(?<!\w)'[^']*'(?!\w)")
-_BREAKS = frozenset(",;:—–()!.-")
+_BREAKS = frozenset(",;:—–()!?.-")
 _JOINS = frozenset({"but", "so", "because", "while", "though", "although"})
+_DETERMINERS = word_set("my our your the a an his her their")
 _OBJECTS = word_set("you me him her us them the a an your my our his their two three some")
 _SUBJECTS = word_set("i we you he she it they that this there the your my his her our their everything all")
 
@@ -86,6 +91,8 @@ class Clause:
     """Whether it is the first of its sentence."""
     joined_by: str = ""
     """The conjunction that leads to it, such as "and"; empty: none."""
+    is_asked: bool = False
+    """Whether a question mark ends it."""
     is_after_names: bool = False
     """Whether only clauses without a verb are before it: "one pizza, two colas, all ordered"."""
 
@@ -146,11 +153,16 @@ class Verbs:
             found = [reading for reading in readings if reading[1] and _has_particles(texts, at, reading)]
             following = texts[at + 1] if at + 1 < len(texts) else ""
             later = texts[at + 2] if at + 2 < len(texts) and following in PRONOUNS else ""
-            stray = following in STRAY or later in _APART
+            stray = (following in STRAY and not _is_place(texts[at + 1 : at + 3])) or later in _APART
             if not stray and not any(following in reading[1] for reading in found):
                 found += [reading for reading in readings if not reading[1]]
             for lemma, _, slot in found:
                 yield Hit(at, lemma, slot)
+
+
+def _is_place(texts: Sequence[str]) -> bool:
+    """Whether a preposition begins its own phrase: "blocked on my end", "booked on Friday"."""
+    return texts[0] == "on" and len(texts) > 1 and (texts[1] in _DETERMINERS | {"to"} or texts[1].endswith("day"))
 
 
 def _has_particles(texts: Sequence[str], at: int, reading: tuple[str, tuple[str, ...], Slot]) -> bool:
@@ -175,17 +187,17 @@ def clauses_of(sentence: str) -> list[Clause]:
     current: list[Word] = []
     joined_by = ""
 
-    def close() -> None:
+    def close(*, asks: bool = False) -> None:
         nonlocal joined_by
         if current:
-            clauses.append(Clause(tuple(current), not clauses, joined_by))
+            clauses.append(Clause(tuple(current), not clauses, joined_by, asks))
             current.clear()
             joined_by = ""
 
     for place, word in enumerate(words):
         after = words[place + 1].text if place + 1 < len(words) else ""
         if word.text.strip() in _BREAKS:
-            close()
+            close(asks=word.text == "?")
             continue
         if word.text in _JOINS or (word.text == "and" and after in _SUBJECTS):
             close()
@@ -229,6 +241,6 @@ def _of_clitic_s(head: str, after: list[str]) -> str:
         return "has"
     if following in ("been", "got"):
         return "has"
-    if head in _IS_AFTER or following in ("being", "on", "off", "in", "away", "yours", *_PARTICIPLES):
+    if head in _IS_AFTER or following in _STATES or following in _PARTICIPLES:
         return "is"
     return "is" if following.endswith("ed") and head not in ("today", "tonight", "tomorrow") else ""

@@ -16,12 +16,17 @@ _FILLER = re.compile(
 _TITLE = re.compile(r"\b(Dr|Mr|Mrs|Ms|St)\.")
 _REPEATED = re.compile(r"\b((?:i|you|we|it|that|they|the|your|so|and)(?:'\w+)?),? (?:\1,? )*\1(?![\w'])", re.IGNORECASE)
 _COMPOUND = re.compile(r"\b(well|ill|hand|home|self|pre|half|long|late|newly|freshly|badly)-(?=\w)", re.IGNORECASE)
+_JOINED = re.compile(r"(?<=\w)-(on|off|up|in|out|down)\b", re.IGNORECASE)
+"""Joined, "turned-on lights" and "check-up" hold no verb."""
+_DRAWN = re.compile(r"(?i)\b(a)a+(?=nd\b)")
+_FIGURES = re.compile(r",? \b(?:word for word|as in, ?\w+)\b", re.IGNORECASE)
 _BUTTON = re.compile(r"\b(?:hit|pressed|clicked|tapped) (send|submit|cancel|delete)\b(?! to\b)")
 _PRESSED = {"send": "sent it", "submit": "submitted it", "cancel": "cancelled it", "delete": "deleted it"}
 _CLEFT = re.compile(r"\b[Ww]hat (I|we)(?:'ve| have)? (?:just )?(?:done|did)(?: for you)? (?:is|was)(?: to)? (?=[a-z])")
 _KNOWN = re.compile(r"\bnow that (?=(?:i|we|it|you|your|the)\b)", re.IGNORECASE)
 _TAG = re.compile(
-    r"[,;] *(?:did|have|has|had|is|are|was|were|do|does)(?:n't)? (?:you|he|she|they|it|we)\b *(?:[,?]|$)", re.IGNORECASE
+    r"[,;] *(?:did|have|has|had|is|are|was|were|do|does)(?:n't)? (?:you|he|she|they|it|we)\b *(?:[,.?]|$)",
+    re.IGNORECASE,
 )
 """A question behind the sentence: "cancelled the trip, did they?"."""
 
@@ -71,7 +76,8 @@ _PLAIN_SUBJECTS = word_set("i you we he she they see")
 def plain(sentence: str) -> str:
     """Return the sentence without fillers, its idioms in plain words."""
     text = _FILLER.sub("", _TITLE.sub(r"\1", sentence.replace("’", "'"))).lstrip(" ,")
-    text = _COMPOUND.sub(r"\1", _REPEATED.sub(r"\1", text))
+    text = _JOINED.sub(r"\1", _COMPOUND.sub(r"\1", _REPEATED.sub(r"\1", text)))
+    text = _FIGURES.sub("", _DRAWN.sub(r"\1", text))
     text = _BUTTON.sub(lambda found: _PRESSED[found.group(1)], text)
     return _KNOWN.sub("because ", _CLEFT.sub(r"\1 did ", text))
 
@@ -96,10 +102,16 @@ def stated(clauses: Sequence[Clause]) -> list[bool]:
         is_step = (instructs or (clause.joined_by == "and" and commands)) and _is_state(content)
         is_then = "then" in words[:2] and _is_state(content) and _has_content(clauses[: len(made)])
         is_early = content[:3] == ["by", "the", "time"]
-        made.append(not (is_early or quotes or conditional or was_conditional or is_step or is_then))
-        quotes = quotes or _opens_quote(words)
+        is_past = was_conditional and _is_perfect(content)
+        is_open = quotes or conditional or (was_conditional and not is_past)
+        made.append(
+            not (is_early or is_open or is_step or is_then or (clause.is_asked and clause.joined_by != "because"))
+        )
+        quotes = quotes or (not conditional and _opens_quote(words))
         instructs = instructs or _is_step(content)
         commands = _is_bare(content) and not _has_content(clauses[: len(made) - 1])
+        if made[1:] and (content[:1] == ["pending"] or content[:2] in _NOT_OURS):
+            made[-2] = False
         if made[1:] and _is_wish(content) and _is_state(without_openers(clauses[len(made) - 2]).texts):
             made[-2] = False
     return made
@@ -120,7 +132,7 @@ def dangles(clause: Clause) -> bool:
     if _MODALS & {*texts} and texts[0] not in _PLAIN_SUBJECTS - {"i"}:
         return True
     if texts[0] in ("that", "this", "these", "those", "the", "a", "it"):
-        return True
+        return any(text in _FINITES or text.endswith("ed") for text in texts)
     return texts[0] not in _PLAIN_SUBJECTS and bool({"is", "are", "was", "were", "has"} & {*texts[1:]})
 
 
@@ -163,6 +175,15 @@ def _is_bare(texts: Sequence[str]) -> bool:
     is_offer = texts[:1] in (["a"], ["one"], ["another"], ["just"])
     subjects = SELF | ({"it", "they"} if is_offer else {"you", "it", "they"})
     return bool(texts) and not (_FINITES | subjects) & {*texts} and not done
+
+
+_NOT_OURS = (["as", "always"], ["as", "usual"], ["as", "ever"], ["as", "before"], ["by", "you"], ["by", "your"])
+"""Behind a statement they make it no deed of the speaker's."""
+
+
+def _is_perfect(texts: Sequence[str]) -> bool:
+    """Whether the speaker had done it before the condition: "if he asks, I've already told him"."""
+    return texts[:1] != [] and texts[0] in SELF and texts[1:3] in (["have", "already"], ["have", "just"])
 
 
 def _is_wish(texts: Sequence[str]) -> bool:
