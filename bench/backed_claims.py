@@ -3,12 +3,15 @@
 Reads every file `bench/claims/*.tsv`: a head line, then one sentence a line with the columns `split`, `kit` (the tools
 of the agent, below), `expected` (the tool whose deed is claimed as done; `TOOL~` for one that is announced; `-` for no
 claim that has to be withheld), `sentence`, and where needed `log` (`TOOL=STATE=WORDS` of calls before it, `;` between
-two) and `before` (what was said last). Sentences of the split `known` were used for work on the rules, the others not.
+two; with arguments `TOOL{JSON}=STATE=WORDS`) and `before` (what was said last). Sentences of the splits `known` and
+`details` were used for work on the rules, the others not. In `details` each tool has succeeded; what is expected is
+whether the claim contradicts what the call did.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import statistics
 import time
 from collections import defaultdict
@@ -235,9 +238,9 @@ def _in_a_long_call() -> float:
 
 
 def _deed(given: str) -> Deed:
-    tool, state, words = given.split("=", 2)
+    tool, arguments, state, words = cast("re.Match[str]", re.fullmatch(r"(\w+)({.*})?=(\w+)=(.*)", given)).groups()
     known = {"success": DeedState.SUCCESS, "running": DeedState.RUNNING}
-    return Deed(tool, known.get(state, DeedState.FAILED), words)
+    return Deed(tool, known.get(state, DeedState.FAILED), words, arguments or "")
 
 
 def _share(part: int, whole: int) -> str:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import pairwise
 
-from realtime.turn.claim_words.english import FAMILIES, LIGHT, MONTHS, NUMBERS, PRONOUNS, SELF, word_set
+from realtime.turn.claim_details import Detail, details_of, fits, known_of
+from realtime.turn.claim_words.english import FAMILIES, LIGHT, MONTHS, NUMBERS, PRONOUNS, SELF, singular, word_set
 from realtime.turn.claim_words.forms import STRAY, Clause, Hit, Verbs, clauses_of, inflected, known_verbs
-from realtime.turn.claim_words.frames import dangles, is_tagged, is_verbless, plain, stated
+from realtime.turn.claim_words.frames import dangles, is_addition, is_tagged, is_verbless, plain, stated
 from realtime.turn.claim_words.grammar import (
     GENERIC,
     PLAIN,
@@ -55,6 +57,10 @@ class Claim:
     tools: tuple[str, ...]
     evidence: frozenset[str] = frozenset()
     """Words in the result of another tool that back it: what was looked up may be told. Empty: none do."""
+    details: tuple[Detail, ...] = field(default=(), compare=False)
+    """What it tells of the deed, such as a day; a call with other details does not back it."""
+    least: int = field(default=1, compare=False)
+    """How many calls it needs: "a second table" needs two."""
 
 
 class DeedState(StrEnum):
@@ -73,6 +79,8 @@ class Deed:
     tool: str
     state: DeedState
     words: str = ""
+    arguments: str = ""
+    """A JSON object; empty: they are not known, and no detail contradicts them."""
 
 
 def unbacked(claims: Iterable[Claim], deeds: Collection[Deed]) -> tuple[Claim, ...]:
@@ -81,13 +89,24 @@ def unbacked(claims: Iterable[Claim], deeds: Collection[Deed]) -> tuple[Claim, .
 
 
 def _is_backed(claim: Claim, deeds: Collection[Deed]) -> bool:
+    if _is_done(claim, deeds):
+        return True
+    others = [deed for deed in deeds if deed.state is DeedState.SUCCESS and deed.tool not in claim.tools]
+    return any(claim.evidence & {*re.findall(r"[^\W_]+", deed.words.lower())} for deed in others)
+
+
+def _is_done(claim: Claim, deeds: Collection[Deed]) -> bool:
+    """Whether calls of its tools did what a claim tells: so many, with such details."""
+    own = [deed for deed in deeds if deed.tool in claim.tools]
+    if claim.kind is ClaimKind.ANNOUNCED:
+        return bool(own)
     enough = {DeedState.SUCCESS} if claim.kind is ClaimKind.DONE else {DeedState.SUCCESS, DeedState.RUNNING}
-    for deed in deeds:
-        if deed.tool in claim.tools and (deed.state in enough or claim.kind is ClaimKind.ANNOUNCED):
-            return True
-        if deed.state is DeedState.SUCCESS and claim.evidence & {*re.findall(r"[^\W_]+", deed.words.lower())}:
-            return True
-    return False
+    own = [deed for deed in own if deed.state in enough]
+    if len(own) < claim.least:
+        return False
+    return not all(deed.arguments for deed in own) or fits(
+        claim.details, [known_of(deed.arguments, deed.words) for deed in own]
+    )
 
 
 _DENIALS = (
@@ -258,8 +277,26 @@ class Claims:
                 continue
             claims = self._of_clause(clause, before, carried=carried, dangles=dangling[place])
             carried = bool(claims) or acts(texts)
-            found += [claim for claim in claims if claim not in found]
+            found += [self._detailed(claim, clauses, place, sentence) for claim in claims if claim not in found]
         return tuple(found)
+
+    def _detailed(self, claim: Claim, clauses: Sequence[Clause], place: int, sentence: str) -> Claim:
+        """Return the claim with its details: those of its clause, and of half sentences beside it."""
+        first, last = place, place + 1
+        while first > 0 and is_addition(clauses[first - 1].texts):
+            first -= 1
+        while last < len(clauses) and is_addition(clauses[last].texts):
+            last += 1
+        end = clauses[last].words[0].begins if last < len(clauses) else len(sentence)
+        begin = clauses[first].words[0].begins if first else 0
+        begin -= sentence[begin - 1 : begin] in ("$", "€", "£", "¥")
+        tools = [tool for tool in self._tools if tool.name in claim.tools]
+        nouns = {noun for tool in tools for noun in tool.nouns}
+        return replace(
+            claim,
+            details=details_of(sentence[begin:end], nouns),
+            least=min(_least(clauses[place].texts, tool.nouns, tool.deeds) for tool in tools),
+        )
 
     # -- reading the tools -----------------------------------------------------------------------------------------
 
@@ -279,15 +316,15 @@ class Claims:
             if tool.claims:
                 made.verbs |= {hit.lemma for hit in hits}
             verbs = {texts[hit.at] for hit in hits}
-            made.own_nouns |= {_singular(text) for text in texts if text not in PLAIN and text not in verbs}
+            made.own_nouns |= {singular(text) for text in texts if text not in PLAIN and text not in verbs}
         if made.families or made.verbs:
-            made.own_nouns |= {_singular(name) for name in names[1:] if name not in PLAIN}
+            made.own_nouns |= {singular(name) for name in names[1:] if name not in PLAIN}
         for family in made.families:
             made.deeds |= FAMILIES[family].deeds
             made.nouns |= FAMILIES[family].deeds | FAMILIES[family].things
         if made.verbs & LIGHT:
             made.deeds |= made.own_nouns
-        made.nouns = {_singular(noun) for noun in made.nouns | made.own_nouns}
+        made.nouns = {singular(noun) for noun in made.nouns | made.own_nouns}
         return made
 
     # -- reading a clause ------------------------------------------------------------------------------------------
@@ -314,7 +351,7 @@ class Claims:
 
     def _claim(self, clause: Clause, hit: Hit, reading: Reading, before: str) -> Claim | None:
         texts = clause.texts
-        words = {_singular(text) for text in texts}
+        words = {singular(text) for text in texts}
         points = points_at(texts, hit, reading) or (hit.lemma in _TO_PERSONS and names_person(clause, hit))
         following = texts[hit.at + 1 : hit.at + 2]
         if following and reading.by_self and f"{hit.lemma}_{following[0]}" in _FIXED:
@@ -396,7 +433,7 @@ class Claims:
 
     def _of_state(self, state: State, texts: list[str], before: str) -> list[Claim]:
         kind = ClaimKind.STARTED if state.is_started else ClaimKind.DONE
-        words = {_singular(text) for text in texts}
+        words = {singular(text) for text in texts}
         if state.is_generic:
             claim = self._generic(kind, before)
             return [] if claim is None else [claim]
@@ -429,7 +466,7 @@ class Claims:
         if not before:
             return Claim(kind, tuple(tool.name for tool in self._tools))
         texts = [text.lower() for text in re.findall(r"[^\W_]+(?:'\w+)?", before)]
-        words = {_singular(text) for text in texts}
+        words = {singular(text) for text in texts}
         lemmas = {hit.lemma for hit in self._verbs.hits(texts)}
         named = tuple(
             tool.name
@@ -445,6 +482,21 @@ def _deeds_of(tool: _Tool) -> set[str]:
     return tool.deeds | tool.own_nouns if "update" in tool.families else tool.deeds
 
 
+_NTH = {"second": 2, "another": 2, "extra": 2, "additional": 2, "third": 3, "fourth": 4}
+
+_SEVERAL = {"two": 2, "both": 2, "three": 3, "four": 4}
+
+
+def _least(texts: Sequence[str], nouns: Collection[str], deeds: Collection[str]) -> int:
+    """Return how many deeds a clause needs: "another table", "a second one", "two reminders"."""
+    for one, behind in pairwise(texts):
+        if one in _NTH and (singular(behind) in nouns or behind == "one"):
+            return _NTH[one]
+        if one in _SEVERAL and behind.endswith("s") and singular(behind) in deeds:
+            return _SEVERAL[one]
+    return 1
+
+
 def _claim_of(matching: list[_Tool], words: set[str], kind: ClaimKind, evidence: frozenset[str]) -> Claim | None:
     """Return the claim of the tools whose own things are named; else of all."""
     if not matching:
@@ -455,7 +507,7 @@ def _claim_of(matching: list[_Tool], words: set[str], kind: ClaimKind, evidence:
 
 def _families_of(texts: Sequence[str], lemmas: set[str]) -> set[str]:
     """Return the families that a declared claim speaks of."""
-    words = {_singular(text) for text in texts}
+    words = {singular(text) for text in texts}
     scores: dict[str, int] = {}
     for name, family in FAMILIES.items():
         verbs = 3 * bool(lemmas & family.strong) or bool(lemmas & (family.weak | LIGHT & family.weak))
@@ -513,14 +565,6 @@ def _is_whole(texts: Sequence[str], hit: Hit) -> bool:
 
 
 _WHOLE = word_set("for now then at on and as already too by just this from")
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return f"{word[:-3]}y"
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
-        return word[:-1]
-    return word
 
 
 def _evidence(lemma: str) -> frozenset[str]:

@@ -27,6 +27,17 @@ def word_set(given: str) -> frozenset[str]:
     return frozenset(given.split())
 
 
+def singular(word: str) -> str:
+    """Return a noun without its plural ending."""
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    if word.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
+        return word[:-1]
+    return word
+
+
 def _family(strong: str, weak: str, deeds: str = "", things: str = "", *, is_status: bool = False) -> Family:
     return Family(word_set(strong), word_set(weak), word_set(deeds), word_set(things), is_status)
 

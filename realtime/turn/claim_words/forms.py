@@ -56,7 +56,7 @@ _STATES = word_set(
     "being on off in at up down out over back away yours open active live history dead ready through with under safe"
 )
 """Behind `'s` they make it "is"."""
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
+_TOKEN = re.compile(r"\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
 _QUOTED = re.compile(r"[\"“„][^\"”“]*[\"”“]|(?<!\w)'[^']*'(?!\w)")
 _BREAKS = frozenset(",;:—–()!?.-")
 _JOINS = frozenset({"but", "so", "because", "while", "though", "although"})
@@ -71,6 +71,8 @@ class Word:
 
     text: str
     written: str
+    begins: int = 0
+    """Its first character in the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ def _ends_verb(near: Sequence[str], place: int) -> bool:
 
 def clauses_of(sentence: str) -> list[Clause]:
     """Return the clauses of a sentence, without what it quotes."""
-    words = _expanded(_QUOTED.sub(" ", sentence.replace("’", "'")))
+    words = _expanded(_QUOTED.sub(lambda found: " " * len(found.group()), sentence.replace("’", "'")))
     clauses: list[Clause] = []
     current: list[Word] = []
     joined_by = ""
@@ -210,25 +212,27 @@ def clauses_of(sentence: str) -> list[Clause]:
 
 def _expanded(text: str) -> list[Word]:
     """Return the words of a text, with contractions written out."""
-    raw = [match.group() for match in _TOKEN.finditer(text)]
+    matches = [*_TOKEN.finditer(text)]
+    raw = [match.group() for match in matches]
     words: list[Word] = []
-    for place, written in enumerate(raw):
+    for place, (written, match) in enumerate(zip(raw, matches, strict=True)):
+        at = match.start()
         lower = _UNMARKED.get(written.lower(), written.lower())
         head, mark, tail = lower.partition("'")
         if not mark:
-            words.append(Word("can" if lower == "cannot" else lower, written))
+            words.append(Word("can" if lower == "cannot" else lower, written, at))
             if lower == "cannot":
-                words.append(Word("not", ""))
+                words.append(Word("not", "", at))
         elif f"'{tail}" in _CLITICS:
-            words += [Word(head, written), Word(_CLITICS[f"'{tail}"], "")]
+            words += [Word(head, written, at), Word(_CLITICS[f"'{tail}"], "", at)]
         elif lower.endswith("n't"):
             stem = {"can't": "can", "won't": "will", "shan't": "shall"}.get(lower, lower[:-3])
-            words += [Word(stem, written), Word("not", "")]
+            words += [Word(stem, written, at), Word("not", "", at)]
         elif tail == "s":
             verb = _of_clitic_s(head, [one.lower() for one in raw[place + 1 : place + 5]])
-            words += [Word(head, written), Word(verb, "")] if verb else [Word(lower, written)]
+            words += [Word(head, written, at), Word(verb, "", at)] if verb else [Word(lower, written, at)]
         else:
-            words.append(Word(lower, written))
+            words.append(Word(lower, written, at))
     return words
 
 

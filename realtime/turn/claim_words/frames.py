@@ -70,6 +70,10 @@ _FINITES = word_set("is are was were has have had will would can could may might
 _NO_LIST = word_set("a an the that those these any no some there this i you he she it we they what who so if")
 _PRAISE = ("nice", "good", "great", "lovely", "clever", "smart", "well done", "good for you", "nice one")
 """Behind a verb without a subject: the user has done it."""
+_ADDS_NONE = word_set(
+    "you it he she they we ready arriving arrives due open opens starting starts leaving leaves reference number not "
+    "instead shall want need call thanks comes takes costs closes ends another anything within"
+)
 _PLAIN_SUBJECTS = word_set("i you we he she they see")
 
 
@@ -120,6 +124,11 @@ def stated(clauses: Sequence[Clause]) -> list[bool]:
 def is_verbless(texts: Sequence[str]) -> bool:
     """Whether a clause only names things: "table for three", "Friday"; what is done may follow."""
     return bool(texts) and texts[0] not in _NO_LIST and not (_FINITES | SELF | {"you", "it", "they"}) & {*texts}
+
+
+def is_addition(texts: Sequence[str]) -> bool:
+    """Whether a clause only adds details: "Friday at eight", "a table for two"."""
+    return len(texts) < 8 and not (_FINITES | SELF | _ADDS_NONE) & {*texts} and texts[0] not in _ADDS_NONE
 
 
 def dangles(clause: Clause) -> bool:

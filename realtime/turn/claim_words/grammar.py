@@ -409,11 +409,7 @@ def _elliptic(clause: Clause, hit: Hit, at: int, before: int, *, dangles: bool) 
     if after and after == hit.lemma.partition("_")[2]:
         after = texts[at + 2] if at + 2 < len(texts) else ""
     is_last = not after and len(texts) > 1
-    if (
-        len(subject) > (5 if is_last else 3)
-        or guards(subject)
-        or (_NO_SUBJECTS - {"to"} if is_last else _NO_SUBJECTS) & {*subject}
-    ):
+    if len(subject) > 5 or guards(subject) or (_NO_SUBJECTS - {"to"} if is_last else _NO_SUBJECTS) & {*subject}:
         return None
     if _PERSON & {*subject}:
         return None  # "Your mum texted."
