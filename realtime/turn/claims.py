@@ -15,7 +15,18 @@ from enum import StrEnum
 from itertools import pairwise
 
 from realtime.turn.claim_details import Detail, details_of, fits, known_of
-from realtime.turn.claim_words.english import FAMILIES, LIGHT, MONTHS, NUMBERS, PRONOUNS, SELF, singular, word_set
+from realtime.turn.claim_words.english import (
+    ADVERBS,
+    FAMILIES,
+    LIGHT,
+    LOOKING,
+    MONTHS,
+    NUMBERS,
+    PRONOUNS,
+    SELF,
+    singular,
+    word_set,
+)
 from realtime.turn.claim_words.forms import STRAY, Clause, Hit, Verbs, clauses_of, inflected, known_verbs
 from realtime.turn.claim_words.frames import dangles, is_addition, is_tagged, is_verbless, plain, stated
 from realtime.turn.claim_words.grammar import (
@@ -346,6 +357,10 @@ class Claims:
             if claim is not None:
                 taken = hit.at
                 found.append(claim)
+        if not found and (verb := _unknown_deed(texts)):
+            words = {singular(text) for text in texts[verb + 1 : verb + 6]}
+            named = [tool for tool in self._tools if words & (tool.deeds | tool.own_nouns)]
+            found += [claim] if (claim := _claim_of(named, words, ClaimKind.DONE, frozenset())) else []
         states = iter(()) if found else states_of(texts)
         return found or next((claims for state in states if (claims := self._of_state(state, texts, before))), [])
 
@@ -546,6 +561,8 @@ def _has_object(families: set[str], behind: list[str], reading: Reading) -> bool
     tail = " ".join(behind)
     if families & {"pay", "refund"} and not reading.is_present and _SUM.search(tail):
         return True
+    if "cancel" in families and behind[:2] == ["you", "off"]:
+        return True
     if "subscribe" in families and not reading.is_present and _SUBSCRIBES.match(" ".join((*reading.subject, *behind))):
         return True
     if "schedule" in families and reading.by_self and _A_DAY.match(tail):
@@ -555,6 +572,25 @@ def _has_object(families: set[str], behind: list[str], reading: Reading) -> bool
     if "move" in families and _TO_TIME.search(tail):
         return True
     return "message" in families and reading.by_self and _TO_SOMEBODY.search(tail) is not None
+
+
+def _unknown_deed(texts: list[str]) -> int:
+    """Return where a verb that no family has tells a deed: "I've programmed a reminder"; 0 for nowhere."""
+    at = 1 if texts[:1] in (["i"], ["we"]) else 0
+    if not at or texts[at] != "have":
+        return 0
+    at += 1
+    while at < len(texts) and texts[at] in ADVERBS:
+        at += 1
+    is_deed = texts[at : at + 1] and texts[at].endswith("ed") and texts[at] not in LOOKING and texts[at] not in _KNOWN
+    objects = texts[at + 1 : at + 3]
+    return at if is_deed and {*objects} & _ARTICLES and not {"to", "what", "how"} & {*objects} else 0
+
+
+_KNOWN = {
+    form for verb in known_verbs() for form, slot in inflected(verb.partition("_")[0]) if slot in ("past", "part")
+}
+_ARTICLES = word_set("a an the your his her that this another")
 
 
 def _is_whole(texts: Sequence[str], hit: Hit) -> bool:

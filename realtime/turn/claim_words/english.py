@@ -49,16 +49,19 @@ FAMILIES: dict[str, Family] = {
         "confirm buy order add snag nab bag grab_hold pop_in land take take_for snap_up pick_up line_up score claim "
         "keep nail_down rustle_up wangle lock_down bring slip_in pop_down fix get_in",
         "booking reservation",
-        "table seat room spot place flight hotel ticket slot car taxi cab dinner lunch ride class booth suite cabin "
+        "table seat room spot place flight hotel ticket slot car taxi cab dinner museum lesson court gym lunch ride "
+        "class booth suite cabin "
         "reservation court appointment pass brunch",
     ),
     "cancel": _family(
         "cancel call_off scrap void annul strike_off strike_out nix axe",
-        "scrub withdraw remove drop stop release take_off take_out give_up pull revoke undo scratch end terminate "
+        "scrub withdraw remove drop stop release take_off take_out give_back give_up pull revoke undo scratch end "
+        "terminate "
         "reverse "
         "kill wipe wipe_off clear ditch let_go back_out take_down quash bin delete strike take pull_out drop_out",
         "cancellation",
-        "booking reservation order purchase subscription appointment meeting list table class ticket flight hotel "
+        "booking reservation order purchase subscription appointment guesthouse spa cruise stay room slot visit "
+        "session lesson meeting list table class ticket flight hotel "
         "dinner trip",
     ),
     "pay": _family(
@@ -99,7 +102,8 @@ FAMILIES: dict[str, Family] = {
         "alter note revise overwrite rectify tweak refresh swap_out put_through move bring_up_to_date register "
         "redirect",
         "update change switch",
-        "detail profile record setting number phone name title status entry address account file",
+        "detail profile postcode street surname email record setting number phone name title status entry address "
+        "account file",
     ),
     "message": _family(
         "email mail text notify message let_know inform drop_line drop_note ping alert share invite give_heads "
@@ -110,7 +114,8 @@ FAMILIES: dict[str, Family] = {
         "fling chuck whizz buzz fire hit bung slip flick_over put_through send_across respond_to get_back_to pass "
         "relay copy_in put_in",
         "message email mail text invitation invite notification letter reply sms",
-        "report contract team word document line note file invoice follow-up",
+        "report contract complaint receipt cv quote form agenda minutes itinerary photo document invitation team "
+        "word document line note file invoice follow-up",
     ),
     "note": _family(
         "note_down jot_down write_down scribble_down",
@@ -157,7 +162,8 @@ FAMILIES: dict[str, Family] = {
     "switch": _family(
         "switch_on switch_off turn_on turn_off dim shut_off brighten flick_on flick_off light_up",
         "set turn_down turn_up adjust change turn switch put_on put_off flip_on flip_off flick flip kill activate "
-        "pop_on stick_on switch_over bring_on fire_up pop stick get get_on get_off throw light have",
+        "pop_on stick_on switch_over bring_on brighten_up brighten fire_up pop stick get get_on get_off throw light "
+        "have",
         "",
         "light lamp tv television music radio fan device switch bulb",
         is_status=True,
@@ -167,7 +173,8 @@ FAMILIES: dict[str, Family] = {
         "lower raise turn_up turn_down nudge_up nudge_down crank_up crank_down knock_down knock_up dial_up "
         "dial_down notch_up",
         "set adjust bump_up crank_up bump increase decrease reduce change heat cool bring_up bring_down nudge crank "
-        "drop knock take_down take_up turn put bump_down dial ramp_up put_on ramp_down ease_up ease_down ease_off "
+        "drop knock take_down take_up turn put bump_down dial ramp_up warm_up warm cool_down put_on ramp_down "
+        "ease_up ease_down ease_off "
         "whack_up "
         "whack_down notch_down push_up push_down bring nudge_up pop_up pop_down",
         "",
@@ -197,13 +204,14 @@ FAMILIES: dict[str, Family] = {
     "subscribe": _family(
         "subscribe unsubscribe enroll enrol sign_up",
         "add put join opt_in put_down pop_on get_onto get_on sign_on register pop stick stick_on put_on",
-        "subscription registration enrollment signup",
+        "subscription registration subscriber enrollment signup",
         "list newsletter mailing",
     ),
     "upload": _family("upload download print scan", "save send attach", "upload download", "file document"),
     "apply": _family(
         "apply submit file lodge",
-        "send hand_in turn_in request ask_for put_in send_in send_off get_in put_through push_through register "
+        "send hand_in turn_in request ask_for put_in send_in send_off get_in put_through push_through hand_over "
+        "register "
         "get_off fire_off pass_on push get_through post",
         "application form claim return",
         "paperwork",
@@ -300,6 +308,17 @@ SUBORDINATE = word_set("if unless once when whenever whether assuming suppose su
 """After a clause that begins with one, the next is conditional."""
 
 MONTHS = "january february march april may june july august september october november december"
+LOOKING = word_set(
+    "check checked read found looked seen heard explained mentioned described compared reviewed opened viewed received "
+    "asked tried failed forgotten missed discussed reached understood noticed counted wanted needed offered suggested "
+    "recommended promised prepared drafted considered confused mixed verified repeated spelled located pulled brought "
+    "loaded identified learned known kept left lost liked loved thanked waited followed tracked listed shown quoted "
+    "proposed planned calculated had got been told said given called thought searched gone come passed talked spoken "
+    "shortened rephrased reworded polished summarised summarized translated corrected simplified "
+    "touched held used worked done written answered quoted recognised assumed expected included estimated guessed "
+    "started stopped begun finished taken put made set sent run double-checked misread misheard ticked"
+)
+"""Participles that tell no deed, whatever their object, or that stand in a family: "I've read your order"."""
 HABITS = word_set(
     "usually always normally typically generally often automatically every each daily weekly monthly "
     "sometimes mostly "

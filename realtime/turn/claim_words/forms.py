@@ -60,6 +60,7 @@ _TOKEN = re.compile(r"\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|
 _QUOTED = re.compile(r"[\"“„][^\"”“]*[\"”“]|(?<!\w)'[^']*'(?!\w)")
 _BREAKS = frozenset(",;:—–()!?.-")
 _JOINS = frozenset({"but", "so", "because", "while", "though", "although"})
+_MEANS = word_set("text email mail message phone post letter transfer card sms")
 _DETERMINERS = word_set("my our your the a an his her their")
 _OBJECTS = word_set("you me him her us them the a an your my our his their two three some")
 _SUBJECTS = word_set("i we you he she it they that this there the your my his her our their everything all")
@@ -164,6 +165,8 @@ class Verbs:
 
 def _is_place(texts: Sequence[str]) -> bool:
     """Whether a preposition begins its own phrase: "blocked on my end", "booked on Friday"."""
+    if texts[0] == "by" and len(texts) > 1 and texts[1] in _MEANS:
+        return True
     return texts[0] == "on" and len(texts) > 1 and (texts[1] in _DETERMINERS | {"to"} or texts[1].endswith("day"))
 
 

@@ -357,7 +357,8 @@ def _presented(texts: Sequence[str], at: int, n_particles: int) -> tuple[str, ..
     """Return what is shown or counted as done: in "that's your flight cancelled", "consider it done"."""
     start = 1 if texts[0] == "consider" else 2 if texts[0] in ("that", "there") and texts[1] == "is" else at
     shown = tuple(text for text in texts[start:at] if text not in ADVERBS)
-    if not shown or len(shown) > 5 or shown[0] not in _SHOWN:
+    is_bare = start == 2 and len(shown) == 1
+    if not shown or len(shown) > 5 or not (is_bare or shown[0] in _SHOWN):
         return ()
     if guards(shown) or (_FINITE | SELF | {"you", "they", "he", "she", "to"}) & {*shown[1:]}:
         return ()
@@ -376,7 +377,7 @@ def _elliptic(clause: Clause, hit: Hit, at: int, before: int, *, dangles: bool) 
     after = texts[at + 1] if at + 1 < len(texts) else ""
     if (
         not (clause.begins or clause.is_after_names)
-        or _FINITE & {*texts}
+        or _FINITE & {*(texts[: at + 5] if before < 0 else texts)}
         or _ASKING & {*texts}
         or (dangles and {after} - {"", *hit.lemma.split("_")})
     ):
@@ -432,7 +433,9 @@ def points_at(texts: Sequence[str], hit: Hit, reading: Reading) -> bool:
             opens = text in ("that", "this", "those", "these") and following and not plain
             is_clause = text == "that" and following and following[0] in SUBJECTS
             return not (opens or is_clause)
-    behind = texts[hit.at + 1 : hit.at + 5]
+    behind = texts[hit.at + 1 + hit.lemma.count("_") : hit.at + 5 + hit.lemma.count("_")]
+    if {*behind[:1]} & (_ONES | NUMBERS) and behind[1:2] in ([], ["for"], ["of"], ["at"]):
+        return True  # "I set one for seven."
     return behind[:1] in (["the"], ["that"], ["your"], ["both"]) and bool({"one", "ones"} & {*behind})
 
 

@@ -166,7 +166,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     ),
     (
         re.compile(
-            r"^(?:it|that|(?:the|your|those|these) [\w ]{1,30}) (?:is|are) "
+            r"^(?:it|that|(?:the|your|those|these|both|all) [\w ]{1,30}) (?:is|are) "
             r"(?:now gone|gone now|gone for good|now empty|empty now)\b"
         ),
         State(word_set("delete")),
@@ -227,7 +227,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     ),
     (
         re.compile(
-            rf"^{_FRESH}{_THING}is (?:now )?(?:up|down|back)? ?(?:to|at) (?:\d|\w+teen\b|twenty|thirty|ten|eleven|"
+            rf"^{_FRESH}{_THING}is (?:now )?(?:up|down|back)? ?(?:to|at|on) (?:\d|\w+teen\b|twenty|thirty|ten|eleven|"
             rf"twelve)"
         ),
         State(word_set("adjust"), nouns="all"),
@@ -280,6 +280,19 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (re.compile(rf"^{_THING}went (?:out |off |in |over |through )?just now\b"), State(_SENT, nouns="all")),
     (re.compile(rf"^{_THING}(?:is|are) (?:now |just )*off to\b"), State(_SENT, nouns="all")),
     (re.compile(r"^you no longer have\b"), State(word_set("cancel"), nouns="all")),
+    (re.compile(r"^you are no longer (?:booked|expected|down|on)\b"), State(word_set("cancel"))),
+    (
+        re.compile(rf"^(?:your|the) {_THING}now (?:has|have|shows?|says|reads|holds|lists)\b"),
+        State(word_set("schedule note remind update"), nouns="all"),
+    ),
+    (
+        re.compile(r"^(?:it|that|(?:the|your) (?:\w+ ){1,4})is now an? (?:\w+ )?\w+$"),
+        State(word_set("note remind"), nouns="deeds"),
+    ),
+    (re.compile(r"^you are now an? (?:\w+ )?subscriber\b"), State(word_set("subscribe"))),
+    (re.compile(r"^there is an? (?:\w+ ){1,5}on (?:its|the) way\b"), State(nouns="all", is_started=True)),
+    (re.compile(rf"^{_FRESH}{_THING}(?:just )?came on\b"), State(word_set("switch"), nouns="all")),
+    (re.compile(r"^you have (?:got )?(?:[\w']+ ){1,6}now$"), State(word_set("switch"), nouns="all")),
     (
         re.compile(rf"^{_FRESH}{_THING}(?:has|have) (?:all )?(?:now )?(?:got )?(?:your|his|her|their|its|the|that)\b"),
         State(_SENT | {"update"}, nouns="all", evidence=frozenset({"sent", "received"})),
