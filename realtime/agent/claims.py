@@ -18,6 +18,7 @@ from realtime.event.server import CLAIM_WITHHELD, ServerCustomEvent
 from realtime.message import ToolCallState, ToolResultBlock, ToolResultState
 from realtime.model.base import Withheld
 from realtime.tool import Toolkit
+from realtime.tool.question import language_of
 from realtime.tool.registered import RegisteredToolFunction
 from realtime.turn.claims import Claim, ClaimKind, Claims, Deed, DeedState, DeedTool, denial_of, unbacked
 
@@ -37,7 +38,7 @@ NO_CALL = "no call of {tools} has succeeded in this conversation, so it is not d
 OTHER_CALL = "no successful call of {tools} in this conversation did exactly that; what they did has other details"
 """Why it is not true."""
 NOT_EXACTLY = "Not exactly that was done."
-"""What is said instead of details that are not right."""
+"""What is said instead of details that are not right; only English ones are read."""
 _CONTEXT_ITEMS = 20
 """So many latest items tell what "all done" speaks of."""
 
@@ -184,7 +185,7 @@ class ClaimCheck:
         if self._has_done(found):
             return NOT_EXACTLY
         tools = {tool.name: tool for tool in self._known}
-        return denial_of(tools[found.tools[0]]) if found.tools else ""
+        return denial_of(tools[found.tools[0]], language_of(found.sentence)) if found.tools else ""
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -3,23 +3,22 @@
 "I've booked the table" is a claim; "shall I book it?", "I'll book it", "you booked it" are none. The rules generalise a
 tool's few example sentences over tense, person, voice and wording, by families of verbs (`claim_words`). They read one
 sentence at a time and know no more of the language than its words; what they do not find is listed in
-`docs/claims.md`. English only: in other languages no sentence claims anything.
+`docs/claims.md`. German, Spanish and Chinese are read more coarsely (`claim_words.languages`), other languages not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 
+from realtime.tool.spoken_numbers import Language
 from realtime.turn.claim_details import Detail, details_of, fits, known_of
 from realtime.turn.claim_words.english import (
-    ADVERBS,
     FAMILIES,
     LIGHT,
-    LOOKING,
     MONTHS,
     NUMBERS,
     PRONOUNS,
@@ -46,6 +45,8 @@ from realtime.turn.claim_words.grammar import (
     tells,
     without_openers,
 )
+from realtime.turn.claim_words.languages import FOREIGN, claimed, families_in
+from realtime.turn.claim_words.objects import has_object, is_whole, obtains, sets_level, unknown_deed
 from realtime.turn.claim_words.states import State, is_fresh, states_of
 
 __all__ = ["Claim", "ClaimKind", "Claims", "Deed", "DeedState", "DeedTool", "denial_of", "unbacked"]
@@ -126,17 +127,24 @@ _DENIALS = (
     (re.compile(r"^(.+?) have been (.+)$", re.IGNORECASE), "{0} have not been {1} yet."),
     (re.compile(r"^(.+?) (is|are) (.+)$", re.IGNORECASE), "{0} {1} not {2} yet."),
 )
-NOT_DONE = "That is not done yet."
+NOT_DONE: dict[Language, str] = {
+    "en": "That is not done yet.",
+    "de": "Das ist noch nicht erledigt.",
+    "es": "Eso todavía no está hecho.",
+    "zh": "这还没有办好。",
+}
 
 
-def denial_of(tool: DeedTool) -> str:
-    """Return the sentence that denies the deed: the tool's first claim, negated, where it has any."""
+def denial_of(tool: DeedTool, language: Language = "en") -> str:
+    """Return the sentence that denies the deed; in English the tool's first claim, negated, where it has any."""
+    if language != "en":
+        return NOT_DONE[language]
     declared = next((claim for claim in tool.claims if " " in claim), "").replace("’", "'").strip().rstrip(".!")
     for pattern, denial in _DENIALS:
         if (found := pattern.match(declared)) is not None:
             words = denial.format(*found.groups())
             return words[0].upper() + words[1:]
-    return NOT_DONE
+    return NOT_DONE["en"]
 
 
 @dataclass(slots=True)
@@ -197,34 +205,9 @@ _TALK = word_set(
 """Things that are said or thought; with them a verb tells no deed, unless the tool is about them."""
 _TO_YOU = word_set("tell answer respond reply inform invite let_know share")
 """Said of the user they are talk, no deed: "I told you"."""
-_LEVEL = re.compile(
-    r"\bto (?:\d\d|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty(?:-\w+)?|thirty)\b"
-    r"(?! (?:people|past|to|euro|dollar|pound))"
-)
-"""The heating is meant: "I've set upstairs to eighteen"."""
 _SETTLED = word_set("take_care_of sort sort_out handle see_to deal_with square_away")
 """With a thing of the tool, or of the user, they claim its deed: "lunch is sorted"."""
-_COUNT = rf"(?:\d[\d,.]*|(?:a|and|{'|'.join(sorted(NUMBERS))})\b)"
-_SUM = re.compile(
-    rf"(?:^|(?<!at|to|or) )(?:{_COUNT} ?)*(?<!a )(?<!and )(?:{_COUNT})(?: (?:to|into|in|over|across|back|he|she|"
-    rf"they|you)\b|$)"
-)
-"""An amount without its currency: "I sent Rob his thirty"."""
-_BACK = re.compile(r"\bback (?:to|on|onto|into) (?:you|your|the card)\b|\bback to you\b")
-_TO_TIME = re.compile(
-    r"\b(?:to|into|until) (?:the |next |this )?(?:\w+day\b|tomorrow|\d|half|quarter|noon|midday|morning|afternoon|"
-    r"evening|week|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+th\b|\w+ (?:\w+ )?slot)"
-)
-_A_DAY = re.compile(
-    r"(?:(?:off|out|in|down) )?(?:the |your |next |this )?(?:\w{3,6}day|tomorrow|morning|afternoon|evening)s?\b"
-)
-_SUBSCRIBES = re.compile(r"(?:(?:i|we) )?you(?: (?:to|on|onto|for|up|as|just|now|by me)\b|$)")
 _POINTING = word_set("the that this those these your both")
-_OBTAINS = re.compile(r"\bmanaged to get (?:it|them|one|you|the|a|an)\b|(?<!have )\bgot (?:a|an|the) (?!.*\bwrong\b)")
-_TO_SOMEBODY = re.compile(
-    r"\bto (?:him|her|them|everyone|everybody|(?:your|the) \w+|(?:mr|mrs|ms|dr|miss)\b)|"
-    r"^(?:him|her|them|everyone|everybody|your \w+|the \w+) (?:the|your|his|her|a|an|all)\b"
-)
 _NEED_NOUNS = word_set(
     "put keep take settle write answer drop pop stick kill hit get_in get_out pull flip pass wipe zap swap nudge"
 )
@@ -253,8 +236,9 @@ class Claims:
 
         Sentences such as "all done" claim only what that speaks of; with nothing before them, a deed of any tool.
         """
-        if not self._tools or len(sentence) < 4:
+        if not self._tools or len(sentence) < 3:
             return ()
+        written = sentence
         if _HEDGED.search(sentence):
             return ()
         is_known = "now that" in sentence.lower()
@@ -289,7 +273,19 @@ class Claims:
             claims = self._of_clause(clause, before, carried=carried, dangles=dangling[place])
             carried = bool(claims) or acts(texts)
             found += [self._detailed(claim, clauses, place, sentence) for claim in claims if claim not in found]
-        return tuple(found)
+        return tuple(found) or tuple(dict.fromkeys(self._in_other_languages(written, before)))
+
+    def _in_other_languages(self, sentence: str, before: str) -> Iterator[Claim]:
+        """Yield what a German, Spanish or Chinese sentence claims, without details."""
+        for language in FOREIGN:
+            for families in claimed(sentence, language):
+                if not families and before:
+                    families = families_in(before, language)
+                    if not families:
+                        continue
+                names = tuple(tool.name for tool in self._tools if not families or families & tool.families)
+                if names:
+                    yield Claim(ClaimKind.DONE, names)
 
     def _detailed(self, claim: Claim, clauses: Sequence[Clause], place: int, sentence: str) -> Claim:
         """Return the claim with its details: those of its clause, and of half sentences beside it."""
@@ -328,6 +324,9 @@ class Claims:
                 made.verbs |= {hit.lemma for hit in hits}
             verbs = {texts[hit.at] for hit in hits}
             made.own_nouns |= {singular(text) for text in texts if text not in PLAIN and text not in verbs}
+        if not made.families:
+            foreign = (families for claim in tool.claims for one in FOREIGN for families in claimed(claim, one))
+            made.families = {family for families in foreign for family in families}
         if made.families or made.verbs:
             made.own_nouns |= {singular(name) for name in names[1:] if name not in PLAIN}
         for family in made.families:
@@ -357,7 +356,7 @@ class Claims:
             if claim is not None:
                 taken = hit.at
                 found.append(claim)
-        if not found and (verb := _unknown_deed(texts)):
+        if not found and (verb := unknown_deed(texts)):
             words = {singular(text) for text in texts[verb + 1 : verb + 6]}
             named = [tool for tool in self._tools if words & (tool.deeds | tool.own_nouns)]
             found += [claim] if (claim := _claim_of(named, words, ClaimKind.DONE, frozenset())) else []
@@ -379,9 +378,9 @@ class Claims:
         if hit.lemma in ("order", "sort") and _SORTS.search(" ".join(texts[hit.at :])):
             return None
         names_thing = any(tool.nouns & words for tool in self._tools)
-        if hit.lemma in _SETTLED and reading.subject == ("you",) and _is_whole(texts, hit):
+        if hit.lemma in _SETTLED and reading.subject == ("you",) and is_whole(texts, hit):
             return self._generic(reading.kind, before)  # "That's you sorted."
-        if hit.lemma in GENERIC and points and _is_whole(texts, hit) and not names_thing:
+        if hit.lemma in GENERIC and points and is_whole(texts, hit) and not names_thing:
             return self._generic(reading.kind, before)
         matching = [tool for tool in self._tools if self._does(tool, hit, words, reading, clause, points=points)]
         return _claim_of(matching, words, reading.kind, _evidence(hit.lemma) if reading.is_state else frozenset())
@@ -419,16 +418,15 @@ class Claims:
                 and bool({*reading.subject[:1]} & _POINTING)
             )
             return reading.by_self or bool(persons) or about_user or is_definite(reading.subject, words & tool.nouns)
-        if lemma in _SETTLED and words & tool.nouns and _is_whole(texts, hit):
+        if lemma in _SETTLED and words & tool.nouns and is_whole(texts, hit):
             return "are" not in texts or bool({"now", "all"} & {*texts})
         named = words & (tool.deeds | tool.own_nouns if lemma == "confirm" else tool.deeds)
         if lemma in LIGHT and named and (lemma != "get" or gives(texts)):
             return True
         is_weak = lemma in tool.verbs or any(lemma in family.weak for family in families)
-        obtains = gives(texts) or _OBTAINS.search(" ".join(texts))
         if (
             not is_weak
-            or (lemma == "get" and not obtains)
+            or (lemma == "get" and not obtains(texts))
             or (lemma == "take" and (not reading.by_self or "liberty" in texts))
         ):
             return False
@@ -437,9 +435,9 @@ class Claims:
             is_many = "are" in texts and lemma != "confirm" and reading.subject != ("you",)
             if is_many or not about_user:
                 return False  # "Your notes are saved in the cloud." "The room is arranged for forty."
-        if "adjust" in tool.families and _LEVEL.search(" ".join(texts)):
+        if "adjust" in tool.families and sets_level(texts):
             return True
-        if _has_object(tool.families, texts[hit.at + 1 :], reading):
+        if has_object(tool.families, texts[hit.at + 1 :], reading):
             return True
         if "message" in tool.families and reading.by_self and lemma not in _NEED_NOUNS and names_person(clause, hit):
             return True
@@ -554,53 +552,6 @@ def _stem(past: str) -> str:
         return f"{stem[:-1]}y"
     silent = stem.endswith(("at", "iz", "is", "ur", "in", "v", "c", "g", "u", "ut", "os", "as", "ir", "id", "od", "ar"))
     return past[:-1] if silent else stem
-
-
-def _has_object(families: set[str], behind: list[str], reading: Reading) -> bool:
-    """Whether what the verb is about is an object of these families without one of their nouns."""
-    tail = " ".join(behind)
-    if families & {"pay", "refund"} and not reading.is_present and _SUM.search(tail):
-        return True
-    if "cancel" in families and behind[:2] == ["you", "off"]:
-        return True
-    if "subscribe" in families and not reading.is_present and _SUBSCRIBES.match(" ".join((*reading.subject, *behind))):
-        return True
-    if "schedule" in families and reading.by_self and _A_DAY.match(tail):
-        return True
-    if "refund" in families and _BACK.search(tail):
-        return True
-    if "move" in families and _TO_TIME.search(tail):
-        return True
-    return "message" in families and reading.by_self and _TO_SOMEBODY.search(tail) is not None
-
-
-def _unknown_deed(texts: list[str]) -> int:
-    """Return where a verb that no family has tells a deed: "I've programmed a reminder"; 0 for nowhere."""
-    at = 1 if texts[:1] in (["i"], ["we"]) else 0
-    if not at or texts[at] != "have":
-        return 0
-    at += 1
-    while at < len(texts) and texts[at] in ADVERBS:
-        at += 1
-    is_deed = texts[at : at + 1] and texts[at].endswith("ed") and texts[at] not in LOOKING and texts[at] not in _KNOWN
-    objects = texts[at + 1 : at + 3]
-    return at if is_deed and {*objects} & _ARTICLES and not {"to", "what", "how"} & {*objects} else 0
-
-
-_KNOWN = {
-    form for verb in known_verbs() for form, slot in inflected(verb.partition("_")[0]) if slot in ("past", "part")
-}
-_ARTICLES = word_set("a an the your his her that this another")
-
-
-def _is_whole(texts: Sequence[str], hit: Hit) -> bool:
-    """Whether nothing but a time or a purpose follows: "it's arranged for six", not "arranged in groups"."""
-    behind = texts[hit.at + 1 + hit.lemma.count("_") :]
-    behind = [text for text in behind if text not in PRONOUNS]
-    return not behind or behind[0] in _WHOLE
-
-
-_WHOLE = word_set("for now then at on and as already too by just this from")
 
 
 def _evidence(lemma: str) -> frozenset[str]:
