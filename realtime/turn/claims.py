@@ -173,6 +173,7 @@ _NEVERS = re.compile(
     rf"\b(?:in|on|since) (?:early |late )?(?:{MONTHS.replace(' ', '|')})\b|"
     r"\bsince (?:last|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon)\b|"
     r"\b(?:lately|recently)\b|\bfor (?:years|months|weeks)\b|\b(?:once|before)$|\bmy own\b|\bto what\b|"
+    r"\bwritten to you\b|\bpaid .*\bvisit\b|"
     r"\bin the past\b|\bto (?:me|us)\b|\bon your (?:side|end|part)\b|\b(?:myself|ourselves)\b|\bmy (?!manager|"
     r"supervisor|colleague|boss|team|end|side|desk|part)|"
     r"\bthis (?:year|season|month)\b|\btimes$|\bin (?:the|your) (?:basket|cart|drafts?)\b"
@@ -180,7 +181,8 @@ _NEVERS = re.compile(
 """Times that tell of the past, before the call."""
 _FULL = re.compile(
     r"\b(?:fully|completely|(?<!you )are all|were all) (?:booked|reserved)\b|\bbooked (?:up|out|solid)\b|"
-    r"(?<!i have )(?<!we have )\balready (?:booked|res)|\bon (?:hold|speaker)\b|\bin front of me\b"
+    r"(?<!i have )(?<!we have )\balready (?:booked|res)|(?<!card )(?<!account )\bon (?:hold|speaker)\b|"
+    r"\bin front of me\b"
 )
 """No table is left: that claims no deed."""
 _SORTS = re.compile(r"\bfrom \w+ to \w+|\bby (?:price|date|name|size|rating|colou?r)")
@@ -197,7 +199,7 @@ _RECORDS = word_set("note note_down write_down jot_down put_down save record log
 _COMMANDS = word_set("say tell give press click call send just")
 _CONFIRMS = re.compile(r"[,;] *(?:is that |am i |are you )?(?:right|correct|yes|no|true)\W*\?|isn't (?:it|that)\W*\?")
 _NOTHING = (["not"], ["nothing"], ["none"], ["no"], ["nobody"], ["neither"], ["attention"], ["tribute"])
-_NOT = word_set("nothing none nobody attention heed tribute visit")
+_NOT = word_set("nothing none nobody attention heed tribute")
 """Somewhere behind the verb they make it no deed: "I told him nothing", "I've paid close attention"."""
 _TALK = word_set(
     "sentence word comma paragraph joke example thought mistake opinion judgement judgment expectation accent"
@@ -209,7 +211,7 @@ _SETTLED = word_set("take_care_of sort sort_out handle see_to deal_with square_a
 """With a thing of the tool, or of the user, they claim its deed: "lunch is sorted"."""
 _POINTING = word_set("the that this those these your both")
 _NEED_NOUNS = word_set(
-    "put keep take settle write answer drop pop stick kill hit get_in get_out pull flip pass wipe zap swap nudge"
+    "put make keep take settle write answer drop pop stick kill hit get_in get_out pull flip pass wipe zap swap nudge"
 )
 """With a pronoun alone they claim nothing: "I put it badly"."""
 _TO_PERSONS = word_set("tell reply inform contact respond answer write_to reach_out forward")
@@ -399,7 +401,7 @@ class Claims:
         if lemma in self._unknown:
             return lemma in tool.verbs and (points or "_" in lemma or bool(words & tool.own_nouns))
         is_status = any(one.is_status and lemma in one.strong | one.weak for one in families)
-        if is_status and reading.is_present and not {"now", "all"} & {*texts} and "_" not in lemma:
+        if is_status and reading.is_present and "all" not in texts and not is_fresh(texts) and "_" not in lemma:
             return False  # "The card is blocked."
         if any(lemma in family.strong for family in families):
             if reading.is_present and reading.subject[-1:] == ("one",) and "now" not in texts:
@@ -417,6 +419,7 @@ class Claims:
                 and not reading.is_present
                 and bool({*reading.subject[:1]} & _POINTING)
             )
+            about_user |= not _NEWS & tool.families and _is_of_call(reading, texts)
             return reading.by_self or bool(persons) or about_user or is_definite(reading.subject, words & tool.nouns)
         if lemma in _SETTLED and words & tool.nouns and is_whole(texts, hit):
             return "are" not in texts or bool({"now", "all"} & {*texts})
@@ -430,7 +433,7 @@ class Claims:
             or (lemma == "take" and (not reading.by_self or "liberty" in texts))
         ):
             return False
-        if reading.is_present and "now" not in texts:
+        if reading.is_present and not is_fresh(texts):
             about_user = bool({"you", "your", *PRONOUNS} & {*texts}) or bool(words & tool.deeds) or lemma in tool.verbs
             is_many = "are" in texts and lemma != "confirm" and reading.subject != ("you",)
             if is_many or not about_user:
@@ -489,6 +492,17 @@ class Claims:
             or any(FAMILIES[name].strong & lemmas or FAMILIES[name].deeds & words for name in tool.families)
         )
         return Claim(kind, named) if named else None
+
+
+def _is_of_call(reading: Reading, texts: Sequence[str]) -> bool:
+    """Whether a passive about an unknown thing tells of this call: "the cottage has been cancelled"; no news."""
+    is_open = reading.is_present or reading.is_elliptic or reading.kind is not ClaimKind.DONE
+    return not is_open and bool({*reading.subject[:1]} & _POINTING) and not _CAUSES & {*texts}
+
+
+_NEWS = word_set("cancel update renew block lock")
+"""Families of which passives are often news about others: "the concert has been called off"."""
+_CAUSES = word_set("because due since until after owing again already often twice once by")
 
 
 def _deeds_of(tool: _Tool) -> set[str]:

@@ -71,12 +71,13 @@ FAMILIES: dict[str, Family] = {
         "slide square square_up load beam fire_over bung sling chuck pass_on put_across transfer_over "
         "send_across push",
         "payment transfer wire",
-        "money dollar euro pound cent amount fund bill rent invoice sum cash savings yuan quid buck bucks grand "
+        "money dollar tab euro pound cent amount fund bill rent invoice sum cash savings yuan quid buck bucks grand "
         "fiver tenner deposit saving dollars allowance fee balance",
     ),
     "block": _family(
         "block freeze deactivate disable suspend lock_down",
-        "lock stop shut_off turn_off put cancel kill cut_off shut_down neutralise neutralize bar cut void pull",
+        "lock stop shut_off turn_off put cancel kill cut_off shut_down kill_off neutralise neutralize bar cut void "
+        "pull",
         "block freeze hold stop deactivation",
         "card account",
         is_status=True,
@@ -137,7 +138,8 @@ FAMILIES: dict[str, Family] = {
     ),
     "remind": _family(
         "",
-        "set add create put schedule start make set_up enter pop pop_in slot_in activate drop line_up arm stick "
+        "set add create put schedule start make set_up enter pop pop_in slot_in activate drop line_up switch_on "
+        "turn_on arm stick "
         "stick_in put_in log get add_in register",
         "reminder alarm alert timer event",
         "calendar diary agenda nudge",
@@ -156,7 +158,7 @@ FAMILIES: dict[str, Family] = {
         "take_down",
         "deletion removal",
         "file document draft photo folder recording list entry picture image attachment screenshot contract "
-        "presentation backup spreadsheet "
+        "presentation invoice memo version letter backup spreadsheet "
         "duplicate copy",
     ),
     "switch": _family(

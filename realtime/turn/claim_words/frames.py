@@ -123,6 +123,8 @@ def stated(clauses: Sequence[Clause]) -> list[bool]:
 
 def is_verbless(texts: Sequence[str]) -> bool:
     """Whether a clause only names things: "table for three", "Friday"; what is done may follow."""
+    if texts[:2] == ["that", "is"]:
+        texts = texts[2:]
     return bool(texts) and texts[0] not in _NO_LIST and not (_FINITES | SELF | {"you", "it", "they"}) & {*texts}
 
 

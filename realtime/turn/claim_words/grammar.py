@@ -81,9 +81,14 @@ _PERSON = word_set(
 """Where no verb helps, they have done it: "your mum texted"."""
 _IDIOMS = frozenset({"note", "get", "have"})
 """Their participles alone are no claims: "noted", "got you"."""
-_NO_SUBJECTS = word_set("i we you he she they it that this who there and to get gets got be being stay stays")
+_NO_SUBJECTS = word_set(
+    "them us everyone everybody somebody i we you he she they it that this who there and to get gets got be being "
+    "stay stays"
+)
 """With them a sentence is no headline: "he paid" is none, "table booked" is."""
 _PERSONS = word_set("he she him her them yourself everyone everybody")
+_OTHERS = word_set("them him her the my our someone")
+"""They are had to do it: "I've had the bank freeze your card"."""
 _ONES = word_set("one ones rest lot")
 GENERIC = word_set("do take_care_of arrange sort_out sort handle complete finish confirm see_to deal_with square_away")
 """With a pronoun they claim whatever was asked for: "that's done", "I've taken care of it"."""
@@ -104,6 +109,7 @@ _ASKING = word_set("yourself or when who whom what which where how")
 """Where no verb is, they ask: "moved to when, exactly?"."""
 _CLAIMING = (["they"], ["i"], ["you"], ["we"], ["he"], ["she"], ["people"], ["to"], ["who"], ["app"], ["site"])
 _OF_YOURS = word_set("mentioned said told asked saw")
+_BEFORE_MONTH = (["in"], ["from"], ["of"], ["for"], ["since"], ["last"], ["by"])
 _LIKE = (["like", "you"], ["as", "you"], ["like", "i"], ["as", "i"])
 SUBJECTS = word_set("i you we he she it they there the your my")
 _OBJECT_WITHIN = 2
@@ -192,6 +198,9 @@ def _head(texts: Sequence[str], hit: Hit) -> tuple[int, str | None]:
             return before - 1, "part" if texts[_back(texts, before - 1)] == "have" else "past"
         if word == "to" and before >= 2 and texts[before - 1] in _PERSONS and texts[before - 2] == "got":
             return before - 2, "past"
+        had = next((place for place in range(max(0, at - 5), at - 1) if texts[place] == "had"), -1)
+        if had > 0 and texts[had - 1] in ("have", *SELF) and texts[had + 1] in _OTHERS:
+            return had, "part" if texts[had - 1] == "have" else "past"
         able = before >= 2 and texts[before - 1] == "able" and texts[before - 2] in ("was", "were", "been")
         if word == "to" and able:
             return before - 2, "part" if texts[before - 2] == "been" else "past"
@@ -248,8 +257,9 @@ def guards(texts: Sequence[str]) -> bool:
         is_relative = text in _OF_YOURS and texts[max(0, at - 1) : at] == ["you"] and texts[at + 1 : at + 2] == ["and"]
         is_noun = text in ("claim", "claims") and texts[max(0, at - 1) : at] not in _CLAIMING
         is_wish = texts[max(0, at - 2) : at] in _LIKE
+        is_month = text == "may" and texts[max(0, at - 1) : at] in _BEFORE_MONTH
         is_end = text == "no" and texts[at + 1 : at + 2] in (["longer"], ["more"])
-        if text in GUARDS and not (is_relative or is_noun or is_wish or is_end):
+        if text in GUARDS and not (is_relative or is_noun or is_wish or is_end or is_month):
             return True
     return False
 
@@ -376,7 +386,7 @@ def _elliptic(clause: Clause, hit: Hit, at: int, before: int, *, dangles: bool) 
     texts = clause.texts
     after = texts[at + 1] if at + 1 < len(texts) else ""
     if (
-        not (clause.begins or clause.is_after_names)
+        not (clause.begins or clause.is_after_names or (0 < at == len(texts) - 1 < 3))
         or _FINITE & {*(texts[: at + 5] if before < 0 else texts)}
         or _ASKING & {*texts}
         or (dangles and {after} - {"", *hit.lemma.split("_")})

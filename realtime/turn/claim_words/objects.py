@@ -50,7 +50,7 @@ def has_object(families: set[str], behind: list[str], reading: Reading) -> bool:
         return True
     if "subscribe" in families and not reading.is_present and _SUBSCRIBES.match(" ".join((*reading.subject, *behind))):
         return True
-    if "schedule" in families and reading.by_self and _A_DAY.match(tail):
+    if "schedule" in families and _A_DAY.match(tail if reading.by_self else " ".join(reading.subject)):
         return True
     if "refund" in families and _BACK.search(tail):
         return True

@@ -76,7 +76,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     ),
     (
         re.compile(
-            r"^(?!you )(?:the|your|that|this|his|her|their)? ?(?:[\w']+ ){0,4}(?:is|are) (?:now |all |both )*"
+            r"^(?!you )(?:the|your|that|this|his|her|their)? ?(?:[\w']+ ){0,6}(?:is|are) (?:now |all |both )*"
             r"(?:complete|final|done(?! by\b)|through|in place|in the system|on file|on record)\b(?! as (?:usual|"
             r"always|before|ever)\b)"
         ),
@@ -148,7 +148,10 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (re.compile(r"^(?:it|the \w+|your \w+) is in (?:his|her|their) inbox\b"), State(word_set("message"))),
     (re.compile(r"^you (?:have|have got) (?:an?|your) (?:\w+ ){1,4}now$"), State(_MAKING, nouns="all")),
     (
-        re.compile(r"^(?:it|that|this|everything) is (?:now )?(?:in|on) your (?:\w+ )?(?:calendar|list|notes|diary)\b"),
+        re.compile(
+            r"^(?:it|that|this|everything) is (?:now )?(?:in|on) your (?:\w+ )?"
+            r"(?:calendar|list|notes?|diary)\b(?!.* from\b)"
+        ),
         State(word_set("note remind schedule")),
     ),
     (
@@ -259,19 +262,22 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (re.compile(rf"^{_THING}is now (?:on|at|for|with)\b"), State(word_set("move apply report"), nouns="all")),
     (
         re.compile(
-            rf"^{_FRESH}{_THING}is (?:now |all |both )*(?:down for .{1, 20} )?(?:in|on) (?:the|"
-            rf"your) (?:\w+ )?(?:calendar|diary|notes?|list|agenda)\b"
+            rf"^{_FRESH}{_THING}is (?:now |all |both )*(?:safely |down for .+ )?(?:in|on) (?:the|your|"
+            rf"a) (?:\w+ )?(?:calendar|diary|notes?|list|agenda)\b"
         ),
         State(word_set("note remind schedule")),
     ),
     (re.compile(rf"^{_THING}(?:has|have) (?:both |all )?landed\b"), State(_SENT, nouns="all")),
     (
-        re.compile(rf"^{_THING}(?:(?:has|have) )?(?:got|received|had|has|have) (?:an?|the|your) .*\bfrom (?:me|us)\b"),
+        re.compile(
+            rf"^{_THING}(?:(?:has|have) )?(?:got|received|had|has|have) "
+            r"(?:an?|the|your|his|her|their) .*\bfrom (?:me|us)\b"
+        ),
         State(_SENT, nouns="all"),
     ),
     (
         re.compile(
-            rf"^{_THING}(?:has|have|is) (?:just )?gone (?:in|into|on|onto|down in) (?:the|"
+            rf"^{_THING}(?:has|have|is) (?:just )?(?:gone|made it) (?:in|into|on|onto|down in) (?:the|"
             rf"your) (?:\w+ )?(?:calendar|diary|notes?|list)\b"
         ),
         State(word_set("note remind schedule")),
@@ -308,7 +314,8 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     ),
     (
         re.compile(
-            r"^(?:as of now )?you (?:now (?:have|hold)|hold (?=an?\b)|(?:have|hold) (?:got )?(?:yourself|now)|"
+            r"^(?:as of now )?you (?:now (?:have|hold)|(?:have )?(?:just )?got (?=.*\bjust now\b)|"
+            r"have (?:got )?(?=an? new\b)|hold (?=an?\b)|(?:have|hold) (?:got )?(?:yourself|now)|"
             r"have (?:just )?had (?=.* from (?:us|me)\b)|"
             r"(?:have|hold) (?:got )?(?=.*\b(?:now|as of now)\b))"
         ),
@@ -328,7 +335,10 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         ),
         State(_SENT | word_set("note delete cancel switch")),
     ),
-    (re.compile(r"^(?:off|out|in|into|away|over|through|back|onto)\b.* went\b"), State(_SENT, nouns="all")),
+    (
+        re.compile(r"^(?:off|out|in|into|away|over|through|back|onto)\b.* went\b"),
+        State(_SENT | word_set("schedule note remind delete"), nouns="all"),
+    ),
     (re.compile(r"^that is (?:[\w']+ ){1,4}(?:off|over|across|away|back|gone) to\b"), State(_SENT, nouns="all")),
     (
         re.compile(
