@@ -163,6 +163,8 @@ class _Tool:
     """All nouns: own ones, and those of its families."""
 
 
+_MOST_CHARS = 1_000
+"""Of a longer sentence the rest is not read."""
 _READ_TOOLS = word_set("get list find search check show look lookup read view status info history fetch query")
 _NEVERS = re.compile(
     r"\byesterday\b|\blast (?:week|month|year|night|time|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b|"
@@ -234,13 +236,13 @@ class Claims:
         return bool(self._tools)
 
     def of(self, sentence: str, before: str = "") -> tuple[Claim, ...]:
-        """Return what the sentence claims. `before` is what was said last, by both sides.
+        """Return what the first 1,000 characters of a sentence claim. `before` is what both sides said last.
 
         Sentences such as "all done" claim only what that speaks of; with nothing before them, a deed of any tool.
         """
         if not self._tools or len(sentence) < 3:
             return ()
-        written = sentence
+        written = sentence = sentence[:_MOST_CHARS]
         if _HEDGED.search(sentence):
             return ()
         is_known = "now that" in sentence.lower()
@@ -274,7 +276,8 @@ class Claims:
                 continue
             claims = self._of_clause(clause, before, carried=carried, dangles=dangling[place])
             carried = bool(claims) or acts(texts)
-            found += [self._detailed(claim, clauses, place, sentence) for claim in claims if claim not in found]
+            new = [claim for claim in dict.fromkeys(claims) if claim not in found]
+            found += [self._detailed(claim, clauses, place, sentence) for claim in new]
         return tuple(found) or tuple(dict.fromkeys(self._in_other_languages(written, before)))
 
     def _in_other_languages(self, sentence: str, before: str) -> Iterator[Claim]:

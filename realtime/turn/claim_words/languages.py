@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
+
+from realtime.turn.claim_words.english import word_set
 
 Foreign = Literal["de", "es", "zh"]
 FOREIGN: tuple[Foreign, ...] = ("de", "es", "zh")
@@ -158,11 +159,11 @@ DEEDS: dict[Foreign, dict[str, Deeds]] = {
         "subscribe": Deeds("suscribir", "inscribir apuntar añadir dar", "boletín lista newsletter"),
     },
     "zh": {
-        "book": Deeds("预订 预定 订(?!单) 预约", "留 安排 定", "桌 位 座 房间 机票 酒店 餐厅"),
+        "book": Deeds("预订 预定 订 预约", "留 安排 定", "桌 位 座 房间 机票 酒店 餐厅"),
         "cancel": Deeds("取消 退订", "撤销", "预订 订单 预约 桌 房间"),
         "pay": Deeds("转账 汇款 付款 支付", "转 付 汇 打", "钱 款 元 块 房租 账单 欧"),
         "block": Deeds("冻结 挂失", "锁 停用", "卡 账户"),
-        "order": Deeds("下单 点餐 购买", "点 买 订(?!单) 下", "单 餐 披萨 票 外卖 菜"),
+        "order": Deeds("下单 点餐 购买", "点 买 订 下", "单 餐 披萨 票 外卖 菜"),
         "refund": Deeds("退款 退还", "退", "款 钱"),
         "update": Deeds("更新", "修改 更改 改 换", "地址 信息 资料 电话"),
         "message": Deeds("通知", "发送 发 回复 转发 寄", "邮件 短信 信息 消息 邀请"),
@@ -248,18 +249,19 @@ TONGUES: dict[Foreign, Tongue] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    """The words of one family as patterns."""
+class _Family:
+    """One family of a language, its words as they are compared."""
 
-    strong: re.Pattern[str]
-    weak: re.Pattern[str]
-    things: re.Pattern[str]
+    strong: frozenset[str]
+    weak: frozenset[str]
+    things: tuple[str, ...]
     is_status: bool
     is_lasting: bool
 
+    def has_thing(self, text: str) -> bool:
+        return any(thing in text for thing in self.things)
 
-_VERBS = sorted({verb for deeds in DEEDS["es"].values() for verb in (*deeds.strong.split(), *deeds.weak.split())})
-_NEVER = re.compile(r"(?!)")
+
 _NOW = {"de": r"\b(?:jetzt|nun|soeben|gerade|eben)\b", "es": r"\b(?:ya|ahora|acaba)\b", "zh": r"已|了"}
 _DEFINITE = {
     "de": (
@@ -269,40 +271,24 @@ _DEFINITE = {
     "es": r"\b(?:el|la|los|las|su|sus|tu|tus|todo|esto|eso|le|te|está|queda)\b",
     "zh": r"",
 }
+_FINITE = {
+    "de": r"\b(?:ist|sind|war|waren|wird|wurde|habe|haben|hat|kann|soll|gibt|kostet|kommt|möchte\w*|sie|du|ich|wir)\b",
+    "es": r"\b(?:es|son|era|está|están|ha|han|he|hay|cuesta|viene|quiere\w*|tiene\w*)\b",
+}
+_IS = re.compile(r"\b(?:ist|sind|bist|está|están)\b(?!.*\b(?:worden|raus)\b)")
 _JUST = re.compile(r"\bacab(?:o|amos) de (\w+[aei]r)\b")
+_QUOTED = re.compile(r"[„“\"«][^“”\"»]*[“”\"»]")
+_ENDED = re.compile(r"(?:好|完|掉|成功|过去|出去|到|进|上|下|起来|出)*(?:.{0,12}了|成功|完毕)")
+"""Behind a Chinese verb they make it done."""
 _STATUS = frozenset({"switch", "block", "lock"})
 """Families whose participle also tells how things have long been: "la luz está encendida"."""
 _LASTING = _STATUS | {"adjust", "remind", "schedule", "update", "note", "subscribe", "book"}
 """Families of which a state may long have been so; with `weak` verbs only "now" tells a deed."""
-_ARTICLES = frozenset(
-    [
-        "der",
-        "die",
-        "das",
-        "den",
-        "dein",
-        "deine",
-        "ihr",
-        "ihre",
-        "ein",
-        "eine",
-        "alle",
-        "la",
-        "el",
-        "los",
-        "las",
-        "su",
-        "sus",
-        "tu",
-        "tus",
-        "un",
-        "una",
-        "unos",
-        "unas",
-        "este",
-        "esta",
-    ]
+_ARTICLES = word_set(
+    "der die das den dein deine ihr ihre ein eine alle la el los las su sus tu tus un una unos unas este esta"
 )
+_POSSESSIVES = word_set("el su tu un mi")
+"""Before a Spanish participle they make it a noun: "su pedido"."""
 _PARTICIPLES = {
     "poner": "puest",
     "hacer": "hech",
@@ -313,85 +299,16 @@ _PARTICIPLES = {
     "devolver": "devuelt",
 }
 _PRETERITES = {
-    "poner": "puse", "hacer": "hice", "conseguir": "conseguí", "dar": "di", "pagar": "pagué", "encargar": "encargué",
-    "agregar": "agregué", "aplazar": "aplacé", "realizar": "realicé", "tramitar": "tramité", "notificar": "notifiqué",
+    "poner": "puse",
+    "hacer": "hice",
+    "dar": "di",
+    "pagar": "pagué",
+    "encargar": "encargué",
+    "agregar": "agregué",
+    "aplazar": "aplacé",
+    "notificar": "notifiqué",
     "modificar": "modifiqué",
-}  # fmt: skip
-
-
-def families_in(sentence: str, language: Foreign) -> frozenset[str]:
-    """Return the families whose verbs or things a text names, in whatever form."""
-    text = sentence.lower()
-    return frozenset(
-        name for name, words in _words(language).items() if words.strong.search(text) or words.things.search(text)
-    )
-
-
-def claimed(sentence: str, language: Foreign) -> Iterator[frozenset[str]]:
-    """Yield for each clause that claims a deed its families; an empty set claims whatever was asked for."""
-    tongue = TONGUES[language]
-    text = _plain(sentence, language)
-    is_asked = re.search(r"[?？]\s*$", text) is not None
-    clauses = [clause.strip() for clause in tongue.breaks.split(text)]
-    clauses = [clause for clause in clauses if clause]
-    if is_asked:
-        clauses = clauses[:-1]
-    is_open = False
-    before = ""
-    for place, clause in enumerate(clauses):
-        was_open, is_open = is_open, tongue.opens.search(clause) is not None
-        named, before = before, clause
-        is_conditional = place + 1 < len(clauses) and tongue.opens.match(clauses[place + 1])
-        if was_open or is_conditional or tongue.guards.search(clause):
-            continue
-        if tongue.generic.search(clause):
-            yield frozenset()
-            continue
-        own = tongue.own.search(clause) is not None
-        passive = tongue.passive.search(clause)
-        if not own and passive is None and not _is_half(clause, language):
-            continue
-        if passive is not None and not own and language == "es" and _attributive().search(clause[: passive.start()]):
-            continue
-        found = [name for name, words in _words(language).items() if _claims(words, clause, language, own=own)]
-        if not found and _is_half(clause, language):
-            joined = f"{named} {clause}"
-            found = [
-                name
-                for name, words in _words(language).items()
-                if words.weak.search(clause) and _claims(words, joined, language, own=own)
-            ]
-        if found:
-            nearer = [name for name in found if _words(language)[name].things.search(clause)]
-            yield frozenset(nearer or found)
-
-
-def _plain(sentence: str, language: Foreign) -> str:
-    """Return the sentence without quotations, "reservé" as "he reservado"."""
-    text = re.sub(r"[„“\"«][^“”\"»]*[“”\"»]", " ", sentence).lower()
-    if language != "es":
-        return text
-    text = _JUST.sub(lambda found: f"he {_stem(found.group(1))}o", text)
-    return _past().sub(lambda found: f"he {_past_forms()[found.group()]}", text)
-
-
-@cache
-def _past_forms() -> dict[str, str]:
-    """Return the participle of each Spanish verb by its first person of the past."""
-    return {
-        _PRETERITES.get(verb, verb[:-2] + ("é" if verb.endswith("ar") else "í")): f"{_stem(verb)}o" for verb in _VERBS
-    }
-
-
-@cache
-def _attributive() -> re.Pattern[str]:
-    """Return what tells that a Spanish noun is only described: "los archivos borrados quedan"."""
-    return re.compile(rf"^(?:los|las|un|una|unos|unas) \w+ (?:{'|'.join(_stem(verb) for verb in _VERBS)})[oa]s?\b")
-
-
-@cache
-def _past() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(sorted(_past_forms()))})\b")
+}
 
 
 def _stem(verb: str) -> str:
@@ -399,58 +316,120 @@ def _stem(verb: str) -> str:
     return _PARTICIPLES.get(verb, f"{verb[:-2]}{'ad' if verb.endswith('ar') else 'id'}")
 
 
-def _claims(words: _Words, clause: str, language: Foreign, *, own: bool) -> bool:
-    is_half = _is_half(clause, language)
-    if words.strong.search(clause) and not words.is_status:
-        return own or is_half or re.search(_DEFINITE[language], clause) is not None
-    verbs = words.strong if words.is_status and words.strong.search(clause) else words.weak
-    if not (verbs.search(clause) and words.things.search(clause)):
+_FAMILIES: dict[Foreign, dict[str, _Family]] = {
+    language: {
+        name: _Family(
+            word_set(deeds.strong),
+            word_set(deeds.weak),
+            tuple(deeds.things.split()),
+            name in _STATUS,
+            name in _LASTING,
+        )
+        for name, deeds in families.items()
+    }
+    for language, families in DEEDS.items()
+}
+_VERBS = {
+    language: frozenset(verb for one in families.values() for verb in one.strong | one.weak)
+    for language, families in _FAMILIES.items()
+}
+_FORMS = {f"{_stem(verb)}{ending}": verb for verb in _VERBS["es"] for ending in ("o", "a", "os", "as")}
+"""Spanish verbs by the forms of their participle."""
+_PAST = {_PRETERITES.get(verb, verb[:-2] + ("é" if verb.endswith("ar") else "í")): verb for verb in _VERBS["es"]}
+"""Spanish verbs by their first person of the past."""
+
+
+def families_in(text: str, language: Foreign) -> frozenset[str]:
+    """Return the families of which a text names things."""
+    return frozenset(name for name, family in _FAMILIES[language].items() if family.has_thing(text.lower()))
+
+
+def claimed(sentence: str, language: Foreign) -> Iterator[frozenset[str]]:
+    """Yield for each clause that claims a deed its families; an empty set claims whatever was asked for."""
+    tongue = TONGUES[language]
+    text = _plain(sentence, language)
+    clauses = [clause for part in tongue.breaks.split(text) if (clause := part.strip())]
+    if text.rstrip().endswith(("?", "？")):
+        clauses = clauses[:-1]
+    is_open = False
+    before = ""
+    for clause, following in zip(clauses, [*clauses[1:], ""], strict=False):
+        was_open, is_open = is_open, tongue.opens.search(clause) is not None
+        named, before = before, clause
+        if was_open or tongue.opens.match(following) or tongue.guards.search(clause):
+            continue
+        if tongue.generic.search(clause):
+            yield frozenset()
+            continue
+        is_half = language != "zh" and _is_half(clause, language)
+        own = tongue.own.search(clause) is not None
+        passive = tongue.passive.search(clause)
+        if not own and not is_half and (passive is None or _describes(clause[: passive.start()], language)):
+            continue
+        verbs = _done(clause, language)
+        found = [
+            name
+            for name, family in _FAMILIES[language].items()
+            if _claims(family, verbs, f"{named} {clause}" if is_half else clause, language, is_free=own or is_half)
+        ]
+        if found:
+            nearer = [name for name in found if _FAMILIES[language][name].has_thing(clause)]
+            yield frozenset(nearer or found)
+
+
+def _plain(sentence: str, language: Foreign) -> str:
+    """Return the sentence without quotations, "reservé" as "he reservado"."""
+    text = _QUOTED.sub(" ", sentence).lower()
+    if language == "zh":
+        return text.replace("订单", "货单")  # its first sign is a verb, too
+    if language == "de":
+        return text
+    text = _JUST.sub(lambda found: f"he {_stem(found.group(1))}o", text)
+    return re.sub(r"\w+[éíe]\b|\bdi\b", lambda found: _in_the_perfect(found.group()), text)
+
+
+def _in_the_perfect(word: str) -> str:
+    return f"he {_stem(_PAST[word])}o" if word in _PAST else word
+
+
+def _done(clause: str, language: Foreign) -> frozenset[str]:
+    """Return the verbs that a clause tells as done."""
+    if language == "zh":
+        return frozenset(verb for verb in _VERBS["zh"] if _is_done(clause, verb))
+    words = re.findall(r"\w+", clause)
+    if language == "de":
+        return _VERBS["de"] & {*words}
+    pairs = zip(["", *words], words, strict=False)
+    return frozenset(_FORMS[word] for before, word in pairs if word in _FORMS and before not in _POSSESSIVES)
+
+
+def _is_done(clause: str, verb: str) -> bool:
+    """Whether a Chinese verb is done: behind "已", or with a result behind it."""
+    at = clause.find(verb)
+    while at >= 0:
+        if "已" in clause[max(0, at - 12) : at] or _ENDED.match(clause, at + len(verb)):
+            return True
+        at = clause.find(verb, at + 1)
+    return False
+
+
+def _claims(family: _Family, verbs: frozenset[str], text: str, language: Foreign, *, is_free: bool) -> bool:
+    """Whether verbs claim a deed of a family. `is_free`: the speaker did it, or no verb tells when it was done."""
+    is_strong = bool(verbs & family.strong)
+    if is_strong and not family.is_status:
+        return is_free or re.search(_DEFINITE[language], text) is not None
+    if not (is_strong or verbs & family.weak) or not family.has_thing(text):
         return False
-    is_state = (
-        words.is_lasting
-        and language != "zh"
-        and re.search(r"\b(?:ist|sind|bist|está|están)\b(?!.*\b(?:worden|raus)\b)", clause)
-    )
-    return own or is_half or not is_state or re.search(_NOW[language], clause) is not None
+    is_state = family.is_lasting and language != "zh" and _IS.search(text)
+    return is_free or not is_state or re.search(_NOW[language], text) is not None
 
 
 def _is_half(clause: str, language: Foreign) -> bool:
     """Whether a clause has no verb but a participle: "Tisch reserviert", "mesa reservada"."""
-    if language == "zh":
-        return False
-    finite = (
-        r"\b(?:ist|sind|war|waren|wird|wurde|habe|haben|hat|kann|soll|gibt|kostet|kommt|möchte\w*|sie|du|ich|wir)\b"
-        if language == "de"
-        else r"\b(?:es|son|era|está|están|ha|han|he|hay|cuesta|viene|quiere\w*|tiene\w*)\b"
-    )
     words = clause.split()
-    return len(words) <= 6 and words[0] not in _ARTICLES and not re.search(finite, clause)
+    return len(words) <= 6 and words[0] not in _ARTICLES and not re.search(_FINITE[language], clause)
 
 
-@cache
-def _words(language: Foreign) -> dict[str, _Words]:
-    return {name: _compiled(name, deeds, language) for name, deeds in DEEDS[language].items()}
-
-
-def _compiled(name: str, deeds: Deeds, language: Foreign) -> _Words:
-    things = _any(deeds.things.split(), r"\b{}" if language == "es" else "{}")
-    strong, weak = (
-        _any([_form(verb, language) for verb in verbs.split()], "{}") for verbs in (deeds.strong, deeds.weak)
-    )
-    return _Words(strong, weak, things, name in _STATUS, name in _LASTING)
-
-
-def _form(verb: str, language: Foreign) -> str:
-    """Return the pattern of a verb in a statement of what is done."""
-    match language:
-        case "de":
-            return rf"\b{verb}\b"
-        case "es":
-            return rf"(?<!\bel )(?<!\bsu )(?<!\btu )(?<!\bun )\b{_stem(verb)}[oa]s?\b"
-        case "zh":
-            result = "(?:好|完|掉|成功|过去|出去|到|进|上|下|起来|出)*"
-            return rf"{verb}{result}.{{0,12}}了|已(?:经)?(?:成功)?.{{0,8}}{verb}|{verb}(?:成功|完毕)"
-
-
-def _any(words: list[str], form: str) -> re.Pattern[str]:
-    return re.compile("|".join(form.format(word) for word in words)) if words else _NEVER
+def _describes(subject: str, language: Foreign) -> bool:
+    """Whether a Spanish participle only describes the subject: "los archivos borrados quedan"."""
+    return language == "es" and bool(_done(subject, language))
