@@ -168,14 +168,18 @@ async def measure_claims() -> Section:
     outcomes: dict[str, list[Outcome]] = defaultdict(list)
     costs_us: list[float] = []
     for sentence in sentences():
-        began = time.perf_counter()
-        outcome = judge(sentence, kits)
-        costs_us.append((time.perf_counter() - began) * 1e6)
+        took_s: list[float] = []
+        for _ in range(2):
+            began = time.perf_counter()
+            outcome = judge(sentence, kits)
+            took_s.append(time.perf_counter() - began)
+        costs_us.append(min(took_s) * 1e6)  # the faster of two: the machine may do something else meanwhile
         outcomes[sentence.split].append(outcome)
     section = Section(
         "claims",
         "Claims of deeds: what is found, and what is taken for one",
-        "Each sentence is judged alone, with the tools of its trade, each of which declares one sentence.",
+        "Each sentence is judged alone, with the tools of its trade, each of which declares one sentence. Of times the "
+        "faster of two runs counts.",
         ("split", "claims", "found", "right tool", "announced", "found", "others", "false alarms"),
         page=PAGE,
     )
@@ -231,9 +235,12 @@ def _in_a_long_call() -> float:
     check.find("Hello.", "", "")  # reads the tools, once in a call
     longest_s = 0.0
     for sentence in sentences():
-        began = time.perf_counter()
-        check.find(sentence.text, "Of course. ", "")
-        longest_s = max(longest_s, time.perf_counter() - began)
+        took_s: list[float] = []
+        for _ in range(2):
+            began = time.perf_counter()
+            check.find(sentence.text, "Of course. ", "")
+            took_s.append(time.perf_counter() - began)
+        longest_s = max(longest_s, min(took_s))
     return longest_s * 1000
 
 
