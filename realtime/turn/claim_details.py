@@ -101,7 +101,7 @@ _PLACED = word_set("at on for to and with by under in tomorrow today tonight is 
 
 
 def details_of(sentence: str, things: Set[str]) -> tuple[Detail, ...]:
-    """Return the details of a claim; `things` are nouns that its tool counts, such as "ticket"."""
+    """Return the details of a claim; `things` are nouns that its tool counts, such as "room"."""
     made: list[Detail] = []
     for detail in _scan(sentence):
         if detail.thing in things:
@@ -279,7 +279,7 @@ def _scan(sentence: str) -> Iterator[Detail]:
 
 
 def _with_cents(tokens: Sequence[str], at: int) -> tuple[Decimal, int] | None:
-    """Return the amount at a token, also "twenty pounds fifty" and "thirty-nine ninety-nine"."""
+    """Return the amount at a token, also "twenty pounds fifty", "thirty-nine ninety-nine"."""
     read = amount_at(tokens, at, "en")
     if read is None or read[0] != int(read[0]):
         return read
@@ -307,7 +307,7 @@ def _clock_at(tokens: Sequence[str], at: int) -> tuple[Detail | None, int] | Non
 
 
 def _is_unclear(following: str) -> bool:
-    """Whether the word behind a number may be what it counts, or a street."""
+    """Whether a number may count what follows it, or name a street."""
     return following != "" and following not in _PLACED and day_at([following], 0, "en") is None
 
 

@@ -210,7 +210,7 @@ _TALK = word_set(
 _TO_YOU = word_set("tell answer respond reply inform invite let_know share")
 """Said of the user they are talk, no deed: "I told you"."""
 _SETTLED = word_set("take_care_of sort sort_out handle see_to deal_with square_away")
-"""With a thing of the tool, or of the user, they claim its deed: "lunch is sorted"."""
+"""With a thing of the tool they claim its deed: "lunch is sorted"."""
 _POINTING = word_set("the that this those these your both")
 _NEED_NOUNS = word_set(
     "put make keep take settle write answer drop pop stick kill hit get_in get_out pull flip pass wipe zap swap nudge"

@@ -320,7 +320,7 @@ LOOKING = word_set(
     "touched held used worked done written answered quoted recognised assumed expected included estimated guessed "
     "started stopped begun finished taken put made set sent run double-checked misread misheard ticked"
 )
-"""Participles that tell no deed, whatever their object, or that stand in a family: "I've read your order"."""
+"""Participles that tell no deed: "I've read your order"; some do so in families only."""
 HABITS = word_set(
     "usually always normally typically generally often automatically every each daily weekly monthly "
     "sometimes mostly "

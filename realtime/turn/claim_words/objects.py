@@ -1,4 +1,4 @@
-"""What a verb is about, where no noun of a tool tells it: an amount, a person, a day, whatever was asked for."""
+"""What a verb is about without a noun of the tool: an amount, a person, a day."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WHOLE = word_set("for now then at on and as already too by just this from")
 
 
 def has_object(families: set[str], behind: list[str], reading: Reading) -> bool:
-    """Whether what the verb is about is an object of these families without one of their nouns."""
+    """Whether the verb has an object of these families without their nouns."""
     tail = " ".join(behind)
     if families & {"pay", "refund"} and not reading.is_present and _SUM.search(tail):
         return True

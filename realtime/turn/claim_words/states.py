@@ -351,7 +351,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
 
 
 def states_of(texts: Sequence[str]) -> Iterator[State]:
-    """Yield what the words of a clause may say of how things are."""
+    """Yield how things may be by the words of a clause."""
     joined = " ".join(texts)
     for pattern, state in _STATES:
         if pattern.search(joined) and (not state.words or state.words & {*texts}):
