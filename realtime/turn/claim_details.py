@@ -85,6 +85,13 @@ _REJECTED = word_set("from not than last since before instead no until by every 
 """Before a value they make it another's."""
 _EXTRAS = word_set("fee charge tip postage balance discount deposit saving savings left surcharge leaves")
 _AMOUNT_NAME = re.compile(r"amount|price|sum|total|cost|money|euros?|dollars?|pounds?|value")
+_COUNT_NAME = re.compile(
+    r"people|person|party|guest|cover|adult|child|seat|pax|diner|head|ticket|passenger|participant|attendee|spot|place|"
+    r"quantity|qty|count|^(?:n|num|number|size)$|^(?:number|num|n) of "
+)
+_NO_CLOCK = re.compile(r"duration|length|timeout|offset|zone|interval")
+_UTC = re.compile(r"\d:\d\d(?::\d\d(?:\.\d+)?)?Z\b")
+"""A moment that is said in another zone."""
 _LENGTH = "n of "
 _HEADS = re.compile(r"adult|child|kid|infant|senior")
 _LEVEL_NAME = re.compile(r"temp|degree|level|volume|brightness|celsius|fahrenheit|target")
@@ -187,16 +194,13 @@ def _learn_argument(known: Known, name: str, value: object) -> None:
         number = Decimal(text.strip())
         known.numbers.add(number.normalize())
         known.heads += number if _HEADS.search(words) else 0
-        kind = Kind.COUNT
-        if _AMOUNT_NAME.search(words):
-            kind = Kind.AMOUNT
-        elif _LEVEL_NAME.search(words):
-            kind = Kind.LEVEL
-        known.slots.add(kind)
+        names = ((Kind.AMOUNT, _AMOUNT_NAME), (Kind.LEVEL, _LEVEL_NAME), (Kind.COUNT, _COUNT_NAME))
+        known.slots |= {*[kind for kind, pattern in names if pattern.search(words)][:1]}
         if not name.startswith(_LENGTH):
             known.counted.setdefault(singular(words.split()[-1]), set()).add(number.normalize())
         return
-    _learn_text(known, text, gives_slots=not is_identifier(name))
+    is_said = not (is_identifier(name) or _NO_CLOCK.search(words) or _UTC.search(text))
+    _learn_text(known, text, gives_slots=is_said)
     role = next((kind for kind, pattern in _ROLES.items() if pattern.search(words)), None)
     if role is not None and re.match(r"[A-ZÀ-Ý]\w*[a-zà-ÿ]", text.strip()):
         known.slots.add(role)

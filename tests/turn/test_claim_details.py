@@ -104,6 +104,21 @@ def test_days_dates_and_times_are_read_from_a_moment(sentence: str, backed: bool
     assert is_backed(REMIND, sentence, {"when": "2026-11-30T09:00"}) is backed
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"day": "friday", "duration_minutes": 90}, "I've booked a table for two."),
+        ({"time": "2026-12-04T19:00:00Z"}, "The table's booked for eight o'clock."),
+        ({"duration": "01:30"}, "The table's booked for eight o'clock."),
+        ({"day": "tomorrow"}, "The table's booked for Friday."),
+        ({"restaurant_id": 44}, "I've booked the table for four people."),
+        ({"adults": 2, "children": 1}, "Your table for three is booked."),
+    ],
+)
+def test_what_counts_something_else_contradicts_nothing(arguments: dict[str, object], sentence: str) -> None:
+    assert is_backed(BOOK, sentence, arguments)
+
+
 def test_without_known_arguments_no_detail_contradicts() -> None:
     claims = Claims([BOOK]).of("Your table for six is booked.")
     assert not unbacked(claims, [Deed("book_table", DeedState.SUCCESS)])
