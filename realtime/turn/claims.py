@@ -445,8 +445,10 @@ class Claims:
             return True
         if has_object(tool.families, texts[hit.at + 1 :], reading):
             return True
-        if "message" in tool.families and reading.by_self and lemma not in _NEED_NOUNS and names_person(clause, hit):
-            return True
+        if "message" in tool.families and reading.by_self and lemma not in _NEED_NOUNS:
+            behind = texts[hit.at + 1 + lemma.count("_") :]
+            if names_person(clause, hit) or (lemma.startswith("send") and {*behind[:1]} & _POINTING):
+                return True
         needs_noun = lemma in _NEED_NOUNS or (lemma == "set_up" and not reading.by_self)
         return (points and not needs_noun) or (bool(words & tool.nouns) and "every" not in texts)
 

@@ -49,7 +49,8 @@ FAMILIES: dict[str, Family] = {
         "confirm buy order add snag nab bag grab_hold pop_in land take take_for snap_up pick_up line_up score claim "
         "keep nail_down rustle_up wangle lock_down bring slip_in pop_down fix get_in",
         "booking reservation",
-        "table seat room spot place flight hotel ticket slot car taxi cab dinner museum lesson court gym lunch ride "
+        "table seat room spot place flight hotel ticket slot car taxi cab dinner museum lesson train bus coach "
+        "ferry tour court gym lunch ride "
         "class booth suite cabin "
         "reservation court appointment pass brunch",
     ),
@@ -85,7 +86,7 @@ FAMILIES: dict[str, Family] = {
     "order": _family(
         "order purchase buy",
         "place submit put_through put_in send get check_out add grab send_through push_through pick_up snap_up "
-        "get_in ring_up call_in phone_in put snag nab bag fire_off put_down buy_up",
+        "get_in send_in ring_up call_in phone_in put snag nab bag fire_off put_down buy_up",
         "order purchase",
         "food meal pizza takeaway lunch dinner breakfast curry burger delivery",
     ),
@@ -129,7 +130,7 @@ FAMILIES: dict[str, Family] = {
     "move": _family(
         "reschedule postpone push_back rebook rearrange reslot",
         "move move_up move_back shift push switch change bring_forward pull_forward bump put_off swap delay shift "
-        "slide switch_over nudge swap_over bump_up bump_back shunt shuffle trade slip rejig reshuffle juggle "
+        "slide switch_over nudge swap_over bump_up bump_back shunt shuffle get trade slip rejig reshuffle juggle "
         "exchange pull drag hop slot_in put_into get_into fit set rebook bump_to put_back knock_back carry",
         "change rescheduling reschedule move switch",
         "visit appointment meeting call slot time date event visit session dentist o'clock check-up checkup haircut "

@@ -23,6 +23,7 @@ _BEHIND_PARTICLE = (
         [word]
         for word in [
             "for",
+            "before",
             "at",
             "on",
             "to",

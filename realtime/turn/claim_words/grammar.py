@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from realtime.turn.claim_words.english import (
     ADVERBS,
+    FAMILIES,
     GUARDS,
     HABITS,
     IRREGULAR,
@@ -89,7 +90,7 @@ _NO_SUBJECTS = word_set(
 _PERSONS = word_set("he she him her them yourself everyone everybody")
 _OTHERS = word_set("them him her the my our someone")
 """They are had to do it: "I've had the bank freeze your card"."""
-_ONES = word_set("one ones rest lot")
+_ONES = word_set("one ones rest lot thing")
 GENERIC = word_set("do take_care_of arrange sort_out sort handle complete finish confirm see_to deal_with square_away")
 """With a pronoun they claim whatever was asked for: "that's done", "I've taken care of it"."""
 _ELLIPTIC_AFTER = word_set("for in to at on as under and with now successfully it that them you your the a an")
@@ -235,7 +236,9 @@ def _is_for_us(texts: Sequence[str], auxiliary: int, subject: int) -> bool:
 
 def _asked_by_us(texts: Sequence[str], tail: Sequence[str]) -> bool:
     joined = " ".join(tail)
-    return texts[0] in ("the", *_OUR_SIDE) and (" for me" in joined or ("just" in tail and " for you" in joined))
+    return texts[0] in ("the", "they", *_OUR_SIDE) and (
+        " for me" in joined or " at my request" in joined or ("just" in tail and " for you" in joined)
+    )
 
 
 def _has_placed(texts: Sequence[str], at: int, auxiliary: int, subject: int) -> bool:
@@ -422,7 +425,8 @@ def _elliptic(clause: Clause, hit: Hit, at: int, before: int, *, dangles: bool) 
     is_last = not after and len(texts) > 1
     if len(subject) > 5 or guards(subject) or (_NO_SUBJECTS - {"to"} if is_last else _NO_SUBJECTS) & {*subject}:
         return None
-    if _PERSON & {*subject}:
+    talks = hit.lemma in FAMILIES["message"].strong | FAMILIES["message"].weak
+    if _PERSON & {*subject} and (talks or subject[0] in ("the", "your", "my", "our")):
         return None  # "Your mum texted."
     if (after and after not in _ELLIPTIC_NP_AFTER) or subject[0] in _DETERMINED - {"all"}:
         return None

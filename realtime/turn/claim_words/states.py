@@ -259,6 +259,10 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         ),
         State(_MAKING | {"switch"}, nouns="all"),
     ),
+    (
+        re.compile(r"^your (?:\w+ ){1,3}is (?:now )?(?:on )?\w{3,6}day\b(?=.* (?:now|instead)\b)"),
+        State(word_set("move")),
+    ),
     (re.compile(rf"^{_THING}is now (?:on|at|for|with)\b"), State(word_set("move apply report"), nouns="all")),
     (
         re.compile(
