@@ -61,6 +61,8 @@ class Known:
     weekdays: set[int] = field(default_factory=set)
     dates: set[int] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
+    is_cut: bool = False
+    """Whether it holds more than was read."""
     heads: Decimal = Decimal(0)
     """Adults and children together."""
     counted: dict[str, set[Decimal]] = field(default_factory=dict)
@@ -92,6 +94,8 @@ _COUNT_NAME = re.compile(
 _NO_CLOCK = re.compile(r"duration|length|timeout|offset|zone|interval")
 _UTC = re.compile(r"\d:\d\d(?::\d\d(?:\.\d+)?)?Z\b")
 """A moment that is said in another zone."""
+_MOST_CHARS = 2_000
+"""A longer argument or result is not read whole, and nothing contradicts its call."""
 _LENGTH = "n of "
 _HEADS = re.compile(r"adult|child|kid|infant|senior")
 _LEVEL_NAME = re.compile(r"temp|degree|level|volume|brightness|celsius|fahrenheit|target")
@@ -125,10 +129,10 @@ def known_of(arguments: str, result: str) -> Known:
     known = Known()
     try:
         given = json.loads(arguments)
-    except ValueError:
-        given = {}
-    for name, value in _leaves("", given if isinstance(given, dict) else {}):
-        _learn_argument(known, name, value)
+        for name, value in _leaves("", given if isinstance(given, dict) else {}):
+            _learn_argument(known, name, value)
+    except (ValueError, RecursionError):
+        known = Known()  # no JSON, or one that no tool has read
     _learn_text(known, result, gives_slots=False)
     return known
 
@@ -138,6 +142,8 @@ def fits(details: Sequence[Detail], calls: Sequence[Known]) -> bool:
 
     Of a claim that has several values of one kind, each may be of another call: "four on Friday, six on Sunday".
     """
+    if any(known.is_cut for known in calls):
+        return True
     if any(all(_agrees(detail, known, len(calls)) for detail in details) for known in calls):
         return True
     kinds = [detail.kinds for detail in details if detail.kinds]
@@ -208,6 +214,8 @@ def _learn_argument(known: Known, name: str, value: object) -> None:
 
 def _learn_text(known: Known, text: str, *, gives_slots: bool) -> None:
     slots: set[Kind] = set()
+    known.is_cut |= len(text) > _MOST_CHARS
+    text = text[:_MOST_CHARS]
     for found in re.finditer(r"(\d{4})-(\d{2})-(\d{2})", text):
         try:
             day = date(int(found[1]), int(found[2]), int(found[3]))

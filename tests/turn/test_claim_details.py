@@ -124,6 +124,10 @@ def test_without_known_arguments_no_detail_contradicts() -> None:
     assert not unbacked(claims, [Deed("book_table", DeedState.SUCCESS)])
 
 
+def test_of_a_result_that_is_too_long_to_be_read_no_detail_contradicts() -> None:
+    assert is_backed(BOOK, "Your table for six is booked.", FOUR_ON_FRIDAY, result="word " * 1_000)
+
+
 @given(st.integers(2, 40), st.integers(2, 40))
 def test_a_count_fits_a_call_exactly_where_it_is_its_own(said: int, booked: int) -> None:
     details = details_of(f"I've booked a table for {in_words(said, 'en')} people.", {"table"})

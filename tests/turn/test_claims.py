@@ -341,6 +341,18 @@ def test_no_text_is_too_strange(sentence: str, before: str) -> None:
     assert all(claim.tools for claim in ALL.of(sentence, before))
 
 
+WORDS = sorted({word for sentence in sentences() for word in sentence.text.split()})
+ASSISTANT = Claims(KITS["assistant"])
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join))
+def test_words_in_any_order_are_read(sentence: str) -> None:
+    claims = ASSISTANT.of(sentence)
+    odd = '{"when": "2026-13-45T99:99", "people": 1e400, "n": [null, {"to": "Ann"}]}'
+    deeds = [Deed(tool, DeedState.SUCCESS, "ok", odd) for claim in claims for tool in claim.tools]
+    assert {*unbacked(claims, deeds)} <= {*claims}
+
+
 @given(st.sampled_from(["I have booked it", "Your table is booked", "I've sent the email"]), st.integers(0, 3))
 def test_a_question_never_claims(sentence: str, marks: int) -> None:
     assert ALL.of(f"{sentence}?{'?' * marks}") == ()

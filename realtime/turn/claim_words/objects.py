@@ -72,7 +72,7 @@ def obtains(texts: Sequence[str]) -> bool:
 def unknown_deed(texts: list[str]) -> int:
     """Return where a verb that no family has tells a deed: "I've programmed a reminder"; 0 for nowhere."""
     at = 1 if texts[:1] in (["i"], ["we"]) else 0
-    if not at or texts[at] != "have":
+    if not at or texts[1:2] != ["have"]:
         return 0
     at += 1
     while at < len(texts) and texts[at] in ADVERBS:
