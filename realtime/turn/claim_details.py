@@ -95,7 +95,7 @@ _NO_CLOCK = re.compile(r"duration|length|timeout|offset|zone|interval")
 _UTC = re.compile(r"\d:\d\d(?::\d\d(?:\.\d+)?)?Z\b")
 """A moment that is said in another zone."""
 _MOST_CHARS = 2_000
-"""A longer argument or result is not read whole, and nothing contradicts its call."""
+"""Nothing contradicts a call with a longer argument or result: it is not read whole."""
 _LENGTH = "n of "
 _HEADS = re.compile(r"adult|child|kid|infant|senior")
 _LEVEL_NAME = re.compile(r"temp|degree|level|volume|brightness|celsius|fahrenheit|target")
