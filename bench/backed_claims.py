@@ -3,12 +3,15 @@
 Reads every file `bench/claims/*.tsv`: a head line, then one sentence a line with the columns `split`, `kit` (the tools
 of the agent, below), `expected` (the tool whose deed is claimed as done; `TOOL~` for one that is announced; `-` for no
 claim that has to be withheld), `sentence`, and where needed `log` (`TOOL=STATE=WORDS` of calls before it, `;` between
-two) and `before` (what was said last). Sentences of the split `known` were used for work on the rules, the others not.
+two; with arguments `TOOL{JSON}=STATE=WORDS`) and `before` (what was said last). Sentences of the splits `known` and
+`details` were used for work on the rules, the others not. In `details` each tool has succeeded; what is expected is
+whether the claim contradicts what the call did.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import statistics
 import time
 from collections import defaultdict
@@ -165,14 +168,18 @@ async def measure_claims() -> Section:
     outcomes: dict[str, list[Outcome]] = defaultdict(list)
     costs_us: list[float] = []
     for sentence in sentences():
-        began = time.perf_counter()
-        outcome = judge(sentence, kits)
-        costs_us.append((time.perf_counter() - began) * 1e6)
+        took_s: list[float] = []
+        for _ in range(2):
+            began = time.perf_counter()
+            outcome = judge(sentence, kits)
+            took_s.append(time.perf_counter() - began)
+        costs_us.append(min(took_s) * 1e6)  # the faster of two: the machine may do something else meanwhile
         outcomes[sentence.split].append(outcome)
     section = Section(
         "claims",
         "Claims of deeds: what is found, and what is taken for one",
-        "Each sentence is judged alone, with the tools of its trade, each of which declares one sentence.",
+        "Each sentence is judged alone, with the tools of its trade, each of which declares one sentence. Of times the "
+        "faster of two runs counts.",
         ("split", "claims", "found", "right tool", "announced", "found", "others", "false alarms"),
         page=PAGE,
     )
@@ -228,16 +235,19 @@ def _in_a_long_call() -> float:
     check.find("Hello.", "", "")  # reads the tools, once in a call
     longest_s = 0.0
     for sentence in sentences():
-        began = time.perf_counter()
-        check.find(sentence.text, "Of course. ", "")
-        longest_s = max(longest_s, time.perf_counter() - began)
+        took_s: list[float] = []
+        for _ in range(2):
+            began = time.perf_counter()
+            check.find(sentence.text, "Of course. ", "")
+            took_s.append(time.perf_counter() - began)
+        longest_s = max(longest_s, min(took_s))
     return longest_s * 1000
 
 
 def _deed(given: str) -> Deed:
-    tool, state, words = given.split("=", 2)
+    tool, arguments, state, words = cast("re.Match[str]", re.fullmatch(r"(\w+)({.*})?=(\w+)=(.*)", given)).groups()
     known = {"success": DeedState.SUCCESS, "running": DeedState.RUNNING}
-    return Deed(tool, known.get(state, DeedState.FAILED), words)
+    return Deed(tool, known.get(state, DeedState.FAILED), words, arguments or "")
 
 
 def _share(part: int, whole: int) -> str:

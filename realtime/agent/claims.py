@@ -18,22 +18,27 @@ from realtime.event.server import CLAIM_WITHHELD, ServerCustomEvent
 from realtime.message import ToolCallState, ToolResultBlock, ToolResultState
 from realtime.model.base import Withheld
 from realtime.tool import Toolkit
+from realtime.tool.question import language_of
 from realtime.tool.registered import RegisteredToolFunction
 from realtime.turn.claims import Claim, ClaimKind, Claims, Deed, DeedState, DeedTool, denial_of, unbacked
 
 ClaimsMode = Literal["off", "checked"]
 HINT = (
-    'You were about to tell the user: "{sentence}" The user has not heard that, because it is not true: no call of '
-    "{tools} has succeeded in this conversation. If the user wants it done and you know all that you need, call the "
-    "tool now. Otherwise say in one short sentence that it is not done yet. Do not mention this note."
+    'You were about to tell the user: "{sentence}" The user has not heard that, because it is not true: {reason}. If '
+    "the user wants it done and you know all that you need, call the tool now. Otherwise say in one short sentence "
+    "what is true. Do not mention this note."
 )
 """What the model reads of a sentence that was withheld."""
 HINT_HEARD = (
-    'You have told the user: "{sentence}" That is not true: no call of {tools} has succeeded in this conversation. If '
-    "the user wants it done and you know all that you need, call the tool now. Otherwise correct yourself in one short "
-    "sentence. Do not mention this note."
+    'You have told the user: "{sentence}" That is not true: {reason}. If the user wants it done and you know all that '
+    "you need, call the tool now. Otherwise correct yourself in one short sentence. Do not mention this note."
 )
 """The same of one that the user has heard."""
+NO_CALL = "no call of {tools} has succeeded in this conversation, so it is not done yet"
+OTHER_CALL = "no successful call of {tools} in this conversation did exactly that; what they did has other details"
+"""Why it is not true."""
+NOT_EXACTLY = "Not exactly that was done."
+"""What is said instead of details that are not right; only English ones are read."""
 _CONTEXT_ITEMS = 20
 """So many latest items tell what "all done" speaks of."""
 
@@ -128,11 +133,13 @@ class ClaimCheck:
             state = _state_of(result.state)
             if state is DeedState.RUNNING and result.id not in running:
                 state = DeedState.FAILED  # it has ended since: how, is among those within
-            deeds.append(Deed(result.name, state, result.output_text()))
+            arguments = calls[result.id].input if result.id in calls else ""
+            deeds.append(Deed(result.name, state, result.output_text(), arguments))
         for call in calls.values():
             if call.id not in results:
                 asks = call.state is ToolCallState.ASKING
-                deeds.append(Deed(call.name, DeedState.FAILED if asks else DeedState.RUNNING))
+                state = DeedState.FAILED if asks else DeedState.RUNNING
+                deeds.append(Deed(call.name, state, arguments=call.input))
         return deeds
 
     # -- what is said instead --------------------------------------------------------------------------------------
@@ -153,7 +160,8 @@ class ClaimCheck:
         words = self._denial(found) if self._n_corrected == 2 else ""
         hint = ""
         if self._n_corrected == 1:
-            hint = (HINT_HEARD if heard else HINT).format(sentence=found.sentence, tools=" or ".join(found.tools))
+            reason = (OTHER_CALL if self._has_done(found) else NO_CALL).format(tools=" or ".join(found.tools))
+            hint = (HINT_HEARD if heard else HINT).format(sentence=found.sentence, reason=reason)
         self._emit(
             ServerCustomEvent(
                 name=CLAIM_WITHHELD,
@@ -169,9 +177,15 @@ class ClaimCheck:
         )
         return Withheld(hint, words)
 
+    def _has_done(self, found: Found) -> bool:
+        """Whether one of its tools has succeeded: then only the details are not right."""
+        return any(deed.tool in found.tools and deed.state is DeedState.SUCCESS for deed in self.deeds())
+
     def _denial(self, found: Found) -> str:
+        if self._has_done(found):
+            return NOT_EXACTLY
         tools = {tool.name: tool for tool in self._known}
-        return denial_of(tools[found.tools[0]]) if found.tools else ""
+        return denial_of(tools[found.tools[0]], language_of(found.sentence)) if found.tools else ""
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

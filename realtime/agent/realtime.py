@@ -77,7 +77,7 @@ class RealtimeAgent(AgentSpec):
 
     With `claims="checked"`, sentences that claim the deed of a tool ("I have booked the table") are withheld unless a
     call of it has succeeded in this call, and corrected (`docs/claims.md`). Tools say what claims their deeds
-    (`Toolkit.register`). English only; the default is "off".
+    (`Toolkit.register`). In English, German, Spanish, Chinese; default: "off".
 
     `suggestions` are prompts to try, in the user's words: a page offers them (`agent_ready.model.suggestions`).
 

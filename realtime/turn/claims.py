@@ -3,19 +3,31 @@
 "I've booked the table" is a claim; "shall I book it?", "I'll book it", "you booked it" are none. The rules generalise a
 tool's few example sentences over tense, person, voice and wording, by families of verbs (`claim_words`). They read one
 sentence at a time and know no more of the language than its words; what they do not find is listed in
-`docs/claims.md`. English only: in other languages no sentence claims anything.
+`docs/claims.md`. German, Spanish and Chinese are read more coarsely (`claim_words.languages`), other languages not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import pairwise
 
-from realtime.turn.claim_words.english import FAMILIES, GUARDS, LIGHT, MONTHS, PRONOUNS, SELF, word_set
+from realtime.tool.spoken_numbers import Language
+from realtime.turn.claim_details import Detail, details_of, fits, known_of
+from realtime.turn.claim_words.english import (
+    FAMILIES,
+    LIGHT,
+    MONTHS,
+    NUMBERS,
+    PRONOUNS,
+    SELF,
+    singular,
+    word_set,
+)
 from realtime.turn.claim_words.forms import STRAY, Clause, Hit, Verbs, clauses_of, inflected, known_verbs
-from realtime.turn.claim_words.frames import dangles, is_tagged, is_verbless, plain, stated
+from realtime.turn.claim_words.frames import dangles, is_addition, is_tagged, is_verbless, plain, stated
 from realtime.turn.claim_words.grammar import (
     GENERIC,
     PLAIN,
@@ -24,6 +36,7 @@ from realtime.turn.claim_words.grammar import (
     Reading,
     acts,
     gives,
+    guards,
     is_definite,
     is_general,
     names_person,
@@ -32,7 +45,9 @@ from realtime.turn.claim_words.grammar import (
     tells,
     without_openers,
 )
-from realtime.turn.claim_words.states import State, state_of
+from realtime.turn.claim_words.languages import FOREIGN, claimed, families_in
+from realtime.turn.claim_words.objects import has_object, is_whole, obtains, sets_level, unknown_deed
+from realtime.turn.claim_words.states import State, is_fresh, states_of
 
 __all__ = ["Claim", "ClaimKind", "Claims", "Deed", "DeedState", "DeedTool", "denial_of", "unbacked"]
 
@@ -54,6 +69,10 @@ class Claim:
     tools: tuple[str, ...]
     evidence: frozenset[str] = frozenset()
     """Words in the result of another tool that back it: what was looked up may be told. Empty: none do."""
+    details: tuple[Detail, ...] = field(default=(), compare=False)
+    """What it tells of the deed, such as a day; a call with other details does not back it."""
+    least: int = field(default=1, compare=False)
+    """How many calls it needs: "a second table" needs two."""
 
 
 class DeedState(StrEnum):
@@ -72,6 +91,8 @@ class Deed:
     tool: str
     state: DeedState
     words: str = ""
+    arguments: str = ""
+    """A JSON object; empty: they are not known, and no detail contradicts them."""
 
 
 def unbacked(claims: Iterable[Claim], deeds: Collection[Deed]) -> tuple[Claim, ...]:
@@ -80,13 +101,24 @@ def unbacked(claims: Iterable[Claim], deeds: Collection[Deed]) -> tuple[Claim, .
 
 
 def _is_backed(claim: Claim, deeds: Collection[Deed]) -> bool:
+    if _is_done(claim, deeds):
+        return True
+    others = [deed for deed in deeds if deed.state is DeedState.SUCCESS and deed.tool not in claim.tools]
+    return any(claim.evidence & {*re.findall(r"[^\W_]+", deed.words.lower())} for deed in others)
+
+
+def _is_done(claim: Claim, deeds: Collection[Deed]) -> bool:
+    """Whether calls of its tools did what a claim tells: so many, with such details."""
+    own = [deed for deed in deeds if deed.tool in claim.tools]
+    if claim.kind is ClaimKind.ANNOUNCED:
+        return bool(own)
     enough = {DeedState.SUCCESS} if claim.kind is ClaimKind.DONE else {DeedState.SUCCESS, DeedState.RUNNING}
-    for deed in deeds:
-        if deed.tool in claim.tools and (deed.state in enough or claim.kind is ClaimKind.ANNOUNCED):
-            return True
-        if deed.state is DeedState.SUCCESS and claim.evidence & {*re.findall(r"[^\W_]+", deed.words.lower())}:
-            return True
-    return False
+    own = [deed for deed in own if deed.state in enough]
+    if len(own) < claim.least:
+        return False
+    return not all(deed.arguments for deed in own) or fits(
+        claim.details, [known_of(deed.arguments, deed.words) for deed in own]
+    )
 
 
 _DENIALS = (
@@ -95,17 +127,24 @@ _DENIALS = (
     (re.compile(r"^(.+?) have been (.+)$", re.IGNORECASE), "{0} have not been {1} yet."),
     (re.compile(r"^(.+?) (is|are) (.+)$", re.IGNORECASE), "{0} {1} not {2} yet."),
 )
-NOT_DONE = "That is not done yet."
+NOT_DONE: dict[Language, str] = {
+    "en": "That is not done yet.",
+    "de": "Das ist noch nicht erledigt.",
+    "es": "Eso todavía no está hecho.",
+    "zh": "这还没有办好。",
+}
 
 
-def denial_of(tool: DeedTool) -> str:
-    """Return the sentence that denies the deed: the tool's first claim, negated, where it has any."""
+def denial_of(tool: DeedTool, language: Language = "en") -> str:
+    """Return the sentence that denies the deed; in English the tool's first claim, negated, where it has any."""
+    if language != "en":
+        return NOT_DONE[language]
     declared = next((claim for claim in tool.claims if " " in claim), "").replace("’", "'").strip().rstrip(".!")
     for pattern, denial in _DENIALS:
         if (found := pattern.match(declared)) is not None:
             words = denial.format(*found.groups())
             return words[0].upper() + words[1:]
-    return NOT_DONE
+    return NOT_DONE["en"]
 
 
 @dataclass(slots=True)
@@ -124,6 +163,8 @@ class _Tool:
     """All nouns: own ones, and those of its families."""
 
 
+_MOST_CHARS = 1_000
+"""Of a longer sentence the rest is not read."""
 _READ_TOOLS = word_set("get list find search check show look lookup read view status info history fetch query")
 _NEVERS = re.compile(
     r"\byesterday\b|\blast (?:week|month|year|night|time|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b|"
@@ -133,14 +174,17 @@ _NEVERS = re.compile(
     r"\bthis morning\b|\bthe other day\b|\boriginally\b|"
     rf"\b(?:in|on|since) (?:early |late )?(?:{MONTHS.replace(' ', '|')})\b|"
     r"\bsince (?:last|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon)\b|"
-    r"\b(?:lately|recently)\b|\bfor (?:years|months|weeks)\b|\b(?:once|before)$|\bmy own\b|"
-    r"\bin the past\b|\bto me\b|\b(?:myself|ourselves)\b|\bmy (?!manager|supervisor|colleague|boss|team)|"
-    r"\bthis (?:year|season|month)\b|\btimes$"
+    r"\b(?:lately|recently)\b|\bfor (?:years|months|weeks)\b|\b(?:once|before)$|\bmy own\b|\bto what\b|"
+    r"\bwritten to you\b|\bpaid .*\bvisit\b|"
+    r"\bin the past\b|\bto (?:me|us)\b|\bon your (?:side|end|part)\b|\b(?:myself|ourselves)\b|\bmy (?!manager|"
+    r"supervisor|colleague|boss|team|end|side|desk|part)|"
+    r"\bthis (?:year|season|month)\b|\btimes$|\bin (?:the|your) (?:basket|cart|drafts?)\b"
 )
 """Times that tell of the past, before the call."""
 _FULL = re.compile(
-    r"\b(?:fully|completely|are all|were all) (?:booked|reserved)\b|\bbooked (?:up|out|solid)\b|"
-    r"(?<!i have )(?<!we have )\balready (?:booked|res)|\bon (?:hold|speaker)\b|\bin front of me\b"
+    r"\b(?:fully|completely|(?<!you )are all|were all) (?:booked|reserved)\b|\bbooked (?:up|out|solid)\b|"
+    r"(?<!i have )(?<!we have )\balready (?:booked|res)|(?<!card )(?<!account )\bon (?:hold|speaker)\b|"
+    r"\bin front of me\b"
 )
 """No table is left: that claims no deed."""
 _SORTS = re.compile(r"\bfrom \w+ to \w+|\bby (?:price|date|name|size|rating|colou?r)")
@@ -157,7 +201,7 @@ _RECORDS = word_set("note note_down write_down jot_down put_down save record log
 _COMMANDS = word_set("say tell give press click call send just")
 _CONFIRMS = re.compile(r"[,;] *(?:is that |am i |are you )?(?:right|correct|yes|no|true)\W*\?|isn't (?:it|that)\W*\?")
 _NOTHING = (["not"], ["nothing"], ["none"], ["no"], ["nobody"], ["neither"], ["attention"], ["tribute"])
-_NOT = word_set("nothing none nobody attention heed tribute visit")
+_NOT = word_set("nothing none nobody attention heed tribute")
 """Somewhere behind the verb they make it no deed: "I told him nothing", "I've paid close attention"."""
 _TALK = word_set(
     "sentence word comma paragraph joke example thought mistake opinion judgement judgment expectation accent"
@@ -165,13 +209,11 @@ _TALK = word_set(
 """Things that are said or thought; with them a verb tells no deed, unless the tool is about them."""
 _TO_YOU = word_set("tell answer respond reply inform invite let_know share")
 """Said of the user they are talk, no deed: "I told you"."""
-_LEVEL = re.compile(
-    r"\bto (?:\d\d|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty(?:-\w+)?|thirty)\b"
-    r"(?! (?:people|past|to|euro|dollar|pound))"
-)
-"""The heating is meant: "I've set upstairs to eighteen"."""
+_SETTLED = word_set("take_care_of sort sort_out handle see_to deal_with square_away")
+"""With a thing of the tool they claim its deed: "lunch is sorted"."""
+_POINTING = word_set("the that this those these your both")
 _NEED_NOUNS = word_set(
-    "put keep settle write answer drop pop stick kill hit get_in get_out pull flip pass wipe zap swap nudge"
+    "put make keep take settle write answer drop pop stick kill hit get_in get_out pull flip pass wipe zap swap nudge"
 )
 """With a pronoun alone they claim nothing: "I put it badly"."""
 _TO_PERSONS = word_set("tell reply inform contact respond answer write_to reach_out forward")
@@ -194,12 +236,13 @@ class Claims:
         return bool(self._tools)
 
     def of(self, sentence: str, before: str = "") -> tuple[Claim, ...]:
-        """Return what the sentence claims. `before` is what was said last, by both sides.
+        """Return what the first 1,000 characters of a sentence claim. `before` is what both sides said last.
 
         Sentences such as "all done" claim only what that speaks of; with nothing before them, a deed of any tool.
         """
-        if not self._tools or len(sentence) < 4:
+        if not self._tools or len(sentence) < 3:
             return ()
+        written = sentence = sentence[:_MOST_CHARS]
         if _HEDGED.search(sentence):
             return ()
         is_known = "now that" in sentence.lower()
@@ -224,15 +267,48 @@ class Claims:
             texts = clause.texts
             if not texts:
                 continue
-            is_after_names = (begins or is_after_names) and is_verbless(texts)
+            if texts in (["on"], ["off"]) and is_after_names:
+                clause = Clause((*clauses[place - 1].words, *clause.words), begins=True)
+            is_after_names = (begins or is_after_names) and (is_verbless(texts) or whole.is_asked)
             begins = False
             if not is_stated or (commands and place < 2):
                 carried = False
                 continue
             claims = self._of_clause(clause, before, carried=carried, dangles=dangling[place])
             carried = bool(claims) or acts(texts)
-            found += [claim for claim in claims if claim not in found]
-        return tuple(found)
+            new = [claim for claim in dict.fromkeys(claims) if claim not in found]
+            found += [self._detailed(claim, clauses, place, sentence) for claim in new]
+        return tuple(found) or tuple(dict.fromkeys(self._in_other_languages(written, before)))
+
+    def _in_other_languages(self, sentence: str, before: str) -> Iterator[Claim]:
+        """Yield what a German, Spanish or Chinese sentence claims, without details."""
+        for language in FOREIGN:
+            for families in claimed(sentence, language):
+                if not families and before:
+                    families = families_in(before, language)
+                    if not families:
+                        continue
+                names = tuple(tool.name for tool in self._tools if not families or families & tool.families)
+                if names:
+                    yield Claim(ClaimKind.DONE, names)
+
+    def _detailed(self, claim: Claim, clauses: Sequence[Clause], place: int, sentence: str) -> Claim:
+        """Return the claim with its details: those of its clause, and of half sentences beside it."""
+        first, last = place, place + 1
+        while first > 0 and is_addition(clauses[first - 1].texts):
+            first -= 1
+        while last < len(clauses) and is_addition(clauses[last].texts):
+            last += 1
+        end = clauses[last].words[0].begins if last < len(clauses) else len(sentence)
+        begin = clauses[first].words[0].begins if first else 0
+        begin -= sentence[begin - 1 : begin] in ("$", "€", "£", "¥")
+        tools = [tool for tool in self._tools if tool.name in claim.tools]
+        nouns = {noun for tool in tools for noun in tool.nouns}
+        return replace(
+            claim,
+            details=details_of(sentence[begin:end], nouns),
+            least=min(_least(clauses[place].texts, tool.nouns, tool.deeds) for tool in tools),
+        )
 
     # -- reading the tools -----------------------------------------------------------------------------------------
 
@@ -252,15 +328,18 @@ class Claims:
             if tool.claims:
                 made.verbs |= {hit.lemma for hit in hits}
             verbs = {texts[hit.at] for hit in hits}
-            made.own_nouns |= {_singular(text) for text in texts if text not in PLAIN and text not in verbs}
+            made.own_nouns |= {singular(text) for text in texts if text not in PLAIN and text not in verbs}
+        if not made.families:
+            foreign = (families for claim in tool.claims for one in FOREIGN for families in claimed(claim, one))
+            made.families = {family for families in foreign for family in families}
         if made.families or made.verbs:
-            made.own_nouns |= {_singular(name) for name in names[1:] if name not in PLAIN}
+            made.own_nouns |= {singular(name) for name in names[1:] if name not in PLAIN}
         for family in made.families:
             made.deeds |= FAMILIES[family].deeds
             made.nouns |= FAMILIES[family].deeds | FAMILIES[family].things
         if made.verbs & LIGHT:
             made.deeds |= made.own_nouns
-        made.nouns = {_singular(noun) for noun in made.nouns | made.own_nouns}
+        made.nouns = {singular(noun) for noun in made.nouns | made.own_nouns}
         return made
 
     # -- reading a clause ------------------------------------------------------------------------------------------
@@ -282,31 +361,38 @@ class Claims:
             if claim is not None:
                 taken = hit.at
                 found.append(claim)
-        if not found and (state := state_of(texts)) is not None:
-            found += self._of_state(state, texts, before)
-        return found
+        if not found and (verb := unknown_deed(texts)):
+            words = {singular(text) for text in texts[verb + 1 : verb + 6]}
+            named = [tool for tool in self._tools if words & (tool.deeds | tool.own_nouns)]
+            found += [claim] if (claim := _claim_of(named, words, ClaimKind.DONE, frozenset())) else []
+        states = iter(()) if found else states_of(texts)
+        return found or next((claims for state in states if (claims := self._of_state(state, texts, before))), [])
 
     def _claim(self, clause: Clause, hit: Hit, reading: Reading, before: str) -> Claim | None:
         texts = clause.texts
-        words = {_singular(text) for text in texts}
+        words = {singular(text) for text in texts}
         points = points_at(texts, hit, reading) or (hit.lemma in _TO_PERSONS and names_person(clause, hit))
         following = texts[hit.at + 1 : hit.at + 2]
-        if following and f"{hit.lemma}_{following[0]}" in _FIXED:
+        if following and reading.by_self and f"{hit.lemma}_{following[0]}" in _FIXED:
             return None
         tells_that = following == ["that"] and {*texts[hit.at + 2 : hit.at + 3]} & SUBJECTS
         if (tells_that or {*following} & _CONTENTS) and reading.by_self and hit.lemma not in _RECORDS:
             return None  # "I've shared what I know."
-        if hit.lemma == "order" and _SORTS.search(" ".join(texts[hit.at :])):
+        if hit.lemma == "start" and following and (following[0] in ("on", "with") or following[0].endswith("ing")):
+            return None
+        if hit.lemma in ("order", "sort") and _SORTS.search(" ".join(texts[hit.at :])):
             return None
         names_thing = any(tool.nouns & words for tool in self._tools)
-        if hit.lemma in GENERIC and points and _is_whole(texts, hit) and not names_thing:
+        if hit.lemma in _SETTLED and reading.subject == ("you",) and is_whole(texts, hit):
+            return self._generic(reading.kind, before)  # "That's you sorted."
+        if hit.lemma in GENERIC and points and is_whole(texts, hit) and not names_thing:
             return self._generic(reading.kind, before)
-        matching = [tool for tool in self._tools if self._does(tool, hit.lemma, words, reading, texts, points=points)]
+        matching = [tool for tool in self._tools if self._does(tool, hit, words, reading, clause, points=points)]
         return _claim_of(matching, words, reading.kind, _evidence(hit.lemma) if reading.is_state else frozenset())
 
-    def _does(
-        self, tool: _Tool, lemma: str, words: set[str], reading: Reading, texts: list[str], *, points: bool
-    ) -> bool:
+    def _does(self, tool: _Tool, hit: Hit, words: set[str], reading: Reading, clause: Clause, *, points: bool) -> bool:
+        texts = clause.texts
+        lemma = hit.lemma
         families = [FAMILIES[name] for name in tool.families]
         if (words & _TALK) - tool.own_nouns:
             return False
@@ -318,7 +404,7 @@ class Claims:
         if lemma in self._unknown:
             return lemma in tool.verbs and (points or "_" in lemma or bool(words & tool.own_nouns))
         is_status = any(one.is_status and lemma in one.strong | one.weak for one in families)
-        if is_status and reading.is_present and not {"now", "all"} & {*texts} and "_" not in lemma:
+        if is_status and reading.is_present and "all" not in texts and not is_fresh(texts) and "_" not in lemma:
             return False  # "The card is blocked."
         if any(lemma in family.strong for family in families):
             if reading.is_present and reading.subject[-1:] == ("one",) and "now" not in texts:
@@ -327,31 +413,60 @@ class Claims:
             if reading.subject == ("you",) and "message" in tool.families:
                 return False
             about_user = not reading.is_present and bool({"you", "your"} & {*texts})
+            about_user |= reading.is_elliptic and (texts[0] in ("that", "consider") or "cancel" not in tool.families)
+            behind = texts[hit.at + 1 : hit.at + 2]
+            if lemma == "order" and reading.subject[:1] == ("the",) and behind in ([], ["for"], ["and"], ["now"]):
+                return True
+            about_user |= (
+                bool({"order", "delete", "refund"} & tool.families)
+                and not reading.is_present
+                and bool({*reading.subject[:1]} & _POINTING)
+            )
+            about_user |= not _NEWS & tool.families and _is_of_call(reading, texts)
             return reading.by_self or bool(persons) or about_user or is_definite(reading.subject, words & tool.nouns)
+        if lemma in _SETTLED and words & tool.nouns and is_whole(texts, hit):
+            return "are" not in texts or bool({"now", "all"} & {*texts})
         named = words & (tool.deeds | tool.own_nouns if lemma == "confirm" else tool.deeds)
         if lemma in LIGHT and named and (lemma != "get" or gives(texts)):
             return True
         is_weak = lemma in tool.verbs or any(lemma in family.weak for family in families)
-        if not is_weak or (lemma == "get" and not gives(texts)):
+        if (
+            not is_weak
+            or (lemma == "get" and not obtains(texts))
+            or (lemma == "take" and (not reading.by_self or "liberty" in texts))
+        ):
             return False
-        if reading.is_present and "now" not in texts:
+        if reading.is_present and not is_fresh(texts):
             about_user = bool({"you", "your", *PRONOUNS} & {*texts}) or bool(words & tool.deeds) or lemma in tool.verbs
-            if ("are" in texts and lemma != "confirm") or not about_user:
+            is_many = "are" in texts and lemma != "confirm" and reading.subject != ("you",)
+            if is_many or not about_user:
                 return False  # "Your notes are saved in the cloud." "The room is arranged for forty."
-        if "adjust" in tool.families and _LEVEL.search(" ".join(texts)):
+        if "adjust" in tool.families and sets_level(texts):
             return True
+        if has_object(tool.families, texts[hit.at + 1 :], reading):
+            return True
+        if "message" in tool.families and reading.by_self and lemma not in _NEED_NOUNS:
+            behind = texts[hit.at + 1 + lemma.count("_") :]
+            if names_person(clause, hit) or (lemma.startswith("send") and {*behind[:1]} & _POINTING):
+                return True
         needs_noun = lemma in _NEED_NOUNS or (lemma == "set_up" and not reading.by_self)
         return (points and not needs_noun) or (bool(words & tool.nouns) and "every" not in texts)
 
     def _of_state(self, state: State, texts: list[str], before: str) -> list[Claim]:
         kind = ClaimKind.STARTED if state.is_started else ClaimKind.DONE
-        words = {_singular(text) for text in texts}
+        words = {singular(text) for text in texts}
         if state.is_generic:
             claim = self._generic(kind, before)
             return [] if claim is None else [claim]
         verb = next((at for at, text in enumerate(texts) if text in ("is", "are", "has", "have", "went")), 0)
         subject = texts[:verb] or texts
-        if (GUARDS - {"without"}) & {*texts} or (texts[0] not in SELF and is_general(subject) and texts[0] != "lights"):
+        if guards([text for text in texts if text not in ("without", "had")]):
+            return []
+        if (
+            texts[0] not in (*SELF, "lights", "they")
+            and is_general(subject)
+            and not (is_fresh(texts) or "gone" in texts)
+        ):
             return []
         matching = [
             tool
@@ -359,8 +474,9 @@ class Claims:
             if (not state.families or state.families & tool.families)
             and (
                 not state.nouns
-                or words & (tool.deeds if state.nouns == "deeds" else tool.own_nouns | tool.nouns)
-                or (state.is_started and "order" in tool.families and texts[0] in ("your", "it"))
+                or words & (_deeds_of(tool) if state.nouns == "deeds" else tool.own_nouns | tool.nouns)
+                or (state.is_started and "order" in tool.families and texts[0] in ("your", "it", "the"))
+                or ("pay" in state.families & tool.families and words & NUMBERS)
             )
         ]
         claim = _claim_of(matching, words, kind, state.evidence)
@@ -371,7 +487,7 @@ class Claims:
         if not before:
             return Claim(kind, tuple(tool.name for tool in self._tools))
         texts = [text.lower() for text in re.findall(r"[^\W_]+(?:'\w+)?", before)]
-        words = {_singular(text) for text in texts}
+        words = {singular(text) for text in texts}
         lemmas = {hit.lemma for hit in self._verbs.hits(texts)}
         named = tuple(
             tool.name
@@ -381,6 +497,36 @@ class Claims:
             or any(FAMILIES[name].strong & lemmas or FAMILIES[name].deeds & words for name in tool.families)
         )
         return Claim(kind, named) if named else None
+
+
+def _is_of_call(reading: Reading, texts: Sequence[str]) -> bool:
+    """Whether a passive about an unknown thing tells of this call: "the cottage has been cancelled"; no news."""
+    is_open = reading.is_present or reading.is_elliptic or reading.kind is not ClaimKind.DONE
+    return not is_open and bool({*reading.subject[:1]} & _POINTING) and not _CAUSES & {*texts}
+
+
+_NEWS = word_set("cancel update renew block lock")
+"""Families of which passives are often news about others: "the concert has been called off"."""
+_CAUSES = word_set("because due since until after owing again already often twice once by")
+
+
+def _deeds_of(tool: _Tool) -> set[str]:
+    return tool.deeds | tool.own_nouns if "update" in tool.families else tool.deeds
+
+
+_NTH = {"second": 2, "another": 2, "extra": 2, "additional": 2, "third": 3, "fourth": 4}
+
+_SEVERAL = {"two": 2, "both": 2, "three": 3, "four": 4}
+
+
+def _least(texts: Sequence[str], nouns: Collection[str], deeds: Collection[str]) -> int:
+    """Return how many deeds a clause needs: "another table", "a second one", "two reminders"."""
+    for one, behind in pairwise(texts):
+        if one in _NTH and (singular(behind) in nouns or behind == "one"):
+            return _NTH[one]
+        if one in _SEVERAL and behind.endswith("s") and singular(behind) in deeds:
+            return _SEVERAL[one]
+    return 1
 
 
 def _claim_of(matching: list[_Tool], words: set[str], kind: ClaimKind, evidence: frozenset[str]) -> Claim | None:
@@ -393,7 +539,7 @@ def _claim_of(matching: list[_Tool], words: set[str], kind: ClaimKind, evidence:
 
 def _families_of(texts: Sequence[str], lemmas: set[str]) -> set[str]:
     """Return the families that a declared claim speaks of."""
-    words = {_singular(text) for text in texts}
+    words = {singular(text) for text in texts}
     scores: dict[str, int] = {}
     for name, family in FAMILIES.items():
         verbs = 3 * bool(lemmas & family.strong) or bool(lemmas & (family.weak | LIGHT & family.weak))
@@ -425,21 +571,6 @@ def _stem(past: str) -> str:
         return f"{stem[:-1]}y"
     silent = stem.endswith(("at", "iz", "is", "ur", "in", "v", "c", "g", "u", "ut", "os", "as", "ir", "id", "od", "ar"))
     return past[:-1] if silent else stem
-
-
-def _is_whole(texts: Sequence[str], hit: Hit) -> bool:
-    """Whether nothing but a time or a purpose follows: "it's arranged for six", not "arranged in groups"."""
-    behind = texts[hit.at + 1 + hit.lemma.count("_") :]
-    behind = [text for text in behind if text not in PRONOUNS]
-    return not behind or behind[0] in ("for", "now", "then", "at", "on", "and", "as", "already", "too", "by")
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return f"{word[:-3]}y"
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
-        return word[:-1]
-    return word
 
 
 def _evidence(lemma: str) -> frozenset[str]:

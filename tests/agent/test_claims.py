@@ -141,6 +141,23 @@ async def test_it_is_spoken_where_the_log_has_the_deed() -> None:
     assert booking.booked == [6]
 
 
+async def test_a_call_with_other_details_backs_no_claim_and_the_model_is_told_so() -> None:
+    wrong, right = "Your table for eight people is booked.", "Your table for four is booked."
+    model = Scripted([books(4)], words(wrong), words(right))
+    async with talk(model, toolkit=Booking().toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == [right]
+        assert [event["sentence"] for event in withheld(one.log)] == [wrong]
+    assert "no successful call of book_table in this conversation did exactly that" in model.hints[0]
+
+
+async def test_a_model_that_insists_on_other_details_is_given_words_that_deny_only_them() -> None:
+    model = Scripted([books(4)], words("I booked a second table."))
+    async with talk(model, toolkit=Booking().toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == ["Not exactly that was done."]
+
+
 async def test_nothing_is_checked_unless_it_is_asked_for() -> None:
     async with talk(Scripted(words(BOOKED)), toolkit=Booking().toolkit) as one:
         await turn(one)

@@ -119,12 +119,76 @@ def test_a_deed_is_claimed_in_any_tense_person_and_voice(sentence: str) -> None:
         "No table is booked.",
         "Who booked it?",
         "Of course.",
-        "Ich habe den Tisch reserviert.",
+        "Ho prenotato il tavolo.",
         "",
     ],
 )
 def test_other_sentences_claim_nothing(sentence: str) -> None:
     assert TABLE.of(sentence) == ()
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Ich habe Ihnen einen Tisch für vier reserviert.",
+        "Ihr Tisch wurde für Freitag reserviert.",
+        "Tisch reserviert, Freitag um acht.",
+        "Erledigt.",
+        "He reservado la mesa.",
+        "La mesa ha sido reservada para el viernes.",
+        "Ya reservé la mesa.",
+        "Listo.",
+        "我已经帮您订好了四人桌。",
+        "您的座位已经订好了。",
+        "搞定了。",
+    ],
+)
+def test_a_deed_is_claimed_in_german_spanish_and_chinese_too(sentence: str) -> None:
+    assert tools_of(TABLE, sentence) == ["book_table"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Soll ich den Tisch reservieren?",
+        "Ich habe den Tisch noch nicht gebucht.",
+        "Ihre Frau hat einen Tisch reserviert.",
+        "Wenn der Tisch reserviert ist, bekommen Sie eine Nachricht.",
+        "Dann ist der Tisch gebucht, wenn Sie ja sagen.",
+        "Puedo reservar una mesa.",
+        "Su esposa ha reservado una mesa.",
+        "Todavía no he reservado la mesa.",
+        "要我帮您订桌子吗？",
+        "我还没有订。",
+        "您太太已经订了位子。",
+    ],
+)
+def test_other_sentences_in_german_spanish_and_chinese_claim_nothing(sentence: str) -> None:
+    assert TABLE.of(sentence) == ()
+
+
+def test_a_tool_may_declare_its_claim_in_another_language() -> None:
+    claims = Claims([DeedTool("tisch", "", ("Ich habe den Tisch reserviert",))])
+    assert tools_of(claims, "Ihr Tisch ist gebucht.") == ["tisch"]
+    assert tools_of(claims, "Your table is booked.") == ["tisch"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "All done, table's yours.",
+        "They've squeezed you in at nine.",
+        "Our system has just reserved a table for you.",
+        "That's the reservation taken care of.",
+        "There's now a table under your name.",
+        "You are good to go for Friday.",
+        "Table for two people booked.",
+        "If he asks, I've already booked it.",
+        "I've programmed a booking for Friday.",
+    ],
+)
+def test_a_deed_is_claimed_by_states_half_sentences_and_what_others_did_for_the_agent(sentence: str) -> None:
+    assert "book_table" in tools_of(TABLE, sentence)
 
 
 @pytest.mark.parametrize(
@@ -275,6 +339,18 @@ def test_deltas_of_any_size_claim_the_same_as_the_whole(text: str, sizes: list[i
 @given(st.text(max_size=200), st.text(max_size=50))
 def test_no_text_is_too_strange(sentence: str, before: str) -> None:
     assert all(claim.tools for claim in ALL.of(sentence, before))
+
+
+WORDS = sorted({word for sentence in sentences() for word in sentence.text.split()})
+ASSISTANT = Claims(KITS["assistant"])
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join))
+def test_words_in_any_order_are_read(sentence: str) -> None:
+    claims = ASSISTANT.of(sentence)
+    odd = '{"when": "2026-13-45T99:99", "people": 1e400, "n": [null, {"to": "Ann"}]}'
+    deeds = [Deed(tool, DeedState.SUCCESS, "ok", odd) for claim in claims for tool in claim.tools]
+    assert {*unbacked(claims, deeds)} <= {*claims}
 
 
 @given(st.sampled_from(["I have booked it", "Your table is booked", "I've sent the email"]), st.integers(0, 3))

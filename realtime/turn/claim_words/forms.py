@@ -23,6 +23,7 @@ _BEHIND_PARTICLE = (
         [word]
         for word in [
             "for",
+            "before",
             "at",
             "on",
             "to",
@@ -52,10 +53,16 @@ _CLITICS = {"'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am
 _PARTICIPLES = frozenset(part for _, parts in IRREGULAR.values() for part in parts.split())
 _UNMARKED = {"ive": "i've", "im": "i'm", "youre": "you're", "thats": "that's", "weve": "we've", "its": "its"}
 _IS_AFTER = word_set("it that this he she there here what who where how everything all let")
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!]|\.(?=\s)|\s-\s")
+_STATES = word_set(
+    "being on off in at up down out over back away yours open active live history dead ready through with under safe"
+)
+"""Behind `'s` they make it "is"."""
+_TOKEN = re.compile(r"\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
 _QUOTED = re.compile(r"[\"“„][^\"”“]*[\"”“]|(?<!\w)'[^']*'(?!\w)")
-_BREAKS = frozenset(",;:—–()!.-")
+_BREAKS = frozenset(",;:—–()!?.-")
 _JOINS = frozenset({"but", "so", "because", "while", "though", "although"})
+_MEANS = word_set("text email mail message phone post letter transfer card sms")
+_DETERMINERS = word_set("my our your the a an his her their")
 _OBJECTS = word_set("you me him her us them the a an your my our his their two three some")
 _SUBJECTS = word_set("i we you he she it they that this there the your my his her our their everything all")
 
@@ -66,6 +73,8 @@ class Word:
 
     text: str
     written: str
+    begins: int = 0
+    """Its first character in the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +95,8 @@ class Clause:
     """Whether it is the first of its sentence."""
     joined_by: str = ""
     """The conjunction that leads to it, such as "and"; empty: none."""
+    is_asked: bool = False
+    """Whether a question mark ends it."""
     is_after_names: bool = False
     """Whether only clauses without a verb are before it: "one pizza, two colas, all ordered"."""
 
@@ -146,11 +157,18 @@ class Verbs:
             found = [reading for reading in readings if reading[1] and _has_particles(texts, at, reading)]
             following = texts[at + 1] if at + 1 < len(texts) else ""
             later = texts[at + 2] if at + 2 < len(texts) and following in PRONOUNS else ""
-            stray = following in STRAY or later in _APART
+            stray = (following in STRAY and not _is_place(texts[at + 1 : at + 3])) or later in _APART
             if not stray and not any(following in reading[1] for reading in found):
                 found += [reading for reading in readings if not reading[1]]
             for lemma, _, slot in found:
                 yield Hit(at, lemma, slot)
+
+
+def _is_place(texts: Sequence[str]) -> bool:
+    """Whether a preposition begins its own phrase: "blocked on my end", "booked on Friday"."""
+    if texts[0] == "by" and len(texts) > 1 and texts[1] in _MEANS:
+        return True
+    return texts[0] == "on" and len(texts) > 1 and (texts[1] in _DETERMINERS | {"to"} or texts[1].endswith("day"))
 
 
 def _has_particles(texts: Sequence[str], at: int, reading: tuple[str, tuple[str, ...], Slot]) -> bool:
@@ -170,22 +188,22 @@ def _ends_verb(near: Sequence[str], place: int) -> bool:
 
 def clauses_of(sentence: str) -> list[Clause]:
     """Return the clauses of a sentence, without what it quotes."""
-    words = _expanded(_QUOTED.sub(" ", sentence.replace("’", "'")))
+    words = _expanded(_QUOTED.sub(lambda found: " " * len(found.group()), sentence.replace("’", "'")))
     clauses: list[Clause] = []
     current: list[Word] = []
     joined_by = ""
 
-    def close() -> None:
+    def close(*, asks: bool = False) -> None:
         nonlocal joined_by
         if current:
-            clauses.append(Clause(tuple(current), not clauses, joined_by))
+            clauses.append(Clause(tuple(current), not clauses, joined_by, asks))
             current.clear()
             joined_by = ""
 
     for place, word in enumerate(words):
         after = words[place + 1].text if place + 1 < len(words) else ""
         if word.text.strip() in _BREAKS:
-            close()
+            close(asks=word.text == "?")
             continue
         if word.text in _JOINS or (word.text == "and" and after in _SUBJECTS):
             close()
@@ -198,25 +216,27 @@ def clauses_of(sentence: str) -> list[Clause]:
 
 def _expanded(text: str) -> list[Word]:
     """Return the words of a text, with contractions written out."""
-    raw = [match.group() for match in _TOKEN.finditer(text)]
+    matches = [*_TOKEN.finditer(text)]
+    raw = [match.group() for match in matches]
     words: list[Word] = []
-    for place, written in enumerate(raw):
+    for place, (written, match) in enumerate(zip(raw, matches, strict=True)):
+        at = match.start()
         lower = _UNMARKED.get(written.lower(), written.lower())
         head, mark, tail = lower.partition("'")
         if not mark:
-            words.append(Word("can" if lower == "cannot" else lower, written))
+            words.append(Word("can" if lower == "cannot" else lower, written, at))
             if lower == "cannot":
-                words.append(Word("not", ""))
+                words.append(Word("not", "", at))
         elif f"'{tail}" in _CLITICS:
-            words += [Word(head, written), Word(_CLITICS[f"'{tail}"], "")]
+            words += [Word(head, written, at), Word(_CLITICS[f"'{tail}"], "", at)]
         elif lower.endswith("n't"):
             stem = {"can't": "can", "won't": "will", "shan't": "shall"}.get(lower, lower[:-3])
-            words += [Word(stem, written), Word("not", "")]
+            words += [Word(stem, written, at), Word("not", "", at)]
         elif tail == "s":
             verb = _of_clitic_s(head, [one.lower() for one in raw[place + 1 : place + 5]])
-            words += [Word(head, written), Word(verb, "")] if verb else [Word(lower, written)]
+            words += [Word(head, written, at), Word(verb, "", at)] if verb else [Word(lower, written, at)]
         else:
-            words.append(Word(lower, written))
+            words.append(Word(lower, written, at))
     return words
 
 
@@ -229,6 +249,6 @@ def _of_clitic_s(head: str, after: list[str]) -> str:
         return "has"
     if following in ("been", "got"):
         return "has"
-    if head in _IS_AFTER or following in ("being", "on", "off", "in", "away", "yours", *_PARTICIPLES):
+    if head in _IS_AFTER or following in _STATES or following in _PARTICIPLES:
         return "is"
     return "is" if following.endswith("ed") and head not in ("today", "tonight", "tomorrow") else ""

@@ -16,12 +16,17 @@ _FILLER = re.compile(
 _TITLE = re.compile(r"\b(Dr|Mr|Mrs|Ms|St)\.")
 _REPEATED = re.compile(r"\b((?:i|you|we|it|that|they|the|your|so|and)(?:'\w+)?),? (?:\1,? )*\1(?![\w'])", re.IGNORECASE)
 _COMPOUND = re.compile(r"\b(well|ill|hand|home|self|pre|half|long|late|newly|freshly|badly)-(?=\w)", re.IGNORECASE)
+_JOINED = re.compile(r"(?<=\w)-(on|off|up|in|out|down)\b", re.IGNORECASE)
+"""Joined, "turned-on lights" and "check-up" hold no verb."""
+_DRAWN = re.compile(r"(?i)\b(a)a+(?=nd\b)")
+_FIGURES = re.compile(r",? \b(?:word for word|as in, ?\w+)\b", re.IGNORECASE)
 _BUTTON = re.compile(r"\b(?:hit|pressed|clicked|tapped) (send|submit|cancel|delete)\b(?! to\b)")
 _PRESSED = {"send": "sent it", "submit": "submitted it", "cancel": "cancelled it", "delete": "deleted it"}
 _CLEFT = re.compile(r"\b[Ww]hat (I|we)(?:'ve| have)? (?:just )?(?:done|did)(?: for you)? (?:is|was)(?: to)? (?=[a-z])")
 _KNOWN = re.compile(r"\bnow that (?=(?:i|we|it|you|your|the)\b)", re.IGNORECASE)
 _TAG = re.compile(
-    r"[,;] *(?:did|have|has|had|is|are|was|were|do|does)(?:n't)? (?:you|he|she|they|it|we)\b *(?:[,?]|$)", re.IGNORECASE
+    r"[,;] *(?:did|have|has|had|is|are|was|were|do|does)(?:n't)? (?:you|he|she|they|it|we)\b *(?:[,.?]|$)",
+    re.IGNORECASE,
 )
 """A question behind the sentence: "cancelled the trip, did they?"."""
 
@@ -65,13 +70,18 @@ _FINITES = word_set("is are was were has have had will would can could may might
 _NO_LIST = word_set("a an the that those these any no some there this i you he she it we they what who so if")
 _PRAISE = ("nice", "good", "great", "lovely", "clever", "smart", "well done", "good for you", "nice one")
 """Behind a verb without a subject: the user has done it."""
+_ADDS_NONE = word_set(
+    "you it he she they we ready arriving arrives due open opens starting starts leaving leaves reference number not "
+    "instead shall want need call thanks comes takes costs closes ends another anything within"
+)
 _PLAIN_SUBJECTS = word_set("i you we he she they see")
 
 
 def plain(sentence: str) -> str:
     """Return the sentence without fillers, its idioms in plain words."""
     text = _FILLER.sub("", _TITLE.sub(r"\1", sentence.replace("’", "'"))).lstrip(" ,")
-    text = _COMPOUND.sub(r"\1", _REPEATED.sub(r"\1", text))
+    text = _JOINED.sub(r"\1", _COMPOUND.sub(r"\1", _REPEATED.sub(r"\1", text)))
+    text = _FIGURES.sub("", _DRAWN.sub(r"\1", text))
     text = _BUTTON.sub(lambda found: _PRESSED[found.group(1)], text)
     return _KNOWN.sub("because ", _CLEFT.sub(r"\1 did ", text))
 
@@ -96,10 +106,16 @@ def stated(clauses: Sequence[Clause]) -> list[bool]:
         is_step = (instructs or (clause.joined_by == "and" and commands)) and _is_state(content)
         is_then = "then" in words[:2] and _is_state(content) and _has_content(clauses[: len(made)])
         is_early = content[:3] == ["by", "the", "time"]
-        made.append(not (is_early or quotes or conditional or was_conditional or is_step or is_then))
-        quotes = quotes or _opens_quote(words)
+        is_past = was_conditional and _is_perfect(content)
+        is_open = quotes or conditional or (was_conditional and not is_past)
+        made.append(
+            not (is_early or is_open or is_step or is_then or (clause.is_asked and clause.joined_by != "because"))
+        )
+        quotes = quotes or (not conditional and _opens_quote(words))
         instructs = instructs or _is_step(content)
         commands = _is_bare(content) and not _has_content(clauses[: len(made) - 1])
+        if made[1:] and (content[:1] == ["pending"] or content[:2] in _NOT_OURS):
+            made[-2] = False
         if made[1:] and _is_wish(content) and _is_state(without_openers(clauses[len(made) - 2]).texts):
             made[-2] = False
     return made
@@ -107,7 +123,14 @@ def stated(clauses: Sequence[Clause]) -> list[bool]:
 
 def is_verbless(texts: Sequence[str]) -> bool:
     """Whether a clause only names things: "table for three", "Friday"; what is done may follow."""
+    if texts[:2] == ["that", "is"]:
+        texts = texts[2:]
     return bool(texts) and texts[0] not in _NO_LIST and not (_FINITES | SELF | {"you", "it", "they"}) & {*texts}
+
+
+def is_addition(texts: Sequence[str]) -> bool:
+    """Whether a clause only adds details: "Friday at eight", "a table for two"."""
+    return len(texts) < 8 and not (_FINITES | SELF | _ADDS_NONE) & {*texts} and texts[0] not in _ADDS_NONE
 
 
 def dangles(clause: Clause) -> bool:
@@ -120,7 +143,7 @@ def dangles(clause: Clause) -> bool:
     if _MODALS & {*texts} and texts[0] not in _PLAIN_SUBJECTS - {"i"}:
         return True
     if texts[0] in ("that", "this", "these", "those", "the", "a", "it"):
-        return True
+        return any(text in _FINITES or text.endswith("ed") for text in texts)
     return texts[0] not in _PLAIN_SUBJECTS and bool({"is", "are", "was", "were", "has"} & {*texts[1:]})
 
 
@@ -163,6 +186,15 @@ def _is_bare(texts: Sequence[str]) -> bool:
     is_offer = texts[:1] in (["a"], ["one"], ["another"], ["just"])
     subjects = SELF | ({"it", "they"} if is_offer else {"you", "it", "they"})
     return bool(texts) and not (_FINITES | subjects) & {*texts} and not done
+
+
+_NOT_OURS = (["as", "always"], ["as", "usual"], ["as", "ever"], ["as", "before"], ["by", "you"], ["by", "your"])
+"""Behind a statement they make it no deed of the speaker's."""
+
+
+def _is_perfect(texts: Sequence[str]) -> bool:
+    """Whether the speaker had done it before the condition: "if he asks, I've already told him"."""
+    return texts[:1] != [] and texts[0] in SELF and texts[1:3] in (["have", "already"], ["have", "just"])
 
 
 def _is_wish(texts: Sequence[str]) -> bool:

@@ -10,10 +10,12 @@ from itertools import pairwise
 
 from realtime.turn.claim_words.english import (
     ADVERBS,
+    FAMILIES,
     GUARDS,
     HABITS,
     IRREGULAR,
     MONTHS,
+    NUMBERS,
     OPENERS,
     PERFORMATIVES,
     PRONOUNS,
@@ -43,6 +45,8 @@ class Reading:
     """Whether the speaker is its subject: "I booked". Otherwise its subject is what it was done to."""
     is_state: bool = False
     """Whether it tells how things are ("is booked"): that may have been looked up."""
+    is_elliptic: bool = False
+    """Whether no verb carries its tense: "table booked"."""
     is_present: bool = False
     """Whether it does so in the present: things may have long been so ("the card is blocked")."""
     subject: tuple[str, ...] = ()
@@ -69,27 +73,45 @@ _MONTH_OR_DAY = word_set(f"{MONTHS} monday tuesday wednesday thursday friday sat
 _SETTINGS = re.compile(r"\bin (?:the|your) (?:settings|profile|cloud|app)\b|\bto come\b|\bby default\b")
 _OPENER = re.compile(rf"^(?:(?:{OPENERS}|{PERFORMATIVES})\b(?: that\b)? ?)+")
 _SYSTEMS = ({"the", "system"}, {"our", "system"}, {"our", "team"}, {"the", "app"})
+_OUR_SIDE = frozenset({"our", "my"})
+_FOR_ME = re.compile(r"\bfor (?:me|us|you)\b")
+_PERSON = word_set(
+    "mum mom dad mother father wife husband brother sister son daughter boss manager partner friend neighbour "
+    "neighbor doctor dentist bank landlord employer colleague plumber"
+)
+"""Where no verb helps, they have done it: "your mum texted"."""
 _IDIOMS = frozenset({"note", "get", "have"})
 """Their participles alone are no claims: "noted", "got you"."""
-_NO_SUBJECTS = word_set("i we you he she they it that this who there and to get gets got be being stay stays")
+_NO_SUBJECTS = word_set(
+    "them us everyone everybody somebody i we you he she they it that this who there and to get gets got be being "
+    "stay stays"
+)
 """With them a sentence is no headline: "he paid" is none, "table booked" is."""
 _PERSONS = word_set("he she him her them yourself everyone everybody")
-_ONES = word_set("one ones rest lot")
-GENERIC = word_set("do take_care_of arrange sort_out handle complete finish confirm")
+_OTHERS = word_set("them him her the my our someone")
+"""They are had to do it: "I've had the bank freeze your card"."""
+_ONES = word_set("one ones rest lot thing")
+GENERIC = word_set("do take_care_of arrange sort_out sort handle complete finish confirm see_to deal_with square_away")
 """With a pronoun they claim whatever was asked for: "that's done", "I've taken care of it"."""
 _ELLIPTIC_AFTER = word_set("for in to at on as under and with now successfully it that them you your the a an")
-_ELLIPTIC_NP_AFTER = word_set("for in at to under and with successfully")
+_ELLIPTIC_NP_AFTER = word_set("for in at to from under and with successfully")
 _ELLIPTIC_OBJECTS = word_set("him her it them you your the both everyone everybody that those")
 _TO_NAMES = word_set("text email message pay notify refund reimburse remind invite call tell")
 _GIVEN = word_set("a an the one two three four five six your some in down both another")
 _NO_ADDITIONS = ("added to that", "added to this", "added to the")
-_SHOWN = word_set("him her them yourself you your it everything that the those both these all")
+_SHOWN = (
+    NUMBERS
+    | _MONTH_OR_DAY
+    | word_set("a an him her them yourself you your it everything that the those both these all")
+)
 _CONDITIONED = re.compile(r"\b(?:if|unless|when|whenever|once|as soon as|as long as|provided)\b")
 """Behind a state it makes that conditional: "it's cancelled if you miss two"."""
 _ASKING = word_set("yourself or when who whom what which where how")
 """Where no verb is, they ask: "moved to when, exactly?"."""
 _CLAIMING = (["they"], ["i"], ["you"], ["we"], ["he"], ["she"], ["people"], ["to"], ["who"], ["app"], ["site"])
 _OF_YOURS = word_set("mentioned said told asked saw")
+_BEFORE_MONTH = (["in"], ["from"], ["of"], ["for"], ["since"], ["last"], ["by"])
+_LIKE = (["like", "you"], ["as", "you"], ["like", "i"], ["as", "i"])
 SUBJECTS = word_set("i you we he she it they there the your my")
 _OBJECT_WITHIN = 2
 
@@ -108,18 +130,11 @@ def acts(texts: Sequence[str]) -> bool:
     for at, text in enumerate(texts[:-1]):
         if text in SELF and not GUARDS & {*texts[:at]}:
             after = next((one for one in texts[at + 1 :] if one not in ADVERBS), "")
-            return after in (
-                "double",
-                "have",
-                "did",
-                "checked",
-                "found",
-                "looked",
-                "went",
-                "spoke",
-                "rang",
-            ) or after.endswith("ed")
+            return after in _PASTS or after.endswith("ed")
     return False
+
+
+_PASTS = {past for past, _ in IRREGULAR.values()} | word_set("double have did looked spoke rang")
 
 
 def _back(texts: Sequence[str], at: int) -> int:
@@ -141,6 +156,9 @@ def reading_of(clause: Clause, hit: Hit, *, carried: bool, dangles: bool = False
     tail = " ".join(texts[at:])
     if slot == "ing":
         return _progressive(clause, at, before, word, tail)
+    if slot == "past" and 0 < before < 4 and texts[0] in ("the", "our", "my") and "just" in texts[before:at]:
+        is_ours = _is_for_us(texts, before, before) and _FOR_ME.search(tail) is not None
+        return Reading(ClaimKind.DONE, True, subject=("we",)) if is_ours else None
     if slot == "past" and _is_self(texts, before):
         free = _is_free(texts, before) and _concerns(texts, before)
         return Reading(ClaimKind.DONE, True, subject=(word,)) if free else None
@@ -149,15 +167,16 @@ def reading_of(clause: Clause, hit: Hit, *, carried: bool, dangles: bool = False
             subject = _back(texts, before)
             if _is_self(texts, subject) and _is_free(texts, subject):
                 return Reading(ClaimKind.DONE, True, subject=(texts[subject],))
-            return None
+            is_ours = _is_for_us(texts, before, subject) or _has_placed(texts, at, before, subject)
+            return Reading(ClaimKind.DONE, True, subject=("we",)) if is_ours else None
         if word in ("been", "being", "is", "are", "was", "were", "got"):
             return _passive(clause, before, word, tail)
         if _has_it_done(texts, at):
             return Reading(ClaimKind.DONE, True)
-        if presented := _presented(texts, at):
-            return Reading(ClaimKind.DONE, False, subject=presented)
+        if presented := _presented(texts, at, hit.lemma.count("_")):
+            return Reading(ClaimKind.DONE, False, is_elliptic=True, subject=presented)
     if slot in ("past", "part"):
-        if word == "and" and acts(texts[:before]) and not _guards(texts[: before + 1]):
+        if word == "and" and acts(texts[:before]) and not guards(texts[: before + 1]):
             return Reading(ClaimKind.DONE, True)
         if before < 0 and carried and not clause.begins:
             return Reading(ClaimKind.DONE, True)
@@ -178,6 +197,11 @@ def _head(texts: Sequence[str], hit: Hit) -> tuple[int, str | None]:
             return before, "past"
         if word == "to" and before >= 1 and texts[before - 1] == "managed":
             return before - 1, "part" if texts[_back(texts, before - 1)] == "have" else "past"
+        if word == "to" and before >= 2 and texts[before - 1] in _PERSONS and texts[before - 2] == "got":
+            return before - 2, "past"
+        had = next((place for place in range(max(0, at - 5), at - 1) if texts[place] == "had"), -1)
+        if had > 0 and texts[had - 1] in ("have", *SELF) and texts[had + 1] in _OTHERS:
+            return had, "part" if texts[had - 1] == "have" else "past"
         able = before >= 2 and texts[before - 1] == "able" and texts[before - 2] in ("was", "were", "been")
         if word == "to" and able:
             return before - 2, "part" if texts[before - 2] == "been" else "past"
@@ -197,17 +221,48 @@ def _is_self(texts: Sequence[str], at: int) -> bool:
     return at >= 0 and (texts[at] in SELF or (at >= 1 and {texts[at - 1], texts[at]} in _SYSTEMS))
 
 
+def _is_for_us(texts: Sequence[str], auxiliary: int, subject: int) -> bool:
+    """Whether another has done it in the speaker's name: "our fraud desk has shut your card down"."""
+    if not 0 < subject < 4 or not _is_free(texts, subject):
+        return False
+    tail = texts[auxiliary:]
+    if _asked_by_us(texts, tail) and not SELF & {*texts}:
+        return True
+    if not {"you", "your", "it"} & {*tail} or {*texts[: subject + 1]} & (SELF | {"you", "and"}):
+        return False
+    is_ours = texts[0] in _OUR_SIDE and not _PERSON & {*texts[: subject + 1]} - {"colleague", "manager"}
+    return is_ours or _asked_by_us(texts, tail)
+
+
+def _asked_by_us(texts: Sequence[str], tail: Sequence[str]) -> bool:
+    joined = " ".join(tail)
+    return texts[0] in ("the", "they", *_OUR_SIDE) and (
+        " for me" in joined or " at my request" in joined or ("just" in tail and " for you" in joined)
+    )
+
+
+def _has_placed(texts: Sequence[str], at: int, auxiliary: int, subject: int) -> bool:
+    """Whether another has given the user a place: "she has popped you in for eight"."""
+    who = texts[: subject + 1]
+    if not 0 < len(who) < 4 or not _is_free(texts, auxiliary) or {*who} & (SELF | _PERSON | {"you", "your"}):
+        return False
+    return " ".join(texts[at + 1 : at + 3]) in ("you in", "you down", "you into", "you onto")
+
+
 def _is_free(texts: Sequence[str], subject: int) -> bool:
     """Whether nothing before the subject makes it another statement."""
-    return not _guards(texts[:subject])
+    return not guards(texts[:subject])
 
 
-def _guards(texts: Sequence[str]) -> bool:
+def guards(texts: Sequence[str]) -> bool:
     """Whether one of the words makes what follows no statement; "the one you mentioned" does not."""
     for at, text in enumerate(texts):
         is_relative = text in _OF_YOURS and texts[max(0, at - 1) : at] == ["you"] and texts[at + 1 : at + 2] == ["and"]
         is_noun = text in ("claim", "claims") and texts[max(0, at - 1) : at] not in _CLAIMING
-        if text in GUARDS and not (is_relative or is_noun):
+        is_wish = texts[max(0, at - 2) : at] in _LIKE
+        is_month = text == "may" and texts[max(0, at - 1) : at] in _BEFORE_MONTH
+        is_end = text == "no" and texts[at + 1 : at + 2] in (["longer"], ["more"])
+        if text in GUARDS and not (is_relative or is_noun or is_wish or is_end or is_month):
             return True
     return False
 
@@ -239,18 +294,22 @@ def _passive(clause: Clause, before: int, word: str, tail: str) -> Reading | Non
         if auxiliary < 0 or texts[auxiliary] not in wanted:
             return None
         kind = ClaimKind.DONE if word == "been" else ClaimKind.ANNOUNCED
-    elif word == "got" and not _RECENT.search(tail):
+    elif word == "got" and not _RECENT.search(" ".join(texts)):
         return None
     subject = tuple(texts[:auxiliary])
+    if subject[-1:] == ("that",) and len(subject) > 1 and subject[0] in ("a", "an", "any", "every"):
+        return None  # "A table that has been booked is kept."
     while subject[1:] and subject[-1] in ADVERBS:
         subject = subject[:-1]
-    if not subject or _guards(subject) or subject[0] in ("to", "there", "i") or "have" in subject:
+    if not subject or guards(subject) or subject[0] in ("to", "there", "i") or "have" in subject:
         return None
     if word in ("was", "were", "got"):
         if " when " in tail:
             return None
         return Reading(kind, False, subject=subject) if _RECENT.search(" ".join(texts)) else None
     is_state = word in ("is", "are")
+    if is_state and _PERSON & {*subject} and "now" not in texts:
+        return None  # "Your mum is subscribed."
     if is_state and (is_general(subject) or _is_habit(texts) or _SETTINGS.search(tail) or _CONDITIONED.search(tail)):
         return None
     return Reading(kind, False, is_state=is_state or word == "been", is_present=is_state, subject=subject)
@@ -272,7 +331,7 @@ def _is_by_name(words: Sequence[Word]) -> bool:
 def is_general(subject: Sequence[str]) -> bool:
     """Whether a subject means no certain thing: "tables", "a table", "every call"."""
     first = subject[0]
-    if first == "all" and len(subject) > 1 and subject[1] in ("the", "your", "of"):
+    if first == "all" and len(subject) > 1 and not subject[1].endswith("s"):
         return False
     if first in _DETERMINED or first in ("our", "they", "these", "those"):
         return True
@@ -307,28 +366,34 @@ def _has_it_done(texts: Sequence[str], at: int) -> bool:
     return False
 
 
-def _presented(texts: Sequence[str], at: int) -> tuple[str, ...]:
+def _presented(texts: Sequence[str], at: int, n_particles: int) -> tuple[str, ...]:
     """Return what is shown or counted as done: in "that's your flight cancelled", "consider it done"."""
     start = 1 if texts[0] == "consider" else 2 if texts[0] in ("that", "there") and texts[1] == "is" else at
     shown = tuple(text for text in texts[start:at] if text not in ADVERBS)
-    if not shown or len(shown) > 5 or shown[0] not in _SHOWN:
+    is_bare = start == 2 and len(shown) == 1
+    if not shown or len(shown) > 5 or not (is_bare or shown[0] in _SHOWN):
         return ()
-    if (GUARDS | _FINITE | SELF | {"you", "they", "he", "she", "to"}) & {*shown[1:]}:
+    if guards(shown) or (_FINITE | SELF | {"you", "they", "he", "she", "to"}) & {*shown[1:]}:
         return ()
-    tail = texts[at + 1 :]
+    tail = texts[at + 1 + n_particles :]
     if tail and tail[0] in ("on", "off", "up", "down", "in"):
         tail = tail[1:]
     if _CONDITIONED.search(" ".join(tail)) or _BY_OTHERS.search(" ".join(tail)):
         return ()
     is_yours = shown[0] in ("him", "her", "them", "you", "your", "it", "everything", "that") or start == 1
-    return shown if is_yours or not tail or tail[0] in ("now", "then", "too") or tail[:2] == ["for", "you"] else ()
+    return shown if is_yours or not tail or tail[0] in ("now", "then", "too", "for") else ()
 
 
 def _elliptic(clause: Clause, hit: Hit, at: int, before: int, *, dangles: bool) -> Reading | None:
     """Return the reading of a sentence without a verb or subject: "Booked!", "Table booked for six", "Texted him"."""
     texts = clause.texts
     after = texts[at + 1] if at + 1 < len(texts) else ""
-    if not (clause.begins or clause.is_after_names) or _FINITE & {*texts} or _ASKING & {*texts} or (dangles and after):
+    if (
+        not (clause.begins or clause.is_after_names or (0 < at == len(texts) - 1 < 3))
+        or _FINITE & {*(texts[: at + 5] if before < 0 else texts)}
+        or _ASKING & {*texts}
+        or (dangles and {after} - {"", *hit.lemma.split("_")})
+    ):
         return None
     if _BY_OTHERS.search(" ".join(texts)) or _is_by_name(clause.words) or " ".join(texts[:3]) in _NO_ADDITIONS:
         return None
@@ -336,9 +401,16 @@ def _elliptic(clause: Clause, hit: Hit, at: int, before: int, *, dangles: bool) 
         return None  # "Email from Tom, sent at nine."
     if after == "you" and hit.lemma in ("tell", "answer", "ask"):
         return None
-    if hit.lemma in _IDIOMS and not (after == "you" and texts[at + 2 : at + 3] != [] and texts[at + 2] in _GIVEN):
+    notes = hit.lemma == "note" and after in ("under", "in", "and")
+    if (
+        hit.lemma in _IDIOMS
+        and not notes
+        and not (after == "you" and texts[at + 2 : at + 3] != [] and texts[at + 2] in _GIVEN)
+    ):
         return None
     if before < 0:
+        if hit.lemma == "sort" and clause.begins:
+            return None
         head, _, particle = hit.lemma.partition("_")
         behind = texts[at + 2 : at + 3] if after and after == particle else texts[at + 1 : at + 2]
         if IRREGULAR.get(head, ("",))[0] == head and behind and behind[0] not in _ELLIPTIC_NP_AFTER:
@@ -350,19 +422,23 @@ def _elliptic(clause: Clause, hit: Hit, at: int, before: int, *, dangles: bool) 
     subject = tuple(texts[:at])
     if after and after == hit.lemma.partition("_")[2]:
         after = texts[at + 2] if at + 2 < len(texts) else ""
-    if len(subject) > 3 or _guards(subject) or _NO_SUBJECTS & {*subject}:
+    is_last = not after and len(texts) > 1
+    if len(subject) > 5 or guards(subject) or (_NO_SUBJECTS - {"to"} if is_last else _NO_SUBJECTS) & {*subject}:
         return None
+    talks = hit.lemma in FAMILIES["message"].strong | FAMILIES["message"].weak
+    if _PERSON & {*subject} and (talks or subject[0] in ("the", "your", "my", "our")):
+        return None  # "Your mum texted."
     if (after and after not in _ELLIPTIC_NP_AFTER) or subject[0] in _DETERMINED - {"all"}:
         return None
-    if subject[-1].endswith("s") and not subject[-1].endswith("ss") and len(subject) == 1:
+    if subject[-1].endswith("s") and not subject[-1].endswith("ss") and len(subject) == 1 and not is_last:
         return None
-    return Reading(ClaimKind.DONE, False, subject=subject)
+    return Reading(ClaimKind.DONE, False, is_elliptic=True, subject=subject)
 
 
 def points_at(texts: Sequence[str], hit: Hit, reading: Reading) -> bool:
     """Whether the verb is about a pronoun: "I moved it", "that's been moved"."""
     if not reading.by_self:
-        return not reading.subject or (len(reading.subject) <= 2 and reading.subject[-1] in PRONOUNS | {"one"})
+        return not reading.subject or (len(reading.subject) <= 3 and reading.subject[-1] in PRONOUNS | {"one"})
     near = texts[hit.at + 1 : hit.at + 1 + _OBJECT_WITHIN + hit.lemma.count("_")]
     for place, text in enumerate(near):
         if text in PRONOUNS:
@@ -371,7 +447,10 @@ def points_at(texts: Sequence[str], hit: Hit, reading: Reading) -> bool:
             opens = text in ("that", "this", "those", "these") and following and not plain
             is_clause = text == "that" and following and following[0] in SUBJECTS
             return not (opens or is_clause)
-    return False
+    behind = texts[hit.at + 1 + hit.lemma.count("_") : hit.at + 5 + hit.lemma.count("_")]
+    if {*behind[:1]} & (_ONES | NUMBERS) and behind[1:2] in ([], ["for"], ["of"], ["at"]):
+        return True  # "I set one for seven."
+    return behind[:1] in (["the"], ["that"], ["your"], ["both"]) and bool({"one", "ones"} & {*behind})
 
 
 def names_person(clause: Clause, hit: Hit) -> bool:
