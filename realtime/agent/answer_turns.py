@@ -49,7 +49,7 @@ class AnswerTurns:
     """Follows the turns of one call.
 
     `is_echo` says whether words are an echo; `take` gets each turn with its words, `overdue` is called where none come.
-    `grows`: the model does not say when words are complete.
+    `grows`: the model does not say when words are complete. `words_s` is how long they may take.
     """
 
     def __init__(
@@ -60,9 +60,11 @@ class AnswerTurns:
         is_echo: Callable[[str], bool],
         take: Callable[[AnswerTurn], None],
         overdue: Callable[[], None],
+        words_s: float = WORDS_S,
     ) -> None:
         self._controller = controller
         self._grows = grows
+        self._words_s = words_s
         self._is_echo = is_echo
         self._on_words = take
         self._on_overdue = overdue
@@ -143,9 +145,8 @@ class AnswerTurns:
             )
         )
 
-    def typed(self, item_id: str, words: str) -> None:
-        """The user has typed a turn."""
-        position_ms = self._controller.input.position_ms
+    def typed(self, item_id: str, words: str, position_ms: int) -> None:
+        """The user has typed a turn, when their audio was at `position_ms`."""
         self.latest = turn = LatestTurn(item_id, position_ms, position_ms)
         turn.is_typed = turn.is_over = turn.is_held = turn.is_taken = True
         self._on_words(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms))
@@ -168,7 +169,7 @@ class AnswerTurns:
             words = user_turn.growing_words
         if words and words == seen and user_turn is not None:
             self.words(user_turn.item_id, words)
-        elif waited_s < WORDS_S:
+        elif waited_s < self._words_s:
             self._timers.after("words", GROW_S, lambda: self._await_words(words, waited_s + GROW_S))
         else:
             self._on_overdue()

@@ -13,16 +13,15 @@ from typing import assert_never
 import msgspec
 
 from realtime.agent.answer_turns import AnswerTurns
-from realtime.agent.answers import NoQuestions, nothing, nothing_answers, nothing_asks
+from realtime.agent.answers import ByHand, NoQuestions, Taken, nothing, nothing_answers, nothing_asks
 from realtime.agent.asking import LOOK_S, Asking
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.overlap import Overlap
 from realtime.agent.permissions import denial_of
 from realtime.agent.questions import Question, only_by_voice
-from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
-from realtime.call.participant import Host, OwnCall
+from realtime.call.asked import Asked
 from realtime.call.timers import Timers
 from realtime.errors import ClientError
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
@@ -45,21 +44,18 @@ from realtime.turn.consent import (
     Step,
 )
 from realtime.turn.machine import Signal
-from realtime.turn.small_talk import repeats, tokens_of
 
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
-TAIL_MS = 300
-"""How late a client plays that reports no playback."""
 ECHOES = ("echo", "echo_words")
 
 
 class Consents:
     """The questions of one call. Give it each call that asks (`ask`) and each result (`result`); `close` it at the end.
 
-    `own` is None in a room. `tool_of` finds the agent's tools. `why_silent` says why neither side can ask or answer by
-    voice, "" where they can. `recording` is where the sound of the call will be, if it is recorded.
+    `asked` are those who may answer. `tool_of` finds the agent's tools. `why_silent` says why this agent can neither
+    ask nor be answered by voice, "" where it can. In a room (`in_room`) the turns of humans come from there.
     """
 
     def __init__(
@@ -67,24 +63,23 @@ class Consents:
         context: AgentContext,
         controller: Controller,
         tools: ToolRunner,
-        own: OwnCall | None,
+        asked: Asked,
         *,
         tool_of: Callable[[str], RegisteredToolFunction | None],
         silence_s: float,
         instructions: Callable[[], str],
         why_silent: Callable[[], str],
-        recording: str,
+        in_room: bool,
     ) -> None:
         self._context = context
         self._controller = controller
         self._turns = controller.turns
         self._tool_calls = controller.responses.tool_calls
         self._tools = tools
-        self._own = own
+        self._asked = asked
         self._tool_of = tool_of
         self._silence_s = silence_s
         self._why_silent = why_silent
-        self._recording = recording
         self._timers = Timers()
         self._open: dict[str, Question] = {}
         self._undecided: dict[str, Callable[[], None]] = {}
@@ -95,44 +90,20 @@ class Consents:
             is_echo=self._is_echo,
             take=self._take,
             overdue=self._overdue,
+            words_s=asked.words_s,
         )
+        self.taken: Taken | None = None
+        """What the turn was whose words came last; None while those of a turn that follows may belong to it."""
+        self.is_over_others = False
+        """Whether somebody else was heard during that turn."""
+        self._person_id = ""
+        """Who answers: of whom the latest turn is."""
         self._is_away = False
-        self._asking = None if own is None else Asking(context, controller, own, self, instructions)
+        self._asking: Asking | None = Asking(context, controller, asked, self, instructions)
         self._kind: Kind = "first"
         """Why the question is being spoken."""
-        controller.turns.answers = self
+        controller.turns.answers = ByHand(self) if in_room else self
         controller.responses.tool_calls.follow_questions(self.ask, self.answered)
-
-    @classmethod
-    def of(
-        cls,
-        spec: AgentSpec,
-        settings: RunSettings,
-        host: Host,
-        context: AgentContext,
-        controller: Controller,
-        tools: ToolRunner,
-    ) -> Consents:
-        """Return those of an agent's call."""
-
-        def why_silent() -> str:
-            if "audio" not in settings.for_model(spec.name).output_modalities:
-                return "this agent writes, and does not speak"
-            if settings.config.input_audio_transcription is False:
-                return "the words of the user are not transcribed in this call"
-            return ""
-
-        return cls(
-            context,
-            controller,
-            tools,
-            host.own,
-            tool_of=spec.toolkit.tools.get,
-            silence_s=spec.consent_silence_s,
-            instructions=lambda: settings.for_model(spec.name).instructions,
-            why_silent=why_silent,
-            recording=f"/api/calls/{host.call_id}/sound",
-        )
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
@@ -149,7 +120,7 @@ class Consents:
         parameters = {} if tool is None else tool.json_schema["function"]["parameters"]
         words = ToolWords(call.name, decision.description, decision.question)
         consent = decision.consent or "either"
-        why = "" if consent == "card" else self._why_not_by_voice()
+        why = "" if consent == "card" else self._why_not_by_voice(call.id)
         arguments = call.arguments or {}
         question = Question(
             OpenQuestion(
@@ -182,6 +153,62 @@ class Consents:
             self._goes_on_without(question)
             self._settle(question, "silence", "interrupted")
             self._tools.withdraw({question.asked.id})
+
+    # -- what a room tells it of the floor and of humans ---------------------------------------------------------------
+
+    @property
+    def call_id(self) -> str:
+        """The id of the call that is asked about by voice; "" without one."""
+        return "" if self._current is None else self._current.asked.id
+
+    @property
+    def needs_floor(self) -> bool:
+        """Whether a question that was asked aloud has no result yet."""
+        spoken = any(one.by != "card" and one.core.n_asked for one in self._open.values())
+        return not self._is_away and (spoken or self.is_asked)
+
+    @property
+    def waits_at_model(self) -> bool:
+        """Whether the agent that is the model waits within its reply, and can say nothing else."""
+        return any(one.at_model and one.answer is None for one in self._open.values())
+
+    def answers_from(self, person_id: str) -> None:
+        """The turns that follow are of this person."""
+        if person_id != self._person_id:
+            self._answer.forget()
+            self._person_id = person_id
+
+    def lose_floor(self) -> None:
+        """Somebody else has the floor: what is being said of the question is cut."""
+        question = self._current
+        if question is not None and self._asking is not None:
+            self._asking.stop("interrupted")
+            self._note_spoken(question)
+            question.core.cut()
+        self._turns.signal(Signal.CANCEL)
+
+    def have_floor(self) -> None:
+        """The agent has the floor again: what others have said meanwhile was no silence."""
+        question = self._current
+        if question is not None:
+            question.core.voice_passed(self._now())
+        self._look()
+
+    def set_aside(self) -> None:
+        """Another agent speaks: a yes may be to that."""
+        self.on_other_words()
+
+    def reads_as_answer(self, words: str) -> bool:
+        """Whether words of somebody else would agree or refuse."""
+        question = self._current
+        return question is not None and question.core.reading(words).answer in (Answer.YES, Answer.NO)
+
+    def ignore(self, words: str, start_ms: int, end_ms: int | None) -> None:
+        """Tell that words of somebody else, or over their voice, are no answer."""
+        question = self._current
+        if question is not None:
+            turn = AnswerTurn(words=words, start_ms=start_ms, end_ms=end_ms)
+            self._context.emit(question.ignored(NotTaken.OTHER_PERSON, turn))
 
     def result(self, result: ToolResultBlock) -> None:
         """A call has its result; the events have it already."""
@@ -226,6 +253,7 @@ class Consents:
         question = self._open.get(call_id)
         if question is None or question.answer is not None:
             return
+        question.person_id = self._person_id
         is_changed = changed is not None and changed.input != question.call.input
         meaning: Meaning = "no" if not confirmed else "change" if is_changed else "yes"
         self._settle(question, meaning, "rule" if by_rule else "card")
@@ -254,7 +282,7 @@ class Consents:
         if not confirmed or question is None or question.answer is not None:
             return True
         is_by_voice = question.by == "voice"
-        if changed is not None and changed.name != question.call.name and not self._why_not_by_voice():
+        if changed is not None and changed.name != question.call.name and not self._why_not_by_voice(call_id):
             named = msgspec.structs.replace(question.call, name=changed.name, input=changed.input)
             decision = self._tools.decision_of(named)
             is_by_voice |= decision is not None and decision.asks and decision.consent == "voice"
@@ -284,7 +312,9 @@ class Consents:
 
     def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""
-        self._answer.typed(item_id, words)
+        people = self._asked.people(self.call_id)
+        position_ms = next((one.position_ms for one in people if one.id == self._person_id), 0)
+        self._answer.typed(item_id, words, position_ms)
 
     def dismissed(self, overlap: Overlap) -> None:
         """See `Answers`."""
@@ -299,7 +329,7 @@ class Consents:
             far=overlap.dismissed == "far_voice",
             over=True,
         )
-        self._do(question, question.core.take(turn, self._now()))
+        self._do(question, self._meaning(question, turn))
 
     # -- `realtime.agent.asking.Follower` ------------------------------------------------------------------------------
 
@@ -313,11 +343,10 @@ class Consents:
         self._park()
         self._tell(question, state)
 
-    def on_heard(self, position_ms: int) -> None:
+    def on_heard(self, person_id: str, position_ms: int) -> None:
         """See `Follower`."""
         question = self._current
-        if question is not None:
-            question.core.heard(position_ms, self._now())
+        if question is not None and question.heard(person_id, position_ms, self._now()):
             self._note_spoken(question)
             self._tell(question, "heard")
             self._look()
@@ -366,14 +395,10 @@ class Consents:
         languages = self._context.profile.languages
         return languages[0] if len(languages) == 1 else None
 
-    def _why_not_by_voice(self) -> str:
+    def _why_not_by_voice(self, call_id: str) -> str:
         """Return why a card has to ask; "" where the question can be spoken."""
-        if self._own is None:
-            return "in a room a card asks"
-        if not self._own.takes_unasked:
-            return "this client does not expect an agent that speaks unasked"
-        if not self._controller.input.received_samples:
-            return "this client has sent no sound"
+        if why := self._asked.why_not(call_id):
+            return why
         if self._turns.turn.responder == "provider":
             return "the provider answers each turn by itself"
         profile = self._context.profile
@@ -419,7 +444,7 @@ class Consents:
             asking.rest()
             return
         now = self._now()
-        if question.core.due_at is not None and now >= question.core.due_at and not self._is_heard_now:
+        if question.core.due_at is not None and now >= question.core.due_at and not self._asked.is_held_up:
             self._do(question, question.core.look(now))
             if question is not self._current:
                 return
@@ -433,11 +458,6 @@ class Consents:
         if question.core.phase in ("waiting", "heard"):
             self._timers.after("look", wait_s, self._look)
 
-    @property
-    def _is_heard_now(self) -> bool:
-        """Whether a voice sounds that is undecided."""
-        return self._controller.interruptions.current is not None
-
     def _overdue(self) -> None:
         """The words of the turn do not come."""
         question = self._current
@@ -447,27 +467,27 @@ class Consents:
         self._look()
 
     def _is_echo(self, words: str) -> bool:
-        """Whether the words are of the question and of nothing else."""
         question = self._current
-        if question is None:
-            return False
-        said, asked = tokens_of(words), tokens_of(question.core.question)
-        return repeats(said, asked, share=1.0) or (said == asked[-1:] and self._is_tail(question, words))
-
-    def _is_tail(self, question: Question, words: str) -> bool:
-        """Whether the latest turn may be the late end of the question."""
-        turn, heard_at_ms = self._answer.latest, question.core.heard_at_ms
-        is_late = turn is None or turn.is_typed or heard_at_ms is None or turn.start_ms >= heard_at_ms + TAIL_MS
-        # A no counts at any time.
-        return not is_late and question.core.reading(words).answer is not Answer.NO
+        return question is not None and question.is_echo(words, self._answer.latest)
 
     def _take(self, turn: AnswerTurn) -> None:
         question = self._current
         if question is None:
+            self.taken = Taken.TURN
             self._respond()
             return
-        self._do(question, question.core.take(turn, self._now()))
+        self._do(question, self._meaning(question, turn))
         self._look()
+
+    def _meaning(self, question: Question, turn: AnswerTurn) -> Step:
+        """What a turn of the person who answers means, by what their own client has played."""
+        self.taken = Taken.ANSWER
+        if self.is_over_others and question.core.reading(turn.words).answer is Answer.YES:
+            question.core.set_aside()  # A microphone near a loudspeaker hears both.
+            return Ignore(NotTaken.OTHER_PERSON, turn)
+        question.person_id = self._person_id
+        question.asks(self._person_id)
+        return question.core.take(turn, self._now())
 
     def _do(self, question: Question, step: Step) -> None:
         match step:
@@ -478,14 +498,16 @@ class Consents:
                 self._kind = kind
                 self._park(begins=True)
                 open_ids = {one.open_id for one in self._asked_aloud}
-                self._asking.ask(question.core.question, question.core.arguments, open_ids)
+                self._asking.ask(question.asked.id, question.core.question, question.core.arguments, open_ids)
             case Ignore(why=why, turn=turn):
                 self._context.emit(question.ignored(why, turn))
+                is_theirs = why not in (NotTaken.ECHO, NotTaken.FAR_VOICE)
+                if not is_theirs:
+                    self.taken = Taken.NOTHING
                 if not turn.over:
-                    if why in (NotTaken.ECHO, NotTaken.FAR_VOICE):
-                        self._turns.turn.stands_alone()  # the user does not go on with it
-                    self._release()
+                    self._release(is_theirs=is_theirs)
             case LetAnswer():
+                self.taken = Taken.TURN
                 if self._asking is not None and self._asking.is_speaking:
                     self._asking.stop("set_aside")  # typed, or where a voice stops no reply
                     self._note_spoken(question)
@@ -552,28 +574,18 @@ class Consents:
     def _forget_answer(self) -> None:
         """The embedded model takes no words between a call and its result: an agent there would begin anew."""
         turn = self._answer.latest
-        if turn is None or not self._context.profile.says_given_words:
-            return
-        if turn.is_typed:
-            self._turns.forget_answer([turn.turn_id])
-            return
-        for turn_id in filter(None, [*turn.joined_ids, turn.turn_id]):
-            self._turns.forget_answer(self._controller.user_turns.turn_of(turn_id).piece_ids)
+        if turn is not None and self._context.profile.says_given_words:
+            self._asked.forget(filter(None, [*turn.joined_ids, turn.turn_id]), typed=turn.is_typed)
 
-    def _release(self) -> None:
+    def _release(self, *, is_theirs: bool = True) -> None:
         """The turn gets no response: the floor is free."""
         if self._answer.release():
-            self._turns.signal(Signal.RESPONSE_DONE)
+            self._asked.let_pass(is_theirs=is_theirs)
 
     def _respond(self, *, beside: bool = False) -> None:
         """The model answers the turn."""
-        if not self._answer.release():
-            return
-        if not beside or self._asking is None:
-            self._turns.respond_to_turn()
-            return
-        self._asking.answer_beside()
-        self._turns.signal(Signal.RESPONSE_DONE)
+        if self._answer.release():
+            self._asked.respond(self._asking.answer_beside if beside and self._asking is not None else None)
 
     def _note_spoken(self, question: Question) -> None:
         spoken = None if self._asking is None else self._asking.spoken
@@ -591,5 +603,5 @@ class Consents:
         if question.answer is None:
             is_late = state is ToolResultState.DENIED
             self._settle(question, "silence", "timeout" if is_late else "interrupted")
-        recording = self._recording if self._own is not None and self._own.is_recorded() else None
-        self._context.emit(question.receipt(state, self._controller.user_turns.user_name, recording))
+        name = self._asked.name_of(question.asked.id, question.person_id)
+        self._context.emit(question.receipt(state, name, self._asked.recording))

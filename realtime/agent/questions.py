@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from realtime.agent.answer_turns import LatestTurn
 from realtime.errors import ClientError
 from realtime.event.server import ServerCustomEvent
 from realtime.message import PermissionRule, ToolCallBlock, ToolResultState
 from realtime.permission import Consent
 from realtime.permission.pattern import pattern_of
 from realtime.tool.question import ToolWords
-from realtime.turn.consent import AnsweredBy, AnswerTurn, Meaning, NotTaken, OpenQuestion
+from realtime.turn.answers import Answer
+from realtime.turn.consent import AnsweredBy, AnswerTurn, Meaning, NotTaken, OpenQuestion, Phase
+from realtime.turn.small_talk import repeats, tokens_of
+
+TAIL_MS = 300
+"""How late a client plays that reports no playback."""
 
 
 def only_by_voice(tool: str) -> ClientError:
@@ -40,6 +46,10 @@ class Question:
     answered_by: AnsweredBy | None = None
     turn: AnswerTurn | None = None
     """The turn that answered it, or changed it last."""
+    person_id: str = ""
+    """Who answered it, or changed it last, by voice."""
+    heard_at_ms: dict[str, int] = field(default_factory=dict)
+    """Where each person's audio was when they had heard the question as it is asked now to its end."""
     item_id: str | None = None
     played_ms: int = 0
     heard_whole: bool = False
@@ -48,6 +58,33 @@ class Question:
     def is_changed(self) -> bool:
         """Whether the user has changed the call."""
         return self.call.input != self.asked.input
+
+    def heard(self, person_id: str, position_ms: int, now: float) -> bool:
+        """A person has heard it to its end; returns whether they are the first."""
+        is_first = self.core.phase is Phase.SPEAKING
+        if self.core.heard_at_ms is None:
+            self.heard_at_ms.clear()
+        self.core.heard(position_ms, now)
+        if self.core.heard_at_ms is not None:
+            self.heard_at_ms.setdefault(person_id, position_ms)
+        return is_first
+
+    def asks(self, person_id: str) -> None:
+        """Of what follows, this person is who answers: a yes counts by what they have heard."""
+        if self.core.heard_at_ms is not None:
+            self.core.heard_at_ms = self.heard_at_ms.get(person_id)
+
+    def is_echo(self, words: str, turn: LatestTurn | None) -> bool:
+        """Whether the words of a turn are of the question and of nothing else."""
+        said, asked = tokens_of(words), tokens_of(self.core.question)
+        return repeats(said, asked, share=1.0) or (said == asked[-1:] and self._is_tail(words, turn))
+
+    def _is_tail(self, words: str, turn: LatestTurn | None) -> bool:
+        """Whether the turn may be the late end of the question."""
+        heard_at_ms = self.core.heard_at_ms
+        is_late = turn is None or turn.is_typed or heard_at_ms is None or turn.start_ms >= heard_at_ms + TAIL_MS
+        # A no counts at any time.
+        return not is_late and self.core.reading(words).answer is not Answer.NO
 
     def rules_by_voice(self) -> list[PermissionRule]:
         """Return the rule that "always" accepts: the one about this very call; a wider one takes a card.

@@ -302,6 +302,7 @@ class ChatRoom(StateModule):
         """See `realtime.room.human_participant.Room`."""
         self._people.change(human.id, away=away)
         self._watch_absence(human)
+        self.turns.presence(human)
 
     def _watch_absence(self, human: HumanParticipant) -> None:
         """Remove a human who stays away. Their call may wait for longer; here others wait for them."""

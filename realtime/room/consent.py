@@ -5,7 +5,7 @@ The one whose turn led to the call: no human agrees to what another one has aske
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from realtime.errors import ClientError
@@ -27,6 +27,15 @@ class Consent:
     people: People
     asked_by: str | None = None
     """The human (by id) who said something last: an agent that gets the floor now acts for them."""
+    names: dict[str, str] = field(default_factory=dict)
+    """The names of those who were asked, by id: they may have left since."""
+
+    def asked(self, asked_by: str | None) -> list[HumanParticipant]:
+        """The humans who are there and may answer what the turn of `asked_by` led to."""
+        anyone = self.by == "anyone" or asked_by is None
+        humans = [one for one in self.people.humans if anyone or one.id == asked_by]
+        self.names.update((one.id, one.name) for one in humans)
+        return humans
 
     def answered_by(self, human: HumanParticipant, event: c.ClientToolResultEvent) -> AgentParticipant:
         """The agent whose tool call this human answers.

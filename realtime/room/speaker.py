@@ -56,14 +56,20 @@ class Speaker:
     _played_at_s: float = 0.0
     """When an instantly playing client has played all of it."""
 
-    def begin(self, agent: AgentParticipant, asked_by: str | None) -> None:
-        """Let an agent speak; `asked_by` is the human (by id) whose turn led to that."""
+    def begin(self, agent: AgentParticipant, asked_by: str | None, *, goes_on: bool = False) -> None:
+        """Let an agent speak; `asked_by` is the human (by id) whose turn led to that.
+
+        `goes_on`: it has asked something aloud, and goes on with that.
+        """
         self.agent, self._is_ending = agent, False
         self._hearing = Hearing(agent, frozenset(self.people.humans))
-        self.floor.set(agent.id, "policy")
+        self.floor.set(agent.id, "question" if goes_on else "policy")
         self._active_at_s = self._played_at_s = self.context.runtime.now()
         self._watch(agent, ANSWER_S)
-        agent.speak(asked_by)
+        if goes_on:
+            agent.go_on()
+        else:
+            agent.speak(asked_by)
 
     def follow(self, agent: AgentParticipant, event: s.ServerEvent) -> None:
         """Take note of an event of the agent that speaks."""
@@ -179,6 +185,11 @@ class Speaker:
         if self._hearing.ear is human:
             self.settle_cut()  # It will not be known any better.
         self._hearing.without(human)
+
+    @property
+    def is_played(self) -> bool:
+        """Whether all was heard, but by clients that do not report playback."""
+        return self._still_played_s() <= 0
 
     def _still_played_s(self) -> float:
         """How long until it is worth checking again whether all was heard.

@@ -42,6 +42,8 @@ class NotTaken(StrEnum):
     ECHO = "echo"
     FAR_VOICE = "far_voice"
     NO_WORDS = "no_words"
+    OTHER_PERSON = "other_person"
+    """Of somebody else than who is asked, or over their voice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
