@@ -194,19 +194,10 @@ class Consents:
             question.core.voice_passed(self._now())
         self._look()
 
-    def set_aside(self) -> None:
-        """Another agent speaks: a yes may be to that."""
-        self.on_other_words()
-
-    def reads_as_answer(self, words: str) -> bool:
-        """Whether words of somebody else would agree or refuse."""
+    def other_said(self, words: str, start_ms: int, end_ms: int | None) -> None:
+        """Somebody else has said this; where it reads as an answer, it is told that it is none."""
         question = self._current
-        return question is not None and question.core.reading(words).answer in (Answer.YES, Answer.NO)
-
-    def ignore(self, words: str, start_ms: int, end_ms: int | None) -> None:
-        """Tell that words of somebody else, or over their voice, are no answer."""
-        question = self._current
-        if question is not None:
+        if question is not None and question.core.reading(words).answer in (Answer.YES, Answer.NO):
             turn = AnswerTurn(words=words, start_ms=start_ms, end_ms=end_ms)
             self._context.emit(question.ignored(NotTaken.OTHER_PERSON, turn))
 

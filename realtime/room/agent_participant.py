@@ -14,10 +14,8 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from realtime.agent.asking import QUESTION
 from realtime.agent.controller import EMPTY_COMMIT, EMPTY_COMMIT_MS
 from realtime.agent.realtime import RealtimeAgent
-from realtime.agent.saying import INITIATIVE
 from realtime.audio.far_end import FarEnd
 from realtime.audio.pcm import bytes_of
 from realtime.call.asked import Asked
@@ -30,6 +28,7 @@ from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolResultBlock, ToolResultState
 from realtime.message.speakers import SPEAKS, spoken_by
 from realtime.permission.accepted import AcceptedRules
+from realtime.room.aloud import AskedAloud
 from realtime.room.dictation import Dictation
 from realtime.room.floor import Said
 from realtime.room.scoped_ids import named
@@ -46,8 +45,6 @@ MAX_TOOL_ROUNDS = 8
 KEPT_ITEMS = 500
 """How many items of the talk an agent and its model remember; the oldest go."""
 FORGOTTEN_AT_ONCE = 50
-KEPT_CALLS = 64
-"""Calls that asked: so many are remembered with who was asked."""
 NOT_THERE_TO_FORGET = "item_delete_invalid_item_id"
 """OpenAI's error code for an item that it has already forgotten."""
 
@@ -134,18 +131,12 @@ class AgentParticipant:
         """Its speech in this turn, by item, for another listening agent."""
         self._calls: dict[str, OpenCall] = {}
         """By its own ids."""
-        self._askers: dict[str, str | None] = {}
-        """Who was asked (by id) about calls that asked; None where no human led to it."""
-        self._question_ids: set[str] = set()
-        """Responses that speak a question."""
         self._lines: dict[str, str] = {}
         """The items that say whose voice follows, by utterance, while a question is open."""
         self._follow: Emit | None = None
         """Gets its events but speech."""
-        self._is_paused = False
-        """Whether it has lost the floor with its question open."""
-        self._heard_before: list[str] = []
-        """What was heard of its turn before that."""
+        self.aloud = AskedAloud(lambda: None if self.is_away else self.run.consents)
+        """What it asks aloud."""
         self._accepted = AcceptedRules()
         """The rules that each human of the room has accepted."""
         self._asked_by: str | None = None
@@ -235,7 +226,7 @@ class AgentParticipant:
             return False
         if named:
             self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, SPEAKS)))
-            if self.asks_aloud and (items := self.conversation.items()):
+            if self.aloud.is_open and (items := self.conversation.items()):
                 self._lines[utterance.id] = items[-1].id
         utterance.heard_by.add(self.id)
         if self._guesses or not utterance.text:
@@ -261,7 +252,7 @@ class AgentParticipant:
 
     def _begin_turn(self) -> None:
         self.has_floor = True
-        self._is_paused = self._calls_tools = False
+        self.aloud.is_paused = self._calls_tools = False
         self.responses.new_turn()
         self._spoken.clear()
         self._sound.clear()
@@ -297,9 +288,9 @@ class AgentParticipant:
 
     def interrupt(self) -> None:
         """Stop at the heard word; lose the floor, even without a model. A question that was asked aloud stays open."""
-        consents = self.run.consents
-        if self.asks_aloud and consents is not None:
-            self._is_paused = True
+        consents = self.aloud.consents
+        if consents is not None:
+            self.aloud.is_paused = True
             consents.lose_floor()
             self.responses.drop_open()
             self.run.give_up()
@@ -341,33 +332,9 @@ class AgentParticipant:
     # -- questions that it asks aloud ------------------------------------------------------------------------------
 
     @property
-    def asks_aloud(self) -> bool:
-        """Whether a question was asked aloud and has no answer."""
-        return not self.is_away and self.run.consents is not None and self.run.consents.is_asked
-
-    @property
-    def needs_floor(self) -> bool:
-        """Whether something that was asked aloud is not done: it takes the floor again to go on."""
-        return not self.is_away and self.run.consents is not None and self.run.consents.needs_floor
-
-    @property
-    def waits_within_reply(self) -> bool:
-        """Whether it thinks, and cannot say anything else while its question is open."""
-        return self.run.consents is not None and self.run.consents.waits_at_model
-
-    @property
-    def asked_call_id(self) -> str:
-        """The call (by its own id) that it asks about; "" without one."""
-        return "" if self.run.consents is None else self.run.consents.call_id
-
-    @property
     def forgets_answers(self) -> bool:
         """Whether its model takes no words between a call and its result."""
         return self.thinker is None and self.agent.model.profile.says_given_words
-
-    def asker_of(self, call_id: str) -> str | None:
-        """The human (by id) who is asked about a call of its own id; None where no human led to it."""
-        return self._askers.get(call_id)
 
     def withdraw(self) -> None:
         """End its questions, and the tools that run."""
@@ -389,12 +356,6 @@ class AgentParticipant:
             self._follow = None
 
         return end
-
-    def heard_whole_turn(self, text: str) -> str | None:
-        """Take what was heard of its turn; return all of it, or None while its question is open and it goes on."""
-        heard = " ".join(one for one in (*self._heard_before, text) if one)
-        self._heard_before = [heard] if self._is_paused else []
-        return None if self._is_paused else heard
 
     def room_name(self, own_id: str) -> str:
         """The name that the room has for an id of its own."""
@@ -544,8 +505,7 @@ class AgentParticipant:
         solicited = self.has_floor and not self.run.is_dropped(response_id)
         self.responses.begin(response_id, solicited=solicited)
         if solicited:
-            if str((event.metadata or {}).get(INITIATIVE, "")).startswith(QUESTION):
-                self._question_ids.add(response_id)
+            if self.aloud.begins(event):
                 self._hub.begins_to_ask(self)
             self._tell(event)
         else:
@@ -554,8 +514,7 @@ class AgentParticipant:
 
     def _done(self, event: s.AgentResponseDoneEvent) -> None:
         passed = self.responses.end(event.response_id)
-        is_question = event.response_id in self._question_ids
-        self._question_ids.discard(event.response_id)
+        is_question = self.aloud.ends(event.response_id)
         if passed is Passed.NOTHING:
             return
         self._tell(event)
@@ -580,7 +539,7 @@ class AgentParticipant:
             # Also of a dropped response: listeners know its call, which lasts until its result.
             if self._calls.pop(event.tool_result.id, None) is not None:
                 self._tell(event)
-                if self._is_paused and event.tool_result.state is not ToolResultState.INTERRUPTED:
+                if self.aloud.is_paused and event.tool_result.state is not ToolResultState.INTERRUPTED:
                     self._hub.asks_for_floor(self)  # It was answered on its card, or by nobody.
             return
         if isinstance(event, s.AgentToolProgressEvent) and event.tool_call_id not in self._calls:
@@ -597,9 +556,7 @@ class AgentParticipant:
             call = event.tool_use
             self._calls[call.id] = OpenCall(call.name, self._asked_by, call.state == "asking")
             if call.state == "asking":
-                self._askers[call.id] = self._asked_by
-                if len(self._askers) > KEPT_CALLS:
-                    del self._askers[next(iter(self._askers))]
+                self.aloud.note(call, self._asked_by)
         elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
             self._spoken.append(event.item.id)
         self._tell(event)

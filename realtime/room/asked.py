@@ -69,13 +69,18 @@ class AskedHumans:
     @property
     def is_free(self) -> bool:
         """See `Asked`."""
-        is_there = any(not one.is_away for one in self._humans(self.agent.asked_call_id))
+        is_there = any(not one.is_away for one in self._humans(self.agent.aloud.call_id))
         return is_there and self.speaker.is_played and not self.is_held_up
 
     @property
     def is_held_up(self) -> bool:
         """See `Asked`."""
-        if not self.agent.has_floor or self.overlaps.undecided or self.transcription.are_awaited:
+        if (
+            not self.agent.has_floor
+            or self.speaker.is_ending
+            or self.overlaps.undecided
+            or self.transcription.are_awaited
+        ):
             return True
         microphones = (one.microphone for one in self.people_here.humans)
         return any(one.is_speaking and not one.is_stalled for one in microphones)
@@ -97,7 +102,7 @@ class AskedHumans:
 
     def name_of(self, call_id: str, person_id: str) -> str | None:
         """See `Asked`."""
-        return self.consent.names.get(person_id or self.agent.asker_of(call_id) or "")
+        return self.consent.name_of(person_id or self.agent.aloud.asker_of(call_id) or "")
 
     def follow(self, follow: Callable[[ServerEvent, str], None]) -> Callable[[], None]:
         """See `Asked`."""
@@ -136,7 +141,7 @@ class AskedHumans:
             self.agent.forget(turn_id)
 
     def _humans(self, call_id: str) -> Sequence[HumanParticipant]:
-        return self.consent.asked(self.agent.asker_of(call_id))
+        return self.consent.asked(self.agent.aloud.asker_of(call_id))
 
 
 def _takes_unasked(human: HumanParticipant) -> bool:

@@ -27,15 +27,20 @@ class Consent:
     people: People
     asked_by: str | None = None
     """The human (by id) who said something last: an agent that gets the floor now acts for them."""
-    names: dict[str, str] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)
     """The names of those who were asked, by id: they may have left since."""
 
     def asked(self, asked_by: str | None) -> list[HumanParticipant]:
         """The humans who are there and may answer what the turn of `asked_by` led to."""
         anyone = self.by == "anyone" or asked_by is None
         humans = [one for one in self.people.humans if anyone or one.id == asked_by]
-        self.names.update((one.id, one.name) for one in humans)
+        self._names.update((one.id, one.name) for one in humans)
         return humans
+
+    def name_of(self, human_id: str) -> str | None:
+        """The name of a human who is here, or was asked."""
+        human = self.people.human(human_id)
+        return self._names.get(human_id) if human is None else human.name
 
     def answered_by(self, human: HumanParticipant, event: c.ClientToolResultEvent) -> AgentParticipant:
         """The agent whose tool call this human answers.

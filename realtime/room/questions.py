@@ -74,19 +74,20 @@ class Questions:
 
     def next(self) -> AgentParticipant | None:
         """The agent that goes on next with a question; None where none waits, or who is asked is away."""
-        for agent in self.people.agents:
-            if agent.needs_floor and not (agent.is_away or agent.is_muted):
-                humans = self.consent.asked(agent.asker_of(agent.asked_call_id))
-                if not agent.asks_aloud or any(not one.is_away for one in humans):
+        latest = self._latest
+        for agent in sorted(self.people.agents, key=lambda one: one is not latest):
+            if agent.aloud.needs_floor and not agent.is_muted:
+                humans = self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))
+                if not agent.aloud.is_open or any(not one.is_away for one in humans):
                     return agent
         return None
 
     def has_floor(self, agent: AgentParticipant) -> None:
         """An agent begins to speak: what is said to it answers no question of another one."""
         for one in self.people.agents:
-            if one is not agent and (consents := _asking(one)) is not None:
-                consents.set_aside()
-        self._latest = agent if agent.needs_floor else None
+            if one is not agent and (consents := one.aloud.consents) is not None:
+                consents.on_other_words()
+        self._latest = agent if agent.aloud.needs_floor else None
 
     def begins(self, agent: AgentParticipant) -> None:
         """An agent begins to ask, or asks again: anybody who is asked may answer."""
@@ -95,10 +96,10 @@ class Questions:
     def presence(self, human: HumanParticipant) -> None:
         """A human is away, or is back. Where nobody who is asked is there, nothing is asked."""
         for agent in self.people.agents:
-            consents = _asking(agent)
+            consents = agent.aloud.consents
             if consents is None:
                 continue
-            humans = self.consent.asked(agent.asker_of(agent.asked_call_id))
+            humans = self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))
             if human not in humans:
                 continue
             is_away = all(one.is_away for one in humans)
@@ -109,7 +110,7 @@ class Questions:
     def withdraw(self) -> None:
         """A client has stopped the talk: the questions end with it."""
         for agent in self.people.agents:
-            if agent.needs_floor:
+            if agent.aloud.needs_floor:
                 agent.withdraw()
 
     # -- what humans say -----------------------------------------------------------------------------------------------
@@ -117,10 +118,10 @@ class Questions:
     def open_to(self, human: HumanParticipant) -> AgentParticipant | None:
         """The agent whose question a human's voice that begins now is over, or behind; None without one."""
         speaker = self.speaker.agent
-        if speaker is not None and speaker.asks_aloud:
+        if speaker is not None and speaker.aloud.is_open:
             self._latest = speaker
         agent = self._latest
-        return agent if agent is not None and agent.asks_aloud else None
+        return agent if agent is not None and agent.aloud.is_open else None
 
     def is_asked(self, human: HumanParticipant) -> bool:
         """Whether a question is open that this human may answer."""
@@ -134,7 +135,7 @@ class Questions:
         now = self.context.runtime.now()
         start_s = now - max(0, human.received_ms - start_ms) / 1000
         self._voices[human.id] = start_s, inf
-        consents = None if agent is None else _asking(agent)
+        consents = None if agent is None else agent.aloud.consents
         if agent is None or consents is None:
             return
         may_answer = self._may_answer(agent, human)
@@ -152,7 +153,7 @@ class Questions:
         if turn is None:
             return
         turn.end_ms, turn.end_s = end_ms, now
-        if turn.may_answer and (consents := _asking(turn.agent)) is not None:
+        if turn.may_answer and (consents := turn.agent.aloud.consents) is not None:
             consents.voice_ended(end_ms, far=is_far)
 
     def voice_dropped(self, human: HumanParticipant, utterance: Utterance) -> None:
@@ -170,7 +171,7 @@ class Questions:
         """Such a voice did not take the floor."""
         self._fall_silent(human)
         agent = self.open_to(human)
-        if agent is not None and self._may_answer(agent, human) and (consents := _asking(agent)) is not None:
+        if agent is not None and self._may_answer(agent, human) and (consents := agent.aloud.consents) is not None:
             consents.answers_from(human.id)
             consents.dismissed(over)
 
@@ -182,12 +183,11 @@ class Questions:
     def words(self, utterance: Utterance) -> tuple[Taken, list[Utterance]]:
         """The words of a turn are known: return what it was, with those that are read with it."""
         turn = self._turns.pop(utterance.id, None)
-        consents = None if turn is None else _asking(turn.agent)
+        consents = None if turn is None else turn.agent.aloud.consents
         if turn is None or consents is None:
             return Taken.TURN, [utterance]
         if not turn.may_answer:
-            if consents.reads_as_answer(utterance.text):
-                consents.ignore(utterance.text, turn.start_ms, turn.end_ms)
+            consents.other_said(utterance.text, turn.start_ms, turn.end_ms)
             return Taken.TURN, [utterance]
         consents.taken, consents.is_over_others = None, self._is_over_others(turn)
         consents.words(utterance.id, utterance.text)
@@ -197,12 +197,11 @@ class Questions:
         self, agent: AgentParticipant | None, human: HumanParticipant, utterance: Utterance
     ) -> tuple[Taken, list[Utterance]]:
         """A human has typed a turn; `agent` is `open_to` them."""
-        consents = None if agent is None else _asking(agent)
+        consents = None if agent is None else agent.aloud.consents
         if agent is None or consents is None:
             return Taken.TURN, [utterance]
         if not self._may_answer(agent, human):
-            if consents.reads_as_answer(utterance.text):
-                consents.ignore(utterance.text, human.received_ms, human.received_ms)
+            consents.other_said(utterance.text, human.received_ms, human.received_ms)
             return Taken.TURN, [utterance]
         consents.answers_from(human.id)
         consents.taken, consents.is_over_others = None, False
@@ -227,7 +226,7 @@ class Questions:
         return taken, joined
 
     def _may_answer(self, agent: AgentParticipant, human: HumanParticipant) -> bool:
-        is_asked = human in self.consent.asked(agent.asker_of(agent.asked_call_id))
+        is_asked = human in self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))
         return is_asked and self._answerer in (None, human.id)
 
     def _fall_silent(self, human: HumanParticipant) -> None:
@@ -241,8 +240,3 @@ class Questions:
             for human_id, (from_s, to_s) in self._voices.items()
             if human_id != turn.utterance.who
         )
-
-
-def _asking(agent: AgentParticipant) -> Consents | None:
-    """The questions of an agent that has asked one aloud."""
-    return agent.run.consents if agent.asks_aloud else None

@@ -47,7 +47,7 @@ class Speaker:
     """The agent that has the floor; None where none has."""
     _hearing: Hearing = field(default_factory=Hearing)
     """Who hears the agent that speaks, or spoke last."""
-    _is_ending: bool = False
+    is_ending: bool = False
     """Whether it has said all, and is only heard to its end."""
     _is_stopping: bool = False
     """Whether it is being stopped: what was heard of it is not known before it is."""
@@ -61,7 +61,7 @@ class Speaker:
 
         `goes_on`: it has asked something aloud, and goes on with that.
         """
-        self.agent, self._is_ending = agent, False
+        self.agent, self.is_ending = agent, False
         self._hearing = Hearing(agent, frozenset(self.people.humans))
         self.floor.set(agent.id, "question" if goes_on else "policy")
         self._active_at_s = self._played_at_s = self.context.runtime.now()
@@ -86,13 +86,13 @@ class Speaker:
             return
         if agent.responses.is_saying:
             # Another response has begun since: it ends the turn.
-            if self._is_ending:
-                self._is_ending = False
+            if self.is_ending:
+                self.is_ending = False
                 self._watch(agent, ANSWER_S)
             return
         left_s = self._still_played_s()
         if left_s > 0:
-            self._is_ending = True
+            self.is_ending = True
             self.context.timers.after("heard", left_s, lambda: self.over(agent))
         else:
             self._end(agent)
@@ -206,7 +206,7 @@ class Speaker:
         """Take the floor from an idle agent after its speech is heard."""
 
         def look() -> None:
-            if self.agent is not agent or self._is_ending:
+            if self.agent is not agent or self.is_ending:
                 return
             left_s = ANSWER_S if agent.is_at_work else self._active_at_s + ANSWER_S - self.context.runtime.now()
             left_s = max(left_s, self._still_played_s())

@@ -129,7 +129,7 @@ class RoomTurns:
 
     def _takes_floor(self, human: HumanParticipant) -> bool:
         agent = self.speaker.agent
-        return agent is None or human.microphone.interrupts or (agent.asks_aloud and self.speaker.is_played)
+        return agent is None or human.microphone.interrupts or (agent.aloud.is_open and self.speaker.is_played)
 
     def voice_over(self, human: HumanParticipant) -> None:
         """A human's voice over a reply begins: it is dropped if their audio stops before a decision."""
@@ -352,7 +352,7 @@ class RoomTurns:
                 self.floor.ask(is_asked=is_asked)
 
     def _give(self, agent: AgentParticipant) -> None:
-        goes_on = agent.needs_floor and agent.waits_within_reply
+        goes_on = agent.aloud.needs_floor and agent.aloud.waits_within_reply
         self.questions.has_floor(agent)
         self.speaker.begin(agent, self.consent.asked_by, goes_on=goes_on)
 
@@ -395,7 +395,7 @@ class RoomTurns:
             self._pass_on(utterance)
         said = agent.utterance(self._context.runtime.new_id("said"))
         if agent.thinker is not None:
-            whole = agent.heard_whole_turn(said.text)
+            whole = agent.aloud.heard(said.text)
             if whole is not None:
                 agent.thinker.played(whole)
         if said.text or not (interrupted or failed or agent.is_away or agent.responses.has_failed):
