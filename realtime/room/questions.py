@@ -53,8 +53,8 @@ class Questions:
     speaker: Speaker
     transcription: Transcription
     overlaps: Overlaps
-    is_answered: bool = False
-    """Whether the latest turn was an answer: no policy is asked who answers it."""
+    is_turn_open: bool = False
+    """Whether a human has said something, other than an answer, since an agent had the floor."""
     _latest: AgentParticipant | None = None
     """The agent whose question was asked last, unless another one has spoken since."""
     _answerer: str | None = None
@@ -84,6 +84,7 @@ class Questions:
 
     def has_floor(self, agent: AgentParticipant) -> None:
         """An agent begins to speak: what is said to it answers no question of another one."""
+        self.is_turn_open = False
         for one in self.people.agents:
             if one is not agent and (consents := one.aloud.consents) is not None:
                 consents.on_other_words()

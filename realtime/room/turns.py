@@ -345,10 +345,8 @@ class RoomTurns:
             self.floor.set(None, "cancelled")
         else:
             self.speaker.settle_cut()
-            last = self.floor.state.last
             # What is asked aloud comes before what agents say among themselves, and after what a human wants to know.
-            is_open = last is not None and last.kind == "human" and not self.questions.is_answered
-            if is_asked or is_open or not self._go_on():
+            if is_asked or self.questions.is_turn_open or not self._go_on():
                 self.floor.ask(is_asked=is_asked)
 
     def _give(self, agent: AgentParticipant) -> None:
@@ -382,7 +380,7 @@ class RoomTurns:
         """Take turns of a human, by what they were to a question that is open."""
         for utterance in said if taken is not Taken.NOTHING else ():
             self._said(utterance, "human")
-            self.questions.is_answered = taken is Taken.ANSWER
+            self.questions.is_turn_open = taken is Taken.TURN
 
     def _conclude(self, agent: AgentParticipant, *, interrupted: bool, failed: bool) -> None:
         """An agent's turn counts with the words that were heard.
@@ -421,7 +419,7 @@ class RoomTurns:
         is_agent = kind == "agent"
         if utterance.text and not is_agent:
             self.consent.asked_by = utterance.who
-            self.questions.is_answered = False
+            self.questions.is_turn_open = True
         if not (utterance.text or is_agent):
             return
         self.floor.add_turn(Said(utterance.who, utterance.name, kind, utterance.text))

@@ -100,9 +100,11 @@ class Waiter:
     async def respond(self, prompt: Prompt) -> Any:
         self.prompts.append(prompt)
         last = prompt.history[-1]
+        own = [place for place, item in enumerate(prompt.history) if item.role == "assistant" and item.text]
+        news = [item.tool_result for item in prompt.history[max(own, default=0) :] if item.tool_result is not None]
         reply: Reply
-        if last.tool_result is not None:
-            reply = ReplyText(f"Result: {last.tool_result.output_text()}.")
+        if news:
+            reply = ReplyText(f"Result: {news[-1].output_text()}.")
         elif "book" in last.text:
             reply = ReplyToolCall("book_table", self._arguments)
         else:
