@@ -73,6 +73,10 @@ class AskedUser:
         """See `Asked`."""
         return (self,)
 
+    def only(self, call_id: str) -> str | None:
+        """See `Asked`."""
+        return None
+
     def name_of(self, call_id: str, person_id: str) -> str | None:
         """See `Asked`."""
         return self._controller.user_turns.user_name

@@ -587,7 +587,7 @@ class Consents:
     # -- what listeners learn ------------------------------------------------------------------------------------------
 
     def _tell(self, question: Question, state: str, *, why: str = "") -> None:
-        self._context.emit(question.told(state, why))
+        self._context.emit(question.told(state, why, self._asked.only(question.asked.id)))
 
     def _ended(self, question: Question, state: ToolResultState) -> None:
         """The call has its result: write the receipt."""

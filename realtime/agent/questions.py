@@ -97,8 +97,8 @@ class Question:
             return []
         return [rule for rule in self.asked.suggested_rules[:1] if rule.rule_content == exact]
 
-    def told(self, state: str, why: str = "") -> ServerCustomEvent:
-        """Return the event of a new state; `why` a card asks instead of a voice."""
+    def told(self, state: str, why: str, participant: str | None) -> ServerCustomEvent:
+        """Return the event of a new state; `why` a card asks instead of a voice; who alone of a room is asked."""
         value: dict[str, Any] = {
             **self._about(),
             "question": self.core.question,
@@ -108,6 +108,8 @@ class Question:
         }
         if why:
             value["why"] = why
+        if participant is not None:
+            value["participant"] = participant
         if self.is_changed:
             value["input"] = self.call.input
         return ServerCustomEvent(name="consent_question", value=value)

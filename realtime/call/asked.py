@@ -55,6 +55,9 @@ class Asked(Protocol):
     def people(self, call_id: str) -> Sequence[Person]:
         """Those who are there and may answer for this call."""
 
+    def only(self, call_id: str) -> str | None:
+        """The name of the one among several who alone may answer for this call; None where there are none to tell."""
+
     def name_of(self, call_id: str, person_id: str) -> str | None:
         """The name of who answered, else of who is asked; None where there is none."""
 

@@ -100,6 +100,11 @@ class AskedHumans:
         """See `Asked`."""
         return [AskedHuman(one, self.agent) for one in self._humans(call_id)]
 
+    def only(self, call_id: str) -> str | None:
+        """See `Asked`."""
+        asked_by = self.agent.aloud.asker_of(call_id)
+        return None if self.consent.by == "anyone" or asked_by is None else self.consent.name_of(asked_by)
+
     def name_of(self, call_id: str, person_id: str) -> str | None:
         """See `Asked`."""
         return self.consent.name_of(person_id or self.agent.aloud.asker_of(call_id) or "")

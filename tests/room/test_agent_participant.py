@@ -171,6 +171,8 @@ class NobodyAsked:
     def people(self, call_id: str) -> Sequence[Person]:
         return ()
 
+    def only(self, call_id: str) -> None: ...
+
     def name_of(self, call_id: str, person_id: str) -> None: ...
 
     def follow(self, follow: Callable[[s.ServerEvent, str], None]) -> Callable[[], None]:
