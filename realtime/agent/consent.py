@@ -406,6 +406,7 @@ class Consents:
         """The model has called the tool again: that call takes the place of an open question."""
         for question in [*self._open.values()]:
             same = question.asked.name == call.name and not within and question.open_id == question.asked.id
+            same = same and self._asked.only(question.asked.id) == self._asked.only(call.id)
             if same and question.answer is None and question.core.n_asked and question.by != "card":
                 self._goes_on_without(question)
                 self._refuse(question, "change", REPLACED, "interrupted")
