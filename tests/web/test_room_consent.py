@@ -1,7 +1,6 @@
 """Consent by voice on the room page: a real room with the embedded voice, two pages, and answers from a microphone."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
