@@ -101,7 +101,7 @@ class NoQuestions:
 
 
 class ByHand(NoQuestions):
-    """The answers of an agent in a room, which tells it itself what humans say: those on cards."""
+    """The answers on cards: a room passes on itself what humans say."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers

@@ -1,4 +1,4 @@
-"""The only user of a call, as a question for consent asks them; the questions of a call, or of an agent in a room."""
+"""The only user of a call, whom questions for consent ask."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _told(follow: Callable[[ServerEvent, str], None], event: ServerEvent) -> Non
 def consents_of(
     spec: AgentSpec, settings: RunSettings, host: Host, context: AgentContext, controller: Controller, tools: ToolRunner
 ) -> Consents:
-    """Return the questions of an agent's call, or of an agent in a room."""
+    """Return the questions of an agent, in a call or a room."""
 
     def why_silent() -> str:
         if "audio" not in settings.for_model(spec.name).output_modalities:

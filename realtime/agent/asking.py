@@ -78,7 +78,7 @@ class SpokenQuestion:
     heard_by: set[str] = field(default_factory=set)
     """The people whose clients have played it to its end."""
     reported_ms: dict[str, int] = field(default_factory=dict)
-    """The position of each person's audio at their client's latest report about it."""
+    """Each person's position at their client's latest report about it."""
 
     @property
     def heard_whole(self) -> bool:
@@ -269,7 +269,7 @@ class Asking:
         self._flush("wrong_question")
 
     def _look(self, spoken: SpokenQuestion) -> None:
-        """Note who has heard all of it; look again while somebody may still hear the rest."""
+        """Note who has heard all of it; look again while others may hear the rest."""
         if spoken is not self.spoken or spoken.response_id == "" or not spoken.is_done:
             return
         self._note_played(spoken)

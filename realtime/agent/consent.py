@@ -95,7 +95,7 @@ class Consents:
         self.taken: Taken | None = None
         """What the turn was whose words came last; None while those of a turn that follows may belong to it."""
         self.is_over_others = False
-        """Whether somebody else was heard during that turn."""
+        """Whether another person was heard during that turn."""
         self._person_id = ""
         """Who answers: of whom the latest turn is."""
         self._is_away = False
@@ -169,7 +169,7 @@ class Consents:
 
     @property
     def waits_at_model(self) -> bool:
-        """Whether the agent that is the model waits within its reply, and can say nothing else."""
+        """Whether the agent is the model, and waits within its reply."""
         return any(one.at_model and one.answer is None for one in self._open.values())
 
     def answers_from(self, person_id: str) -> None:
@@ -179,7 +179,7 @@ class Consents:
             self._person_id = person_id
 
     def lose_floor(self) -> None:
-        """Somebody else has the floor: what is being said of the question is cut."""
+        """Another participant has the floor: the question is cut."""
         question = self._current
         if question is not None and self._asking is not None:
             self._asking.stop("interrupted")
@@ -195,7 +195,7 @@ class Consents:
         self._look()
 
     def other_said(self, words: str, start_ms: int, end_ms: int | None) -> None:
-        """Somebody else has said this; where it reads as an answer, it is told that it is none."""
+        """Another person has said this: report it where it reads as an answer."""
         question = self._current
         if question is not None and question.core.reading(words).answer in (Answer.YES, Answer.NO):
             turn = AnswerTurn(words=words, start_ms=start_ms, end_ms=end_ms)
@@ -472,7 +472,7 @@ class Consents:
         self._look()
 
     def _meaning(self, question: Question, turn: AnswerTurn) -> Step:
-        """What a turn of the person who answers means, by what their own client has played."""
+        """What a turn means, by what its speaker's own client has played."""
         self.taken = Taken.ANSWER
         if self.is_over_others and question.core.reading(turn.words).answer is Answer.YES:
             question.core.set_aside()  # A microphone near a loudspeaker hears both.

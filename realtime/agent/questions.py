@@ -49,7 +49,7 @@ class Question:
     person_id: str = ""
     """Who answered it, or changed it last, by voice."""
     heard_at_ms: dict[str, int] = field(default_factory=dict)
-    """Where each person's audio was when they had heard the question as it is asked now to its end."""
+    """Where each person's audio was when they had heard it whole."""
     item_id: str | None = None
     played_ms: int = 0
     heard_whole: bool = False
@@ -75,7 +75,7 @@ class Question:
             self.core.heard_at_ms = self.heard_at_ms.get(person_id)
 
     def is_echo(self, words: str, turn: LatestTurn | None) -> bool:
-        """Whether the words of a turn are of the question and of nothing else."""
+        """Whether these words of a turn only repeat the question."""
         said, asked = tokens_of(words), tokens_of(self.core.question)
         return repeats(said, asked, share=1.0) or (said == asked[-1:] and self._is_tail(words, turn))
 

@@ -1,7 +1,7 @@
-"""Those whom an agent asks aloud whether a tool may run: the user of a call, or humans in a room.
+"""Those whom an agent asks aloud: the user of a call, or humans in a room.
 
-What a question needs to know of them: how much of it they have heard, where their audio is, whether the agent may
-speak, and what becomes of a turn that is no answer.
+What a question whether a tool may run needs to know of them: how much of it they have heard, where their audio is,
+whether the agent may speak, and what becomes of a turn that is no answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from realtime.event.server import ServerEvent
 
 
 class Person(Protocol):
-    """Somebody who may answer."""
+    """A person who may answer."""
 
     @property
     def id(self) -> str:
@@ -24,10 +24,10 @@ class Person(Protocol):
         """How much of their audio has arrived, in ms."""
 
     def played_ms(self, item_id: str) -> int:
-        """How much of an item of the agent their own client has played, in ms."""
+        """How much of an item their own client has played, in ms."""
 
     def unplayed_ms(self) -> int:
-        """How much speech their client was sent and has not played, in ms."""
+        """How much speech their client has still to play, in ms."""
 
 
 class Asked(Protocol):
@@ -43,11 +43,11 @@ class Asked(Protocol):
 
     @property
     def is_free(self) -> bool:
-        """Whether the agent may begin to speak: nobody else speaks, or has the floor."""
+        """Whether the agent may begin to speak: no one else speaks, or has the floor."""
 
     @property
     def is_held_up(self) -> bool:
-        """Whether time means nothing now: a voice is undecided, or somebody else has the floor."""
+        """Whether time means nothing now: a voice is undecided, or another participant has the floor."""
 
     def why_not(self, call_id: str) -> str:
         """Why a voice cannot ask about this call; "" where it can."""
@@ -56,15 +56,16 @@ class Asked(Protocol):
         """Those who are there and may answer for this call."""
 
     def only(self, call_id: str) -> str | None:
-        """The name of the one among several who alone may answer for this call; None where there are none to tell."""
+        """The name of the one among several who may answer; None without others."""
 
     def name_of(self, call_id: str, person_id: str) -> str | None:
         """The name of who answered, else of who is asked; None where there is none."""
 
     def follow(self, follow: Callable[[ServerEvent, str], None]) -> Callable[[], None]:
-        """Call `follow` with what the agent does from now on but its speech, and with what is played to those asked.
+        """Call `follow` with each later event of the agent but speech.
 
-        It gets the event, and whose client plays. Returns what ends this.
+        Also with what the clients of those who are asked play: it gets the event, and whose client plays. Returns what
+        ends this.
         """
 
     def let_pass(self, *, is_theirs: bool) -> None:

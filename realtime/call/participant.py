@@ -116,7 +116,7 @@ class Host:
     own: OwnCall | None = None
     """None in a room, which decides who speaks."""
     asked: Asked | None = None
-    """The humans of a room who are asked whether a tool may run; None in a call, whose user is."""
+    """The humans of a room whom its questions ask; None in a call."""
     ask_for_floor: Callable[[], None] = no_floor
     """Asks a room for a turn: the agent has something to tell."""
     accepted: AcceptedRules = field(default_factory=AcceptedRules)

@@ -132,7 +132,7 @@ class AgentParticipant:
         self._calls: dict[str, OpenCall] = {}
         """By its own ids."""
         self._lines: dict[str, str] = {}
-        """The items that say whose voice follows, by utterance, while a question is open."""
+        """The items that say whose voice follows, by utterance."""
         self._follow: Emit | None = None
         """Gets its events but speech."""
         self.aloud = AskedAloud(lambda: None if self.is_away else self.run.consents)
@@ -540,7 +540,7 @@ class AgentParticipant:
             if self._calls.pop(event.tool_result.id, None) is not None:
                 self._tell(event)
                 if self.aloud.is_paused and event.tool_result.state is not ToolResultState.INTERRUPTED:
-                    self._hub.asks_for_floor(self)  # It was answered on its card, or by nobody.
+                    self._hub.asks_for_floor(self)  # It was answered on its card, or by no one.
             return
         if isinstance(event, s.AgentToolProgressEvent) and event.tool_call_id not in self._calls:
             return

@@ -50,7 +50,7 @@ class AskedAloud:
 
     @property
     def waits_within_reply(self) -> bool:
-        """Whether the agent thinks, and can say nothing else while its question is open."""
+        """Whether the agent thinks: it says nothing else meanwhile."""
         consents = self.find()
         return consents is not None and consents.waits_at_model
 

@@ -31,7 +31,7 @@ class Consent:
     """The names of those who were asked, by id: they may have left since."""
 
     def asked(self, asked_by: str | None) -> list[HumanParticipant]:
-        """The humans who are there and may answer what the turn of `asked_by` led to."""
+        """The humans here who may answer what `asked_by` has led to."""
         anyone = self.by == "anyone" or asked_by is None
         humans = [one for one in self.people.humans if anyone or one.id == asked_by]
         self._names.update((one.id, one.name) for one in humans)

@@ -25,7 +25,7 @@ from realtime.room.transcription import Transcription
 from realtime.room.utterance import Utterance
 
 CROSSTALK_S = 0.3
-"""How long after a human's turn another one's microphone may hear it from a loudspeaker."""
+"""How late another microphone may hear a voice from a loudspeaker."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,9 +54,9 @@ class Questions:
     transcription: Transcription
     overlaps: Overlaps
     is_turn_open: bool = False
-    """Whether a human has said something, other than an answer, since an agent had the floor."""
+    """Whether a human's turn, other than an answer, waits for an agent."""
     _latest: AgentParticipant | None = None
-    """The agent whose question was asked last, unless another one has spoken since."""
+    """The agent that asked last, unless another one has spoken since."""
     _answerer: str | None = None
     """Who answers it (by id), of those who may: who began first."""
     _turns: dict[str, _Turn] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Questions:
         self._latest, self._answerer = agent, None
 
     def presence(self, human: HumanParticipant) -> None:
-        """A human is away, or is back. Where nobody who is asked is there, nothing is asked."""
+        """A human is away, or is back. Where no one who is asked is there, nothing is asked."""
         for agent in self.people.agents:
             consents = agent.aloud.consents
             if consents is None:
@@ -116,8 +116,8 @@ class Questions:
 
     # -- what humans say -----------------------------------------------------------------------------------------------
 
-    def open_to(self, human: HumanParticipant) -> AgentParticipant | None:
-        """The agent whose question a human's voice that begins now is over, or behind; None without one."""
+    def asker(self) -> AgentParticipant | None:
+        """The agent whose question is open to a voice that begins now."""
         speaker = self.speaker.agent
         if speaker is not None and speaker.aloud.is_open:
             self._latest = speaker
@@ -126,13 +126,13 @@ class Questions:
 
     def is_asked(self, human: HumanParticipant) -> bool:
         """Whether a question is open that this human may answer."""
-        agent = self.open_to(human)
+        agent = self.asker()
         return agent is not None and self._may_answer(agent, human)
 
     def voice_began(
         self, agent: AgentParticipant | None, human: HumanParticipant, utterance: Utterance, start_ms: int
     ) -> None:
-        """A turn of a human begins; `agent` is `open_to` them."""
+        """A turn of a human begins; `agent` is the `asker` before it."""
         now = self.context.runtime.now()
         start_s = now - max(0, human.received_ms - start_ms) / 1000
         self._voices[human.id] = start_s, inf
@@ -171,7 +171,7 @@ class Questions:
     def dismissed(self, human: HumanParticipant, over: Overlap) -> None:
         """Such a voice did not take the floor."""
         self._fall_silent(human)
-        agent = self.open_to(human)
+        agent = self.asker()
         if agent is not None and self._may_answer(agent, human) and (consents := agent.aloud.consents) is not None:
             consents.answers_from(human.id)
             consents.dismissed(over)
@@ -197,7 +197,7 @@ class Questions:
     def typed(
         self, agent: AgentParticipant | None, human: HumanParticipant, utterance: Utterance
     ) -> tuple[Taken, list[Utterance]]:
-        """A human has typed a turn; `agent` is `open_to` them."""
+        """A human has typed a turn; `agent` is the `asker` before it."""
         consents = None if agent is None else agent.aloud.consents
         if agent is None or consents is None:
             return Taken.TURN, [utterance]

@@ -80,7 +80,7 @@ class RoomTurns:
         """A human begins to speak, and has the floor."""
         if human not in self._people.humans:
             return  # Removed, and not told yet.
-        asks = self.questions.open_to(human)
+        asks = self.questions.asker()
         if self._takes_floor(human):
             self.take_floor(human, "speech")
         self._is_quiet = False
@@ -212,7 +212,7 @@ class RoomTurns:
                 raise ClientError(f"{event.type} has no meaning in a room", code="unsupported_in_room")
 
     def _write(self, human: HumanParticipant, text: str) -> None:
-        asks = self.questions.open_to(human)
+        asks = self.questions.asker()
         self.take_floor(human, "text")
         self.speaker.settle_cut()
         self._is_quiet = False
@@ -377,7 +377,7 @@ class RoomTurns:
             self.consider()
 
     def _take(self, taken: Taken, said: Sequence[Utterance]) -> None:
-        """Take turns of a human, by what they were to a question that is open."""
+        """Take turns of a human, by what they were to a question."""
         for utterance in said if taken is not Taken.NOTHING else ():
             self._said(utterance, "human")
             self.questions.is_turn_open = taken is Taken.TURN

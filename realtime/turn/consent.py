@@ -43,7 +43,7 @@ class NotTaken(StrEnum):
     FAR_VOICE = "far_voice"
     NO_WORDS = "no_words"
     OTHER_PERSON = "other_person"
-    """Of somebody else than who is asked, or over their voice."""
+    """Of a person who is not asked, or over their voice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
