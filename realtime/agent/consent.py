@@ -98,7 +98,7 @@ class Consents:
         """Whether another person was heard during that turn."""
         self._person_id = ""
         """Who answers: of whom the latest turn is."""
-        self._is_away = False
+        self.is_away = False
         self._asking: Asking | None = Asking(context, controller, asked, self, instructions)
         self._kind: Kind = "first"
         """Why the question is being spoken."""
@@ -163,9 +163,8 @@ class Consents:
 
     @property
     def needs_floor(self) -> bool:
-        """Whether a question that was asked aloud has no result yet."""
-        spoken = any(one.by != "card" and one.core.n_asked for one in self._open.values())
-        return not self._is_away and (spoken or self.is_asked)
+        """Whether a question for a voice has no result yet."""
+        return not self.is_away and any(one.by != "card" for one in self._open.values())
 
     @property
     def waits_at_model(self) -> bool:
@@ -230,7 +229,7 @@ class Consents:
 
     def set_away(self, away: bool) -> None:
         """The client is away, and may come back: nothing is asked meanwhile, and then it is asked again."""
-        self._is_away = away
+        self.is_away = away
         question = self._current
         if question is not None and away:
             if self._asking is not None:
@@ -440,7 +439,7 @@ class Consents:
             self._do(question, question.core.look(now))
             if question is not self._current:
                 return
-        if asking.is_free and not (self.holds_response or asking.is_speaking or self._is_away):
+        if asking.is_free and not (self.holds_response or asking.is_speaking or self.is_away):
             step = question.core.may_speak()
             if step is not None:
                 self._do(question, step)

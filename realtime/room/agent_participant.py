@@ -252,7 +252,7 @@ class AgentParticipant:
 
     def _begin_turn(self) -> None:
         self.has_floor = True
-        self.aloud.is_paused = self._calls_tools = False
+        self.aloud.is_paused = self.aloud.is_withdrawn = self._calls_tools = False
         self.responses.new_turn()
         self._spoken.clear()
         self._sound.clear()
@@ -296,6 +296,7 @@ class AgentParticipant:
             self.run.give_up()
             self.has_floor = False
             return
+        self.aloud.is_withdrawn = True
         if self.thinker is not None:
             self.thinker.interrupt()
         self.responses.drop_open()  # Before the model learns of it: some report the end at once.
@@ -338,6 +339,7 @@ class AgentParticipant:
 
     def withdraw(self) -> None:
         """End its questions, and the tools that run."""
+        self.aloud.is_withdrawn = True
         self._act(c.ClientResponseCancelEvent())
 
     def forget(self, utterance_id: str) -> None:
@@ -576,6 +578,7 @@ class AgentParticipant:
 
     def _give_up(self) -> None:
         """Close what is open: its tools will not return, and it will write nothing down."""
+        self.aloud.drop()
         calls, self._calls = self._calls, {}
         gone = f"{self.name} is not there any more"
         for call_id, call in calls.items():

@@ -25,6 +25,8 @@ class AskedAloud:
     find: Callable[[], Consents | None]
     is_paused: bool = False
     """Whether the agent has lost the floor with its question open."""
+    is_withdrawn: bool = False
+    """Whether its calls are being cancelled."""
     _askers: dict[str, str | None] = field(default_factory=dict)
     _response_ids: set[str] = field(default_factory=set)
     """Responses that speak a question."""
@@ -44,9 +46,9 @@ class AskedAloud:
 
     @property
     def needs_floor(self) -> bool:
-        """Whether something that was asked aloud is not done: the agent takes the floor again to go on."""
+        """Whether something is to be asked aloud, or is not done: the agent takes the floor again to go on."""
         consents = self.find()
-        return consents is not None and consents.needs_floor
+        return consents is not None and consents.needs_floor and not self.is_withdrawn
 
     @property
     def waits_within_reply(self) -> bool:
@@ -59,6 +61,16 @@ class AskedAloud:
         """The call that is asked about; "" without one."""
         consents = self.find()
         return "" if consents is None else consents.call_id
+
+    def set_away(self, away: bool) -> None:
+        """Whether all who are asked are away: nothing is asked meanwhile."""
+        consents = self.find()
+        if consents is not None and away != consents.is_away:
+            consents.set_away(away)
+
+    def drop(self) -> None:
+        """The agent's model is lost, and its questions with it."""
+        self.is_paused, self._heard = False, ""
 
     # -- who is asked --------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from realtime.room.people import People
 
 ConsentBy = Literal["asked", "anyone"]
 """The human whose turn led to the call, or all humans."""
+KEPT_NAMES = 200
+"""So many of those who were asked are remembered by name."""
 ABSENT = "the human who had to agree has left the room"
 
 
@@ -35,6 +37,8 @@ class Consent:
         anyone = self.by == "anyone" or asked_by is None
         humans = [one for one in self.people.humans if anyone or one.id == asked_by]
         self._names.update((one.id, one.name) for one in humans)
+        while len(self._names) > KEPT_NAMES:
+            del self._names[next(iter(self._names))]
         return humans
 
     def name_of(self, human_id: str) -> str | None:

@@ -77,9 +77,7 @@ class Questions:
         latest = self._latest
         for agent in sorted(self.people.agents, key=lambda one: one is not latest):
             if agent.aloud.needs_floor and not agent.is_muted:
-                humans = self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))
-                if not agent.aloud.is_open or any(not one.is_away for one in humans):
-                    return agent
+                return agent
         return None
 
     def has_floor(self, agent: AgentParticipant) -> None:
@@ -88,24 +86,20 @@ class Questions:
         for one in self.people.agents:
             if one is not agent and (consents := one.aloud.consents) is not None:
                 consents.on_other_words()
+        agent.aloud.set_away(self._is_away(agent))
         self._latest = agent if agent.aloud.needs_floor else None
 
     def begins(self, agent: AgentParticipant) -> None:
         """An agent begins to ask, or asks again: anybody who is asked may answer."""
         self._latest, self._answerer = agent, None
 
-    def presence(self, human: HumanParticipant) -> None:
-        """A human is away, or is back. Where no one who is asked is there, nothing is asked."""
+    def presence(self) -> None:
+        """A human is away, is back, or has left. Where no one who is asked is there, nothing is asked."""
+        self._voices = {one.id: self._voices[one.id] for one in self.people.humans if one.id in self._voices}
         for agent in self.people.agents:
-            consents = agent.aloud.consents
-            if consents is None:
-                continue
-            humans = self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))
-            if human not in humans:
-                continue
-            is_away = all(one.is_away for one in humans)
-            agent.run.set_away(is_away)
-            if is_away and self.speaker.agent is agent:
+            is_away = self._is_away(agent)
+            agent.aloud.set_away(is_away)
+            if is_away and agent.aloud.is_open and self.speaker.agent is agent:
                 self.speaker.stop()
 
     def withdraw(self) -> None:
@@ -225,6 +219,11 @@ class Questions:
         elif taken is not Taken.ANSWER:
             self._answerer = None
         return taken, joined
+
+    def _is_away(self, agent: AgentParticipant) -> bool:
+        """Whether all are away whom an agent asks."""
+        humans = self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))
+        return bool(humans) and all(one.is_away for one in humans)
 
     def _may_answer(self, agent: AgentParticipant, human: HumanParticipant) -> bool:
         is_asked = human in self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))

@@ -362,9 +362,9 @@ class RoomTurns:
             self.speaker.begin(agent, None, goes_on=True)
         return agent is not None
 
-    def presence(self, human: HumanParticipant) -> None:
-        """A human's socket is lost and may come back, or is back."""
-        self.questions.presence(human)
+    def presence(self) -> None:
+        """A human's socket is lost and may come back, is back, or has left."""
+        self.questions.presence()
         self.consider()
 
     def _words_known(self, utterance: Utterance, was_awaited: bool) -> None:

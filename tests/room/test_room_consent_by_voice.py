@@ -6,9 +6,12 @@ import asyncio
 
 import pytest
 
+from realtime.agent import RealtimeAgent
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.event import client as c
 from realtime.event import server as s
+from realtime.model.local.engine import SpeechEngine
+from realtime.room.floor import Policy, addressed, broadcast, round_robin
 from tests.agent.consent_call import Table
 from tests.agent.thinking import call, react, say
 from tests.room.asked_room import QUESTION, ROBIN, WREN, Waiter, asked_room, embedded, restaurant
@@ -377,3 +380,74 @@ async def test_a_thinking_agent_asks_aloud_and_goes_on_with_its_reply() -> None:
         await home.until_said("Robin", "It is booked.")
         await asyncio.sleep(3)
         assert home.talk()[-1] == ("Robin", "It is booked.")
+
+
+@pytest.mark.parametrize("policy", [broadcast, round_robin])
+async def test_it_is_asked_and_answered_under_any_policy(policy: Policy) -> None:
+    table = Table(consent="voice")
+    async with restaurant(table, policy=policy, max_agent_turns=1) as (home, (anna, ben, *_)):
+        while "asking" not in home.states:
+            await anna.says(ROBIN)
+            await asyncio.sleep(4)
+        await home.until_state("heard")
+        await ben.says("Finch, what time is it?")
+        await home.until_state("heard", 2)
+        await anna.says("Yes.")
+        receipt = await home.until_receipt()
+        assert (receipt["participant"], receipt["answer"], table.booked) == ("Anna", "yes", [(4, "Friday")])
+
+
+async def test_the_embedded_model_that_asked_forgets_the_answer_and_the_others_read_it() -> None:
+    table, robin, finch = Table(), Waiter(), Waiter()
+
+    def make(engine: SpeechEngine) -> list[RealtimeAgent]:
+        return [embedded(engine, "Robin", robin, table.tools), embedded(engine, "Finch", finch)]
+
+    async with asked_room(make, floor=addressed) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        await anna.says(ROBIN)
+        await home.until_state("heard")
+        await anna.says("Yes.")
+        await home.until_said("Robin", "Result: booked for 4 on Friday.")
+        kinds = [(item.type, item.text) for item in robin.prompts[-1].history]
+        assert [kind for kind, _ in kinds[-2:]] == ["tool_call", "tool_result"]
+        assert not [text for _, text in kinds if "Yes." in text]
+        await asyncio.sleep(2)
+        await ben.says("Finch, what time is it?")
+        await home.until(lambda: finch.prompts)
+        assert "[Anna]: Yes." in [item.text for item in finch.prompts[-1].history]
+
+
+async def test_one_who_never_comes_back_holds_up_nobody_elses_question() -> None:
+    table = Table()
+    async with restaurant(table) as (home, (anna, ben, *_)):
+        await anna.says(ROBIN)
+        await home.until_state("heard")
+        anna.participant.set_away(True)
+        await asyncio.sleep(1)
+        await anna.go()
+        await home.until_said("Robin", "Result: the user refused: the human who had to agree has left the room.")
+        await asyncio.sleep(2)
+        await ben.says(ROBIN)
+        await home.until_state("heard", 2)
+        await ben.says("Yes.")
+        receipt = await home.until_receipt(2)
+        assert (receipt["participant"], table.booked) == ("Ben", [(4, "Friday")])
+
+
+async def test_two_humans_may_have_the_same_tool_asked_for() -> None:
+    """The second call takes no place of the first: it is of another human."""
+    table = Table()
+    async with restaurant(table) as (home, (anna, ben, *_)):
+        await anna.says(ROBIN)
+        await home.until_state("heard")
+        await ben.says(ROBIN)
+        await home.until_state("heard", 2)
+        assert {one["participant"] for one in home.custom("consent_question")} == {"Anna", "Ben"}
+        await anna.says("Yes.")
+        await home.until_receipt()
+        await home.until_state("heard", 3)
+        await ben.says("No.")
+        await home.until_receipt(2)
+        told = [(one["participant"], one["answer"]) for one in home.receipts]
+        assert (told, table.booked) == ([("Anna", "yes"), ("Ben", "no")], [(4, "Friday")])
