@@ -363,7 +363,7 @@ class RoomTurns:
         return agent is not None
 
     def presence(self) -> None:
-        """A human's socket is lost and may come back, is back, or has left."""
+        """A human's socket is lost, or back, or they have left."""
         self.questions.presence()
         self.consider()
 
