@@ -2,8 +2,8 @@
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
 `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`, `near-voice`, `ears`,
-`speculation`, `echo`, `consent`, `claims`, `claims-in-time`; default: all of them but `resume`, which takes half an
-hour, and those that measure listening, consent or claims, from `listen` on.
+`speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`; default: all of them but `resume`, which
+takes half an hour, and those that measure listening, consent, claims or tool calls, from `listen` on.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ ONLY_BY_NAME = {
     "near-voice",
     "resume",
     "speculation",
+    "tool-calls",
 }
 
 
@@ -197,6 +198,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_claims()
 
+    def tool_calls() -> Awaitable[Section]:
+        from bench.tool_calls.measure import measure_tool_calls
+
+        return measure_tool_calls()
+
     def claims_in_time() -> Awaitable[Section]:
         from bench.claims_in_time import measure_in_time
 
@@ -234,6 +240,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "listen": listen,
         "claims": claims,
         "claims-in-time": claims_in_time,
+        "tool-calls": tool_calls,
     }
 
 

@@ -4,6 +4,7 @@ Virtual time and calls come from the plugin of the test kit, `realtime.testing.p
 """
 
 import asyncio
+import gc
 import logging
 import os
 import threading
@@ -43,6 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _leave_out_by_day(config, items)
     _begin_with_long(items)
+
+
+def pytest_collection_finish() -> None:
+    """Take all tests and modules out of the garbage collector's walks: a quarter of the time went into them."""
+    gc.collect()
+    gc.freeze()
 
 
 def _leave_out_by_day(config: pytest.Config, items: list[pytest.Item]) -> None:

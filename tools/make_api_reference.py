@@ -23,6 +23,7 @@ MODULES = (
     "realtime.agent",
     "realtime.client",
     "realtime.event.client",
+    "realtime.event.call",
     "realtime.event.server",
     "realtime.event.model",
     "realtime.event.reply",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from realtime.agent.answers import nothing
 from realtime.agent.controller import Controller
@@ -16,6 +17,12 @@ GROW_S = 1.0
 """Words that grow no more for so long are complete."""
 MOST_EARLIER = 4
 """Turns of one answer whose words are awaited at once."""
+
+
+class Forget(Protocol):
+    """Lets the model forget these turns."""
+
+    def __call__(self, turn_ids: Iterable[str], *, typed: bool) -> None: ...
 
 
 @dataclass(slots=True)
@@ -49,7 +56,8 @@ class AnswerTurns:
     """Follows the turns of one call.
 
     `is_echo` says whether words are an echo; `take` gets each turn with its words, `overdue` is called where none come.
-    `grows`: the model does not say when words are complete. `words_s` is how long they may take.
+    `grows`: the model does not say when words are complete. `forget` lets it forget the turns of an answer. `words_s`
+    is how long words may take.
     """
 
     def __init__(
@@ -57,6 +65,7 @@ class AnswerTurns:
         controller: Controller,
         *,
         grows: bool,
+        forget: Forget | None = None,
         is_echo: Callable[[str], bool],
         take: Callable[[AnswerTurn], None],
         overdue: Callable[[], None],
@@ -64,6 +73,7 @@ class AnswerTurns:
     ) -> None:
         self._controller = controller
         self._grows = grows
+        self._forget = forget or _forget_none
         self._words_s = words_s
         self._is_echo = is_echo
         self._on_words = take
@@ -92,10 +102,17 @@ class AnswerTurns:
         self._earlier.clear()
         self._timers.close()
 
+    def forget_at_model(self) -> None:
+        """Let an embedded model forget the answer: words between a call and its result would begin a reply anew."""
+        turn = self.latest
+        if turn is not None:
+            self._forget(filter(None, [*turn.joined_ids, turn.turn_id]), typed=turn.is_typed)
+
     def close(self) -> None:
         """The call is over."""
         self.forget()
         self._is_echo, self._on_words, self._on_overdue = _no_echo, _no_turn, nothing
+        self._forget = _forget_none
 
     def begin(self, turn_id: str, start_ms: int) -> None:
         """A turn begins, or goes on."""
@@ -149,7 +166,7 @@ class AnswerTurns:
         """The user has typed a turn, when their audio was at `position_ms`."""
         self.latest = turn = LatestTurn(item_id, position_ms, position_ms)
         turn.is_typed = turn.is_over = turn.is_held = turn.is_taken = True
-        self._on_words(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms))
+        self._on_words(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms, typed=True))
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -173,6 +190,10 @@ class AnswerTurns:
             self._timers.after("words", GROW_S, lambda: self._await_words(words, waited_s + GROW_S))
         else:
             self._on_overdue()
+
+
+def _forget_none(turn_ids: Iterable[str], *, typed: bool) -> None:
+    return
 
 
 def _no_echo(words: str) -> bool:

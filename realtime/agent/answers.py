@@ -24,6 +24,11 @@ class Answers(Protocol):
         ...
 
     @property
+    def reads_turn(self) -> bool:
+        """Whether the turn of this moment is first an answer: to a spoken question, or to a card."""
+        ...
+
+    @property
     def holds_response(self) -> bool:
         """Whether the turn that has just ended gets no response yet."""
         ...
@@ -33,6 +38,10 @@ class Answers(Protocol):
 
         Raises ClientError where only the user's voice may consent.
         """
+        ...
+
+    def voice_comes(self) -> None:
+        """A voice is about to be a turn of the user."""
         ...
 
     def voice_began(self, turn_id: str, start_ms: int) -> None:
@@ -47,8 +56,12 @@ class Answers(Protocol):
         """The words of a turn are complete."""
         ...
 
+    def takes_typed(self, words: str) -> bool:
+        """Whether a turn that the user types is first an answer."""
+        ...
+
     def typed(self, item_id: str, words: str) -> None:
-        """The user has typed a turn, which is in the conversation."""
+        """The user has typed an answer, which is in the conversation."""
         ...
 
     def dismissed(self, overlap: Overlap) -> None:
@@ -76,6 +89,11 @@ class NoQuestions:
         return False
 
     @property
+    def reads_turn(self) -> bool:
+        """See `Answers`."""
+        return self.is_asked
+
+    @property
     def holds_response(self) -> bool:
         """See `Answers`."""
         return False
@@ -83,6 +101,9 @@ class NoQuestions:
     def by_hand(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, later: Callable[[], None]) -> bool:
         """See `Answers`."""
         return True
+
+    def voice_comes(self) -> None:
+        """See `Answers`."""
 
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """See `Answers`."""
@@ -92,6 +113,10 @@ class NoQuestions:
 
     def words(self, turn_id: str, words: str) -> None:
         """See `Answers`."""
+
+    def takes_typed(self, words: str) -> bool:
+        """See `Answers`."""
+        return False
 
     def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""

@@ -121,6 +121,11 @@ def consents_of(
     """Return the questions of an agent, in a call or a room."""
 
     def why_silent() -> str:
+        profile = context.profile
+        if controller.turn.responder == "provider":
+            return "the provider answers each turn by itself"
+        if not (profile.says_given_words or profile.responds_beside_tools or profile.takes_provisional_results):
+            return "this model says nothing while its tool call is open"
         if "audio" not in settings.for_model(spec.name).output_modalities:
             return "this agent writes, and does not speak"
         if settings.config.input_audio_transcription is False:
@@ -140,5 +145,5 @@ def consents_of(
         silence_s=spec.consent_silence_s,
         instructions=lambda: settings.for_model(spec.name).instructions,
         why_silent=why_silent,
-        in_room=host.own is None,
+        own=host.own,
     )

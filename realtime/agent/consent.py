@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
 from realtime.agent.answer_turns import AnswerTurns
 from realtime.agent.answers import ByHand, NoQuestions, Taken, nothing, nothing_answers, nothing_asks
 from realtime.agent.asking import LOOK_S, Asking
+from realtime.agent.card_turns import CardTurns
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.overlap import Overlap
@@ -22,12 +23,12 @@ from realtime.agent.permissions import denial_of
 from realtime.agent.questions import Question, only_by_voice
 from realtime.agent.tools import ToolRunner
 from realtime.call.asked import Asked
+from realtime.call.participant import OwnCall
 from realtime.call.timers import Timers
 from realtime.errors import ClientError
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
-from realtime.tool.question import ToolWords, question_of
+from realtime.tool.question import question_of
 from realtime.tool.registered import RegisteredToolFunction
-from realtime.turn.answers import Answer, read_answer
 from realtime.turn.consent import (
     Allow,
     AnsweredBy,
@@ -39,7 +40,6 @@ from realtime.turn.consent import (
     LetAnswer,
     Meaning,
     NotTaken,
-    OpenQuestion,
     Speak,
     Step,
 )
@@ -55,7 +55,7 @@ class Consents:
     """The questions of one call. Give it each call that asks (`ask`) and each result (`result`); `close` it at the end.
 
     `asked` are those who may answer. `tool_of` finds the agent's tools. `why_silent` says why this agent can neither
-    ask nor be answered by voice, "" where it can. In a room (`in_room`) the turns of humans come from there.
+    ask nor be answered by voice, "" where it can. In a room `own` is None: the turns of humans come from there.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Consents:
         silence_s: float,
         instructions: Callable[[], str],
         why_silent: Callable[[], str],
-        in_room: bool,
+        own: OwnCall | None,
     ) -> None:
         self._context = context
         self._controller = controller
@@ -80,6 +80,8 @@ class Consents:
         self._tool_of = tool_of
         self._silence_s = silence_s
         self._why_silent = why_silent
+        languages = context.profile.languages
+        self._language = languages[0] if len(languages) == 1 else None  # None where it has several
         self._timers = Timers()
         self._open: dict[str, Question] = {}
         self._undecided: dict[str, Callable[[], None]] = {}
@@ -87,22 +89,24 @@ class Consents:
         self._answer = AnswerTurns(
             controller,
             grows=not context.profile.emits_speech_events,
+            forget=asked.forget if context.profile.says_given_words else None,
             is_echo=self._is_echo,
             take=self._take,
             overdue=self._overdue,
             words_s=asked.words_s,
         )
+        self._cards = CardTurns(
+            controller, own, self._answer, self._do, cards=lambda: self._on_cards, park=self._park, now=self._now
+        )
         self.taken: Taken | None = None
         """What the turn was whose words came last; None while those of a turn that follows may belong to it."""
-        self.is_over_others = False
-        """Whether another person was heard during that turn."""
-        self._person_id = ""
-        """Who answers: of whom the latest turn is."""
+        self.is_over_others = False  # whether another person was heard during that turn
+        self._person_id = ""  # of whom the latest turn is
         self.is_away = False
+        """Whether all who are asked are away."""
         self._asking: Asking | None = Asking(context, controller, asked, self, instructions)
-        self._kind: Kind = "first"
-        """Why the question is being spoken."""
-        controller.turns.answers = ByHand(self) if in_room else self
+        self._kind: Kind = "first"  # why the question is being spoken
+        controller.turns.answers = ByHand(self) if own is None else self
         controller.responses.tool_calls.follow_questions(self.ask, self.answered)
 
     # -- questions -----------------------------------------------------------------------------------------------------
@@ -117,25 +121,18 @@ class Consents:
                 self._timers.after(f"ask {call.id}", LOOK_S / 5, lambda: self.ask(call, within))
             return
         tool = self._tool_of(call.name)
-        parameters = {} if tool is None else tool.json_schema["function"]["parameters"]
-        words = ToolWords(call.name, decision.description, decision.question)
-        consent = decision.consent or "either"
-        why = "" if consent == "card" else self._why_not_by_voice(call.id)
-        arguments = call.arguments or {}
-        question = Question(
-            OpenQuestion(
-                question_of(words, arguments, self._language),
-                arguments,
-                parameters,
-                read_answer,
-                silence_s=self._silence_s,
-            ),
-            "card" if why else consent,
+        wanted = decision.consent or "either"
+        why = "" if wanted == "card" else self._asked.why_not(call.id) or self._why_silent()
+        question = Question.of(
             call,
-            call,
-            words,
-            within or call.id,
-            self._tools.runs_at_model(call.id),
+            decision,
+            {} if tool is None else tool.json_schema["function"]["parameters"],
+            by="card" if why else wanted,
+            open_id=within or call.id,
+            at_model=self._tools.runs_at_model(call.id),
+            language=self._language,
+            silence_s=self._silence_s,
+            now=self._now(),
         )
         self._replace_older(call, within)
         self._open[call.id] = question
@@ -180,9 +177,8 @@ class Consents:
     def lose_floor(self) -> None:
         """Another participant has the floor: the question is cut."""
         question = self._current
-        if question is not None and self._asking is not None:
-            self._asking.stop("interrupted")
-            self._note_spoken(question)
+        if question is not None:
+            self._stop(question, "interrupted")
             question.core.cut()
         self._turns.signal(Signal.CANCEL)
 
@@ -196,8 +192,8 @@ class Consents:
     def other_said(self, words: str, start_ms: int, end_ms: int | None) -> None:
         """Another person has said this: report it where it reads as an answer."""
         question = self._current
-        if question is not None and question.core.reading(words).answer in (Answer.YES, Answer.NO):
-            turn = AnswerTurn(words=words, start_ms=start_ms, end_ms=end_ms)
+        turn = AnswerTurn(words=words, start_ms=start_ms, end_ms=end_ms)
+        if question is not None and question.reads_as_answer(turn):
             self._context.emit(question.ignored(NotTaken.OTHER_PERSON, turn))
 
     def result(self, result: ToolResultBlock) -> None:
@@ -220,6 +216,7 @@ class Consents:
         self._park()
         self._timers.close()
         self._answer.close()
+        self._cards.close()
         if self._asking is not None:
             self._asking.close()
         # What refers back to this goes: the collector is not needed.
@@ -232,9 +229,7 @@ class Consents:
         self.is_away = away
         question = self._current
         if question is not None and away:
-            if self._asking is not None:
-                self._asking.stop("away")
-                self._note_spoken(question)
+            self._stop(question, "away")
             question.core.leave()
         self._look()
 
@@ -259,6 +254,11 @@ class Consents:
         return self._asking.is_speaking or any(one.core.n_asked for one in self._asked_aloud)
 
     @property
+    def reads_turn(self) -> bool:
+        """See `Answers`."""
+        return self.is_asked or bool(self._cards.read)
+
+    @property
     def holds_response(self) -> bool:
         """See `Answers`."""
         return self._answer.is_held
@@ -272,7 +272,11 @@ class Consents:
         if not confirmed or question is None or question.answer is not None:
             return True
         is_by_voice = question.by == "voice"
-        if changed is not None and changed.name != question.call.name and not self._why_not_by_voice(call_id):
+        if (
+            changed is not None
+            and changed.name != question.call.name
+            and not (self._asked.why_not(call_id) or self._why_silent())
+        ):
             named = msgspec.structs.replace(question.call, name=changed.name, input=changed.input)
             decision = self._tools.decision_of(named)
             is_by_voice |= decision is not None and decision.asks and decision.consent == "voice"
@@ -280,18 +284,24 @@ class Consents:
             raise only_by_voice(question.call.name if changed is None else changed.name)
         return True
 
+    def voice_comes(self) -> None:
+        """See `Answers`."""
+        if not self.is_asked:
+            self._cards.begin()
+
     def voice_began(self, turn_id: str, start_ms: int) -> None:
         """See `Answers`."""
-        question = self._current
-        if question is None or not self.is_asked:
+        if not self.reads_turn:
             self._answer.forget()
             return
-        question.core.voice_began()
+        if self._current is not None:
+            self._current.core.voice_began()
         self._answer.begin(turn_id, start_ms)
 
     def voice_ended(self, end_ms: int, *, far: bool = False) -> None:
         """See `Answers`."""
-        if self.is_asked:
+        self.voice_comes()
+        if self.reads_turn:
             self._answer.end(end_ms, far=far)
         else:
             self._answer.forget()
@@ -300,11 +310,14 @@ class Consents:
         """See `Answers`."""
         self._answer.words(turn_id, words)
 
+    def takes_typed(self, words: str) -> bool:
+        """See `Answers`."""
+        return self.is_asked or self._cards.begin_typed(words)
+
     def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""
-        people = self._asked.people(self.call_id)
-        position_ms = next((one.position_ms for one in people if one.id == self._person_id), 0)
-        self._answer.typed(item_id, words, position_ms)
+        at_ms = [one.position_ms for one in self._asked.people(self.call_id) if one.id == self._person_id]
+        self._answer.typed(item_id, words, max(at_ms, default=0))
 
     def dismissed(self, overlap: Overlap) -> None:
         """See `Answers`."""
@@ -376,29 +389,17 @@ class Consents:
         """The questions for a voice that have no answer, in order."""
         return [one for one in self._open.values() if one.by != "card" and one.answer is None]
 
+    @property
+    def _on_cards(self) -> list[Question]:
+        """The questions that only their cards ask, in order."""
+        return [one for one in self._open.values() if one.by == "card" and one.answer is None]
+
     def _now(self) -> float:
         return self._context.runtime.now()
 
-    @property
-    def _language(self) -> str | None:
-        """The only language of the model; None where it has others."""
-        languages = self._context.profile.languages
-        return languages[0] if len(languages) == 1 else None
-
-    def _why_not_by_voice(self, call_id: str) -> str:
-        """Return why a card has to ask; "" where the question can be spoken."""
-        if why := self._asked.why_not(call_id):
-            return why
-        if self._turns.turn.responder == "provider":
-            return "the provider answers each turn by itself"
-        profile = self._context.profile
-        if not (profile.says_given_words or profile.responds_beside_tools or profile.takes_provisional_results):
-            return "this model says nothing while its tool call is open"
-        return self._why_silent()
-
     def _fall_back(self, question: Question, why: str) -> None:
         """A card asks from now on."""
-        question.by = "card"
+        question.by, question.shown_at = "card", self._now()
         self._tell(question, "asking", why=why)
 
     def _replace_older(self, call: ToolCallBlock, within: str) -> None:
@@ -423,7 +424,8 @@ class Consents:
         """
         asked = self._asked_aloud
         begins = begins or any(one.core.n_asked for one in asked)
-        self._controller.ledger.ask_aloud(one.open_id for one in asked if begins)
+        held = [*(asked if begins else ()), *self._cards.read]
+        self._controller.ledger.ask_aloud(one.open_id for one in held)
 
     def _look(self) -> None:
         """Speak if a question waits and the floor is free; act on the time that has passed."""
@@ -452,33 +454,34 @@ class Consents:
     def _overdue(self) -> None:
         """The words of the turn do not come."""
         question = self._current
-        if question is not None:
-            question.core.set_aside()
-        self._respond(beside=question is not None and question.at_model)
+        if self._cards.read:
+            self._cards.go_on()
+        else:
+            if question is not None:
+                question.core.set_aside()
+            self._respond(beside=question is not None and question.at_model)
         self._look()
 
     def _is_echo(self, words: str) -> bool:
-        question = self._current
-        return question is not None and question.is_echo(words, self._answer.latest)
+        question, latest = self._current, self._answer.latest
+        began_ms = None if latest is None or latest.is_typed else latest.start_ms
+        return question is not None and question.is_echo(words, began_ms)
 
     def _take(self, turn: AnswerTurn) -> None:
         question = self._current
-        if question is None:
+        if self._cards.read:
+            self._cards.take(turn)
+        elif question is None:
             self.taken = Taken.TURN
             self._respond()
             return
-        self._do(question, self._meaning(question, turn))
+        else:
+            self._do(question, self._meaning(question, turn))
         self._look()
 
     def _meaning(self, question: Question, turn: AnswerTurn) -> Step:
-        """What a turn means, by what its speaker's own client has played."""
         self.taken = Taken.ANSWER
-        if self.is_over_others and question.core.reading(turn.words).answer is Answer.YES:
-            question.core.set_aside()  # A microphone near a loudspeaker hears both.
-            return Ignore(NotTaken.OTHER_PERSON, turn)
-        question.person_id = self._person_id
-        question.asks(self._person_id)
-        return question.core.take(turn, self._now())
+        return question.takes(turn, self._person_id, self._now(), is_over_others=self.is_over_others)
 
     def _do(self, question: Question, step: Step) -> None:
         match step:
@@ -500,8 +503,7 @@ class Consents:
             case LetAnswer():
                 self.taken = Taken.TURN
                 if self._asking is not None and self._asking.is_speaking:
-                    self._asking.stop("set_aside")  # typed, or where a voice stops no reply
-                    self._note_spoken(question)
+                    self._stop(question, "set_aside")  # typed, or where a voice stops no reply
                     question.core.cut()
                 self._respond(beside=question.at_model)
             case Change(arguments=arguments, turn=turn):
@@ -518,9 +520,7 @@ class Consents:
 
     def _change(self, question: Question, arguments: Mapping[str, object], turn: AnswerTurn) -> None:
         """Ask again, about other arguments."""
-        if self._asking is not None:
-            self._asking.stop("answered")
-            self._note_spoken(question)
+        self._stop(question, "answered")
         words = question_of(question.words, arguments, self._language)
         question.core.changed(words, dict(arguments))
         question.call = msgspec.structs.replace(question.call, input=json.dumps(dict(arguments), ensure_ascii=False))
@@ -529,44 +529,39 @@ class Consents:
         if decision is not None and decision.denies:
             self._refuse(question, "change", denial_of(decision), "rule")
             return
-        self._forget_answer()
+        if question.by == "card":
+            question.shown_at = self._now()
+            self._tell(question, "changed")
+        self._answer.forget_at_model()
         self._release()
 
     def _allow(self, question: Question, *, rule: bool) -> None:
         self._settle(question, "yes", "voice")
-        self._forget_answer()
         changed = question.call if question.is_changed else None
-        rules = question.rules_by_voice() if rule else ()
-        try:
-            self._tool_calls.confirm(question.asked.id, True, changed=changed, rules=rules)
-        except ClientError as error:  # it is over already
-            self._controller.tell_error(error)
+        self._confirm(question, True, changed=changed, rules=question.rules_by_voice() if rule else ())
 
     def _refuse(self, question: Question, meaning: Meaning, words: str, by: AnsweredBy) -> None:
         self._settle(question, meaning, by)
-        self._forget_answer()
+        self._confirm(question, False, words=words)
+
+    def _confirm(self, question: Question, confirmed: bool, **answer: Any) -> None:
+        self._answer.forget_at_model()
         try:
-            self._tool_calls.confirm(question.asked.id, False, words=words)
-        except ClientError as error:
+            self._tool_calls.confirm(question.asked.id, confirmed, **answer)
+        except ClientError as error:  # it is over already
             self._controller.tell_error(error)
 
     def _settle(self, question: Question, meaning: Meaning, by: AnsweredBy) -> None:
         """The question has its answer."""
         is_current = question is self._current
-        if self._asking is not None and is_current and question.by != "card":
-            self._asking.stop("answered")
-            self._note_spoken(question)
+        if is_current and question.by != "card":
+            self._stop(question, "answered")
         question.core.close()
-        question.answer, question.answered_by = meaning, by
+        is_typed = by == "voice" and question.turn is not None and question.turn.typed
+        question.answer, question.answered_by = meaning, "text" if is_typed else by
         self._answer.release()
         self._park()
         self._tell(question, "answered")
-
-    def _forget_answer(self) -> None:
-        """The embedded model takes no words between a call and its result: an agent there would begin anew."""
-        turn = self._answer.latest
-        if turn is not None and self._context.profile.says_given_words:
-            self._asked.forget(filter(None, [*turn.joined_ids, turn.turn_id]), typed=turn.is_typed)
 
     def _release(self, *, is_theirs: bool = True) -> None:
         """The turn gets no response: the floor is free."""
@@ -577,6 +572,12 @@ class Consents:
         """The model answers the turn."""
         if self._answer.release():
             self._asked.respond(self._asking.answer_beside if beside and self._asking is not None else None)
+
+    def _stop(self, question: Question, reason: str) -> None:
+        """Say no more of the question."""
+        if self._asking is not None:
+            self._asking.stop(reason)
+            self._note_spoken(question)
 
     def _note_spoken(self, question: Question) -> None:
         spoken = None if self._asking is None else self._asking.spoken

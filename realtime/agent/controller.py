@@ -170,7 +170,7 @@ class Controller:
         """Take a typed turn: the reply stops, the text becomes an item, and the model responds."""
         # Checked before the turn machine hears of it: what is refused changes nothing.
         item = self._items.typed(event.text)
-        if self._text_auto_response and self.turns.answers.is_asked:
+        if self._text_auto_response and self.turns.answers.takes_typed(event.text):
             self._items.put(item)
             self.turns.answers.typed(item.id, event.text)
         elif self._text_auto_response:

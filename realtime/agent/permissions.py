@@ -11,7 +11,7 @@ import msgspec
 from realtime.event.server import ServerCustomEvent
 from realtime.message import PermissionRule
 from realtime.permission import PermissionContext, PermissionDecision, PermissionEngine, PermissionMode
-from realtime.permission.accepted import PERMISSION_UPDATED, AcceptedRules
+from realtime.permission.accepted import FOR_HUMAN, PERMISSION_UPDATED, AcceptedRules
 
 NOT_ALLOWED = "this call is not allowed"
 
@@ -34,7 +34,8 @@ class CallPermissions(PermissionEngine):
     """The rules and the mode of one call.
 
     It begins with a copy of the agent's. The program may change them at any time, from any thread; listeners get
-    `permission_updated`. Rules that users accept are theirs: in a room, those of one human are of no use to another.
+    `permission_updated`, with the rules that they have accepted and none of the program's. Rules that users accept are
+    theirs: in a room, those of one human are of no use to another.
     """
 
     def __init__(self, agents: PermissionEngine) -> None:
@@ -66,7 +67,7 @@ class CallPermissions(PermissionEngine):
         self._accepted, self._tell, self._keeps = accepted, tell_here, keeps
         if not accepted.is_told:
             accepted.is_told = True
-            self._changed("session", added=accepted.all)
+            self._changed("session", "", added=accepted.of(""))
 
     def end(self) -> None:
         """The call is over: later changes are of no interest, and nothing refers back to it."""
@@ -94,20 +95,22 @@ class CallPermissions(PermissionEngine):
         """Add a rule, unless it is there."""
         if rule not in super().rules:
             super().add_rule(rule)
-            self._changed("program", added=[rule])
+            self._changed("program")
 
     def remove_rule(self, rule: PermissionRule) -> bool:
         """Remove a rule, whatever its source; returns whether it was there.
 
         The users who have accepted it lose it, too; also for later calls, whether or not this one keeps rules.
         """
-        was_accepted = self._accepted.remove(rule)
-        if was_accepted and self._accepted.save is not None:
+        losers = self._accepted.remove(rule)
+        if losers and self._accepted.save is not None:
             self._accepted.save((), (rule,))
-        is_removed = super().remove_rule(rule) or was_accepted
-        if is_removed:
-            self._changed("program", removed=[rule])
-        return is_removed
+        was_programs = super().remove_rule(rule)
+        if was_programs:
+            self._changed("program")
+        for user in losers:
+            self._changed("program", user, removed=[rule])
+        return was_programs or bool(losers)
 
     # -- what users accept -----------------------------------------------------------------------------------------
 
@@ -116,20 +119,29 @@ class CallPermissions(PermissionEngine):
         if added := self._accepted.add(user, rules):
             if self._accepted.save is not None and self._keeps():
                 self._accepted.save(added, ())
-            self._changed("user", added=added)
+            self._changed("user", user, added=added)
 
     def of(self, user: str) -> PermissionEngine:
         """Return the permissions in force for calls that serve this user."""
         return self.with_allowed(self._accepted.of(user))
 
     def _changed(
-        self, by: str, *, added: Sequence[PermissionRule] = (), removed: Sequence[PermissionRule] = ()
+        self,
+        by: str,
+        user: str | None = None,
+        *,
+        added: Sequence[PermissionRule] = (),
+        removed: Sequence[PermissionRule] = (),
     ) -> None:
-        value: dict[str, Any] = {
-            "mode": self.mode.value,
-            "rules": msgspec.to_builtins(self.rules),
-            "added": msgspec.to_builtins(list(added)),
-            "removed": msgspec.to_builtins(list(removed)),
-            "by": by,
-        }
-        self._tell(ServerCustomEvent(name=PERMISSION_UPDATED, value=value))
+        """Tell a user what holds for them; None: everybody, and then those who have accepted rules."""
+        for one in (user,) if user is not None else ("", *self._accepted.users):
+            value: dict[str, Any] = {
+                "mode": self.mode.value,
+                "rules": msgspec.to_builtins(list(self._accepted.of(one))),
+                "added": msgspec.to_builtins(list(added)),
+                "removed": msgspec.to_builtins(list(removed)),
+                "by": by,
+            }
+            if one:
+                value[FOR_HUMAN] = one
+            self._tell(ServerCustomEvent(name=PERMISSION_UPDATED, value=value))

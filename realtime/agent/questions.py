@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from realtime.agent.answer_turns import LatestTurn
 from realtime.errors import ClientError
 from realtime.event.server import ServerCustomEvent
 from realtime.message import PermissionRule, ToolCallBlock, ToolResultState
-from realtime.permission import Consent
+from realtime.permission import Consent, PermissionDecision
 from realtime.permission.pattern import pattern_of
-from realtime.tool.question import ToolWords
-from realtime.turn.answers import Answer
-from realtime.turn.consent import AnsweredBy, AnswerTurn, Meaning, NotTaken, OpenQuestion, Phase
+from realtime.tool.question import ToolWords, question_of
+from realtime.turn.answers import Answer, read_answer
+from realtime.turn.consent import AnsweredBy, AnswerTurn, Ignore, Meaning, NotTaken, OpenQuestion, Phase, Step
 from realtime.turn.small_talk import repeats, tokens_of
 
 TAIL_MS = 300
@@ -53,6 +53,33 @@ class Question:
     item_id: str | None = None
     played_ms: int = 0
     heard_whole: bool = False
+    wanted: Consent = "either"
+    """How the tool wanted to ask; `by` says how it does."""
+    shown_at: float = 0.0
+    """Since when a card shows it, in monotonic seconds."""
+
+    @classmethod
+    def of(
+        cls,
+        call: ToolCallBlock,
+        decision: PermissionDecision,
+        parameters: Mapping[str, object],
+        *,
+        by: Consent,
+        open_id: str,
+        at_model: bool,
+        language: str | None,
+        silence_s: float,
+        now: float,
+    ) -> Question:
+        """Return the question about a call; `parameters` is the JSON Schema of its arguments."""
+        words = ToolWords(call.name, decision.description, decision.question)
+        arguments = call.arguments or {}
+        core = OpenQuestion(
+            question_of(words, arguments, language), arguments, parameters, read_answer, silence_s=silence_s
+        )
+        wanted = decision.consent or "either"
+        return cls(core, by, call, call, words, open_id, at_model, wanted=wanted, shown_at=now)
 
     @property
     def is_changed(self) -> bool:
@@ -69,20 +96,32 @@ class Question:
             self.heard_at_ms.setdefault(person_id, position_ms)
         return is_first
 
-    def asks(self, person_id: str) -> None:
-        """Of what follows, this person is who answers: a yes counts by what they have heard."""
+    def takes(self, turn: AnswerTurn, person_id: str, now: float, *, is_over_others: bool) -> Step:
+        """Return what a turn means, by what its speaker's client has played."""
+        if is_over_others and self.core.reading(turn.words).answer is Answer.YES:
+            self.core.set_aside()  # A microphone near a loudspeaker hears both.
+            return Ignore(NotTaken.OTHER_PERSON, turn)
+        self.person_id = person_id
         if self.core.heard_at_ms is not None:
             self.core.heard_at_ms = self.heard_at_ms.get(person_id)
+        return self.core.take(turn, now)
 
-    def is_echo(self, words: str, turn: LatestTurn | None) -> bool:
-        """Whether these words of a turn only repeat the question."""
+    def reads_as_answer(self, turn: AnswerTurn) -> bool:
+        """Whether another person's words would agree or refuse."""
+        return self.core.reading(turn.words).answer in (Answer.YES, Answer.NO)
+
+    def is_echo(self, words: str, began_ms: int | None) -> bool:
+        """Whether the words are of the question and of nothing else.
+
+        `began_ms` is the client's position at their begin; None: they were typed, or no turn is known.
+        """
         said, asked = tokens_of(words), tokens_of(self.core.question)
-        return repeats(said, asked, share=1.0) or (said == asked[-1:] and self._is_tail(words, turn))
+        return repeats(said, asked, share=1.0) or (said == asked[-1:] and self._is_tail(words, began_ms))
 
-    def _is_tail(self, words: str, turn: LatestTurn | None) -> bool:
-        """Whether the turn may be the late end of the question."""
+    def _is_tail(self, words: str, began_ms: int | None) -> bool:
+        """Whether they may be the late end of the question."""
         heard_at_ms = self.core.heard_at_ms
-        is_late = turn is None or turn.is_typed or heard_at_ms is None or turn.start_ms >= heard_at_ms + TAIL_MS
+        is_late = began_ms is None or heard_at_ms is None or began_ms >= heard_at_ms + TAIL_MS
         # A no counts at any time.
         return not is_late and self.core.reading(words).answer is not Answer.NO
 

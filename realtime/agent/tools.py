@@ -29,6 +29,7 @@ from realtime.permission import PermissionDecision
 from realtime.runtime import unique_id
 from realtime.tool.background import BackgroundTask, act_for
 from realtime.tool.context import ELICITATION, Decide, RunDecided, RunTool, ToolScope
+from realtime.tool.secret_fields import as_logged, without_secrets
 
 MAX_PROGRESS = 1_000
 """Reports of one call that listeners get; the result has everything in any case."""
@@ -265,14 +266,16 @@ class ToolRunner:
     def confirm_tool(self, call_id: str, answer: ToolCallBlock | str) -> ToolCallBlock | str | None:
         """Take the user's answer: the call as it shall run, or a refusal.
 
-        Returns what becomes of it, which is a refusal where a rule denies the call; None if no call of this id asks.
+        Returns what becomes of it, as listeners learn it: a refusal where a rule denies the call, a form without the
+        answers to its secret fields; None if no call of this id asks.
         """
         question = self._questions.get(call_id)
         if question is None or question.answer.done():
             return None
         answer = question.take(answer)
         question.answer.set_result(answer)
-        return answer
+        is_form = question.decide is None and question.call.name == ELICITATION
+        return as_logged(question.call, answer) if is_form and isinstance(answer, ToolCallBlock) else answer
 
     def may_become(self, call_id: str, changed: ToolCallBlock) -> bool:
         """Whether consent to a waiting call holds for another tool: for one that does not ask."""
@@ -423,6 +426,7 @@ class ToolRunner:
 
         It is shown as a call that asks for consent; the answers are the `content` of its input, which has the defaults.
         """
+        schema = without_secrets(schema)
         properties = schema.get("properties")
         asked = properties if isinstance(properties, dict) else {}
         content = {name: one["default"] for name, one in asked.items() if isinstance(one, dict) and "default" in one}

@@ -29,7 +29,7 @@ from realtime.event.base import Item, ResponseOverrides
 from realtime.event.config import InterruptionMode, SessionConfig, TurnAuthority
 from realtime.model import base
 from realtime.turn.interruption import Verdict
-from realtime.turn.machine import Action, Signal, State, Turn
+from realtime.turn.machine import INTERRUPT, Action, Signal, State, Turn
 from realtime.turn.responses import Ledger
 
 MAX_DETECTION_LAG_MS = 500
@@ -82,6 +82,8 @@ class TurnTaking:
         self.resumption = Resumption()
         self.answers: Answers = NoQuestions()
         """Takes turns first, while a question is open."""
+        self.hears_words = True
+        """Whether the words of the user are transcribed."""
         self.forgotten: set[str] = set()
         """Pieces of answers that the model forgets, and the call keeps."""
         self.before_response: Callable[[], None] = lambda: None
@@ -103,8 +105,8 @@ class TurnTaking:
         if self.input.remove_echo(self._ears, config.audio is not None and config.audio.echo_cancellation == "server"):
             self._echo.cancels_from(self.input.position_ms)
         self.interruptions.configure(detection, interruption, transcribes=transcribes)
-        hears_words = config.input_audio_transcription is not False
-        self.reply_items.keep_speech(interruption == "selective" and hears_words)
+        self.hears_words = config.input_audio_transcription is not False
+        self.reply_items.keep_speech(interruption == "selective" and self.hears_words)
 
     def detect_with(self, detector: Detector | None) -> None:
         """Let this detector decide about turns, or none. Only before the first audio."""
@@ -216,7 +218,8 @@ class TurnTaking:
 
     def _take_floor(self, overlap: Overlap) -> None:
         """The voice is the user's turn, from its onset."""
-        if self.reply_items.speech is not None and not overlap.after_reply and not self.answers.is_asked:
+        self.answers.voice_comes()
+        if self.reply_items.speech is not None and not overlap.after_reply and not self.answers.reads_turn:
             is_whole = not self.ledger.responding
             self.resumption.doubt(CutReply(overlap, self.reply_items.speech, is_whole, self.ledger.overrides))
         follows_echo = self.interruptions.follows_echo(overlap)
@@ -348,6 +351,10 @@ class TurnTaking:
             self.forgotten.add(item_id)
             self._send(base.ItemDelete(item_id))
 
+    def interrupt(self) -> None:
+        """Let the ended turn stop the reply, as a voice usually does."""
+        self._interrupt(INTERRUPT, Signal.SPEECH_STARTED.value)
+
     def _interrupt(self, actions: tuple[Action, ...], reason: str) -> None:
         """Stop the reply: silence first, then the model, then the reply's items once it is known what was played."""
         self.responses.settle_cut()
@@ -358,7 +365,7 @@ class TurnTaking:
             self._send(base.ResponseCancel(running.id))
         if Action.DROP in actions:
             self.ledger.cancel_all()
-        if not self.answers.is_asked:
+        if not self.answers.reads_turn:
             # What the user says now may change what was asked: the model learns that first, and may ask again.
             self._tools.withdraw()
             if Action.FLUSH in actions and Action.WITHDRAW not in actions:
@@ -389,6 +396,7 @@ class TurnTaking:
         if lag_ms is None:
             lag_ms = min(max(0, self.input.position_ms - start_ms), MAX_DETECTION_LAG_MS)
         self._speech_start_ms = start_ms
+        self.answers.voice_comes()
         actions = self.signal(Signal.SPEECH_STARTED, lag_ms=lag_ms)
         turn = self.user_turns.begin(piece_id, goes_on=Action.WITHDRAW in actions)
         self.answers.voice_began(turn.item_id, start_ms)
@@ -422,7 +430,7 @@ class TurnTaking:
                 | m.ModelInputTranscriptionFailedEvent()
             ):
                 words = self.user_turns.transcribe(event)
-                if not isinstance(event, m.ModelInputTranscriptionDeltaEvent) and self.answers.is_asked:
+                if not isinstance(event, m.ModelInputTranscriptionDeltaEvent) and self.answers.reads_turn:
                     turn = self.user_turns.turn_of(event.item_id)
                     if turn.ends_with(event.item_id):
                         self.answers.words(turn.item_id, turn.transcript)

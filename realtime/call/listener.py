@@ -79,7 +79,8 @@ class Listener:
     is the dialect of a client that may come back: what it has not heard is kept for it. `lanes`, where given, is the
     dialect of a client that plays the humans of a room beside the agents; any other gets all as one stream.
     `takes_gain`: it plays quieter on request.
-    `takes_unasked` is whether such clients expect an agent that speaks unasked, such as a greeting.
+    `takes_unasked` is whether such clients expect an agent that speaks unasked, such as a greeting;
+    `shows_questions`, whether they are sent the questions for consent.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Listener:
         lanes: LaneDialect | None = None,
         takes_gain: bool = False,
         takes_unasked: bool = True,
+        shows_questions: bool = False,
     ) -> None:
         self._sink = sink
         self._dialect = dialect
@@ -120,6 +122,7 @@ class Listener:
         self._in_flight: list[Frame] = []
         self._drainer: asyncio.Task[None] | None = None
         self.takes_unasked = takes_unasked
+        self.shows_questions = shows_questions
         self.tells_received_audio = tells_received_audio
         self.told_received = 0
         """How many samples of its own audio it was last told of."""

@@ -94,6 +94,8 @@ class OwnCall:
     """Lets another participant, which has joined, have the call."""
     is_recorded: Callable[[], bool] = _never
     """Whether its sound is being recorded."""
+    shows_questions: Callable[[], bool] = _never
+    """Whether all its clients show a question for consent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,7 @@ class Session:
                 takes_unasked=all(one.takes_unasked for one in self.listeners),
                 replace=self._replace,
                 is_recorded=lambda: self._recorder is not None,
+                shows_questions=lambda: bool(self.listeners) and all(one.shows_questions for one in self.listeners),
             ),
         )
         try:

@@ -144,6 +144,7 @@ class NativeDialect:
             resumes_with=self,
             lanes=self,
             takes_gain=True,
+            shows_questions=True,
         )
 
     def _is_new(self, key: tuple[str, str, int]) -> bool:

@@ -5,13 +5,14 @@ Deny beats ask, ask beats allow. What the patterns of rules mean is in `realtime
 
 from realtime.message import PermissionBehavior, PermissionRule
 from realtime.permission.context import AdditionalWorkingDirectory, PermissionContext, PermissionMode
-from realtime.permission.decision import Consent, PermissionDecision
+from realtime.permission.decision import Consent, Match, PermissionDecision
 from realtime.permission.engine import PermissionEngine
 from realtime.permission.tools import PathPermissions, PrefixPermissions, ToolPermissions
 
 __all__ = [
     "AdditionalWorkingDirectory",
     "Consent",
+    "Match",
     "PathPermissions",
     "PermissionBehavior",
     "PermissionContext",

@@ -10,7 +10,12 @@ import msgspec
 from realtime.message import PermissionBehavior, PermissionRule
 
 PERMISSION_UPDATED = "permission_updated"
-"""The custom event of a change: `{mode, rules, added, removed, by}`; `by` is `user`, `program` or `session`."""
+"""The custom event of a change: `{mode, rules, added, removed, by}`.
+
+Rules are those that its reader has accepted; `by` is `user`, `program` or `session`.
+"""
+FOR_HUMAN = "participant_id"
+"""In its value: the only human of a room who gets it."""
 OF_USER = "user"
 """The source of an accepted rule."""
 MAX_ACCEPTED = 200
@@ -52,6 +57,11 @@ class AcceptedRules:
         return self._by_user.get(user, ())
 
     @property
+    def users(self) -> list[str]:
+        """The humans of a room who have accepted any."""
+        return [user for user, rules in self._by_user.items() if user and rules]
+
+    @property
     def all(self) -> list[PermissionRule]:
         """The rules of all users, each once."""
         return [*dict.fromkeys(rule for rules in self._by_user.values() for rule in rules)]
@@ -67,11 +77,11 @@ class AcceptedRules:
         self._by_user[user] = merged(before, added, ())
         return added
 
-    def remove(self, rule: PermissionRule) -> bool:
-        """Take a rule from all users; return whether any had it."""
-        kept = {user: merged(rules, (), (rule,)) for user, rules in self._by_user.items()}
-        was_there, self._by_user = kept != self._by_user, kept
-        return was_there
+    def remove(self, rule: PermissionRule) -> list[str]:
+        """Take a rule from all users; return those who had it."""
+        before = self._by_user
+        self._by_user = {user: merged(rules, (), (rule,)) for user, rules in before.items()}
+        return [user for user, rules in self._by_user.items() if rules != before[user]]
 
 
 def accepted_in(value: dict[str, Any]) -> Rules:

@@ -13,6 +13,12 @@ from realtime.message import PermissionBehavior, PermissionRule, ToolCallBlock, 
 Consent = Literal["voice", "card", "either"]
 """How the user is asked: by voice, by a card on the page, or by both, of which the first answer counts."""
 
+Match = bool | Literal["strictly"] | None
+"""Whether a rule is about a call.
+
+`strictly`: it is where it denies or asks, and it allows nothing. None: it cannot be read.
+"""
+
 
 @dataclass(slots=True)
 class PermissionDecision:

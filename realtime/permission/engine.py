@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from realtime.errors import UsageError
 from realtime.message import PermissionBehavior, PermissionRule
 from realtime.permission.context import PermissionContext, PermissionMode, Rules
-from realtime.permission.decision import PermissionDecision
+from realtime.permission.decision import Match, PermissionDecision
 from realtime.permission.pattern import is_whole, matches_text
 from realtime.permission.tools import ToolPermissions
 
@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 ALLOW, DENY, ASK = PermissionBehavior.ALLOW, PermissionBehavior.DENY, PermissionBehavior.ASK
 _DENYING = (PermissionMode.EXPLORE, PermissionMode.DONT_ASK)
 """Modes that deny, the stricter one first."""
-_Steps = Generator[Any, Any, Any]
 
 
 class DecidedTool(Protocol):
@@ -39,7 +38,7 @@ class DecidedTool(Protocol):
         ...
 
     def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> Any:
-        """Return whether a rule is about this call; None where the rule cannot be read."""
+        """Return whether a rule is about this call (`Match`)."""
         ...
 
     def generate_suggestions(self, tool_input: dict[str, Any]) -> Any:
@@ -142,21 +141,18 @@ class PermissionEngine:
     # -- decisions -------------------------------------------------------------------------------------------------
 
     def decide(self, tool: DecidedTool, tool_input: dict[str, Any]) -> PermissionDecision:
-        """Decide about a call at once. Raises UsageError for a tool whose methods are coroutine functions."""
-        steps = self._decision(tool, tool_input)
-        answer = None
-        while True:
-            try:
-                answer = steps.send(answer)
-            except StopIteration as end:
-                return _decided(end.value)
-            if inspect.isawaitable(answer):
-                if inspect.iscoroutine(answer):
-                    answer.close()
-                raise UsageError(
-                    f"the permissions of tool {tool.name!r} are coroutine functions: make them plain functions",
-                    code="bad_permissions",
-                )
+        """Decide about a call at once. Raises UsageError for a tool whose methods wait for something."""
+        deciding = self.check_permission(tool, tool_input)
+        try:
+            deciding.send(None)
+        except StopIteration as end:
+            decision: PermissionDecision = end.value
+            return decision
+        deciding.close()
+        raise UsageError(
+            f"the permissions of tool {tool.name!r} wait for something: make them plain functions",
+            code="bad_permissions",
+        )
 
     def decide_unasked(
         self, name: str, arguments: dict[str, Any] | None, schema: Mapping[str, Any] | None = None
@@ -170,62 +166,49 @@ class PermissionEngine:
         return self.decide(_Unasked(name, known if arguments is not None else []), arguments or {})
 
     async def check_permission(self, tool: DecidedTool, tool_input: dict[str, Any]) -> PermissionDecision:
-        """Decide about a call as `decide` does; the tool's methods may be coroutine functions."""
-        steps = self._decision(tool, tool_input)
-        answer = None
-        while True:
-            try:
-                answer = steps.send(answer)
-            except StopIteration as end:
-                return _decided(end.value)
-            if isinstance(answer, Awaitable):
-                answer = await answer
-
-    def _decision(self, tool: DecidedTool, given: dict[str, Any]) -> _Steps:
-        """Decide; yields what the tool's methods return, and is sent their results."""
-        context = self.context
-        rule = yield from self._first(context.deny_rules, tool, given)
+        """Decide about a call; the tool's methods may be coroutine functions."""
+        context, given = self.context, tool_input
+        rule = await self._first(context.deny_rules, tool, given)
         if rule is not None:
             return PermissionDecision(DENY, f"A rule denies this call of {tool.name}", _reason(rule), rule=rule)
-        rule = yield from self._first(context.ask_rules, tool, given)
+        rule = await self._first(context.ask_rules, tool, given)
         if rule is not None:
-            return (yield from self._asking(tool, given, _reason(rule), rule=rule))
-        if (yield tool.check_read_only(given)):
+            return await self._asking(tool, given, _reason(rule), rule=rule)
+        if await _result(tool.check_read_only(given)):
             return PermissionDecision(ALLOW, f"{tool.name} changes nothing", "Read-only calls run without a question")
         if context.mode is PermissionMode.EXPLORE:
             return PermissionDecision(DENY, f"{tool.name} may change something", "The mode explore allows only reading")
-        own = yield tool.check_permissions(given, context)
+        own: PermissionDecision | None = await _result(tool.check_permissions(given, context))
         if own is not None and own.behavior in (ALLOW, DENY):
             return own
         if own is not None and own.bypass_immune and context.mode is not PermissionMode.BYPASS:
-            return (yield from self._asking(tool, given, own.decision_reason, own.message, bypass_immune=True))
-        rule = yield from self._first(context.allow_rules, tool, given)
+            return await self._asking(tool, given, own.decision_reason, own.message, bypass_immune=True)
+        rule = await self._first(context.allow_rules, tool, given)
         if rule is not None:
             return PermissionDecision(ALLOW, f"A rule allows this call of {tool.name}", _reason(rule), rule=rule)
         if context.mode is PermissionMode.BYPASS:
             return PermissionDecision(ALLOW, f"{tool.name} runs without a question", "The mode bypass asks nothing")
-        return (yield from self._asking(tool, given, f"The mode is {context.mode}"))
+        return await self._asking(tool, given, f"The mode is {context.mode}")
 
-    def _asking(
+    async def _asking(
         self, tool: DecidedTool, given: dict[str, Any], reason: str | None, message: str = "", **fields: Any
-    ) -> _Steps:
-        suggested = yield tool.generate_suggestions(given)
+    ) -> PermissionDecision:
+        suggested = await _result(tool.generate_suggestions(given))
         behavior, message = ASK, message or f"The user has to agree to this call of {tool.name}"
         if self.mode is PermissionMode.DONT_ASK:
             behavior, message = DENY, f"The user would have to agree to this call of {tool.name}, and is not asked"
             reason = f"The mode dont_ask denies instead of asking: {reason}"
         return PermissionDecision(behavior, message, reason, suggested_rules=suggested, **fields)
 
-    def _first(self, kind: Rules, tool: DecidedTool, given: dict[str, Any]) -> _Steps:
+    async def _first(self, kind: Rules, tool: DecidedTool, given: dict[str, Any]) -> PermissionRule | None:
         """Return the first rule of a kind that is about this call; None if there is none."""
         for rule in _about(kind, tool.name):
             if is_whole(rule.rule_content):
                 return rule
-            match = yield tool.match_rule(rule.rule_content, given)
+            match = await _result(tool.match_rule(rule.rule_content, given))
             if match is None:
                 self._report(rule)
-                match = rule.behavior is not ALLOW
-            if match:
+            if match is True or (match in (None, "strictly") and rule.behavior is not ALLOW):
                 return rule
         return None
 
@@ -264,7 +247,7 @@ class _Unasked:
     def check_read_only(self, tool_input: dict[str, Any]) -> bool:
         return False
 
-    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:
+    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> Match:
         return self._permissions.match_rule(rule_content, tool_input, self._known)
 
     def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
@@ -282,5 +265,6 @@ def _reason(rule: PermissionRule) -> str:
     return f"Rule: {rule.rule_content or 'every call'}"
 
 
-def _decided(decision: PermissionDecision) -> PermissionDecision:
-    return decision
+async def _result(returned: Any) -> Any:
+    """Return what a tool's method returns, or what it awaits."""
+    return await returned if inspect.isawaitable(returned) else returned

@@ -11,7 +11,7 @@ from typing import Any
 
 from realtime.message import PermissionBehavior, PermissionRule
 from realtime.permission.context import PermissionContext, PermissionMode
-from realtime.permission.decision import PermissionDecision
+from realtime.permission.decision import Match, PermissionDecision
 from realtime.permission.pattern import is_whole, matches, matches_text, pattern_of
 
 SUGGESTED = "suggested"
@@ -36,10 +36,11 @@ class ToolPermissions:
 
     def match_rule(
         self, rule_content: str | None, tool_input: Mapping[str, Any], known: Collection[str] | None = None
-    ) -> bool | None:
-        """Return whether a rule is about this call; None where the rule cannot be read.
+    ) -> Match:
+        """Return whether a rule is about this call.
 
-        `known` are the names of the tool's arguments; None: any.
+        `strictly` where it is only if it denies or asks; None where it cannot be read. `known` are the names of the
+        tool's arguments; None: any.
         """
         return matches(rule_content, tool_input, known)
 
@@ -82,11 +83,11 @@ class PrefixPermissions(ToolPermissions):
     """Rules about how one text argument begins.
 
     It may be the command of a shell. `git commit:*` and `git commit *` are about texts that are these words or go on
-    after them, and `*` stands for any characters elsewhere, too; a pattern without `*` is about texts that contain it.
+    after them, and `*` stands for any characters elsewhere, too. A pattern without `*` allows only the text that it is;
+    it denies or asks for each that contains it, as in AgentScope.
 
     They are no shell: where a text that begins as the pattern does has a further command behind it (`;`, `&`, `|`, a
-    backtick, `$(`, a new line), the rule allows nothing, and one that denies or asks counts. A pattern without `*`
-    allows whatever contains it, also `git status && ...`: use such a one only to deny or to ask.
+    backtick, `$(`, a new line), the rule allows nothing, and one that denies or asks counts.
     """
 
     def __init__(self, argument: str) -> None:
@@ -94,20 +95,20 @@ class PrefixPermissions(ToolPermissions):
 
     def match_rule(
         self, rule_content: str | None, tool_input: Mapping[str, Any], known: Collection[str] | None = None
-    ) -> bool | None:
+    ) -> Match:
         """See `ToolPermissions.match_rule`."""
         if is_whole(rule_content):
             return True
         text = " ".join(str(tool_input.get(self.argument, "")).split())
         pattern = rule_content or ""
         if "*" not in pattern:
-            return pattern in text
+            return text == pattern or ("strictly" if pattern in text else False)
         words = pattern.removesuffix(":*").removesuffix(" *")
         raw = str(tool_input.get(self.argument, "")).strip()
         # `git status;` are the same words as `git status ;`.
         for one in (text, " ".join(re.sub(r"[;&|`]|\$\(", r" \g<0> ", raw).split())):
             if matches_text(f"{words} *" if words != pattern else words, one) or one == words:
-                return None if any(raw.count(further) > pattern.count(further) for further in _FURTHER) else True
+                return "strictly" if any(raw.count(one) > pattern.count(one) for one in _FURTHER) else True
         return False
 
     def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
@@ -119,12 +120,16 @@ class PrefixPermissions(ToolPermissions):
         found = [f"{words[0]}:*"] if words else []
         if len(words) > 1 and re.fullmatch(r"[\w-]+", words[1]) and not words[1].startswith("-"):
             found.insert(0, f"{words[0]} {words[1]}:*")
-        yield from (one for one in found if self.match_rule(one, tool_input))
+        yield from (one for one in found if self.match_rule(one, tool_input) is True)
         yield None
 
 
 class PathPermissions(ToolPermissions):
     """Rules about the path of a file: globs such as `notes/**` or `*.md`, where `**` also stands for folders.
+
+    A rule that allows is about the path as the tool gets it. One that denies or asks is also about where that leads, by
+    links and from the current folder, and a relative glob is then about such a folder anywhere: `secrets/*` denies
+    `/srv/secrets/key`.
 
     In `accept_edits` and `dont_ask` the tool runs without a question on files in the working directories. Files that
     could run code or hold secrets are asked for in any case (not in `bypass`). With `reads`, it only reads.
@@ -167,12 +172,14 @@ class PathPermissions(ToolPermissions):
 
     def match_rule(
         self, rule_content: str | None, tool_input: Mapping[str, Any], known: Collection[str] | None = None
-    ) -> bool | None:
+    ) -> Match:
         """See `ToolPermissions.match_rule`."""
         if is_whole(rule_content):
             return True
-        path = tool_input.get(self.argument)
-        return isinstance(path, str) and matches_path(rule_content or "", path)
+        path, pattern = tool_input.get(self.argument), rule_content or ""
+        if not isinstance(path, str):
+            return False
+        return matches_path(pattern, path) or ("strictly" if _leads_to(pattern, path) else False)
 
     def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
         """See `ToolPermissions.suggest`: this file, then its folder."""
@@ -220,6 +227,17 @@ def matches_path(pattern: str, path: str) -> bool:
     if "/" not in pattern and pattern != "**":
         path = PurePath(path).name
     return _glob(os.path.expanduser(pattern.removeprefix("./"))).fullmatch(path) is not None
+
+
+def _leads_to(pattern: str, path: str) -> bool:
+    """Return whether a path may be that of a glob that forbids."""
+    pattern = os.path.expanduser(pattern)
+    patterns = {pattern, os.path.abspath(pattern)}
+    if not os.path.isabs(pattern):
+        patterns.add(f"**/{os.path.normpath(pattern)}")
+    path = os.path.expanduser(path)
+    paths = {path, os.path.abspath(path)} if "\0" in path else {path, os.path.abspath(path), real_path(path)}
+    return any(matches_path(one, other) for one in patterns for other in paths)
 
 
 @lru_cache(maxsize=256)

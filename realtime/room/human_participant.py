@@ -21,6 +21,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.event.config import Expectation, SessionConfig, TurnDetection
+from realtime.permission.accepted import FOR_HUMAN, PERMISSION_UPDATED
 from realtime.room.rate import Rate
 from realtime.room.utterance import UTTERANCE_HZ, Utterance
 from realtime.room.voice_over import Listening, OverHub, VoiceOver
@@ -508,9 +509,18 @@ class HumanParticipant:
         return self._host is host
 
     def tell(self, event: s.ServerEvent) -> None:
-        """Emit an event to this human. It is copied: each call's log gives it a place of its own."""
+        """Emit an event to this human, unless it is for another one.
+
+        It is copied: each call's log gives it a place of its own.
+        """
         if self._host is None or self._reader is None:
             return
+        match event:
+            case s.ServerCustomEvent(name=name, value=value) if name == PERMISSION_UPDATED:
+                if value.get(FOR_HUMAN, self.id) != self.id:
+                    return
+            case _:
+                pass
         told = copy.copy(event)
         self._host.emit(told)
         self._reader.read(told)

@@ -5,23 +5,39 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections import Counter
 from concurrent.futures import Executor
 from functools import partial
+from itertools import pairwise
+from math import log2
 
 import msgspec
 
 from realtime.call.session import Session
-from realtime.errors import StoreError
+from realtime.errors import ClientError, StoreError
 from realtime.permission.accepted import Rules, merged, read_rules
 from realtime.runtime import iso
 from realtime.state.store import Store
 
 logger = logging.getLogger(__name__)
 
+GUESSABLE = (
+    "accepted rules hold for this call only, since its session id is easy to guess: make one of 128 random bits (in "
+    "hex, base64 or as a UUID), or show a client token that names the user"
+)
+HARD_BITS = 76
+"""What its characters hold, by how often each occurs."""
+HARD_CHANGES = 3
+"""How often it changes between capitals, small letters and digits.
+
+Words and dates do so seldom.
+"""
+
 
 class KeptRules:
     """Loads and saves the rules of sessions: of one user id and session id.
 
+    Only where no one else can take part in the session: its id is hard to guess, or the client's token names its user.
     Work on the store runs in `executor`, one thing after the other, so that a call finds what the one before has saved.
     """
 
@@ -29,11 +45,14 @@ class KeptRules:
         self._store = store
         self._executor = executor
 
-    async def begin(self, session: Session, *, keeps: bool | None) -> None:
+    async def begin(self, session: Session, *, keeps: bool | None, user_is_known: bool = False) -> ClientError | None:
         """Let a call begin with the kept rules, and keep more. Raises StoreError.
 
-        `keeps` is what its client asks for: True to use the kept rules, False to forget them.
+        `keeps` is what its client asks for: True to use the kept rules, False to forget them. `user_is_known`: it has
+        shown that it acts for the user. Returns what to tell it where it asks in vain.
         """
+        if not user_is_known and is_guessable(session.session_id):
+            return self._keep_none(session, keeps=keeps)
         key, runtime = _key(session.owner, session.session_id), session.runtime
         loop = asyncio.get_running_loop()
 
@@ -48,6 +67,22 @@ class KeptRules:
             session.accepted.begin_with(await loop.run_in_executor(self._executor, partial(self._read, key)))
         elif keeps is False:
             await loop.run_in_executor(self._executor, partial(self._store.put_note, key, "", None))
+        return None
+
+    def _keep_none(self, session: Session, *, keeps: bool | None) -> ClientError | None:
+        """Keep no rules of a session in which others could take part."""
+        fault = ClientError(GUESSABLE, code="rules_not_kept")
+
+        def tell(added: Rules, removed: Rules) -> None:
+            if added:  # by a client that asks later
+                session.accepted.save = None
+                session.complain(fault)
+
+        if keeps:
+            logger.warning("accepted rules are not kept: call_id=%s, its session id is easy to guess", session.call_id)
+            return fault
+        session.accepted.save = tell
+        return None
 
     def _read(self, key: str) -> Rules:
         note = self._store.note(key)
@@ -66,6 +101,16 @@ class KeptRules:
             logger.error("accepted rules could not be kept: %s", error)
 
 
+def is_guessable(session_id: str) -> bool:
+    """Return whether an id is short, counted or made of words."""
+    bits = sum(count * log2(len(session_id) / count) for count in Counter(session_id).values())
+    kinds = [(sign.isdigit(), sign.isupper()) for sign in session_id if sign.isalnum()]
+    return bits < HARD_BITS or sum(one != other for one, other in pairwise(kinds)) < HARD_CHANGES
+
+
 def _key(user: str, session_id: str) -> str:
-    """Return the name of a session in the store: who reads it there cannot take part in the session."""
+    """Return the name of a session in the store.
+
+    Who reads it there cannot take part in the session.
+    """
     return hashlib.sha256(msgspec.json.encode([user, session_id])).hexdigest()

@@ -102,7 +102,10 @@ def voice_router(
             await refuse(websocket, error, "unknown dialect")
             return
         await websocket.accept(dialect.subprotocol)
-        await endpoint.serve(websocket, dialect, user=gate.caller(websocket) or user_id, session_id=session_id)
+        named = gate.caller(websocket)
+        await endpoint.serve(
+            websocket, dialect, user=named or user_id, session_id=session_id, user_is_known=named is not None
+        )
 
     @router.get("/api/check-models")
     @router.get("/model_availability")

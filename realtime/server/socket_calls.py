@@ -15,7 +15,7 @@ from realtime.call.resume_token import call_of
 from realtime.call.session import Session
 from realtime.dialects import ClientDialect
 from realtime.dialects.agentscope1 import AgentScope1Dialect
-from realtime.errors import ClientError, StoreError, public_error
+from realtime.errors import ClientError, RealtimeError, StoreError, public_error
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
@@ -50,6 +50,8 @@ class SocketClient:
     settings: ServerSettings
     is_developer: bool = False
     """Whether the client is on this machine: it sees why an agent could not be made."""
+    user_is_known: bool = False
+    """Whether its token names `user`."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -140,7 +142,7 @@ class SocketCalls:
                 session.attach(listener)
             else:
                 resume(session)
-            fault = await _bring_kept_rules(session, self.client.calls)
+            fault = await _bring_kept_rules(session, self.client)
             try:
                 await session.start(settings)
                 if fault is not None:
@@ -330,21 +332,20 @@ def _run_of(
     return last.run(), config_for(config, made.model.profile, last.model.profile)
 
 
-async def _bring_kept_rules(session: Session, calls: Calls) -> StoreError | None:
+async def _bring_kept_rules(session: Session, client: SocketClient) -> RealtimeError | None:
     """Let a call begin with the kept rules, if its client asks.
 
     Returns why it cannot.
     """
     keeps = None if session.config.permissions is None else session.config.permissions.keep
-    if calls.archive is None:
+    if client.calls.archive is None:
         without = StoreError("this server keeps no calls, nor rules: they hold for this call", code="rules_not_kept")
         return without if keeps else None
     try:
-        await calls.archive.kept_rules.begin(session, keeps=keeps)
+        return await client.calls.archive.kept_rules.begin(session, keeps=keeps, user_is_known=client.user_is_known)
     except StoreError as error:
         logger.error("kept rules could not be read: %s", error)
         return StoreError("accepted rules are out of reach at the moment: you may be asked again", code=error.code)
-    return None
 
 
 async def _ignore(event: s.ServerEvent) -> None:

@@ -48,12 +48,17 @@ class SocketEndpoint:
         *,
         user: str,
         session_id: str,
+        user_is_known: bool = False,
         only_call: OnlyCall | None = None,
     ) -> None:
-        """Serve an accepted socket until it closes; with `only_call`, as `ClientSocket`."""
+        """Serve an accepted socket until it closes; with `only_call`, as `ClientSocket`.
+
+        `user_is_known`: the client has shown that it acts for `user`.
+        """
         client = SocketClient(
             user=user,
             session_id=session_id,
+            user_is_known=user_is_known,
             address=self.gate.address(websocket),
             is_developer=self.gate.is_developer(websocket),
             make_agent=self.make_agent,

@@ -13,6 +13,8 @@ from realtime.state.log import AudioRun, Entry
 
 RESUMES = "resumes"
 """Key in the metadata of a response that continues a cut one: the item that was cut."""
+CONSENT = "consent"
+"""The part of a wait that a question for consent takes."""
 STALLED_MS = 150
 """Audio further behind the server's clock has stopped: it measures no time."""
 _SENTENCE_END = re.compile(r"[.!?…](?:\s|$)|[。！？]")
@@ -47,7 +49,7 @@ def latency_of(entries: Sequence[Entry], turn_id: str, sent_ms: int | None = Non
     played does not answer it.
 
     Both ends are positions in the client's own audio. Where that had stopped, and for typed turns, the server's clock
-    measures instead.
+    measures instead. What the user took to answer a question for consent is a part, and does not count as latency.
     """
     playback = entries[-1] if entries else None
     if not isinstance(playback, s.ServerPlaybackEvent):
@@ -68,15 +70,17 @@ def latency_of(entries: Sequence[Entry], turn_id: str, sent_ms: int | None = Non
     since_ms = zero_ms
     for name, ms in (*sorted(moments, key=lambda moment: moment[1]), ("played", played_ms)):
         at_ms = min(max(ms, since_ms), played_ms)
-        stages_ms[name] = at_ms - since_ms
-        since_ms = at_ms
+        # Between two questions a tool may have run: that belongs to the next part.
+        stages_ms[name] = min(at_ms - since_ms, way.asked_ms) if name == CONSENT else at_ms - since_ms
+        since_ms += stages_ms[name]
+    asked_ms = stages_ms.get(CONSENT, 0)
     return s.ServerLatencyEvent(
         response_id=answer,
         item_id=turn_id,
-        latency_ms=played_ms - zero_ms,
+        latency_ms=played_ms - zero_ms - asked_ms,
         stages_ms=stages_ms,
         estimated=is_estimate or playback.estimated,
-        turn_end_to_audio_ms=max(0, audio_ms - way.ended_ms),
+        turn_end_to_audio_ms=max(0, audio_ms - way.ended_ms - asked_ms),
     )
 
 
@@ -126,6 +130,12 @@ class _Way:
         self._tool_call_ms: int | None = None
         self._tool_result_ms: int | None = None
         self._first_audio_ms: int | None = None
+        self.asked_ms = 0
+        """How long questions for consent were open, up to the last answer."""
+        self._answered_ms: int | None = None
+        self._asked_since_ms = 0
+        self._questions: set[str] = set()
+        """The open ones, by call."""
 
     def answer(self) -> str | None:
         """Return the response that was played, where it answers the turn."""
@@ -141,6 +151,7 @@ class _Way:
             "transcript": self._transcript_ms,
             "response": min(self._created.values()),
             "tool_call": self._tool_call_ms,
+            CONSENT: self._answered_ms,
             "tool_result": self._tool_result_ms,
             # Captions come with their sound: unless they say it, it is unknown when the words were there.
             **{name: ms for name, ms in words.items() if audio_ms is None or (ms is not None and ms < audio_ms)},
@@ -170,6 +181,8 @@ class _Way:
                 self._tool_call_ms = entry.ts_ms if self._tool_call_ms is None else self._tool_call_ms
             case s.AgentResponseToolResultEvent() if entry.response_id in self._created:
                 self._tool_result_ms = entry.ts_ms
+            case s.ServerCustomEvent(name="consent_question") if self._created:
+                self._ask(str(entry.value.get("tool_call_id")), str(entry.value.get("state")), entry.ts_ms)
             case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():
                 if isinstance(entry, s.AgentResponseAudioTranscriptDeltaEvent) and entry.ready_ms is not None:
                     self._note_ready(entry, entry.ready_ms)
@@ -178,6 +191,18 @@ class _Way:
                 self._response_of[entry.item_id] = entry.response_id
             case _:
                 pass
+
+    def _ask(self, call_id: str, state: str, ts_ms: int) -> None:
+        """Note the state of a question for consent."""
+        if state != "answered":
+            if not self._questions:
+                self._asked_since_ms = ts_ms
+            self._questions.add(call_id)
+        elif call_id in self._questions:
+            self._questions.discard(call_id)
+            if not self._questions:
+                self.asked_ms += ts_ms - self._asked_since_ms
+                self._answered_ms = ts_ms
 
     def _note_ready(self, entry: s.AgentResponseAudioTranscriptDeltaEvent, ready_ms: dict[str, int]) -> None:
         """Note when words were there that came with their sound."""

@@ -30,7 +30,6 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from types import BuiltinFunctionType, FrameType, ModuleType
 from typing import Any
-from weakref import WeakSet
 
 from realtime.testing.clock import VirtualLoop, _Selector
 from realtime.testing.declared_work import in_real_work
@@ -141,7 +140,7 @@ class Guard:
 
 _guard: Guard | None = None
 _undo: list[Callable[[], None]] = []
-_known_modules: WeakSet[ModuleType] = WeakSet()
+_known_modules: dict[str, object] = {}
 _bound_clocks: list[tuple[dict[str, Any], str, str]] = []
 """Bound clocks of loaded modules: the module's namespace, the name there, and the clock's name."""
 
@@ -232,13 +231,12 @@ def _restore_all() -> None:
 
 def _find_bound_clocks(originals: dict[Any, str]) -> None:
     """Search the modules loaded since the last guard, programs only."""
-    for name, module in list(sys.modules.items()):
-        # By its true type: cffi puts objects among the modules that claim to be one, and cannot be referred to weakly.
+    loaded = [(name, module) for name, module in [*sys.modules.items()] if _known_modules.get(name) is not module]
+    for name, module in loaded:
+        _known_modules[name] = module
+        # By its true type: cffi puts objects among the modules that claim to be one.
         if name.partition(".")[0] in sys.stdlib_module_names or not issubclass(type(module), ModuleType):
             continue
-        if module in _known_modules:
-            continue
-        _known_modules.add(module)
         namespace = vars(module)
         _bound_clocks.extend(
             (namespace, bound, originals[value])

@@ -15,7 +15,7 @@ import msgspec
 from realtime.errors import BadTool
 from realtime.event import ToolDeclaration
 from realtime.message import PermissionBehavior, PermissionRule, ToolCallBlock
-from realtime.permission import Consent, PermissionContext, PermissionDecision, ToolPermissions
+from realtime.permission import Consent, Match, PermissionContext, PermissionDecision, ToolPermissions
 from realtime.permission.tools import rules_of
 from realtime.tool.arguments import Arguments, GivenSchema, Reader, write_foreign, written_out
 from realtime.tool.background import Announce
@@ -89,7 +89,7 @@ class RegisteredToolFunction:
         """Return whether a call changes nothing and needs no question."""
         return not self.confirm and (self.read_only or self.permissions.check_read_only(tool_input))
 
-    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:
+    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> Match:
         """Return whether a rule is about a call; None where it cannot be read."""
         return self.permissions.match_rule(rule_content, tool_input, self._properties or None)
 

@@ -30,7 +30,7 @@ Read = Callable[[str, Mapping[str, object], Mapping[str, object], str], Reading]
 """`realtime.turn.answers.read_answer`: words, arguments, their schema, the question."""
 Kind = Literal["first", "again", "changed"]
 """Why a question is spoken."""
-AnsweredBy = Literal["voice", "card", "rule", "timeout", "interrupted"]
+AnsweredBy = Literal["voice", "text", "card", "rule", "timeout", "interrupted"]
 Meaning = Literal["yes", "no", "change", "silence"]
 
 
@@ -44,6 +44,10 @@ class NotTaken(StrEnum):
     NO_WORDS = "no_words"
     OTHER_PERSON = "other_person"
     """Of a person who is not asked, or over their voice."""
+    TOO_SOON = "too_soon"
+    """A typed yes right with the card, which is to something else."""
+    CARD_ONLY = "card_only"
+    """A yes or a change where only the card may consent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,7 @@ class AnswerTurn:
     """It is much quieter than the asked person."""
     over: bool = False
     """It was dismissed as no turn: a sound that people make while they listen."""
+    typed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,7 +208,7 @@ async def test_a_typed_answer_is_an_answer() -> None:
         await made.until_state("heard")
         made.receive(c.ClientTextAppendEvent(text="Yes"))
         receipt = await made.until_receipt()
-        assert (receipt["answer"], receipt["words"], table.booked) == ("yes", "Yes", [(4, "Friday")])
+        assert (receipt["answer"], receipt["answered_by"], table.booked) == ("yes", "text", [(4, "Friday")])
 
 
 async def test_the_card_may_answer_at_any_time_and_the_question_falls_silent() -> None:
@@ -234,7 +234,7 @@ async def test_a_tool_that_asks_on_a_card_says_nothing() -> None:
         await made.until_state("asking")
         await asyncio.sleep(10)
         assert (made.said, made.states) == ([], ["asking"])
-        await made.says("Yes.")
+        await made.says("Tell me about the weather.")
         receipt = await made.until_receipt()
         assert (receipt["answered_by"], receipt["done"], table.booked) == ("interrupted", "interrupted", [])
 
@@ -385,6 +385,29 @@ async def test_the_transcript_of_the_call_holds_the_receipt() -> None:
         assert receipt["answer_start_ms"] >= 2_800
         assert receipt["question_played_ms"] == 1_000
         assert f"Asked: {QUESTION} Answer: yes, by voice (Yes.)" in as_text([line])
+
+
+async def test_the_transcript_of_the_call_is_in_the_order_of_the_conversation() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("How much is it?")
+        await made.until_state("heard", 2)
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        await made.until(lambda: "Result: booked for 4 on Friday." in made.said)
+        lines = lines_of(made.log)
+        assert [line.text for line in lines] == [
+            BOOK,
+            "book_table",
+            "How much is it?",
+            "You said How much is it?",
+            "Yes.",
+            "Result: booked for 4 on Friday.",
+        ]
+        assert [line.from_ms for line in lines] == sorted(line.from_ms for line in lines)
 
 
 async def test_a_client_that_reports_no_playback_has_heard_nothing() -> None:

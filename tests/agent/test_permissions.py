@@ -367,6 +367,24 @@ async def test_accepted_rules_hold_in_a_call_that_outlives_its_server() -> None:
 # -- changed by the program --------------------------------------------------------------------------------------------
 
 
+async def test_what_the_program_takes_from_the_user_is_told_and_its_own_rules_are_not() -> None:
+    own = rule(DENY, "amount>1000")
+    made_till = till(own)
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, PAY)
+        made.receive(accepts(asked(made)[0], 1))
+        (accepted,) = updates(made)[0]["rules"]
+        permissions = made.agent.permissions
+        permissions.add_rule(rule(DENY, "amount>500"))
+        permissions.remove_rule(rule(ALLOW, "amount<=5"))
+        told = updates(made)[1:]
+        assert [(one["by"], one["rules"], one["added"], one["removed"]) for one in told] == [
+            ("program", [accepted], [], []),
+            ("program", [], [], [{**accepted, "source": "test"}]),
+        ]
+        assert not [event for event in made.of(s.ServerCustomEvent) if "1000" in str(event.value)]
+
+
 async def test_the_program_changes_rules_and_mode_during_a_call() -> None:
     """HITL-23: listeners are told of each change; questions that are none any more are answered."""
     made_till = till()
@@ -381,9 +399,12 @@ async def test_the_program_changes_rules_and_mode_during_a_call() -> None:
         assert agent.permissions.remove_rule(rule(DENY, "amount>3"))
         assert not agent.permissions.remove_rule(rule(DENY, "amount>3"))
         told = [one.value for one in sink if isinstance(one, s.ServerCustomEvent) and one.name == "permission_updated"]
-        changes = [(one["by"], one["mode"], len(one["added"]), len(one["removed"])) for one in told]
-        expected = [("program", "default", 1, 0), ("program", "explore", 0, 0), ("program", "explore", 0, 1)]
-        assert changes == expected
+        assert [(one["by"], one["mode"]) for one in told] == [
+            ("program", "default"),
+            ("program", "explore"),
+            ("program", "explore"),
+        ]
+        assert not any(one["rules"] or one["added"] or one["removed"] for one in told), "they are the program's own"
     assert [block.state for block in reply.get_content_blocks("tool_result")] == ["denied"]
     assert made_till.paid == []
     assert made_till.tools.permissions.rules == []

@@ -13,6 +13,7 @@ from realtime.errors import UsageError
 from realtime.message import PermissionBehavior, PermissionRule
 from realtime.permission import (
     AdditionalWorkingDirectory,
+    Match,
     PathPermissions,
     PermissionContext,
     PermissionDecision,
@@ -42,7 +43,7 @@ class Tool:
     def check_read_only(self, tool_input: dict[str, Any]) -> bool:
         return self.permissions.check_read_only(tool_input)
 
-    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:
+    def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> Match:
         return self.permissions.match_rule(rule_content, tool_input)
 
     def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
@@ -173,7 +174,7 @@ def test_two_engines_together_are_as_strict_as_each_of_them() -> None:
 
 async def test_a_tool_with_coroutine_functions_is_decided_by_awaiting() -> None:
     class Slow(Tool):
-        async def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool | None:  # type: ignore[override]
+        async def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> Match:  # type: ignore[override]
             await asyncio.sleep(0)
             return self.permissions.match_rule(rule_content, tool_input)
 
@@ -181,6 +182,14 @@ async def test_a_tool_with_coroutine_functions_is_decided_by_awaiting() -> None:
     assert (await engine.check_permission(Slow(), PAY)).allows
     with pytest.raises(UsageError, match="plain functions"):
         engine.decide(Slow(), PAY)
+
+
+def test_a_coroutine_function_that_waits_for_nothing_is_decided_at_once() -> None:
+    class Quick(Tool):
+        async def check_read_only(self, tool_input: dict[str, Any]) -> bool:  # type: ignore[override]
+            return True
+
+    assert PermissionEngine((), "explore").decide(Quick(), PAY).allows
 
 
 # -- tools with rules of their own -------------------------------------------------------------------------------------
@@ -204,6 +213,42 @@ async def test_a_tool_with_coroutine_functions_is_decided_by_awaiting() -> None:
 )
 def test_a_rule_about_files_is_a_glob(pattern: str, path: str, expected: bool) -> None:
     assert matches_path(pattern, path) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("secrets/*", "/srv/secrets/key"),
+        ("secrets/*", "./secrets/key"),
+        ("./secrets/*", "/srv/secrets/key"),
+        ("secrets/**", "deep/secrets/a/key"),
+        ("/srv/secrets/*", "secrets/key"),
+        ("/srv/secrets/*", "public/../secrets/key"),
+        ("../secrets/*", "/secrets/key"),
+        ("secrets/*", "public/link/key"),
+    ],
+)
+def test_a_glob_that_forbids_is_about_every_way_to_the_file(
+    pattern: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that allows is about the path as it is given."""
+    root = str(tmp_path)
+    (tmp_path / "srv" / "secrets").mkdir(parents=True)
+    (tmp_path / "srv" / "public").mkdir()
+    (tmp_path / "srv" / "public" / "link").symlink_to(tmp_path / "srv" / "secrets")
+    monkeypatch.chdir(tmp_path / "srv")
+    pattern, path = (f"{root}{one}" if one.startswith("/") else one for one in (pattern, path))
+    tool = Tool(PathPermissions("path"))
+    for behavior, expected in ((DENY, "deny"), (ASK, "ask")):
+        assert decide(rule(behavior, pattern), tool=tool, path=path, mode="bypass").behavior == expected
+    is_as_given = (pattern, path) == ("secrets/*", "./secrets/key")
+    assert decide(rule(ALLOW, pattern), tool=tool, path=path).allows is is_as_given
+
+
+def test_a_glob_that_forbids_is_about_no_other_folder() -> None:
+    tool = Tool(PathPermissions("path"))
+    for path in ("/srv/mysecrets/key", "/srv/secrets.txt", "notes/a.md", "secrets/deep/key", "\0", 7):
+        assert decide(rule(DENY, "secrets/*"), tool=tool, path=path).asks
 
 
 @pytest.mark.parametrize(
@@ -260,19 +305,23 @@ def test_a_link_within_a_working_directory_to_what_may_run_code_is_asked_for(tmp
         ("git commit:*", "git commits", False),
         ("git *", "git  push", True),
         ("git * main", "git push origin main", True),
-        ("push", "git push", True),
+        ("git push", "git  push", True),
+        ("push", "git push", "strictly"),
+        ("git status", "git status && rm -rf .", "strictly"),
         ("push", "git pull", False),
     ],
 )
-def test_a_rule_about_the_beginning_of_a_text(pattern: str, command: str, expected: bool) -> None:
+def test_a_rule_about_the_beginning_of_a_text(pattern: str, command: str, expected: Match) -> None:
     assert PrefixPermissions("command").match_rule(pattern, {"command": command}) is expected
 
 
 @pytest.mark.parametrize(
     "further", ["; rm -rf .", " && rm -rf .", "& rm -rf .", " | sh", " `rm -rf .`", " $(rm -rf .)", "\nrm -rf ."]
 )
-def test_a_rule_about_the_beginning_of_a_command_does_not_allow_a_further_one(further: str) -> None:
-    """One that denies counts."""
+def test_a_rule_about_the_beginning_of_a_command_does_not_allow_a_further_one(
+    further: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that denies counts, and no rule is taken for a bad one."""
     tool, given = Tool(PrefixPermissions("command")), {"command": f"git status{further}"}
     rule = PermissionRule(tool_name=tool.name, rule_content="git status:*", behavior=PermissionBehavior.ALLOW)
     assert PermissionEngine([rule]).decide(tool, {"command": "git status -s"}).allows
@@ -281,6 +330,14 @@ def test_a_rule_about_the_beginning_of_a_command_does_not_allow_a_further_one(fu
     assert [one.rule_content for one in asked.suggested_rules or ()] == [None]
     denies = PermissionRule(tool_name=tool.name, rule_content="git status:*", behavior=PermissionBehavior.DENY)
     assert PermissionEngine([denies]).decide(tool, given).denies
+    assert not caplog.records
+
+
+def test_words_deny_each_command_that_has_them_and_allow_only_themselves() -> None:
+    tool = Tool(PrefixPermissions("command"))
+    assert decide(rule(DENY, "install"), tool=tool, command="npm install package").denies
+    assert decide(rule(ALLOW, "npm install"), tool=tool, command="npm install").allows
+    assert decide(rule(ALLOW, "npm install"), tool=tool, command="npm install package").asks
 
 
 @given(st.text())

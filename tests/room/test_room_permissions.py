@@ -1,6 +1,7 @@
 """Permission rules in a room: those that a human accepts are theirs; those of the program are for all."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.room.rooms import Human, TalkModel, agent, house, spoken
 
 pytestmark = pytest.mark.virtual_time
 
-ALLOW = PermissionBehavior.ALLOW
+ALLOW, DENY = PermissionBehavior.ALLOW, PermissionBehavior.DENY
 
 
 class Till:
@@ -45,6 +46,10 @@ def accept(human: Human, question: ToolCallBlock, *, place: int = 0) -> None:
     )
 
 
+def updates(human: Human) -> list[dict[str, Any]]:
+    return [one.value for one in human.of(s.ServerCustomEvent) if one.name == "permission_updated"]
+
+
 async def test_a_rule_that_one_human_accepts_is_of_no_use_to_another() -> None:
     till = Till(3)
     async with house(till.agent, floor=addressed) as home:
@@ -65,8 +70,13 @@ async def test_a_rule_that_one_human_accepts_is_of_no_use_to_another() -> None:
         anna.write("Alice, pay.")
         await home.quiet()
         assert (till.paid, len(questions(anna))) == (2, 2)
-        (update,) = [one.value for one in ben.of(s.ServerCustomEvent) if one.name == "permission_updated"]
+        (update,) = updates(anna)
         assert (update["by"], [one["rule_content"] for one in update["added"]]) == ("user", ["amount=5"])
+        assert updates(ben) == [], "what Anna allows is hers"
+        (alice,) = home.room._people.agents
+        alice.run.permissions.add_rule(PermissionRule(tool_name="pay", rule_content="amount>9", behavior=DENY))
+        assert [one["rules"] for one in updates(ben)] == [[]]
+        assert updates(anna)[-1]["rules"] == update["rules"]
 
 
 async def test_a_human_who_is_not_asked_accepts_no_rule_either() -> None:
@@ -78,7 +88,7 @@ async def test_a_human_who_is_not_asked_accepts_no_rule_either() -> None:
         accept(ben, questions(ben)[0], place=2)
         await asyncio.sleep(1)
         assert (ben.errors(), till.paid) == (["not_yours_to_answer"], 0)
-        assert not [one for one in anna.of(s.ServerCustomEvent) if one.name == "permission_updated"]
+        assert updates(anna) == []
 
 
 async def test_where_anyone_may_answer_the_rule_is_that_of_the_human_who_was_asked() -> None:

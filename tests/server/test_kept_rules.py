@@ -1,5 +1,8 @@
 """Rules that a user has accepted hold in later calls of the session, where its client asks for that."""
 
+import base64
+import random
+import uuid
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -14,15 +17,19 @@ from realtime.message import PermissionBehavior, PermissionRule
 from realtime.permission.accepted import MAX_ACCEPTED, merged, read_rules
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
+from realtime.server.kept_rules import is_guessable
 from realtime.server.retention import Retention, Rules
 from realtime.server.settings import ServerSettings
 from realtime.state.open import open_store
-from tests.server.harness import Json, create, serving
+from tests.server.harness import FakeSocket, Json, create, serving
 from tests.server.test_calls_api import TEXT
+from tests.server.test_client_tokens import ask
 from tests.server.test_consent import PAID, paying_agent
 from tests.server.test_resume_from_store import Place, Store
 
 KEEP = {"permissions": {"keep": True}}
+SECRET, OTHER = "0b6f1c9e52d84a7f93e1d2c8b7a65f40", "page-7d1e90aa43c24f6b8e5f02d9c1b3a684"
+"""Session ids of 128 random bits."""
 
 
 @asynccontextmanager
@@ -34,13 +41,13 @@ async def server(store: str | None, make: Callable[..., RealtimeAgent] = paying_
 
 
 async def call_and_pay(
-    place: Any, path: str = "/ws/anna/secret-1", *, accept: int | None = None, **config: Any
+    place: Any, path: str = f"/ws/anna/{SECRET}", *, accept: int | None = None, **config: Any
 ) -> Json:
     """A call in which the agent pays; returns the call of the tool as it was told. A question is agreed to.
 
     `accept`: the place of the suggested rule that is accepted.
     """
-    async with place.client(f"{path}?dialect=native") as client:
+    async with place.client(f"{path}{'&' if '?' in path else '?'}dialect=native") as client:
         await client.make_call(**config)
         await client.send(TEXT)
         told: Json = (await client.until("agent_response_tool_use_done"))["tool_use"]
@@ -66,7 +73,7 @@ async def test_an_accepted_rule_holds_in_the_next_call_of_the_session_after_a_re
         assert (await call_and_pay(place, **KEEP))["state"] == "pending"
         assert (await call_and_pay(place, **KEEP))["state"] == "pending"
         assert PAID == [5, 5]
-        for other in ("/ws/anna/secret-2", "/ws/ben/secret-1"):
+        for other in (f"/ws/anna/{OTHER}", f"/ws/ben/{SECRET}"):
             assert (await call_and_pay(place, other, **KEEP))["state"] == "asking"
         assert (await call_and_pay(place))["state"] == "asking", "this client does not ask for it"
 
@@ -74,7 +81,7 @@ async def test_an_accepted_rule_holds_in_the_next_call_of_the_session_after_a_re
 async def test_listeners_are_told_what_holds_from_earlier_calls(store: str) -> None:
     async with server(store) as place:
         await call_and_pay(place, accept=2, **KEEP)
-    async with server(store) as place, place.client("/ws/anna/secret-1?dialect=native") as client:
+    async with server(store) as place, place.client(f"/ws/anna/{SECRET}?dialect=native") as client:
         await client.make_call(**KEEP)
         told = await client.until("server_custom")
         assert (told["name"], told["value"]["by"], told["value"]["mode"]) == (
@@ -100,7 +107,7 @@ async def test_a_client_forgets_what_was_kept_and_may_keep_from_some_time_on(sto
         assert (await call_and_pay(place))["state"] == "asking", "not used, and not forgotten"
         assert (await call_and_pay(place, **KEEP))["state"] == "pending"
         await call_and_pay(place, permissions={"keep": False})
-        path = "/ws/anna/secret-1?dialect=native"
+        path = f"/ws/anna/{SECRET}?dialect=native"
         async with place.client(path) as client:
             await client.make_call()
             await client.send({"type": "client_session_update", "config": KEEP})
@@ -134,7 +141,7 @@ async def test_what_the_program_takes_away_is_gone_for_later_calls(store: str) -
 
 
 async def test_calls_at_the_same_time_keep_the_rules_of_both(store: str) -> None:
-    path = "/ws/anna/secret-1?dialect=native"
+    path = f"/ws/anna/{SECRET}?dialect=native"
     async with server(store) as place, place.client(path) as one, place.client(path) as two:
         asked = []
         for client in (one, two):
@@ -152,15 +159,62 @@ async def test_calls_at_the_same_time_keep_the_rules_of_both(store: str) -> None
 
 
 async def test_a_server_that_keeps_no_calls_says_so_and_the_call_goes_on() -> None:
-    async with server(None) as place, place.client("/ws/anna/secret-1?dialect=native") as client:
+    async with server(None) as place, place.client(f"/ws/anna/{SECRET}?dialect=native") as client:
         await client.make_call(**KEEP)
         assert (await client.until("agent_error"))["code"] == "rules_not_kept"
         await client.send(TEXT)
         assert (await client.until("agent_response_tool_use_done"))["tool_use"]["state"] == "asking"
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_rules_of_a_session_that_others_can_guess_hold_for_the_call_and_its_client_is_told(
+    store: str, at_once: bool
+) -> None:
+    async with server(store) as place:
+        async with place.client("/ws/anna/session1?dialect=native") as client:
+            await client.make_call(**(KEEP if at_once else {}))
+            if not at_once:
+                await client.send({"type": "client_session_update", "config": KEEP})
+                await client.send(TEXT)
+                told = (await client.until("agent_response_tool_use_done"))["tool_use"]
+                answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": ""}
+                await client.send(answer | {"confirmed": True, "rules": told["suggested_rules"][:1]})
+            error = await client.until("agent_error")
+            assert (error["code"], "128 random bits" in error["message"]) == ("rules_not_kept", True)
+        assert (await call_and_pay(place, "/ws/anna/session1", **KEEP))["state"] == "asking"
+
+
+async def test_a_token_that_names_the_user_keeps_rules_under_any_session_id(store: str) -> None:
+    """Not for a client that merely says that it is this user."""
+    PAID.clear()
+    settings = ServerSettings(drain_s=0, store=store, token="secret")
+    async with serving(paying_agent, settings) as place:
+        token = (await ask(place, {"user_id": "anna"})).json()["token"]
+        mine = f"/ws/anna/session1?token={token}"
+        assert (await call_and_pay(place, mine, accept=1, **KEEP))["state"] == "asking"
+        assert (await call_and_pay(place, mine, **KEEP))["state"] == "pending"
+        assert (await call_and_pay(place, "/ws/anna/session1?token=secret", **KEEP))["state"] == "asking"
+
+
+@pytest.mark.parametrize(
+    "session_id",
+    ["", "session1", "s" * 99, "annas-restaurant-in-the-old-town", "call-2026-11-27-room-3", "1764201600123"],
+)
+def test_short_and_speaking_ids_can_be_guessed(session_id: str) -> None:
+    assert is_guessable(session_id)
+
+
+def test_ids_of_128_random_bits_cannot() -> None:
+    chance = random.Random(7)
+    for _ in range(2_000):
+        made = uuid.UUID(int=chance.getrandbits(128), version=4)
+        in_base64 = base64.urlsafe_b64encode(chance.randbytes(16)).decode().rstrip("=")
+        for session_id in (str(made), made.hex, f"page-{made.hex}", in_base64):
+            assert not is_guessable(session_id), session_id
+
+
 async def test_an_unknown_setting_is_refused() -> None:
-    async with server(None) as place, place.client("/ws/anna/secret-1?dialect=native") as client:
+    async with server(None) as place, place.client(f"/ws/anna/{SECRET}?dialect=native") as client:
         await client.send({"type": "client_session_create", "config": {"permissions": {"mode": "bypass"}}})
         assert (await client.until("agent_error"))["code"] == "invalid_config"
 
@@ -188,7 +242,8 @@ class Damaged(Store):
 @pytest.mark.parametrize("made", [Broken, Damaged])
 async def test_a_store_that_cannot_tell_is_reported_and_the_call_goes_on(made: type[Store]) -> None:
     place = Place(made())
-    async with place.socket() as client:
+    agent = RealtimeAgent("Friday", "", place.model)
+    async with FakeSocket(lambda: agent, place.settings, calls=place.calls, session_id=SECRET) as client:
         client.say(create(**KEEP))
         await client.until("agent_ready")
         error = await client.until("agent_error")
@@ -199,7 +254,7 @@ async def test_a_store_that_cannot_tell_is_reported_and_the_call_goes_on(made: t
 
 async def test_a_rule_that_can_no_longer_be_kept_costs_no_result(store: str, caplog: pytest.LogCaptureFixture) -> None:
     """The server is shutting down: its threads take no more work."""
-    async with server(store) as place, place.client("/ws/anna/secret-1?dialect=native") as client:
+    async with server(store) as place, place.client(f"/ws/anna/{SECRET}?dialect=native") as client:
         await client.make_call(**KEEP)
         await client.send(TEXT)
         told = (await client.until("agent_response_tool_use_done"))["tool_use"]

@@ -70,6 +70,53 @@ def test_words_that_come_with_their_sound_tell_nothing_about_when_they_were_ther
     assert {"first_token", "first_sentence"}.isdisjoint(measured(turn(caption)).stages_ms)
 
 
+def asked(state: str, ts_ms: int, call_id: str = "t1") -> s.ServerCustomEvent:
+    return s.ServerCustomEvent(
+        name="consent_question", value={"tool_call_id": call_id, "state": state, "by": "card"}, ts_ms=ts_ms
+    )
+
+
+def paid(*questions: s.ServerCustomEvent, result_ms: int) -> list[Entry]:
+    """A turn whose tool asks; the answer sounds 150 ms after the result."""
+    later_ms = result_ms + 150
+    return [
+        *turn()[:4],
+        s.AgentResponseToolUseDoneEvent(tool_use=CALL, response_id="r1", item_id="i1", ts_ms=2_150),
+        *questions,
+        s.AgentResponseToolResultEvent(
+            tool_result=ToolResultBlock(id="t1", name="lookup", output="42"), response_id="r1", ts_ms=result_ms
+        ),
+        s.AgentResponseCreatedEvent(response_id="r2", ts_ms=result_ms + 10),
+        run(result_ms + 100),
+        s.AgentResponseAudioTranscriptDoneEvent(transcript="Paid.", ts_ms=later_ms, response_id="r2", item_id="a1"),
+        s.ServerPlaybackEvent(item_id="a1", played_ms=10, input_ms=later_ms - 90, ts_ms=later_ms + 10),
+    ]
+
+
+def test_the_time_of_a_question_for_consent_is_a_part_of_its_own_and_no_latency() -> None:
+    at_once = measured(paid(result_ms=2_450))
+    thought = measured(paid(asked("asking", 2_150), asked("answered", 22_150), result_ms=22_450))
+    assert thought.stages_ms["consent"] == 20_000
+    assert (thought.latency_ms, thought.turn_end_to_audio_ms) == (at_once.latency_ms, at_once.turn_end_to_audio_ms)
+    assert {**at_once.stages_ms, "consent": 20_000} == thought.stages_ms
+    assert [*thought.stages_ms][3:6] == ["tool_call", "consent", "tool_result"]
+
+
+def test_what_a_tool_works_between_two_questions_is_latency() -> None:
+    questions = [
+        *(asked("asking", 2_150), asked("waiting", 2_150, "t2"), asked("answered", 3_150, "t2")),
+        *(asked("answered", 5_150), asked("asking", 7_150, "t3"), asked("repeated", 8_150, "t3")),
+        asked("answered", 10_150, "t3"),
+    ]
+    stages_ms = measured(paid(*questions, result_ms=10_450)).stages_ms
+    assert (stages_ms["consent"], stages_ms["tool_result"]) == (6_000, 2_300)
+
+
+def test_an_open_question_that_the_agent_speaks_over_is_no_part() -> None:
+    found = measured(paid(asked("asking", 2_150), result_ms=2_450))
+    assert "consent" not in found.stages_ms
+
+
 def test_a_tool_before_the_answer_is_part_of_the_wait() -> None:
     entries = turn(
         s.AgentResponseToolUseDoneEvent(tool_use=CALL, response_id="r1", item_id="i1", ts_ms=2_150),

@@ -160,6 +160,20 @@ def test_failing_judges_of_mcp_are_told_survived_and_tried_again(
     assert commands.ran == [["npm", "ci", "--loglevel=error"]] * 2
 
 
+def test_the_tests_of_a_new_clone_are_compiled_once(
+    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = Commands()
+    monkeypatch.setattr(dev.subprocess, "run", commands)
+    monkeypatch.setattr(dev, "tool_env", dict)
+    dev.compile_tests()
+    compiled = project / "tests" / "__pycache__" / "conftest.cpython-311-pytest-9.pyc"
+    compiled.parent.mkdir(parents=True)
+    compiled.touch()
+    dev.compile_tests()
+    assert ["--collect-only" in words for words in commands.ran] == [True]
+
+
 def test_an_absent_browser_is_named_where_it_cannot_be_installed(
     dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

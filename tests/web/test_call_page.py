@@ -18,7 +18,7 @@ from tests.web.callers import INFO, Caller
 from tests.web.conftest import Serving
 from tests.web.test_transcript import reply, tell, text
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Serve = Callable[..., Serving]
 OpenPage = Callable[..., Page]

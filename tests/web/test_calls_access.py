@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 from tests.web.call_scenes import SCENES, Scene, answer
 from tests.web.test_page_access import AXE, faults
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 OpenPage = Callable[..., Page]
 each_scene = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.web.callers import INFO, LIVE, Caller, ask
 from tests.web.conftest import Serving
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Serve = Callable[..., Serving]
 OpenPage = Callable[..., Page]

@@ -19,7 +19,7 @@ from websockets.sync.client import connect
 from realtime.testing import Run, VirtualLoop, voice_call
 from tests.web.conftest import ScriptedServer, Serving
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 OpenPage = Callable[..., Page]
 Serve = Callable[..., Serving]

@@ -17,13 +17,14 @@ from playwright.sync_api import Page, expect
 
 from tests.npm import TSC, VITE, pack, run_node, run_npm
 from tests.web.conftest import ROOT, Serving
-from tests.web.hosting import site
+from tests.web.hosting import Site, site
 
 Serve = Callable[..., Serving]
 
 APP = Path(__file__).with_name("scripted_app.py")
 EXAMPLES = ROOT / "examples" / "web"
 PRINTED = "http://127.0.0.1:8000"
+"""The server's address in the examples."""
 MOST_LINES = 40
 
 
@@ -32,6 +33,18 @@ def test_each_example_is_short() -> None:
     lines = {path.name: len([line for line in path.read_text().splitlines() if line.strip()]) for path in paths}
     assert len(lines) == 4
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_the_plain_example_talks_and_is_interrupted(page: Page, shop: Site, serve: Serve) -> None:
+    serving = serve(f"{APP}:make_agent", "--allow-embed", shop.address)
+    shop.put({"index.html": (EXAMPLES / "plain.html").read_text().replace(PRINTED, serving.address)})
+    page.goto(shop.address)
+    page.get_by_role("button", name="Talk").click()
+    expect(page.get_by_role("status")).to_have_text("speaking")
+    expect(page.get_by_role("listitem").last).to_have_text("agent: I stopped.")
+    expect(page.get_by_role("listitem").first).to_have_text("user: Tell me a story.")
+    page.get_by_role("button", name="End", exact=True).click()
+    expect(page.get_by_role("status")).to_have_text("ended")
 
 
 def test_the_packed_client_talks_in_an_empty_vite_app(page: Page, serve: Serve, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from tests.web.hosting import Site
 
 Lab = Callable[..., Serving]
 
+pytestmark = pytest.mark.rotates(1 / 4)
+
 APP = Path(__file__).with_name("scripted_app.py")
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

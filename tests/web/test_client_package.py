@@ -8,27 +8,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.client_lab import LAB, said, wait
-from tests.web.conftest import ROOT, Serving
+from tests.web.conftest import Serving
 from tests.web.hosting import Site
 
 Serve = Callable[..., Serving]
 
+pytestmark = pytest.mark.rotates(1 / 4)
+
 APP = Path(__file__).with_name("scripted_app.py")
-EXAMPLES = ROOT / "examples" / "web"
-PRINTED = "http://127.0.0.1:8000"
-"""The server's address in the examples."""
-
-
-def test_the_plain_example_talks_and_is_interrupted(page: Page, shop: Site, serve: Serve) -> None:
-    serving = serve(f"{APP}:make_agent", "--allow-embed", shop.address)
-    shop.put({"index.html": (EXAMPLES / "plain.html").read_text().replace(PRINTED, serving.address)})
-    page.goto(shop.address)
-    page.get_by_role("button", name="Talk").click()
-    expect(page.get_by_role("status")).to_have_text("speaking")
-    expect(page.get_by_role("listitem").last).to_have_text("agent: I stopped.")
-    expect(page.get_by_role("listitem").first).to_have_text("user: Tell me a story.")
-    page.get_by_role("button", name="End", exact=True).click()
-    expect(page.get_by_role("status")).to_have_text("ended")
 
 
 def test_both_ends_are_heard_and_metered(page: Page, lab: Callable[..., Serving]) -> None:

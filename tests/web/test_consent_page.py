@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.web.acoustics import Acoustics
 from tests.web.conftest import ROOT, Serving
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Serve = Callable[..., Serving]
 Until = Callable[[Page, str], None]

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.web.conftest import ROOT, ScriptedServer
 from tests.web.page_scenes import SCENES, begin, heard, settings
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 OpenPage = Callable[..., Page]
 Scripted = Callable[[Page], ScriptedServer]

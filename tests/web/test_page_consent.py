@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.web.conftest import Serving
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Serve = Callable[..., Serving]
 
@@ -20,10 +20,15 @@ ARGUMENTS = ["5", "<b>Ann</b>"]
 def asked(page: Page, serve: Serve) -> Page:
     """The page in a call whose agent wants to pay."""
     page.goto(serve(f"{APP}:make_cashier").address)
-    page.get_by_label("Message", exact=True).fill("Pay Ann.")
-    page.keyboard.press("Enter")
+    types(page, "Pay Ann.")
     asks(page)
     return page
+
+
+def types(page: Page, words: str) -> None:
+    """The user types a turn."""
+    page.get_by_label("Message", exact=True).fill(words)
+    page.keyboard.press("Enter")
 
 
 def asks(page: Page) -> None:
@@ -31,7 +36,7 @@ def asks(page: Page) -> None:
     card = page.get_by_role("group", name="Consent to pay")
     expect(card.locator(".question")).to_contain_text("Ann")
     expect(card.locator("dd")).to_have_text(ARGUMENTS)
-    expect(card.get_by_text("It cannot be asked aloud here. Please choose.")).to_be_visible()
+    expect(card.get_by_text("It cannot be asked aloud here. Please choose, or type “yes” or “no”.")).to_be_visible()
 
 
 @pytest.mark.parametrize(
@@ -78,11 +83,26 @@ def test_what_the_tool_is_given_can_be_changed_on_the_card(asked: Page) -> None:
 
 def test_the_question_goes_when_the_user_wants_something_else(asked: Page) -> None:
     tool = asked.locator(".bubble.tool")
-    asked.get_by_label("Message", exact=True).fill("Never mind.")
-    asked.keyboard.press("Enter")
+    types(asked, "What is the weather like?")
     expect(tool.locator(".words")).to_contain_text("interrupted by the user")
     expect(tool.get_by_role("group", name="Consent to pay")).to_have_count(0)
     expect(asked.locator(".bubble.agent .words")).to_have_text("I was told: interrupted by the user.")
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "receipt"),
+    [
+        ("Yes, please.", "paid 5 to <b>Ann</b>", "You agreed in writing"),
+        ("No, thanks.", "the user refused: No, thanks.", "You wrote no"),
+    ],
+)
+def test_what_is_typed_under_the_question_answers_it(asked: Page, words: str, told: str, receipt: str) -> None:
+    asked.wait_for_timeout(1_200)  # A yes that is typed sooner is to something else.
+    types(asked, words)
+    expect(asked.locator(".bubble.tool")).to_have_attribute("data-status", "done")
+    expect(asked.get_by_role("group", name="Consent to pay")).to_have_count(0)
+    expect(asked.locator(".receipt summary")).to_contain_text(receipt)
+    expect(asked.locator(".bubble.agent .words")).to_contain_text(f"I was told: {told}")
 
 
 def test_an_ended_call_asks_nothing(asked: Page) -> None:

@@ -29,7 +29,7 @@ from tests.web.test_page_access import AXE, LANGUAGES, OpenPage, Scripted, fault
 from tests.web.test_transcript import reply, text
 from tests.web.test_transcript import tell as store
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Until = Callable[[Page, str], None]
 
@@ -91,7 +91,7 @@ def test_a_question_that_cannot_be_spoken_is_answered_on_its_card(
     asked_by_voice(page, scripted, static_page)
     question(scripted, "asking", by="card", why="the model does not begin to ask")
     card = page.get_by_role("group", name="Consent to Book table")
-    expect(card).to_contain_text("It cannot be asked aloud here. Please choose.")
+    expect(card).to_contain_text("It cannot be asked aloud here. Please choose, or type “yes” or “no”.")
     expect(card.get_by_role("button", name="Yes")).to_be_visible()
 
 

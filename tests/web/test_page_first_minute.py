@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.web.conftest import MODEL, ScriptedServer, Serving
 from tests.web.page_scenes import begin, ended, interrupted, speaking
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Until = Callable[[Page, str], None]
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.web.conftest import ScriptedServer, Serving
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Until = Callable[[Page, str], None]
 Serve = Callable[..., Serving]

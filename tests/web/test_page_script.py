@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Until = Callable[[Page, str], None]
 

@@ -12,7 +12,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.web.conftest import ScriptedServer
 from tests.web.page_scenes import SEEING, begin
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Until = Callable[[Page, str], None]
 

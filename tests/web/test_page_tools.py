@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.web.conftest import ScriptedServer
 from tests.web.page_scenes import begin, give, tools, use
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Until = Callable[[Page, str], None]
 

@@ -11,7 +11,7 @@ from realtime.testing.record import CallRecord, Lane
 from realtime.testing.report import RunOutcome, write_report
 from tests.testing.report_calls import interrupted_call, short_call
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 OpenPage = Callable[..., Page]
 OpenReport = Callable[..., Page]

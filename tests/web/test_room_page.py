@@ -38,7 +38,7 @@ from tests.web.rooms import (
     talk,
 )
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Until = Callable[[Page, str], None]
 Open = Callable[..., Page]

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.web.conftest import PCM_24, ScriptedServer
 from tests.web.rooms import lane, names, snapshot
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Until = Callable[[Page, str], None]
 Open = Callable[..., Page]

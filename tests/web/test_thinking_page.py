@@ -35,7 +35,7 @@ Provider = tuple[Fake, Json]
 Serve = Callable[..., "Serving"]
 Record = list[tuple[Any, ...]]
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 QUESTION, STOP, STOPPED = "Where is order seven?", "Stop, please.", "All right."
 ANSWER = (

@@ -17,7 +17,7 @@ from realtime.message import Msg
 from tests.web.callers import INFO, LIVE, Caller, Json, ask
 from tests.web.conftest import ROOT, Serving
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Serve = Callable[..., Serving]
 OpenPage = Callable[..., Page]

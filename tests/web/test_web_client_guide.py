@@ -13,7 +13,7 @@ from tests.web.conftest import ROOT, Serving
 from tests.web.hosting import site
 from tests.web.test_client_examples import APP, PRINTED
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 Serve = Callable[..., Serving]
 

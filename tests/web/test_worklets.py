@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-pytestmark = pytest.mark.rotates(1 / 3)
+pytestmark = pytest.mark.rotates(1 / 4)
 
 RATE_HZ = 24_000
 QUANTUM = 128

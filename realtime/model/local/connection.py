@@ -300,7 +300,8 @@ class LocalConnection:
         continued = self._continued | {heard.id} if self._turn_continues else self._continued
         overrides = ResponseOverrides()
         settings = with_overrides(self._settings, overrides)
-        prompt = prompt_of(settings, overrides, prompt_items(items, continued), to_speech=True)
+        spoken = prompt_items(items, continued)
+        prompt = prompt_of(settings, overrides, spoken, wall_s=self._runtime.wall_now(), to_speech=True)
         if prompt is not None:
             self._speculation.begin(prompt, self._voice_for(settings), turn_ms)
 

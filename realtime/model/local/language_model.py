@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Protocol
 
 from realtime.event.base import Item, UsageDetail
@@ -24,7 +25,8 @@ class Prompt:
     `history` is the conversation so far, oldest first; it ends with a message of the user or with the results of tools,
     and is empty if the agent speaks first. `instructions` are the response's own, if it has any, else the session's.
     `tool_choice`, `temperature` and `max_output_tokens` are the client's settings, None if unset; a language model may
-    ignore them. `agent_name` is "" if unknown. `is_beside`: the response is no part of the conversation.
+    ignore them. `agent_name` is "" if unknown. `is_beside`: the response is no part of the conversation. `today` is the
+    day where the server is, None if unknown.
     """
 
     instructions: str = ""
@@ -35,6 +37,7 @@ class Prompt:
     max_output_tokens: int | None = None
     agent_name: str = ""
     is_beside: bool = False
+    today: date | None = None
     kept: asyncio.Future[bool] | None = field(default=None, compare=False)
     """Whether the response counts, for a draft that may be dropped; None: it does.
 

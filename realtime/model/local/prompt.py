@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -35,11 +36,12 @@ def with_overrides(settings: Settings, overrides: ResponseOverrides) -> Settings
 
 
 def prompt_of(
-    settings: Settings, overrides: ResponseOverrides, history: Sequence[Item], *, to_speech: bool
+    settings: Settings, overrides: ResponseOverrides, history: Sequence[Item], *, wall_s: float, to_speech: bool
 ) -> Prompt | None:
     """Write the prompt of a response with these settings; None: there are no words to respond to.
 
-    `settings` are those of `with_overrides`. With `to_speech` the response needs words of the user.
+    `settings` are those of `with_overrides`, `wall_s` is the time in seconds since the epoch. With
+    `to_speech` the response needs words of the user.
     """
     if open_words(history):
         history = [item for item in history if not is_noise(item)]
@@ -54,6 +56,7 @@ def prompt_of(
         max_output_tokens=settings.max_output_tokens,
         agent_name=settings.agent_name,
         is_beside=overrides.conversation == "none",
+        today=datetime.fromtimestamp(wall_s, UTC).astimezone().date(),
     )
 
 

@@ -159,10 +159,14 @@ class Response:
             return
         given = self._overrides.input
         history = self._history() if given is None else [*given]
-        prompt = prompt_of(self._settings, self._overrides, history, to_speech=self._to_speech)
+        prompt = self._prompt_of(history, to_speech=self._to_speech)
         while prompt is not None:
             withheld = await self._say_reply(prompt)
             prompt = None if withheld is None else await self._corrected(withheld, given)
+
+    def _prompt_of(self, history: Sequence[Item], *, to_speech: bool) -> Prompt | None:
+        wall_s = self._runtime.wall_now()
+        return prompt_of(self._settings, self._overrides, history, wall_s=wall_s, to_speech=to_speech)
 
     async def _say_reply(self, prompt: Prompt) -> Withheld | None:
         """Say what the language model answers; return what has to follow instead of a sentence that was withheld.
@@ -223,7 +227,7 @@ class Response:
             id=self._runtime.new_id("item"), role="system", content=(ContentPart(type="text", text=withheld.hint),)
         )
         history = [*(self._history() if given is None else given), hint]
-        return prompt_of(self._settings, self._overrides, history, to_speech=False)
+        return self._prompt_of(history, to_speech=False)
 
     async def _speak_judged(self, passages: Sequence[Passage], withheld: Withheld | None) -> Withheld | None:
         """Speak the passages up to one that may not be said; return what follows that one."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from realtime.event import server as s
-from realtime.state.latency import latencies
+from realtime.state.latency import CONSENT, latencies
 from realtime.state.truncation import Spoken as Words
 from realtime.testing.check.failing import Fluent, counted
 from realtime.testing.check.subject import Subject
@@ -451,7 +451,10 @@ class Latency(Fluent):
             at_ms = turn.transcript_ms
         else:
             at_ms = min((ms for ms in map(self._moment, answers) if ms is not None), default=None)
-        return None if at_ms is None else at_ms - turn.to_ms
+        if at_ms is None:
+            return None
+        passed_ms = at_ms - turn.to_ms
+        return passed_ms if told is None else passed_ms - _asked_ms(told, passed_ms)
 
     def _moment(self, answer: Response) -> float | None:
         moments = {
@@ -463,9 +466,20 @@ class Latency(Fluent):
 
 
 def _reached_ms(told: s.ServerLatencyEvent, stage: str) -> float | None:
-    """Return when a stage was done, from the end of the voice."""
+    """Return when a stage was done, from the end of the voice.
+
+    Questions for consent take no time.
+    """
     names = [*told.stages_ms]
-    return float(sum(told.stages_ms[name] for name in names[: names.index(stage) + 1])) if stage in names else None
+    if stage not in names:
+        return None
+    return float(sum(told.stages_ms[name] for name in names[: names.index(stage) + 1] if name != CONSENT))
+
+
+def _asked_ms(told: s.ServerLatencyEvent, passed_ms: float) -> float:
+    """Return how long the user was asked for consent until then."""
+    asked_ms = told.stages_ms.get(CONSENT, 0)
+    return asked_ms if passed_ms >= asked_ms + (_reached_ms(told, CONSENT) or 0.0) else 0.0
 
 
 def _is_answer(response: Response, turn: UserTurn) -> bool:

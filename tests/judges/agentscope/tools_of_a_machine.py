@@ -13,6 +13,7 @@ from typing import Any
 
 from realtime.message import PermissionBehavior, PermissionRule
 from realtime.permission import (
+    Match,
     PathPermissions,
     PermissionContext,
     PermissionDecision,
@@ -42,7 +43,7 @@ class ToolBase:
     async def check_read_only(self, tool_input: Mapping[str, Any]) -> bool:
         return self.is_read_only or self.permissions.check_read_only(tool_input)
 
-    async def match_rule(self, rule_content: str | None, tool_input: Mapping[str, Any]) -> bool | None:
+    async def match_rule(self, rule_content: str | None, tool_input: Mapping[str, Any]) -> Match:
         return self.permissions.match_rule(rule_content, tool_input)
 
     async def generate_suggestions(self, tool_input: Mapping[str, Any]) -> list[PermissionRule]:

@@ -13,7 +13,6 @@ from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model.local.keyless.conversationalist import Conversationalist, respond_to
 from realtime.model.local.keyless.names import learned_name, own_name
 from realtime.model.local.keyless.product import Product
-from realtime.model.local.keyless.toolbox import tool_call_for
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -214,18 +213,18 @@ def test_what_only_speaks_of_a_tools_subject_calls_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "offered", "lacks"),
+    ("text", "offered", "question"),
     [
-        ("turn on the lights", LIGHT, "room"),
-        ("Change the colour", COLOUR, "colour"),
-        ("what's the weather like", WEATHER, "city"),
+        ("turn on the lights", LIGHT, "In which room?"),
+        ("Change the colour", COLOUR, "Which colour?"),
+        ("what's the weather like", WEATHER, "In which city?"),
     ],
 )
 def test_a_tool_that_is_there_wins_over_a_refusal_and_what_it_lacks_is_asked_for(
-    text: str, offered: ToolDeclaration, lacks: str
+    text: str, offered: ToolDeclaration, question: str
 ) -> None:
-    assert said(talk(text, tools=(offered,))) == f"I need the {lacks} for that: say it in the same sentence."
-    assert "I need" not in said(talk(text, tools=()))
+    assert said(talk(text, tools=(offered,))) == question
+    assert question not in said(talk(text, tools=()))
 
 
 def test_arguments_are_heard_by_their_type() -> None:
@@ -233,10 +232,9 @@ def test_arguments_are_heard_by_their_type() -> None:
         "properties": {"level": {"type": "integer"}, "room": {"enum": ["kitchen", "hall"]}},
         "required": ["level", "room"],
     }
-    tool = ToolDeclaration(name="setLights", parameters=schema)
-    match = tool_call_for("set the lights to seven in the kitchen", "Set the lights to seven in the Kitchen.", [tool])
-    assert match is not None
-    assert match.arguments == {"level": 7, "room": "kitchen"}
+    lights = ToolDeclaration(name="setLights", parameters=schema)
+    asked = "Set the lights to seven in the Kitchen."
+    assert called(talk(asked, tools=(lights,))) == [("setLights", {"level": 7, "room": "kitchen"})]
 
 
 def test_several_numbers_are_heard_in_order() -> None:

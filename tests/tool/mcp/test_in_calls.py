@@ -11,13 +11,17 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.message import ToolCallBlock
 from realtime.model import base
+from realtime.state.replies import messages
+from realtime.state.transcript import lines_of
 from realtime.tool import ToolContext, Toolkit
 from realtime.tool.context import ToolScope
+from realtime.tool.secret_fields import HIDDEN
 from tests.agent.fakes import Call, call
 from tests.agent.test_changing_tools import declared
 from tests.agent.test_confirmation import asked
 from tests.agent.test_tool_progress import reports
 from tests.agent.test_tools import ask_tools, results
+from tests.state.test_replies import project
 from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool
 
 pytestmark = pytest.mark.virtual_time()
@@ -144,6 +148,40 @@ async def test_a_question_of_the_server_is_shown_and_the_answers_go_back() -> No
         )
         (shown,) = [one for one in made.of(s.AgentResponseToolResultEvent) if one.tool_result.id == question.id]
         assert (shown.tool_result.name, shown.tool_result.state) == ("elicitation", "success")
+
+
+LOGIN = {
+    "user": {"type": "string"},
+    "code": {"type": "string", "format": "password", "default": "hunter1"},
+    "apiToken": {"type": "string"},
+    "note": {"type": "string", "writeOnly": True},
+}
+
+
+async def test_the_answers_to_secret_fields_reach_the_server_and_nothing_that_is_kept() -> None:
+    """Neither the log, and with it transcript, messages and export, nor any listener."""
+
+    async def log_in(server: ScriptedServer, request: Json) -> Json:
+        told = await server.elicit("Who are you?", LOGIN)
+        given.append(told["content"])
+        return text("welcome")
+
+    given: list[Json] = []
+    client = ScriptedClient(ScriptedServer([tool("book")], log_in), "travel")
+    async with client, call(toolkit=await toolkit_of(client)) as made:
+        ask_tools(made, BOOK)
+        await asyncio.sleep(1)
+        (question,) = asked(made)
+        assert json.loads(question.input)["content"] == {}
+        answer(made, True, user="Ann", apiToken="hunter2", note="hunter3", more="hunter4")
+        await asyncio.sleep(1)
+        assert given == [{"user": "Ann", "code": "hunter1", "apiToken": "hunter2", "note": "hunter3"}]
+        (told,) = [event.item.tool_call for event in made.of(s.AgentItemDoneEvent) if event.item.tool_call is not None]
+        hidden = {"apiToken": HIDDEN, "note": HIDDEN, "more": HIDDEN}
+        assert (told.state, json.loads(told.input)["content"]) == ("allowed", {"user": "Ann", **hidden})
+        kept = [*made.log, *made.seen, *lines_of(made.log), *messages(project([*made.log]))]
+        assert "Ann" in str(kept)
+        assert "hunter" not in str(kept)
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,11 @@ def _with_digits(text: str) -> str:
     return " ".join(found)
 
 
+def day_named(words: str, today: date) -> date | None:
+    """Return the next day of this name; None: it names none."""
+    return _named_day(f"next {re.sub(r'^(?:next|this|coming) ', '', words)}", today)
+
+
 def _named_day(asked: str, today: date) -> date | None:
     """Return the next day of this name: a feast, a date without a year, or a day of the week."""
     asked = _with_digits(asked)

@@ -6,6 +6,7 @@ conversation needs no special care.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -24,16 +25,17 @@ from realtime.model.local.keyless.product import Product
 from realtime.model.local.keyless.recall import recall
 from realtime.model.local.keyless.requests import split
 from realtime.model.local.keyless.results import results_to_tell
-from realtime.model.local.keyless.situation import Situation, situation_of
+from realtime.model.local.keyless.situation import LONGEST_CHARS, Line, Situation, situation_of
 from realtime.model.local.keyless.small_talk import follow_up, greeted, greeting, introduce, talk
 from realtime.model.local.keyless.subjects import guess
-from realtime.model.local.keyless.toolbox import missing_argument, tool_call_for
+from realtime.model.local.keyless.toolbox import Context, ToolRequest, answered, request_in
 from realtime.model.local.keyless.unknown import is_request, own_up
 from realtime.model.local.keyless.wordplay import play
-from realtime.model.local.keyless.words import capital
+from realtime.model.local.keyless.words import capital, plain
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 
-_KNOWN_TOOLS = frozenset({"get_time", "get_date", "calculate", "set_timer"})
+_BUILT_IN = {"get_time": None, "get_date": None, "calculate": "expression", "set_timer": "seconds"}
+"""The tools of `skills.py`, with their argument."""
 _SAY = re.compile(r"\s*say(?: exactly)?\s*:?\s+[\"“]?(.+?)[\"”]?\s*$", re.I | re.S)
 _SAY_AT_THE_END = re.compile(r"\n\s*\n\s*say(?: exactly)?(?::\s*|\s+(?=[\"“]))[\"“]?(.+?)[\"”]?\s*$", re.I | re.S)
 
@@ -118,6 +120,8 @@ def _answers(situation: Situation) -> list[_Answer]:
     parts = split(situation.said)
     if len(parts) == 1:
         return [_answer(situation)]
+    if (request := _requested(situation)) is not None and _is_one_request(situation, request, parts):
+        return _with_details(situation, request, parts)
     answers = [_answer(situation.part(part, place)) for place, part in enumerate(parts)]
     unknown = [one for one in answers if not one.is_known]
     is_open = any(not one.is_aside for one in unknown) and not any(one.calls for one in answers)
@@ -129,6 +133,46 @@ def _answers(situation: Situation) -> list[_Answer]:
     return [one for one in answers if not one.is_courtesy and not one.is_aside] or answers[:1]
 
 
+def _is_one_request(situation: Situation, request: ToolRequest, parts: Sequence[str]) -> bool:
+    """Whether no part asks for another tool: the others may say what the call needs."""
+    found = (request_in(part, _others(situation)) for part in parts)
+    return (request.is_ordered or not request.missing) and all(
+        one is None or one.name == request.name or _is_within(part, request)
+        for one, part in zip(found, parts, strict=True)
+    )
+
+
+def _with_details(situation: Situation, request: ToolRequest, parts: Sequence[str]) -> list[_Answer]:
+    """Answer a request in several parts, and the questions beside it."""
+    answers = [_answer_to(request)]
+    for place, part in enumerate(parts):
+        beside = situation.part(part, place)
+        introduced = learned_name([part], [situation.last_answer or ""])
+        if _is_within(part, request) or request_in(part, _others(situation)) is not None:
+            continue
+        if introduced and not beside.asks and introduced not in request.arguments.values():
+            answers.insert(0, _introduction(beside, introduced))
+        elif is_request(beside) or _known_calls(beside):
+            answers.append(
+                _answer(dataclasses.replace(beside, tools=[tool for tool in beside.tools if _is_built_in(tool)]))
+            )
+    return [one for one in answers if one.is_known] or answers
+
+
+def _is_within(part: str, request: ToolRequest) -> bool:
+    """Whether a part is inside a text of the call: "remind me to call mum and tell her ..."."""
+    return any(plain(part) in plain(value) for value in request.arguments.values() if isinstance(value, str))
+
+
+def _answer_to(request: ToolRequest) -> _Answer:
+    """Call the tool, or ask for what it needs."""
+    if request.asks_ability:
+        return _Answer(f"Yes, I can. {request.question}")
+    if request.missing:
+        return _Answer(request.question)
+    return _Answer(calls=(_call(request.name, **request.arguments),))
+
+
 def _replies(answers: Sequence[_Answer]) -> list[Reply]:
     """Join answers: texts first, none twice, then the calls."""
     texts = [*dict.fromkeys(one.text for one in answers if one.text)]
@@ -138,11 +182,18 @@ def _replies(answers: Sequence[_Answer]) -> list[Reply]:
 
 def _answer(situation: Situation) -> _Answer:
     """Answer one request, by the first topic with a rule for it."""
+    request = _requested(situation)
     introduced = learned_name([situation.said], [situation.last_answer or ""])
-    if introduced and not situation.asks:
-        return _introduction(situation, introduced)
-    if calls := _calls(situation):
+    if introduced and not situation.asks and (request is None or introduced not in request.arguments.values()):
+        met = _introduction(situation, introduced)
+        if request is None or not request.is_ordered:
+            return met
+        done = _answer_to(request)
+        return _Answer(" ".join(filter(None, (f"Nice to meet you, {introduced}.", done.text))), calls=done.calls)
+    if calls := _known_calls(situation):
         return _Answer(calls=tuple(calls))
+    if request is not None and (request.is_ordered or not request.missing):
+        return _answer_to(request)
     for topic in TOPICS:
         if (text := topic(situation)) is not None:
             is_known = topic not in (not_told, greeted)
@@ -210,11 +261,12 @@ def _own_words(situation: Situation) -> str | None:
 
 
 def _what_a_tool_lacks(situation: Situation) -> str | None:
-    """Ask for what a tool needs beside its name."""
-    if not is_request(situation):
-        return None
-    missing = missing_argument(situation.plain, situation.said, _others(situation))
-    return f"I need the {missing} for that: say it in the same sentence." if missing is not None else None
+    """Ask for what a tool needs that tells something; and agree to do nothing."""
+    request = _requested(situation)
+    if request is None and (order := _FORBIDS.match(situation.core)) is not None:
+        forbidden = request_in(situation.core[order.end() :], _others(situation))
+        return "All right, I won't." if forbidden is not None and forbidden.is_ordered else None
+    return request.question if request is not None and request.missing else None
 
 
 def _timer_talk(situation: Situation) -> str | None:
@@ -265,31 +317,65 @@ TOPICS: tuple[Topic, ...] = (
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 _CLOCK_TOOLS = (("get_time", clock.ASKS_TIME), ("get_date", clock.ASKS_DATE))
+_OPEN_TURNS = 4
+"""How many turns a question for arguments may go back."""
+_SHORTEST_CUT = 6
+_FORBIDS = re.compile(r"(?:please )?(?:don't|do not|never) ")
 _HOW_LONG = "For how long?"
 _ALARM = re.compile(r"\btimers?\b|\balarm\b(?! clock)|\breminders?\b|\bremind me (?:to|in|at|about)\b|\bwake me\b")
 _CANCEL = re.compile(r"\b(?:cancel|stop|delete|clear|end)(?: (?:my|the|that|this|all))* (?:timers?|alarms?)\b")
 _TIMER = re.compile(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\b|\bcountdown\b|\bremind me\b.*\bin\b")
 
 
-def _calls(situation: Situation) -> list[ReplyToolCall]:
-    """Return the tool calls that the user asked for."""
-    calls: list[ReplyToolCall] = []
-    if situation.has("set_timer") and (seconds := _timer_seconds(situation)):
-        calls.append(_call("set_timer", seconds=seconds))
-    elif situation.has("calculate") and convert(situation) is None and (expression := _expression(situation)):
-        calls.append(_call("calculate", expression=expression))
-    else:
-        calls += [_call(name) for name, asked in _CLOCK_TOOLS if situation.has(name) and asked.search(situation.core)]
-    if not calls and (found := tool_call_for(situation.plain, situation.said, _others(situation))):
-        calls.append(_call(found.name, **found.arguments))
-    return calls
+def _known_calls(situation: Situation) -> list[ReplyToolCall]:
+    """Return the calls of the built-in tools that the user asked for."""
+    if _has(situation, "set_timer") and (seconds := _timer_seconds(situation)):
+        return [_call("set_timer", seconds=seconds)]
+    if _has(situation, "calculate") and convert(situation) is None and (expression := _expression(situation)):
+        return [_call("calculate", expression=expression)]
+    return [_call(name) for name, asked in _CLOCK_TOOLS if _has(situation, name) and asked.search(situation.core)]
+
+
+def _requested(situation: Situation) -> ToolRequest | None:
+    """Return the other tool that the user asks for; what they were asked for it last is filled in."""
+    tools = _others(situation)
+    if not tools:
+        return None
+    context = Context(situation.name, situation.today)
+    request: ToolRequest | None = None
+    lines = [*situation.earlier[-_OPEN_TURNS:], Line(situation.said, situation.last_answer)]
+    first = len(lines) - 1
+    while first and (lines[first].after or ".")[-1] not in ".!":
+        first -= 1
+    for line in lines[first:]:
+        said = line.words[:LONGEST_CHARS]
+        asked = request if request is not None and _was_asked(request, line.after) else None
+        request = (answered(asked, said, context) if asked is not None else None) or request_in(said, tools, context)
+    return request
+
+
+def _was_asked(request: ToolRequest, said: str | None) -> bool:
+    """Whether the agent has asked for what is missing; its question may have been cut."""
+    if not said:
+        return False
+    return said.endswith(request.question) or (len(said) >= _SHORTEST_CUT and request.question.startswith(said))
 
 
 def _others(situation: Situation) -> list[ToolDeclaration]:
-    return [tool for tool in situation.tools if tool.name not in _KNOWN_TOOLS]
+    return [tool for tool in situation.tools if not _is_built_in(tool)]
 
 
-def _call(name: str, **arguments: object) -> ReplyToolCall:
+def _is_built_in(tool: ToolDeclaration) -> bool:
+    """Whether it is a tool of `skills.py`, not a namesake."""
+    arguments = tool.parameters.get("properties") or {}
+    return tool.name in _BUILT_IN and {*arguments} <= {_BUILT_IN[tool.name]}
+
+
+def _has(situation: Situation, name: str) -> bool:
+    return any(tool.name == name and _is_built_in(tool) for tool in situation.tools)
+
+
+def _call(name: str, /, **arguments: object) -> ReplyToolCall:
     return ReplyToolCall(name, json.dumps(arguments))
 
 

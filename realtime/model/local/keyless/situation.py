@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from realtime.event.base import Item
 from realtime.event.config import ToolDeclaration
@@ -67,6 +68,8 @@ class Situation:
     tools: Sequence[ToolDeclaration]
     brief: Brief
     product: Product | None
+    today: date | None = None
+    """Where the server is; None: not known."""
     place: int = 0
     """Which of several requests it is."""
     is_whole: bool = True
@@ -181,6 +184,7 @@ def situation_of(prompt: Prompt, product: Product | None) -> Situation | None:
         tools=prompt.tools,
         brief=brief_of(prompt.instructions),
         product=product,
+        today=prompt.today,
     )
 
 

@@ -1,176 +1,365 @@
-"""Finds the tool that the user names: enough to try tools without a key."""
+"""Finds the tool that the user asks for, with its arguments: enough to try tools without a key."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
 from typing import Any
 
 from realtime.event.config import ToolDeclaration
-from realtime.model.local.keyless.arithmetic import find_numbers
-from realtime.model.local.keyless.words import core, plain
+from realtime.model.local.keyless.filling import Values, fill, nested
+from realtime.model.local.keyless.parameters import Parameter, Takes, parameters_of, question_for, words_of
+from realtime.model.local.keyless.reading import Command
+from realtime.model.local.keyless.tool_words import (
+    ALIKE,
+    ALREADY,
+    ASKS,
+    CLAUSE,
+    DETERMINED,
+    ELSEWHERE,
+    FINITE,
+    FRAME,
+    HOW_TO,
+    IMPLIES,
+    KNOWN_VERBS,
+    LOOKING,
+    LOOKS,
+    MAY_ASK,
+    NEVER,
+    NO_SUBJECT,
+    PARTICLES,
+    SEARCHES,
+    SMALL,
+    TAKE_ANYTHING,
+    VERBS,
+    WANTS,
+)
+from realtime.model.local.keyless.utterance import BOUNDARIES, Utterance
+from realtime.model.local.keyless.utterance import stem_of as stem
+from realtime.model.local.keyless.words import is_question, plain
 
-# Users rarely say the verb that begins the name of a tool: they ask for "the weather", not for "get weather".
-_VERB = re.compile(r"get|set|fetch|find|look|lookup|search|check|show|tell|make|create|do|run|call|list|read")
-_LOOKS = re.compile(r"get|fetch|find|look|lookup|search|check|show|tell|list|read")
-_ALIKE = (
-    frozenset({"change", "set", "make", "turn", "switch", "update", "adjust", "put", "modify", "be"}),
-    frozenset({"add", "put", "append", "insert"}),
-    frozenset({"remove", "delete", "clear", "erase"}),
-    frozenset({"start", "begin", "launch"}),
-    frozenset({"stop", "end", "cancel"}),
-)
-"""Verbs that users say for each other."""
-_ASKS = re.compile(r"(?:who|what|which|when|where|why|how|is|are|was|were|do|does|did|have|has)(?:'s)?\b")
-_PREPOSITION = re.compile(r"\b(?:in|for|of|about|to|at|on|called|named)\s+", re.IGNORECASE)
-_TO = re.compile(r"\bto\s+", re.IGNORECASE)
-_PHRASE = re.compile(r"[^,.!?;]+")
-_BEFORE = re.compile(r"(?:(?:the|an?|my|our|be)\s+)+", re.IGNORECASE)
-_BEHIND = re.compile(
-    r"(?:\s+|^)(?:please|thanks|thank you|(?:right )?now|again|today|for me|here|there)$", re.IGNORECASE
-)
-_SMALL = frozenset({"to", "on", "in", "of", "for", "by", "and", "the", "a"})
+_SETS = frozenset({"set", "change", "turn", "make", "adjust", "update", "modify", "rename", "switch"})
+_NOTHING = SMALL | BOUNDARIES | {"much", "many", "two", "between", "something", "somebody", "someone"}
+_SAID_OF_ANYTHING = frozenset(("status", "info", "details", "information"))
+_TELLING = frozenset(("status", "hours", "balance", "info", "details"))
+"""Last words of names of tools that change nothing."""
+_NO_OBJECT = (BOUNDARIES | NO_SUBJECT) - DETERMINED | {"don't", "for", "what's", "who's", "where's", "how's", "when's"}
+"""Words that do not stand before the object of a request."""
+_LETS_GO = frozenset(("no", "nope", "nothing", "nevermind", "never", "stop", "cancel", "forget", "hello", "hi", "wait"))
 
 
 @dataclass(frozen=True, slots=True)
-class ToolMatch:
-    """A requested tool with the arguments found in the utterance."""
+class ToolRequest:
+    """A tool that the user asks for, and the arguments."""
 
-    name: str
-    arguments: dict[str, Any]
+    tool: ToolDeclaration
+    values: Values
+    missing: tuple[Parameter, ...]
+    """The arguments that it needs and that were not said."""
+    is_ordered: bool
+    """Whether the user orders it, not only asks about its subject."""
+    asks_ability: bool = False
+    """Whether the user only asks whether it can be done."""
+    weight: int = 0
+    """How sure it is that this tool is meant."""
 
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.tool.name
 
-def tool_call_for(text: str, said: str, tools: Sequence[ToolDeclaration]) -> ToolMatch | None:
-    """Find the first named tool whose required arguments can be filled.
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the call."""
+        return nested(self.values)
 
-    `text` is the utterance in lower case without punctuation, `said` the original. Number arguments take the numbers in
-    order, a string argument the words after "in", "for", "about" and the like; the only one of a tool, those after the
-    last "to". Where a command has none, what stands before the preposition or behind the tool's name is taken.
-    """
-    for tool in tools:
-        if _is_named(tool.name, text) and (arguments := _arguments(tool, said)) is not None:
-            return ToolMatch(tool.name, arguments)
-    return None
-
-
-def missing_argument(text: str, said: str, tools: Sequence[ToolDeclaration]) -> str | None:
-    """Name the first argument that a named tool lacks; None: none does."""
-    for tool in tools:
-        if not _is_named(tool.name, text) or (_ASKS.match(core(text)) and not _LOOKS.match(tool.name)):
-            continue
-        for name in _required(tool):
-            if _can_be_said(tool, name) and _value(tool, name, said) is None:
-                return " ".join(_words(name))
-    return None
-
-
-def _can_be_said(tool: ToolDeclaration, name: str) -> bool:
-    schema = _properties(tool).get(name, {})
-    return "enum" in schema or schema.get("type") in ("string", "integer", "number")
+    @property
+    def question(self) -> str:
+        """Ask for what is missing."""
+        return question_for([*self.missing]) if self.missing else "What exactly?"
 
 
-def _properties(tool: ToolDeclaration) -> dict[str, dict[str, Any]]:
-    """Return the schemas of a tool's arguments; those that are none, as declarations of others may have them, as {}."""
-    properties = tool.parameters.get("properties")
-    found = properties.items() if isinstance(properties, dict) else ()
-    return {name: schema if isinstance(schema, dict) else {} for name, schema in found}
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is known beside the words: how the user was introduced, and the day."""
+
+    user_name: str | None = None
+    today: date | None = None
 
 
-def _required(tool: ToolDeclaration) -> list[str]:
-    required = tool.parameters.get("required")
-    return [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+def request_in(said: str, tools: Sequence[ToolDeclaration], context: Context = Context()) -> ToolRequest | None:
+    """Return the tool that is asked for; None: none is. Of several that fit, the one that the words say most of."""
+    utterance = Utterance(said)
+    found = [request for tool in tools if (request := _request(utterance, tool, context)) is not None]
+    return max(found, key=lambda request: request.weight, default=None)
 
 
-def _words(name: str) -> list[str]:
-    """Return a name's words, spelt as users' words: "setColor" is "set", "colour"."""
-    return plain(" ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name))).split()
+def answered(request: ToolRequest, said: str, context: Context = Context()) -> ToolRequest | None:
+    """Return the request with what an answer adds to it; None: it is no answer."""
+    utterance = Utterance(said)
+    text = plain(said)
+    if not utterance.tokens or utterance.tokens[0] in _LETS_GO or text.startswith(("i don't", "i do not", "i'm not")):
+        return None
+    is_message = bool(request.missing) and request.missing[0].takes is Takes.MESSAGE
+    if is_question(said, text) and not is_message:
+        return None
+    open_ones = [one for one in parameters_of(request.tool) if one.path not in request.values]
+    values = fill(utterance, open_ones, Command(is_answer=True), today=context.today)
+    if not any(one.path in values for one in request.missing):
+        return None
+    return _made(request.tool, {**request.values, **values}, is_ordered=True)
 
 
-def _is_named(name: str, text: str) -> bool:
-    parts, words = _words(name), text.split()
-    telling = [part for part in parts if not _VERB.fullmatch(part)] or parts
-    alike = {} if _ASKS.match(core(text)) else {part: _alike(part) for part in telling}
-    return bool(telling) and all(
-        any(word in (part, f"{part}s", f"{part}'s") or word in alike.get(part, ()) for word in words)
-        for part in telling
+def _made(
+    tool: ToolDeclaration, values: Values, *, is_ordered: bool, asks_ability: bool = False, weight: int = 0
+) -> ToolRequest:
+    parameters = parameters_of(tool)
+    missing = tuple(
+        one for one in parameters if one.required and one.path not in values and one.takes is not Takes.OTHER
+    )
+    return ToolRequest(tool, values, missing, is_ordered, asks_ability, weight)
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """The words by which a tool is named."""
+
+    verbs: frozenset[str]
+    nouns: tuple[str, ...]
+    """Stems of the other words of its name."""
+    particles: frozenset[str]
+    described: frozenset[str]
+    """Stems of the words of its description."""
+    looks: bool
+    """Whether it only tells something."""
+    named: str
+    """The verb of its name."""
+    is_odd: bool
+    """Whether it is not known what its verb does."""
+    alike: frozenset[str]
+    """Its verbs, and those that users say for them."""
+    own: frozenset[str]
+    """Stems of the words for its object, and of others alike."""
+
+    @property
+    def is_setting(self) -> bool:
+        """Whether it gives something a new value."""
+        return bool(self.verbs & _SETS)
+
+
+@lru_cache(maxsize=1_000)
+def _subject_of(name: str, description: str) -> _Subject:
+    words = words_of(name)
+    described = plain(description.partition("\n")[0]).split()
+    first = _base(described[0]) if described else ""
+    named = next((word for word in words[:2] if word in KNOWN_VERBS), "")
+    looks = first in LOOKS if first in KNOWN_VERBS else not named or named in LOOKS or words[-1] in _TELLING
+    verbs = {word for word in (named, first) if word in KNOWN_VERBS and not (looks and word not in LOOKS)}
+    is_odd = not named and first not in KNOWN_VERBS
+    nouns = [word for word in words if word not in SMALL | PARTICLES and (word not in verbs or len(words) == 1)]
+    if not named and (is_odd or not looks):
+        verbs |= {*words[:1]}
+        nouns = nouns if is_odd else nouns[1:]
+    telling = [word for word in nouns if word not in _SAID_OF_ANYTHING]
+    stems = tuple(dict.fromkeys(map(stem, telling or nouns)))
+    return _Subject(
+        verbs=frozenset(verbs),
+        alike=frozenset(verbs).union(*(alike for alike in VERBS if verbs & alike)),
+        own=frozenset[str]().union(*map(_alike, stems)),
+        nouns=stems,
+        particles=frozenset(words) & {"on", "off"},
+        described=frozenset(
+            map(stem, (word for word in described if word not in _NOTHING and _base(word) not in verbs))
+        ),
+        named=named or next(iter(words), ""),
+        looks=looks,
+        is_odd=is_odd,
     )
 
 
-def _alike(verb: str) -> frozenset[str]:
-    return frozenset().union(*(verbs for verbs in _ALIKE if verb in verbs))
+def _base(verb: str) -> str:
+    """Return the verb of a description: "Returns" is "return"."""
+    return verb if verb in KNOWN_VERBS else verb.removesuffix("s")
 
 
-def _arguments(tool: ToolDeclaration, said: str) -> dict[str, Any] | None:
-    """Return the values that are required, or the only one; None: one is missing."""
-    names, required = [*_properties(tool)], _required(tool)
-    found = {name: _value(tool, name, said) for name in (names if len(names) == 1 else required)}
-    if any(found[name] is None for name in required):
+def _alike(noun: str) -> frozenset[str]:
+    return ALIKE.get(noun, frozenset()) | {noun}
+
+
+def _request(said: Utterance, tool: ToolDeclaration, context: Context) -> ToolRequest | None:
+    subject = _subject_of(tool.name, tool.description)
+    if not ((subject.own | subject.described) & {*said.stems} or subject.alike & {*said.tokens}):
         return None
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _value(tool: ToolDeclaration, name: str, said: str) -> str | float | None:
-    properties = _properties(tool)
-    schema = properties.get(name, {})
-    if "enum" in schema:
-        choices = schema["enum"] if isinstance(schema["enum"], list) else ()
-        for choice in choices:
-            if isinstance(choice, str) and re.search(rf"\b{re.escape(choice)}\b", said, re.IGNORECASE):
-                return choice
+    parameters = parameters_of(tool)
+    ordered = _order(said, subject, parameters) if subject.is_odd or not subject.looks else None
+    looked = _look(said, subject) if subject.looks and ordered is None else None
+    place = ordered or looked or (_order(said, subject, parameters) if subject.looks else None)
+    if place is None:
         return None
-    match schema.get("type"):
-        case "integer" | "number" as kind:
-            numeric = [one for one in _required(tool) if properties.get(one, {}).get("type") in ("integer", "number")]
-            number = dict(zip(numeric or [name], find_numbers(said), strict=False)).get(name)
-            return int(number) if number is not None and kind == "integer" else number
-        case "string":
-            texts = [one for one in properties.values() if one.get("type") == "string" and "enum" not in one]
-            return _text(tool.name, name, said, is_only=len(texts) == 1)
-        case _:
-            return None
+    is_ordered = looked is None
+    verb_end, weight, is_capability = place
+    command = Command(verb_end, subject.own, subject.described, sets=subject.is_setting)
+    values = fill(said, parameters, command, user_name=context.user_name, today=context.today)
+    said_values = {path for path, value in values.items() if value != context.user_name}
+    weight += sum(one.path in said_values for one in parameters if one.required)
+    asks = is_capability and bool(parameters) and not said_values
+    return _made(tool, values, is_ordered=is_ordered, asks_ability=asks, weight=weight)
 
 
-def _text(tool: str, name: str, said: str, *, is_only: bool) -> str | None:
-    """Find a text: not the tool's own words, and rather not the argument's."""
-    words = _words(tool)
-    own = _forms(words[1:] or words)
-    after = [_phrase(said[found.end() :]) for found in _PREPOSITION.finditer(said)]
-    if is_only:
-        after = [_phrase(said[found.end() :]) for found in _TO.finditer(said)][-1:] + after
-    after += _of_command(tool, own, said)
-    fit = [phrase for phrase in after if phrase and not own & {*plain(phrase).split()}]
-    argument = _forms(_words(name))
-    return next((phrase for phrase in fit if not argument & {*plain(phrase).split()}), fit[0] if fit else None)
+def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequence[Parameter]) -> int:
+    """Say how well the words name a tool's object; 0: they do not."""
+    stems = {*said.stems}
+    if not subject.nouns:
+        return 3 if verb == subject.named else 2 if subject.described & stems else 0
+    if subject.particles and {token for token in said.tokens if token in ("on", "off")} != subject.particles:
+        return 0
+    exact = [noun for noun in subject.nouns if noun in stems]
+    others = [noun for noun in subject.nouns if noun not in exact and _alike(noun) & stems]
+    if exact or others:
+        return 3 * len(exact) + 2 * len(others) + len(subject.described & stems - {*exact})
+    if IMPLIES.get(verb) in subject.nouns:
+        return 3
+    if any(one.takes is Takes.MONEY for one in parameters) and any(span.is_money for span in said.numbers):
+        return 3
+    worded = any(one.takes in (Takes.TEXT, Takes.TITLE, Takes.NAME, Takes.RECIPIENT) for one in parameters)
+    if {verb, subject.named} <= SEARCHES and any(one.takes is Takes.TEXT for one in parameters):
+        return 1
+    if verb in TAKE_ANYTHING and verb == subject.named and worded:
+        # "Add milk to my diary" is not about a cart.
+        return 0 if verb in ("add", "put") and ELSEWHERE.search(" ".join(said.tokens)) else 1
+    at = said.tokens.index(verb) if verb in said.tokens else 0
+    # "Book for two people tomorrow."
+    return 1 if verb and verb == subject.named and said.tokens[at + 1 : at + 2] in (["for"], ["on"], ["at"]) else 0
 
 
-def _forms(words: Sequence[str]) -> set[str]:
-    return {form for word in words if word not in _SMALL for form in (word, f"{word}s", f"{word}'s")}
+def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) -> tuple[int, int, bool] | None:
+    """Find an order.
+
+    Return the token behind its verb, how sure it is, and whether it may only ask for an ability."""
+    text = " ".join(said.tokens)
+    starts = [*_clauses(said, text), *_unmarked(said, subject)]
+    for at, frame in starts:
+        if at >= len(said):
+            continue
+        verb = said.tokens[at]
+        before = " ".join(said.tokens[_clause_begin(said, at) : at])
+        if NEVER.search(before) or ASKS.search(before) or (frame and ALREADY.search(before)):
+            continue
+        fits = [2 if verb in subject.verbs else 1] if verb in subject.alike else []
+        if verb == "let" and "know" not in said.tokens[at : at + 5]:
+            fits = []
+        if (verb, *said.tokens[at + 1 : at + 2]) in (("make", "sure"), ("have", "to")):
+            fits = []
+        if verb in ("tell", "let") and said.tokens[at + 1 : at + 2] in (["me"], ["us"]):
+            fits = []
+        if fits:
+            end = at + 1
+            while end < len(said) and said.tokens[end] in PARTICLES and (subject.particles or end == at + 1):
+                end += 1
+            end = at + 1 if not subject.particles and said.tokens[at + 1 : at + 2] == ["in"] else end
+            evidence = _evidence(said, subject, verb, parameters)
+            if not evidence:
+                continue
+            may_ask = bool(MAY_ASK.search(frame)) and not {*said.tokens[end:]} & DETERMINED
+            return end, 2 * evidence + fits[0], may_ask
+        if not subject.looks and _begins_with_object(said, at, subject, frame):
+            # "I'd like a table", "a table for two, please".
+            return at, 2 * _evidence(said, subject, "", parameters), False
+    return None
 
 
-def _of_command(tool: str, own: set[str], said: str) -> list[str]:
-    """Return a command's words before a preposition, and behind the tool's words."""
-    request = core(plain(said))
-    verb = request.partition(" ")[0]
-    if not (_VERB.fullmatch(verb) or any(verb == part or verb in _alike(part) for part in _words(tool))):
-        return []
-    words = said.split()
-    plain_words = [plain(word) for word in words]
-    if verb not in plain_words:
-        return []
-    rest = " ".join(words[plain_words.index(verb) + 1 :])
-    last = max((at for at, word in enumerate(plain_words) if word in own), default=len(words))
-    behind = _phrase(" ".join(words[last + 1 :]))
-    found = re.search(r"\s(?:to|on|onto|in|into|from|off)\s", rest)
-    return [*([_phrase(rest[: found.start()])] if found is not None else []), behind]
+def _clauses(said: Utterance, text: str) -> list[tuple[int, str]]:
+    """Return where a verb may stand, with the request before it."""
+    chars = [0]
+    for token in said.tokens:
+        chars.append(chars[-1] + len(token) + 1)
+    places: list[tuple[int, str]] = []
+    for found in FRAME.finditer(text):
+        places.append((chars.index(found.end()), found[0]))
+    begins = {at for at in said.breaks if at < len(said)}
+    begins |= {chars.index(found.end()) for found in CLAUSE.finditer(text)}
+    places += [(at, "") for at in begins]
+    return sorted(dict.fromkeys(places), key=lambda place: (place[0], not place[1]))
 
 
-def _phrase(text: str) -> str:
-    """Return the words before punctuation, without articles and courtesies around them."""
-    found = _PHRASE.match(text)
-    words = found[0].strip() if found is not None else ""
-    if before := _BEFORE.match(words):
-        words = words[before.end() :]
-    while behind := _BEHIND.search(words):
-        words = words[: behind.start()]
-    return words
+def _unmarked(said: Utterance, subject: _Subject) -> list[tuple[int, str]]:
+    """Return where an order begins without punctuation before it: "it's cold set the heating to twenty"."""
+    return [
+        (at, "")
+        for at in range(1, len(said) - 1)
+        if said.tokens[at] in subject.alike
+        and said.tokens[at - 1] not in NO_SUBJECT
+        and said.tokens[at + 1] in DETERMINED
+        and subject.own & {*said.stems[at + 2 : at + 5]}
+    ]
+
+
+def _clause_begin(said: Utterance, at: int) -> int:
+    return max((begin for begin in said.breaks if begin <= at and begin < len(said)), default=0)
+
+
+def _begins_with_object(said: Utterance, at: int, subject: _Subject, frame: str) -> bool:
+    """Whether a tool's object stands where its verb would."""
+    if subject.verbs & {"cancel", "delete", "remove", "drop", "stop"} or (frame and not WANTS.search(frame)):
+        return False
+    end = at
+    if not frame and said.tokens[at] in KNOWN_VERBS and said.tokens[at + 1 : at + 2] not in (["for"], ["with"]):
+        return False
+    while end < len(said) and end - at < (5 if frame else 3):
+        if said.stems[end] in (subject.own if frame else {*subject.nouns}):
+            behind = " ".join(said.tokens[end + 1 :])
+            return bool(frame) or (at == 0 and not FINITE.search(behind))
+        if said.tokens[end] in _NO_OBJECT or {said.tokens[end], said.stems[end]} & KNOWN_VERBS:
+            return False
+        end += 1
+    return False
+
+
+def _look(said: Utterance, subject: _Subject) -> tuple[int, int, bool] | None:
+    """Return the same as `_order` for a tool that only tells something."""
+    text = " ".join(said.tokens)
+    stems = {*said.stems}
+    exact = [noun for noun in subject.nouns if noun in stems]
+    others = [noun for noun in subject.nouns if noun not in exact and _alike(noun) & stems]
+    described = subject.described & stems - {*exact}
+    hits = len(exact) + len(others)
+    is_named = hits == len(subject.nouns) or (hits and len((subject.own | subject.described) & stems) > 1)
+    if not subject.nouns or not is_named:
+        return None
+    for begin in sorted(begin for begin in said.breaks if begin < len(said)):
+        rest = " ".join(said.tokens[begin:])
+        while (lead := CLAUSE.match(rest)) is not None:
+            rest = rest[lead.end() :]
+        behind = text.index(rest)
+        at = text[:behind].count(" ")
+        if NEVER.match(rest) and not rest.startswith(("who", "how", "what")):
+            continue
+        if HOW_TO.match(rest):
+            continue
+        is_fragment = at < len(said) and _is_fragment(said, at, subject.own)
+        if not LOOKING.match(rest) and not is_fragment:
+            continue
+        if NEVER.search(rest.split(next(iter(exact), "\0"))[0].replace("how ", "").replace("who ", "")):
+            continue
+        verb_end = at + 1 if said.tokens[at] in LOOKS else at
+        for place in range(at, min(at + 8, len(said))):
+            if said.tokens[place] in LOOKS and said.stems[place] not in subject.own:
+                verb_end = place + 1
+                break
+        return verb_end, 2 * (3 * len(exact) + 2 * len(others) + len(described)), False
+    return None
+
+
+def _is_fragment(said: Utterance, at: int, own: frozenset[str]) -> bool:
+    end = at
+    if said.tokens[at] in KNOWN_VERBS - LOOKS and said.tokens[at + 1 : at + 2] not in (["status"], ["number"]):
+        return False
+    while end < len(said) and end - at < 4:
+        if said.stems[end] in own:
+            return not FINITE.search(" ".join(said.tokens[end + 1 :]))
+        if said.tokens[end] in ("i", "we", "you", "my", "it", "love", "like", "for", "in", "on"):
+            return False
+        end += 1
+    return False

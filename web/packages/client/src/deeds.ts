@@ -28,7 +28,7 @@ export interface ConsentQuestion {
 export interface ConsentIgnored {
   readonly tool_call_id: string;
   readonly tool: string;
-  /** before_end: a yes before the question was heard to its end; echo, far_voice, no_words, or other_person: of somebody who is not asked. */
+  /** before_end: a yes before the question was heard to its end; card_only: one where only the card consents; too_soon: one that was typed right with the card; echo, far_voice, no_words, or other_person: of somebody who is not asked. */
   readonly reason: string;
   readonly words: string;
 }
@@ -41,7 +41,7 @@ export interface ConsentReceipt {
   readonly question_item_id: string | null;
   readonly question_played_ms: number;
   readonly heard_whole: boolean;
-  readonly answered_by: "voice" | "card" | "rule" | "timeout" | "interrupted";
+  readonly answered_by: "voice" | "text" | "card" | "rule" | "timeout" | "interrupted";
   readonly answer: "yes" | "no" | "change" | "silence";
   readonly words: string;
   readonly answer_start_ms: number | null;
@@ -55,7 +55,7 @@ export interface ConsentReceipt {
 /** What may be done without asking, from now on. */
 export interface PermissionUpdate {
   readonly mode: string;
-  /** All that are in force. */
+  /** All that the user has accepted; the program's own are not told. */
   readonly rules: readonly PermissionRule[];
   readonly added: readonly PermissionRule[];
   readonly removed: readonly PermissionRule[];
@@ -136,7 +136,7 @@ const CHECKS: { readonly [Name in keyof DeedEvents]: { readonly [Field in keyof 
     question_item_id: orNull(isText),
     question_played_ms: isNumber,
     heard_whole: isTruth,
-    answered_by: oneOf("voice", "card", "rule", "timeout", "interrupted"),
+    answered_by: oneOf("voice", "text", "card", "rule", "timeout", "interrupted"),
     answer: oneOf("yes", "no", "change", "silence"),
     words: isText,
     answer_start_ms: orNull(isNumber),

@@ -653,7 +653,8 @@ export interface ServerGoodbyeEvent {
 /**
  * What the user waited after turn `item_id`: from the end of the voice to the first sound that was played.
  *
- * `stages_ms` are its parts in order. `estimated`: the client reported no playback, or had stopped sending audio.
+ * `stages_ms` are its parts in order; one of them, `consent`, is no latency. `estimated`: the client reported no
+ * playback, or had stopped sending audio.
  */
 export interface ServerLatencyEvent {
   type: "server_latency";

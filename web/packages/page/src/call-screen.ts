@@ -2,8 +2,8 @@
 
 import { type CallError, type CallInfo, CallReader, type CallShelf, HttpProblem, problemWords, reasonWords } from "./call-reader.ts";
 import * as words from "./call-words.ts";
+import { type Piece, inOrder } from "./in-order.ts";
 import { say } from "./texts.ts";
-import type { MsgData } from "@realtime-voice/messages";
 import { CaseView } from "./view/case-view.ts";
 import { makeDeleteQuestion } from "./view/delete-question.ts";
 import { byId, drawnOncePerFrame, keepAtEnd, make, setText } from "./view/elements.ts";
@@ -28,7 +28,7 @@ export class CallScreen {
   readonly #errors: CallError[] = [];
   readonly #roots = new Map<string, HTMLElement>();
   readonly #changed = new Set<string>();
-  readonly #bubbles: KeyedList<MsgData>;
+  readonly #bubbles: KeyedList<Piece>;
   /** Of a call that was live; one that was over before is read from its beginning. */
   #toEnd: (() => void) | null = null;
   readonly #case: CaseView;
@@ -44,13 +44,13 @@ export class CallScreen {
     this.#shelf = shelf;
     this.#id = id;
     this.#notices = notices;
-    this.#bubbles = new KeyedList<MsgData>(
+    this.#bubbles = new KeyedList<Piece>(
       this.#box,
-      (msg) => msg.id,
-      (first) => {
+      ({ key }) => key,
+      ({ key, msg: first }) => {
         const card = renderMessage(first, null, this.#reader.deeds);
-        this.#roots.set(first.id, card.root);
-        return { root: card.root, update: (msg) => this.#changed.has(msg.id) && card.update(msg) };
+        this.#roots.set(key, card.root);
+        return { root: card.root, update: ({ of, msg }) => this.#changed.has(of) && card.update(msg) };
       },
     );
     this.#case = new CaseView(shelf, id);
@@ -106,7 +106,7 @@ export class CallScreen {
   }
 
   #show(): void {
-    const messages = this.#reader.transcript.told();
+    const messages = inOrder(this.#reader.transcript.told());
     this.#bubbles.update(messages);
     this.#changed.clear();
     const info = this.#info;
@@ -147,7 +147,7 @@ export class CallScreen {
     }
   }
 
-  async #showFiles(info: CallInfo, messages: readonly MsgData[]): Promise<void> {
+  async #showFiles(info: CallInfo, messages: readonly Piece[]): Promise<void> {
     const isEmpty = messages.length === 0;
     this.#files.hidden = false;
     this.#case.update(isEmpty ? null : info);
@@ -167,8 +167,8 @@ export class CallScreen {
     asSound.href = address;
     try {
       const lines = await this.#shelf.lines(this.#id);
-      this.#sound.show(address, lines, messages.flatMap((msg) => {
-        const root = this.#roots.get(msg.id);
+      this.#sound.show(address, lines, messages.flatMap(({ key, msg }) => {
+        const root = this.#roots.get(key);
         return root ? [[msg, root] as const] : [];
       }));
     } catch {

@@ -15,7 +15,7 @@ interface Common {
 
 export interface TextField extends Common {
   readonly kind: "text";
-  readonly format: "text" | "email" | "url" | "date" | "datetime-local";
+  readonly format: "text" | "password" | "email" | "url" | "date" | "datetime-local";
   readonly given: string;
   readonly limits: Limits;
 }
@@ -79,6 +79,13 @@ export function fieldsOfValues(values: Readonly<Record<string, unknown>>, labelO
   return fieldsOf({ properties, required: plain.filter(([, value]) => value !== "").map(([name]) => name) }, values) ?? [];
 }
 
+const SECRET = /pass(word|wd|phrase|code)|pwd|passwort|kennwort|contrase|密码|口令|secret|geheim|token|credential|(api|private|access)[\W_]?key|(^|[\W_])(pin|otp|cvv|cvc)($|[\W_])/i;
+
+/** Whether what is entered is not to be seen by bystanders; the server keeps such answers out of its log. */
+function isSecret(name: string, { format, writeOnly, title }: Readonly<Record<string, unknown>>): boolean {
+  return format === "password" || writeOnly === true || SECRET.test(name) || SECRET.test(asText(title));
+}
+
 function fieldOf(
   name: string,
   property: Readonly<Record<string, unknown>>,
@@ -99,7 +106,7 @@ function fieldOf(
   }
   switch (type) {
     case "string": {
-      const shape = FORMATS[asText(format)] ?? "text";
+      const shape = isSecret(name, property) ? "password" : (FORMATS[asText(format)] ?? "text");
       return {
         ...common,
         kind: "text",

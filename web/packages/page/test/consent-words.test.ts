@@ -39,11 +39,13 @@ describe("how a question can be answered", () => {
 
   test("a card alone needs no words", () => {
     expect(askingWords({ ...QUESTION, by: "card" })).toBe("");
-    expect(askingWords({ ...QUESTION, by: "card", why: "this agent writes" })).toBe("It cannot be asked aloud here. Please choose.");
+    expect(askingWords({ ...QUESTION, by: "card", why: "this agent writes" })).toBe("It cannot be asked aloud here. Please choose, or type “yes” or “no”.");
   });
 
   test("an answer that does not count says why, where its speaker can do something about it", () => {
     expect(ignoredWords("before_end")).toContain("Please wait for its end.");
+    expect(ignoredWords("too_soon")).toContain("type it again");
+    expect(ignoredWords("card_only")).toBe("That is agreed to here only. Please choose.");
     expect(["echo", "", "of tomorrow"].map(ignoredWords)).toEqual(["", "", ""]);
   });
 });

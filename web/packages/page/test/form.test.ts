@@ -15,6 +15,10 @@ describe("the fields of a schema", () => {
   test.each([
     [{ type: "string", title: "Name", description: "As in the passport" }, { kind: "text", format: "text", label: "Name", hint: "As in the passport" }],
     [{ type: "string", format: "email" }, { kind: "text", format: "email", label: "it" }],
+    [{ type: "string", format: "password" }, { kind: "text", format: "password" }],
+    [{ type: "string", writeOnly: true }, { kind: "text", format: "password" }],
+    [{ type: "string", title: "API key" }, { kind: "text", format: "password" }],
+    [{ type: "string", title: "Passport" }, { kind: "text", format: "text" }],
     [{ type: "string", format: "uri" }, { kind: "text", format: "url" }],
     [{ type: "string", format: "date" }, { kind: "text", format: "date" }],
     [{ type: "string", format: "date-time" }, { kind: "text", format: "datetime-local" }],

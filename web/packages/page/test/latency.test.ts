@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { median, stageWords } from "../src/latency/words.ts";
 
 test.each([
-  ...["turn_end", "transcript", "response", "tool_call", "tool_result", "first_token", "first_sentence"],
+  ...["turn_end", "transcript", "response", "tool_call", "consent", "tool_result", "first_token", "first_sentence"],
   ...["first_audio", "sent", "played"],
 ])("the stage %s has words and an explanation in a sentence", (name) => {
   expect(stageWords(name)?.done).toMatch(/^[A-Z][a-z ]+$/);

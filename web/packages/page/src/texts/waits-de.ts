@@ -33,6 +33,8 @@ export const WAITS_DE: WaitTexts = {
   "wait.response.means": "Das Modell wurde gefragt und begann zu antworten.",
   "wait.tool_call.done": "Werkzeug gefragt",
   "wait.tool_call.means": "Der Agent stellte fest, dass er ein Werkzeug braucht, etwa eine Suche oder Buchung, und fragte es.",
+  "wait.consent.done": "Ihre Antwort war da",
+  "wait.consent.means": "Sie wurden gefragt, ob das Werkzeug laufen darf. Die Zeit bis zu Ihrer Antwort zählt nicht mit.",
   "wait.tool_result.done": "Werkzeug hat geantwortet",
   "wait.tool_result.means": "Das Werkzeug tat seine Arbeit, und der Agent wartete darauf.",
   "wait.first_token.done": "Erstes Wort da",

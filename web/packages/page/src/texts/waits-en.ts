@@ -31,6 +31,8 @@ export const WAITS_EN = {
   "wait.response.means": "The model was asked, and began to answer.",
   "wait.tool_call.done": "Tool asked",
   "wait.tool_call.means": "The agent found that it needs a tool, such as a search or a booking, and asked it.",
+  "wait.consent.done": "You had answered",
+  "wait.consent.means": "You were asked whether the tool may run. What you took to answer is not counted.",
   "wait.tool_result.done": "Tool answered",
   "wait.tool_result.means": "The tool did its work, and the agent waited for it.",
   "wait.first_token.done": "First word there",

@@ -33,6 +33,8 @@ export const WAITS_ES: WaitTexts = {
   "wait.response.means": "Se preguntó al modelo y empezó a responder.",
   "wait.tool_call.done": "Herramienta consultada",
   "wait.tool_call.means": "El agente vio que necesita una herramienta, como una búsqueda o una reserva, y la usó.",
+  "wait.consent.done": "Usted respondió",
+  "wait.consent.means": "Se le preguntó si la herramienta puede ejecutarse. El tiempo hasta su respuesta no cuenta.",
   "wait.tool_result.done": "La herramienta respondió",
   "wait.tool_result.means": "La herramienta hizo su trabajo y el agente la esperó.",
   "wait.first_token.done": "Primera palabra lista",

@@ -33,6 +33,8 @@ export const WAITS_ZH: WaitTexts = {
   "wait.response.means": "向模型提问，模型开始回答。",
   "wait.tool_call.done": "已请求工具",
   "wait.tool_call.means": "智能体发现需要工具，例如搜索或预订，于是请求了它。",
+  "wait.consent.done": "您已答复",
+  "wait.consent.means": "您被问到是否允许运行工具。您答复所用的时间不计入。",
   "wait.tool_result.done": "工具已答复",
   "wait.tool_result.means": "工具在工作，智能体在等待。",
   "wait.first_token.done": "有了第一个词",

@@ -1,0 +1,1 @@
+"""Sentences to agents with ordinary tools, and the calls that are meant."""
