@@ -287,6 +287,16 @@ async def test_a_tool_asks_first(agrees: bool, said: str, capsys: pytest.Capture
     assert f"Friday said: {said}" in capsys.readouterr().out
 
 
+async def test_a_room_asks_aloud_and_the_human_whose_turn_led_to_it_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    module = load("room_books_aloud")
+    (receipt,) = await module.main()
+    assert module.booked == [(4, "Friday")]
+    assert (receipt["answer"], receipt["answered_by"], receipt["participant"]) == ("yes", "voice", "Ann")
+    told = capsys.readouterr().out.splitlines()
+    assert told.count("Robin: Shall I book a table for four people on Friday?") == 1
+    assert told[-1] == "receipt: yes by Ann, then success"
+
+
 async def test_a_booking_is_asked_for_aloud_and_its_number_changes(capsys: pytest.CaptureFixture[str]) -> None:
     module = load("book_aloud")
     (receipt,) = await module.main()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from realtime.agent.answers import nothing
 from realtime.agent.controller import Controller
@@ -16,6 +17,12 @@ GROW_S = 1.0
 """Words that grow no more for so long are complete."""
 MOST_EARLIER = 4
 """Turns of one answer whose words are awaited at once."""
+
+
+class Forget(Protocol):
+    """Lets the model forget these turns."""
+
+    def __call__(self, turn_ids: Iterable[str], *, typed: bool) -> None: ...
 
 
 @dataclass(slots=True)
@@ -49,7 +56,8 @@ class AnswerTurns:
     """Follows the turns of one call.
 
     `is_echo` says whether words are an echo; `take` gets each turn with its words, `overdue` is called where none come.
-    `grows`: the model does not say when words are complete. `forgets`: it has to forget answers.
+    `grows`: the model does not say when words are complete. `forget` lets it forget the turns of an answer. `words_s`
+    is how long words may take.
     """
 
     def __init__(
@@ -57,14 +65,16 @@ class AnswerTurns:
         controller: Controller,
         *,
         grows: bool,
-        forgets: bool = False,
+        forget: Forget | None = None,
         is_echo: Callable[[str], bool],
         take: Callable[[AnswerTurn], None],
         overdue: Callable[[], None],
+        words_s: float = WORDS_S,
     ) -> None:
         self._controller = controller
         self._grows = grows
-        self._forgets = forgets
+        self._forget = forget or _forget_none
+        self._words_s = words_s
         self._is_echo = is_echo
         self._on_words = take
         self._on_overdue = overdue
@@ -95,18 +105,14 @@ class AnswerTurns:
     def forget_at_model(self) -> None:
         """Let an embedded model forget the answer: words between a call and its result would begin a reply anew."""
         turn = self.latest
-        if turn is None or not self._forgets:
-            return
-        if turn.is_typed:
-            self._controller.turns.forget_answer([turn.turn_id])
-            return
-        for turn_id in filter(None, [*turn.joined_ids, turn.turn_id]):
-            self._controller.turns.forget_answer(self._controller.user_turns.turn_of(turn_id).piece_ids)
+        if turn is not None:
+            self._forget(filter(None, [*turn.joined_ids, turn.turn_id]), typed=turn.is_typed)
 
     def close(self) -> None:
         """The call is over."""
         self.forget()
         self._is_echo, self._on_words, self._on_overdue = _no_echo, _no_turn, nothing
+        self._forget = _forget_none
 
     def begin(self, turn_id: str, start_ms: int) -> None:
         """A turn begins, or goes on."""
@@ -156,9 +162,8 @@ class AnswerTurns:
             )
         )
 
-    def typed(self, item_id: str, words: str) -> None:
-        """The user has typed a turn."""
-        position_ms = self._controller.input.position_ms
+    def typed(self, item_id: str, words: str, position_ms: int) -> None:
+        """The user has typed a turn, when their audio was at `position_ms`."""
         self.latest = turn = LatestTurn(item_id, position_ms, position_ms)
         turn.is_typed = turn.is_over = turn.is_held = turn.is_taken = True
         self._on_words(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms, typed=True))
@@ -181,10 +186,14 @@ class AnswerTurns:
             words = user_turn.growing_words
         if words and words == seen and user_turn is not None:
             self.words(user_turn.item_id, words)
-        elif waited_s < WORDS_S:
+        elif waited_s < self._words_s:
             self._timers.after("words", GROW_S, lambda: self._await_words(words, waited_s + GROW_S))
         else:
             self._on_overdue()
+
+
+def _forget_none(turn_ids: Iterable[str], *, typed: bool) -> None:
+    return
 
 
 def _no_echo(words: str) -> bool:

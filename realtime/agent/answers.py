@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Protocol
 
 from realtime.agent.overlap import Overlap
@@ -68,12 +69,34 @@ class Answers(Protocol):
         ...
 
 
+class Taken(StrEnum):
+    """What a turn was to an open question."""
+
+    ANSWER = "answer"
+    """An answer, or one that came too early."""
+    NOTHING = "nothing"
+    """An echo, a voice from elsewhere, or no word."""
+    TURN = "turn"
+    """Something else: it is answered like any other."""
+
+
 class NoQuestions:
     """The answers of a call in which nothing is asked by voice."""
 
-    is_asked = False
-    reads_turn = False
-    holds_response = False
+    @property
+    def is_asked(self) -> bool:
+        """See `Answers`."""
+        return False
+
+    @property
+    def reads_turn(self) -> bool:
+        """See `Answers`."""
+        return self.is_asked
+
+    @property
+    def holds_response(self) -> bool:
+        """See `Answers`."""
+        return False
 
     def by_hand(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, later: Callable[[], None]) -> bool:
         """See `Answers`."""
@@ -100,6 +123,22 @@ class NoQuestions:
 
     def dismissed(self, overlap: Overlap) -> None:
         """See `Answers`."""
+
+
+class ByHand(NoQuestions):
+    """The answers on cards: a room passes on itself what humans say."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+
+    @property
+    def is_asked(self) -> bool:
+        """See `Answers`."""
+        return self._answers.is_asked
+
+    def by_hand(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, later: Callable[[], None]) -> bool:
+        """See `Answers`."""
+        return self._answers.by_hand(call_id, confirmed, changed, later)
 
 
 def nothing() -> None:

@@ -8,7 +8,7 @@ result of that call first, and asks as an ordinary reply.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from realtime.agent.context import AgentContext
@@ -16,7 +16,7 @@ from realtime.agent.controller import Controller
 from realtime.agent.phrases import SAY_EXACTLY
 from realtime.agent.responses import CUT_OFF, LINK_LOST
 from realtime.agent.saying import INITIATIVE, Silence
-from realtime.call.participant import OwnCall
+from realtime.call.asked import Asked, Person
 from realtime.call.timers import Timers
 from realtime.event import server as s
 from realtime.event.base import ResponseOverrides
@@ -47,8 +47,8 @@ class Follower(Protocol):
     def on_begun(self) -> None:
         """It begins to be spoken."""
 
-    def on_heard(self, position_ms: int) -> None:
-        """It was played to its end; the client's audio was at `position_ms` then."""
+    def on_heard(self, person_id: str, position_ms: int) -> None:
+        """A person's client has played it to its end; their audio was at `position_ms` then."""
 
     def on_cut(self) -> None:
         """It was cut, or something else was said: it is to be asked again."""
@@ -65,6 +65,7 @@ class SpokenQuestion:
     """One question as it is spoken."""
 
     key: str
+    call_id: str
     text: str
     arguments: Mapping[str, object]
     response_id: str | None = None
@@ -74,9 +75,15 @@ class SpokenQuestion:
     """Whether all of it has arrived."""
     whole_ms: float = 0.0
     played_ms: int = 0
-    heard_whole: bool = False
-    reported_ms: int = 0
-    """The client's position at its latest report about it."""
+    heard_by: set[str] = field(default_factory=set)
+    """The people whose clients have played it to its end."""
+    reported_ms: dict[str, int] = field(default_factory=dict)
+    """Each person's position at their client's latest report about it."""
+
+    @property
+    def heard_whole(self) -> bool:
+        """Whether anybody has heard it to its end."""
+        return bool(self.heard_by)
 
 
 class Asking:
@@ -86,7 +93,7 @@ class Asking:
         self,
         context: AgentContext,
         controller: Controller,
-        own: OwnCall,
+        asked: Asked,
         follower: Follower,
         instructions: Callable[[], str],
     ) -> None:
@@ -95,14 +102,15 @@ class Asking:
         self._follower = follower
         self._instructions = instructions
         self._profile = context.profile
-        self._silence = Silence(context.ears, context.runtime.now)
+        self._silences: dict[str, Silence] = {}
+        """How the clients of those who are asked play it."""
         self._timers = Timers()
         self._n_wrong = 0
         self._aside: str | None = None
         """The response beside the conversation that answers something else; it has the floor."""
         self.spoken: SpokenQuestion | None = None
         """The question as it was spoken last."""
-        self._own = own
+        self._asked = asked
         self._unfollow: Callable[[], None] | None = None
         self._unwanted: set[str] = set()
         """Questions that the model was asked to speak and has not begun: they are dropped when it does."""
@@ -131,21 +139,21 @@ class Asking:
         one, ledger = self._controller, self._controller.ledger
         works = ledger.active is not None or ledger.is_requested or one.link_lost or self._aside is not None
         listens = one.turn.state is State.USER_SPEAKING or one.interruptions.current is not None
-        return not (works or listens or self._context.ears.unplayed_ms() > 0)
+        return self._asked.is_free and not (works or listens)
 
     @property
     def beside(self) -> bool:
         """Whether the model can ask while its call is open."""
         return self._profile.says_given_words or self._profile.responds_beside_tools
 
-    def ask(self, text: str, arguments: Mapping[str, object], open_ids: Collection[str]) -> None:
-        """Begin to speak a question. `open_ids` are the calls of the model that wait for an answer."""
+    def ask(self, call_id: str, text: str, arguments: Mapping[str, object], open_ids: Collection[str]) -> None:
+        """Begin to speak the question about a call. `open_ids` are the model's calls that wait for an answer."""
         if self._unfollow is None:
-            self._unfollow = self._own.follow(self._follow)
+            self._unfollow = self._asked.follow(self._follow)
         key = self._context.runtime.new_id(QUESTION)
-        self.spoken = SpokenQuestion(key, text, arguments)
+        self.spoken = SpokenQuestion(key, call_id, text, arguments)
         # What was left of an earlier one says nothing of how this one is played.
-        self._silence = Silence(self._context.ears, self._context.runtime.now)
+        self._silences.clear()
         self._timers.after("begin", BEGIN_S, lambda: self._fail("the model did not begin to ask"))
         metadata = {INITIATIVE: key}
         if self._profile.says_given_words:
@@ -180,12 +188,15 @@ class Asking:
             return
         self._note_played(spoken)
         self._end(spoken)
-        if self._context.ears.unplayed_ms() > 0:
-            self._context.emit(s.ServerAudioFlushEvent(reason=reason))
+        self._flush(reason)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _follow(self, event: s.ServerEvent) -> None:
+    def _flush(self, reason: str) -> None:
+        if not self._asked.is_silent:
+            self._context.emit(s.ServerAudioFlushEvent(reason=reason))
+
+    def _follow(self, event: s.ServerEvent, person_id: str) -> None:
         spoken = self.spoken
         match event:
             case s.AgentResponseCreatedEvent():
@@ -206,7 +217,7 @@ class Asking:
             case s.AgentResponseDoneEvent() if event.response_id == spoken.response_id:
                 self._done(spoken, event)
             case s.ServerPlaybackEvent() if event.item_id == spoken.item_id:
-                spoken.reported_ms = event.input_ms or 0
+                spoken.reported_ms[person_id] = event.input_ms or 0
                 self._look(spoken)
             case s.AgentErrorEvent() if spoken.response_id is None and event.error_type == "provider_error":
                 self._fail("the model refuses to ask")
@@ -255,30 +266,40 @@ class Asking:
             self._fail("the model did not ask what it was to ask")
         else:
             self._cut(spoken)
-        if self._context.ears.unplayed_ms() > 0:
-            self._context.emit(s.ServerAudioFlushEvent(reason="wrong_question"))
+        self._flush("wrong_question")
 
     def _look(self, spoken: SpokenQuestion) -> None:
-        """Note how much of it was played; all of it, or look again when it may be."""
-        if spoken is not self.spoken or not self.is_speaking or not spoken.is_done:
+        """Note who has heard all of it; look again while others may hear the rest."""
+        if spoken is not self.spoken or spoken.response_id == "" or not spoken.is_done:
             return
         self._note_played(spoken)
-        unplayed_ms = self._context.ears.unplayed_ms()
-        if unplayed_ms > 0 and self._silence.left_s() > 0:
+        waiting = [one for one in self._asked.people(spoken.call_id) if one.id not in spoken.heard_by]
+        playing = [one for one in waiting if one.unplayed_ms() > 0]
+        for person in waiting:
+            if person not in playing and self._played_ms(spoken, person) + ROUNDED_MS >= spoken.whole_ms:
+                spoken.heard_by.add(person.id)
+                self._n_wrong = 0
+                position_ms = max(person.position_ms, spoken.reported_ms.get(person.id, 0))
+                self._follower.on_heard(person.id, position_ms)
+        unplayed_ms = max((one.unplayed_ms() for one in playing if self._silence_of(one).left_s() > 0), default=0)
+        if unplayed_ms > 0:
             self._timers.after("played", max(0.02, min(unplayed_ms / 1000, 0.5)), lambda: self._look(spoken))
-        elif unplayed_ms > 0:
-            self._fail("the client does not report what it plays")
-        elif spoken.played_ms + ROUNDED_MS < spoken.whole_ms:
-            self._cut(spoken)
-        else:
-            spoken.heard_whole = True
-            self._n_wrong = 0
+        elif spoken.heard_whole:
             self._timers.cancel("played")
-            self._follower.on_heard(max(self._controller.input.position_ms, spoken.reported_ms))
+        elif playing:
+            self._fail("the client does not report what it plays")
+        else:
+            self._cut(spoken)
+
+    def _silence_of(self, person: Person) -> Silence:
+        return self._silences.setdefault(person.id, Silence(person, self._context.runtime.now))
+
+    def _played_ms(self, spoken: SpokenQuestion, person: Person) -> int:
+        return 0 if spoken.item_id is None else person.played_ms(spoken.item_id)
 
     def _note_played(self, spoken: SpokenQuestion) -> None:
-        if spoken.item_id is not None:
-            spoken.played_ms = max(spoken.played_ms, self._context.ears.played_ms(spoken.item_id))
+        played_ms = (self._played_ms(spoken, one) for one in self._asked.people(spoken.call_id))
+        spoken.played_ms = max(spoken.played_ms, *played_ms, 0)
 
     def _cut(self, spoken: SpokenQuestion) -> None:
         self._note_played(spoken)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
 from realtime.agent.answer_turns import AnswerTurns
-from realtime.agent.answers import NoQuestions, nothing, nothing_answers, nothing_asks
+from realtime.agent.answers import ByHand, NoQuestions, Taken, nothing, nothing_answers, nothing_asks
 from realtime.agent.asking import LOOK_S, Asking
 from realtime.agent.card_turns import CardTurns
 from realtime.agent.context import AgentContext
@@ -21,9 +21,9 @@ from realtime.agent.controller import Controller
 from realtime.agent.overlap import Overlap
 from realtime.agent.permissions import denial_of
 from realtime.agent.questions import Question, only_by_voice
-from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
-from realtime.call.participant import Host, OwnCall
+from realtime.call.asked import Asked
+from realtime.call.participant import OwnCall
 from realtime.call.timers import Timers
 from realtime.errors import ClientError
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
@@ -54,8 +54,8 @@ ECHOES = ("echo", "echo_words")
 class Consents:
     """The questions of one call. Give it each call that asks (`ask`) and each result (`result`); `close` it at the end.
 
-    `own` is None in a room. `tool_of` finds the agent's tools. `why_silent` says why neither side can ask or answer by
-    voice, "" where they can. `recording` is where the sound of the call will be, if it is recorded.
+    `asked` are those who may answer. `tool_of` finds the agent's tools. `why_silent` says why this agent can neither
+    ask nor be answered by voice, "" where it can. In a room `own` is None: the turns of humans come from there.
     """
 
     def __init__(
@@ -63,24 +63,25 @@ class Consents:
         context: AgentContext,
         controller: Controller,
         tools: ToolRunner,
-        own: OwnCall | None,
+        asked: Asked,
         *,
         tool_of: Callable[[str], RegisteredToolFunction | None],
         silence_s: float,
         instructions: Callable[[], str],
         why_silent: Callable[[], str],
-        recording: str,
+        own: OwnCall | None,
     ) -> None:
         self._context = context
         self._controller = controller
         self._turns = controller.turns
         self._tool_calls = controller.responses.tool_calls
         self._tools = tools
-        self._own = own
+        self._asked = asked
         self._tool_of = tool_of
         self._silence_s = silence_s
         self._why_silent = why_silent
-        self._recording = recording
+        languages = context.profile.languages
+        self._language = languages[0] if len(languages) == 1 else None  # None where it has several
         self._timers = Timers()
         self._open: dict[str, Question] = {}
         self._undecided: dict[str, Callable[[], None]] = {}
@@ -88,51 +89,25 @@ class Consents:
         self._answer = AnswerTurns(
             controller,
             grows=not context.profile.emits_speech_events,
-            forgets=context.profile.says_given_words,
+            forget=asked.forget if context.profile.says_given_words else None,
             is_echo=self._is_echo,
             take=self._take,
             overdue=self._overdue,
+            words_s=asked.words_s,
         )
         self._cards = CardTurns(
             controller, own, self._answer, self._do, cards=lambda: self._on_cards, park=self._park, now=self._now
         )
-        self._is_away = False
-        self._asking = None if own is None else Asking(context, controller, own, self, instructions)
-        self._kind: Kind = "first"
-        """Why the question is being spoken."""
-        controller.turns.answers = self
+        self.taken: Taken | None = None
+        """What the turn was whose words came last; None while those of a turn that follows may belong to it."""
+        self.is_over_others = False  # whether another person was heard during that turn
+        self._person_id = ""  # of whom the latest turn is
+        self.is_away = False
+        """Whether all who are asked are away."""
+        self._asking: Asking | None = Asking(context, controller, asked, self, instructions)
+        self._kind: Kind = "first"  # why the question is being spoken
+        controller.turns.answers = ByHand(self) if own is None else self
         controller.responses.tool_calls.follow_questions(self.ask, self.answered)
-
-    @classmethod
-    def of(
-        cls,
-        spec: AgentSpec,
-        settings: RunSettings,
-        host: Host,
-        context: AgentContext,
-        controller: Controller,
-        tools: ToolRunner,
-    ) -> Consents:
-        """Return those of an agent's call."""
-
-        def why_silent() -> str:
-            if "audio" not in settings.for_model(spec.name).output_modalities:
-                return "this agent writes, and does not speak"
-            if settings.config.input_audio_transcription is False:
-                return "the words of the user are not transcribed in this call"
-            return ""
-
-        return cls(
-            context,
-            controller,
-            tools,
-            host.own,
-            tool_of=spec.toolkit.tools.get,
-            silence_s=spec.consent_silence_s,
-            instructions=lambda: settings.for_model(spec.name).instructions,
-            why_silent=why_silent,
-            recording=f"/api/calls/{host.call_id}/sound",
-        )
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
@@ -147,7 +122,7 @@ class Consents:
             return
         tool = self._tool_of(call.name)
         wanted = decision.consent or "either"
-        why = "" if wanted == "card" else self._why_not_by_voice()
+        why = "" if wanted == "card" else self._asked.why_not(call.id) or self._why_silent()
         question = Question.of(
             call,
             decision,
@@ -175,6 +150,51 @@ class Consents:
             self._goes_on_without(question)
             self._settle(question, "silence", "interrupted")
             self._tools.withdraw({question.asked.id})
+
+    # -- what a room tells it of the floor and of humans ---------------------------------------------------------------
+
+    @property
+    def call_id(self) -> str:
+        """The id of the call that is asked about by voice; "" without one."""
+        return "" if self._current is None else self._current.asked.id
+
+    @property
+    def needs_floor(self) -> bool:
+        """Whether a question for a voice has no result yet."""
+        return not self.is_away and any(one.by != "card" for one in self._open.values())
+
+    @property
+    def waits_at_model(self) -> bool:
+        """Whether the agent is the model, and waits within its reply."""
+        return any(one.at_model and one.answer is None for one in self._open.values())
+
+    def answers_from(self, person_id: str) -> None:
+        """The turns that follow are of this person."""
+        if person_id != self._person_id:
+            self._answer.forget()
+            self._person_id = person_id
+
+    def lose_floor(self) -> None:
+        """Another participant has the floor: the question is cut."""
+        question = self._current
+        if question is not None:
+            self._stop(question, "interrupted")
+            question.core.cut()
+        self._turns.signal(Signal.CANCEL)
+
+    def have_floor(self) -> None:
+        """The agent has the floor again: what others have said meanwhile was no silence."""
+        question = self._current
+        if question is not None:
+            question.core.voice_passed(self._now())
+        self._look()
+
+    def other_said(self, words: str, start_ms: int, end_ms: int | None) -> None:
+        """Another person has said this: report it where it reads as an answer."""
+        question = self._current
+        turn = AnswerTurn(words=words, start_ms=start_ms, end_ms=end_ms)
+        if question is not None and question.reads_as_answer(turn):
+            self._context.emit(question.ignored(NotTaken.OTHER_PERSON, turn))
 
     def result(self, result: ToolResultBlock) -> None:
         """A call has its result; the events have it already."""
@@ -206,12 +226,10 @@ class Consents:
 
     def set_away(self, away: bool) -> None:
         """The client is away, and may come back: nothing is asked meanwhile, and then it is asked again."""
-        self._is_away = away
+        self.is_away = away
         question = self._current
         if question is not None and away:
-            if self._asking is not None:
-                self._asking.stop("away")
-                self._note_spoken(question)
+            self._stop(question, "away")
             question.core.leave()
         self._look()
 
@@ -220,6 +238,7 @@ class Consents:
         question = self._open.get(call_id)
         if question is None or question.answer is not None:
             return
+        question.person_id = self._person_id
         is_changed = changed is not None and changed.input != question.call.input
         meaning: Meaning = "no" if not confirmed else "change" if is_changed else "yes"
         self._settle(question, meaning, "rule" if by_rule else "card")
@@ -253,7 +272,11 @@ class Consents:
         if not confirmed or question is None or question.answer is not None:
             return True
         is_by_voice = question.by == "voice"
-        if changed is not None and changed.name != question.call.name and not self._why_not_by_voice():
+        if (
+            changed is not None
+            and changed.name != question.call.name
+            and not (self._asked.why_not(call_id) or self._why_silent())
+        ):
             named = msgspec.structs.replace(question.call, name=changed.name, input=changed.input)
             decision = self._tools.decision_of(named)
             is_by_voice |= decision is not None and decision.asks and decision.consent == "voice"
@@ -293,7 +316,8 @@ class Consents:
 
     def typed(self, item_id: str, words: str) -> None:
         """See `Answers`."""
-        self._answer.typed(item_id, words)
+        at_ms = [one.position_ms for one in self._asked.people(self.call_id) if one.id == self._person_id]
+        self._answer.typed(item_id, words, max(at_ms, default=0))
 
     def dismissed(self, overlap: Overlap) -> None:
         """See `Answers`."""
@@ -308,7 +332,7 @@ class Consents:
             far=overlap.dismissed == "far_voice",
             over=True,
         )
-        self._do(question, question.core.take(turn, self._now()))
+        self._do(question, self._meaning(question, turn))
 
     # -- `realtime.agent.asking.Follower` ------------------------------------------------------------------------------
 
@@ -322,11 +346,10 @@ class Consents:
         self._park()
         self._tell(question, state)
 
-    def on_heard(self, position_ms: int) -> None:
+    def on_heard(self, person_id: str, position_ms: int) -> None:
         """See `Follower`."""
         question = self._current
-        if question is not None:
-            question.core.heard(position_ms, self._now())
+        if question is not None and question.heard(person_id, position_ms, self._now()):
             self._note_spoken(question)
             self._tell(question, "heard")
             self._look()
@@ -374,27 +397,6 @@ class Consents:
     def _now(self) -> float:
         return self._context.runtime.now()
 
-    @property
-    def _language(self) -> str | None:
-        """The only language of the model; None where it has others."""
-        languages = self._context.profile.languages
-        return languages[0] if len(languages) == 1 else None
-
-    def _why_not_by_voice(self) -> str:
-        """Return why a card has to ask; "" where the question can be spoken."""
-        if self._own is None:
-            return "in a room a card asks"
-        if not self._own.takes_unasked:
-            return "this client does not expect an agent that speaks unasked"
-        if not self._controller.input.received_samples:
-            return "this client has sent no sound"
-        if self._turns.turn.responder == "provider":
-            return "the provider answers each turn by itself"
-        profile = self._context.profile
-        if not (profile.says_given_words or profile.responds_beside_tools or profile.takes_provisional_results):
-            return "this model says nothing while its tool call is open"
-        return self._why_silent()
-
     def _fall_back(self, question: Question, why: str) -> None:
         """A card asks from now on."""
         question.by, question.shown_at = "card", self._now()
@@ -404,6 +406,7 @@ class Consents:
         """The model has called the tool again: that call takes the place of an open question."""
         for question in [*self._open.values()]:
             same = question.asked.name == call.name and not within and question.open_id == question.asked.id
+            same = same and self._asked.only(question.asked.id) == self._asked.only(call.id)
             if same and question.answer is None and question.core.n_asked and question.by != "card":
                 self._goes_on_without(question)
                 self._refuse(question, "change", REPLACED, "interrupted")
@@ -434,11 +437,11 @@ class Consents:
             asking.rest()
             return
         now = self._now()
-        if question.core.due_at is not None and now >= question.core.due_at and not self._is_heard_now:
+        if question.core.due_at is not None and now >= question.core.due_at and not self._asked.is_held_up:
             self._do(question, question.core.look(now))
             if question is not self._current:
                 return
-        if asking.is_free and not (self.holds_response or asking.is_speaking or self._is_away):
+        if asking.is_free and not (self.holds_response or asking.is_speaking or self.is_away):
             step = question.core.may_speak()
             if step is not None:
                 self._do(question, step)
@@ -447,11 +450,6 @@ class Consents:
         wait_s = LOOK_S if due_at is None else max(LOOK_S / 5, min(LOOK_S * 10, due_at - now))
         if question.core.phase in ("waiting", "heard"):
             self._timers.after("look", wait_s, self._look)
-
-    @property
-    def _is_heard_now(self) -> bool:
-        """Whether a voice sounds that is undecided."""
-        return self._controller.interruptions.current is not None
 
     def _overdue(self) -> None:
         """The words of the turn do not come."""
@@ -465,7 +463,6 @@ class Consents:
         self._look()
 
     def _is_echo(self, words: str) -> bool:
-        """Whether the words are of the question and of nothing else."""
         question, latest = self._current, self._answer.latest
         began_ms = None if latest is None or latest.is_typed else latest.start_ms
         return question is not None and question.is_echo(words, began_ms)
@@ -475,11 +472,16 @@ class Consents:
         if self._cards.read:
             self._cards.take(turn)
         elif question is None:
+            self.taken = Taken.TURN
             self._respond()
             return
         else:
-            self._do(question, question.core.take(turn, self._now()))
+            self._do(question, self._meaning(question, turn))
         self._look()
+
+    def _meaning(self, question: Question, turn: AnswerTurn) -> Step:
+        self.taken = Taken.ANSWER
+        return question.takes(turn, self._person_id, self._now(), is_over_others=self.is_over_others)
 
     def _do(self, question: Question, step: Step) -> None:
         match step:
@@ -490,17 +492,18 @@ class Consents:
                 self._kind = kind
                 self._park(begins=True)
                 open_ids = {one.open_id for one in self._asked_aloud}
-                self._asking.ask(question.core.question, question.core.arguments, open_ids)
+                self._asking.ask(question.asked.id, question.core.question, question.core.arguments, open_ids)
             case Ignore(why=why, turn=turn):
                 self._context.emit(question.ignored(why, turn))
+                is_theirs = why not in (NotTaken.ECHO, NotTaken.FAR_VOICE)
+                if not is_theirs:
+                    self.taken = Taken.NOTHING
                 if not turn.over:
-                    if why in (NotTaken.ECHO, NotTaken.FAR_VOICE):
-                        self._turns.turn.stands_alone()  # the user does not go on with it
-                    self._release()
+                    self._release(is_theirs=is_theirs)
             case LetAnswer():
+                self.taken = Taken.TURN
                 if self._asking is not None and self._asking.is_speaking:
-                    self._asking.stop("set_aside")  # typed, or where a voice stops no reply
-                    self._note_spoken(question)
+                    self._stop(question, "set_aside")  # typed, or where a voice stops no reply
                     question.core.cut()
                 self._respond(beside=question.at_model)
             case Change(arguments=arguments, turn=turn):
@@ -517,9 +520,7 @@ class Consents:
 
     def _change(self, question: Question, arguments: Mapping[str, object], turn: AnswerTurn) -> None:
         """Ask again, about other arguments."""
-        if self._asking is not None:
-            self._asking.stop("answered")
-            self._note_spoken(question)
+        self._stop(question, "answered")
         words = question_of(question.words, arguments, self._language)
         question.core.changed(words, dict(arguments))
         question.call = msgspec.structs.replace(question.call, input=json.dumps(dict(arguments), ensure_ascii=False))
@@ -536,28 +537,25 @@ class Consents:
 
     def _allow(self, question: Question, *, rule: bool) -> None:
         self._settle(question, "yes", "voice")
-        self._answer.forget_at_model()
         changed = question.call if question.is_changed else None
-        rules = question.rules_by_voice() if rule else ()
-        try:
-            self._tool_calls.confirm(question.asked.id, True, changed=changed, rules=rules)
-        except ClientError as error:  # it is over already
-            self._controller.tell_error(error)
+        self._confirm(question, True, changed=changed, rules=question.rules_by_voice() if rule else ())
 
     def _refuse(self, question: Question, meaning: Meaning, words: str, by: AnsweredBy) -> None:
         self._settle(question, meaning, by)
+        self._confirm(question, False, words=words)
+
+    def _confirm(self, question: Question, confirmed: bool, **answer: Any) -> None:
         self._answer.forget_at_model()
         try:
-            self._tool_calls.confirm(question.asked.id, False, words=words)
-        except ClientError as error:
+            self._tool_calls.confirm(question.asked.id, confirmed, **answer)
+        except ClientError as error:  # it is over already
             self._controller.tell_error(error)
 
     def _settle(self, question: Question, meaning: Meaning, by: AnsweredBy) -> None:
         """The question has its answer."""
         is_current = question is self._current
-        if self._asking is not None and is_current and question.by != "card":
-            self._asking.stop("answered")
-            self._note_spoken(question)
+        if is_current and question.by != "card":
+            self._stop(question, "answered")
         question.core.close()
         is_typed = by == "voice" and question.turn is not None and question.turn.typed
         question.answer, question.answered_by = meaning, "text" if is_typed else by
@@ -565,20 +563,21 @@ class Consents:
         self._park()
         self._tell(question, "answered")
 
-    def _release(self) -> None:
+    def _release(self, *, is_theirs: bool = True) -> None:
         """The turn gets no response: the floor is free."""
         if self._answer.release():
-            self._turns.signal(Signal.RESPONSE_DONE)
+            self._asked.let_pass(is_theirs=is_theirs)
 
     def _respond(self, *, beside: bool = False) -> None:
         """The model answers the turn."""
-        if not self._answer.release():
-            return
-        if not beside or self._asking is None:
-            self._turns.respond_to_turn()
-            return
-        self._asking.answer_beside()
-        self._turns.signal(Signal.RESPONSE_DONE)
+        if self._answer.release():
+            self._asked.respond(self._asking.answer_beside if beside and self._asking is not None else None)
+
+    def _stop(self, question: Question, reason: str) -> None:
+        """Say no more of the question."""
+        if self._asking is not None:
+            self._asking.stop(reason)
+            self._note_spoken(question)
 
     def _note_spoken(self, question: Question) -> None:
         spoken = None if self._asking is None else self._asking.spoken
@@ -589,12 +588,12 @@ class Consents:
     # -- what listeners learn ------------------------------------------------------------------------------------------
 
     def _tell(self, question: Question, state: str, *, why: str = "") -> None:
-        self._context.emit(question.told(state, why))
+        self._context.emit(question.told(state, why, self._asked.only(question.asked.id)))
 
     def _ended(self, question: Question, state: ToolResultState) -> None:
         """The call has its result: write the receipt."""
         if question.answer is None:
             is_late = state is ToolResultState.DENIED
             self._settle(question, "silence", "timeout" if is_late else "interrupted")
-        recording = self._recording if self._own is not None and self._own.is_recorded() else None
-        self._context.emit(question.receipt(state, self._controller.user_turns.user_name, recording))
+        name = self._asked.name_of(question.asked.id, question.person_id)
+        self._context.emit(question.receipt(state, name, self._asked.recording))

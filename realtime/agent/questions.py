@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from realtime.errors import ClientError
@@ -13,7 +13,7 @@ from realtime.permission import Consent, PermissionDecision
 from realtime.permission.pattern import pattern_of
 from realtime.tool.question import ToolWords, question_of
 from realtime.turn.answers import Answer, read_answer
-from realtime.turn.consent import AnsweredBy, AnswerTurn, Meaning, NotTaken, OpenQuestion
+from realtime.turn.consent import AnsweredBy, AnswerTurn, Ignore, Meaning, NotTaken, OpenQuestion, Phase, Step
 from realtime.turn.small_talk import repeats, tokens_of
 
 TAIL_MS = 300
@@ -46,6 +46,10 @@ class Question:
     answered_by: AnsweredBy | None = None
     turn: AnswerTurn | None = None
     """The turn that answered it, or changed it last."""
+    person_id: str = ""
+    """Who answered it, or changed it last, by voice."""
+    heard_at_ms: dict[str, int] = field(default_factory=dict)
+    """Where each person's audio was when they had heard it whole."""
     item_id: str | None = None
     played_ms: int = 0
     heard_whole: bool = False
@@ -82,6 +86,30 @@ class Question:
         """Whether the user has changed the call."""
         return self.call.input != self.asked.input
 
+    def heard(self, person_id: str, position_ms: int, now: float) -> bool:
+        """A person has heard it to its end; returns whether they are the first."""
+        is_first = self.core.phase is Phase.SPEAKING
+        if self.core.heard_at_ms is None:
+            self.heard_at_ms.clear()
+        self.core.heard(position_ms, now)
+        if self.core.heard_at_ms is not None:
+            self.heard_at_ms.setdefault(person_id, position_ms)
+        return is_first
+
+    def takes(self, turn: AnswerTurn, person_id: str, now: float, *, is_over_others: bool) -> Step:
+        """Return what a turn means, by what its speaker's client has played."""
+        if is_over_others and self.core.reading(turn.words).answer is Answer.YES:
+            self.core.set_aside()  # A microphone near a loudspeaker hears both.
+            return Ignore(NotTaken.OTHER_PERSON, turn)
+        self.person_id = person_id
+        if self.core.heard_at_ms is not None:
+            self.core.heard_at_ms = self.heard_at_ms.get(person_id)
+        return self.core.take(turn, now)
+
+    def reads_as_answer(self, turn: AnswerTurn) -> bool:
+        """Whether another person's words would agree or refuse."""
+        return self.core.reading(turn.words).answer in (Answer.YES, Answer.NO)
+
     def is_echo(self, words: str, began_ms: int | None) -> bool:
         """Whether the words are of the question and of nothing else.
 
@@ -108,8 +136,8 @@ class Question:
             return []
         return [rule for rule in self.asked.suggested_rules[:1] if rule.rule_content == exact]
 
-    def told(self, state: str, why: str = "") -> ServerCustomEvent:
-        """Return the event of a new state; `why` a card asks instead of a voice."""
+    def told(self, state: str, why: str, participant: str | None) -> ServerCustomEvent:
+        """Return the event of a new state; `why` a card asks instead of a voice; who alone of a room is asked."""
         value: dict[str, Any] = {
             **self._about(),
             "question": self.core.question,
@@ -119,6 +147,8 @@ class Question:
         }
         if why:
             value["why"] = why
+        if participant is not None:
+            value["participant"] = participant
         if self.is_changed:
             value["input"] = self.call.input
         return ServerCustomEvent(name="consent_question", value=value)

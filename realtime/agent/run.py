@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from realtime.agent.announcer import Announcer
+from realtime.agent.asked_user import consents_of
 from realtime.agent.background import ToldOfBackground
 from realtime.agent.checking import begin_checking, check_of, end_checking
 from realtime.agent.claims import CallDeeds
@@ -70,7 +71,8 @@ class AgentRun:
         self._controller: Controller | None = None
         self._connection: Connection | None = None
         self._announcer: Announcer | None = None
-        self._consents: Consents | None = None
+        self.consents: Consents | None = None
+        """Its questions for consent; None while it is in no call."""
         self._background: ToldOfBackground | None = None
         self._task: asyncio.Task[None] | None = None
         self._joined = False
@@ -152,8 +154,8 @@ class AgentRun:
 
     def withdraw_questions(self) -> None:
         """Another agent will have the call: end the questions that are asked aloud."""
-        if self._consents is not None:
-            self._consents.withdraw()
+        if self.consents is not None:
+            self.consents.withdraw()
 
     def retire(self) -> list[HintBlock]:
         """Another agent has the call from now on: end without a word. Returns what its model has to be told."""
@@ -255,7 +257,7 @@ class AgentRun:
                     told_of_settings = self._told_of_settings = ToldOfSettings(
                         settings, self.name, controller, connection, first, self._tell_error
                     )
-                    consents = self._consents = Consents.of(self.spec, settings, host, context, controller, tools)
+                    consents = self.consents = consents_of(self.spec, settings, host, context, controller, tools)
                     begin_checking(context, controller, connection, settings, host)
                     self._announcer = announcer = Announcer(group, context, controller)
                     told = ToldOfBackground(self.spec.toolkit, settings, host, tools, controller, announcer, deeds.add)
@@ -378,8 +380,8 @@ class AgentRun:
         """Go on while the listeners are away, but ask them nothing."""
         if self._initiative is not None:
             self._initiative.is_away = away
-        if self._consents is not None:
-            self._consents.set_away(away)
+        if self.consents is not None:
+            self.consents.set_away(away)
 
     # -- what the agent does of its own accord ---------------------------------------------------------------------
 
@@ -555,7 +557,7 @@ class AgentRun:
 
     def _close_questions(self) -> None:
         """The call is over, or another agent has it: questions without an answer end with it."""
-        consents, self._consents = self._consents, None
+        consents, self.consents = self.consents, None
         if consents is not None:
             consents.close()
 

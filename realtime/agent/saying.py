@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from realtime.agent.controller import Controller
 from realtime.agent.phrases import SAY_EXACTLY
 from realtime.agent.responses import LINK_LOST, RESPONSE_REFUSED
-from realtime.call.participant import Ears, Host, OwnCall
+from realtime.call.participant import Host, OwnCall
 from realtime.errors import ProviderError, UsageError
 from realtime.event import server as s
 from realtime.event.base import ResponseOverrides
@@ -49,10 +50,17 @@ class Floor(StrEnum):
     TAKEN = "taken"
 
 
+class Plays(Protocol):
+    """Whose client plays something."""
+
+    def unplayed_ms(self) -> int:
+        """How much audio was sent but is not heard yet, in ms; 0 means silence."""
+
+
 class Silence:
     """Whether all was played, also to clients that do not report it."""
 
-    def __init__(self, ears: Ears, now: Callable[[], float]) -> None:
+    def __init__(self, ears: Plays, now: Callable[[], float]) -> None:
         self._ears = ears
         self._now = now
         self._unplayed_ms = 0

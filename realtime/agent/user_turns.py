@@ -39,6 +39,10 @@ class UserTurns:
         """Return the `event_id` of the client's commit that ended this turn; None if unknown."""
         return next((turn.label for turn in self._by_piece.values() if turn.item_id == item_id), None)
 
+    def labelled(self, label: str) -> UserTurn | None:
+        """Return the turn that the client's commit with this `event_id` ended."""
+        return next((turn for turn in self._by_piece.values() if turn.label == label), None)
+
     def begin(self, piece_id: str, *, goes_on: bool) -> UserTurn:
         """Return the turn of a voice that begins; `goes_on` if it continues the current turn."""
         turn = self.current

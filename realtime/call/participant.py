@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from realtime.audio.far_end import FarEnd
 from realtime.audio.voice import Voice
+from realtime.call.asked import Asked
 from realtime.event import client as c
 from realtime.event.config import SessionConfig
 from realtime.event.server import ServerEvent
@@ -116,6 +117,8 @@ class Host:
     """Lets the listeners hear what another human says at this moment. Unlike emitted events, none of it is kept."""
     own: OwnCall | None = None
     """None in a room, which decides who speaks."""
+    asked: Asked | None = None
+    """The humans of a room whom its questions ask; None in a call."""
     ask_for_floor: Callable[[], None] = no_floor
     """Asks a room for a turn: the agent has something to tell."""
     accepted: AcceptedRules = field(default_factory=AcceptedRules)

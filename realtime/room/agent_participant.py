@@ -18,7 +18,8 @@ from realtime.agent.controller import EMPTY_COMMIT, EMPTY_COMMIT_MS
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.far_end import FarEnd
 from realtime.audio.pcm import bytes_of
-from realtime.call.participant import Ears, Host
+from realtime.call.asked import Asked
+from realtime.call.participant import Ears, Emit, Host
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -27,6 +28,7 @@ from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolResultBlock, ToolResultState
 from realtime.message.speakers import SPEAKS, spoken_by
 from realtime.permission.accepted import AcceptedRules
+from realtime.room.aloud import AskedAloud
 from realtime.room.dictation import Dictation
 from realtime.room.floor import Said
 from realtime.room.scoped_ids import named
@@ -78,6 +80,12 @@ class Hub(Protocol):
     def listens_to(self, agent: AgentParticipant) -> bool:
         """Whether another agent hears the voice of this one, not its words."""
 
+    def asked(self, agent: AgentParticipant) -> Asked:
+        """Those whom it asks whether its tools may run."""
+
+    def begins_to_ask(self, agent: AgentParticipant) -> None:
+        """It begins to speak a question for consent."""
+
 
 class AgentParticipant:
     """One agent. In the room, the ids of its items, responses and tool calls begin with its own.
@@ -123,6 +131,12 @@ class AgentParticipant:
         """Its speech in this turn, by item, for another listening agent."""
         self._calls: dict[str, OpenCall] = {}
         """By its own ids."""
+        self._lines: dict[str, str] = {}
+        """The items that say whose voice follows, by utterance."""
+        self._follow: Emit | None = None
+        """Gets its events but speech."""
+        self.aloud = AskedAloud(lambda: None if self.is_away else self.run.consents)
+        """What it asks aloud."""
         self._accepted = AcceptedRules()
         """The rules that each human of the room has accepted."""
         self._asked_by: str | None = None
@@ -162,6 +176,7 @@ class AgentParticipant:
                 ask_for_floor=partial(self._hub.asks_for_floor, self),
                 accepted=self._accepted,
                 acts_for=lambda: self._asked_by or "",
+                asked=self._hub.asked(self),
             )
             await self.run.join(host, driven)
         finally:
@@ -211,6 +226,8 @@ class AgentParticipant:
             return False
         if named:
             self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, SPEAKS)))
+            if self.aloud.is_open and (items := self.conversation.items()):
+                self._lines[utterance.id] = items[-1].id
         utterance.heard_by.add(self.id)
         if self._guesses or not utterance.text:
             self.dictation.add(utterance)
@@ -221,15 +238,25 @@ class AgentParticipant:
 
     def speak(self, asked_by: str | None = None) -> None:
         """Take the floor and answer; `asked_by` is the human (by id) whose turn led to that."""
-        self.has_floor = True
         self._asked_by = asked_by
+        self._tool_rounds = 0
+        self._begin_turn()
+        self.responses.request()
+        self._act(c.ClientResponseCreateEvent())
+
+    def go_on(self) -> None:
+        """Take the floor again for what was asked aloud: ask it, await the answer, or say what came of it."""
+        self._begin_turn()
+        if self.run.consents is not None:
+            self.run.consents.have_floor()
+
+    def _begin_turn(self) -> None:
+        self.has_floor = True
+        self.aloud.is_paused = self.aloud.is_withdrawn = self._calls_tools = False
         self.responses.new_turn()
-        self._calls_tools, self._tool_rounds = False, 0
         self._spoken.clear()
         self._sound.clear()
         self._talk = self.conversation
-        self.responses.request()
-        self._act(c.ClientResponseCreateEvent())
 
     def ask_again(self) -> None:
         """Continue after the client's tools, if the model waits for a request."""
@@ -260,7 +287,16 @@ class AgentParticipant:
         return bool(self._calls)
 
     def interrupt(self) -> None:
-        """Stop at the heard word; lose the floor, even without a model."""
+        """Stop at the heard word; lose the floor, even without a model. A question that was asked aloud stays open."""
+        consents = self.aloud.consents
+        if consents is not None:
+            self.aloud.is_paused = True
+            consents.lose_floor()
+            self.responses.drop_open()
+            self.run.give_up()
+            self.has_floor = False
+            return
+        self.aloud.is_withdrawn = True
         if self.thinker is not None:
             self.thinker.interrupt()
         self.responses.drop_open()  # Before the model learns of it: some report the end at once.
@@ -293,6 +329,46 @@ class AgentParticipant:
             self._tell(s.AgentItemDeletedEvent(item_id=item_id, agent_id=self.id))
         elif portion == "part":
             self._tell(talk.truncate(item_id, played_ms).event(item_id, self.id, self.name))
+
+    # -- questions that it asks aloud ------------------------------------------------------------------------------
+
+    @property
+    def forgets_answers(self) -> bool:
+        """Whether its model takes no words between a call and its result."""
+        return self.thinker is None and self.agent.model.profile.says_given_words
+
+    def withdraw(self) -> None:
+        """End its questions, and the tools that run."""
+        self.aloud.is_withdrawn = True
+        self._act(c.ClientResponseCancelEvent())
+
+    def forget(self, utterance_id: str) -> None:
+        """Let its model forget a turn that it has heard: it was an answer."""
+        if (line := self._lines.pop(utterance_id, None)) is not None:
+            self.run.controller.turns.forget_answer((line,))
+        turn = self.run.controller.user_turns.labelled(utterance_id)
+        if turn is not None:
+            self.run.controller.turns.forget_answer(turn.piece_ids)
+
+    def follow(self, follow: Emit) -> Callable[[], None]:
+        """Call a function with each later event of its own but speech; returns what ends this."""
+        self._follow = follow
+
+        def end() -> None:
+            self._follow = None
+
+        return end
+
+    def room_name(self, own_id: str) -> str:
+        """The name that the room has for an id of its own."""
+        return self._prefix + own_id
+
+    def own_name(self, room_id: str) -> str | None:
+        """The id of its own that the room calls so; None for an id of another participant."""
+        own_id = room_id.removeprefix(self._prefix)
+        return own_id if own_id != room_id else None
+
+    # -- its tools ---------------------------------------------------------------------------------------------------
 
     def open_call(self, call_id: str) -> OpenCall | None:
         """The open call of this id (as the room names it); None where this agent has none."""
@@ -384,6 +460,11 @@ class AgentParticipant:
     # -- what it says ----------------------------------------------------------------------------------------------
 
     def _hear(self, event: s.ServerEvent) -> None:
+        self._take(event)
+        if self._follow is not None and type(event) is not s.AgentResponseAudioDeltaEvent:
+            self._follow(event)
+
+    def _take(self, event: s.ServerEvent) -> None:
         match event:
             case s.AgentReadyEvent():
                 self.ready = event
@@ -426,6 +507,8 @@ class AgentParticipant:
         solicited = self.has_floor and not self.run.is_dropped(response_id)
         self.responses.begin(response_id, solicited=solicited)
         if solicited:
+            if self.aloud.begins(event):
+                self._hub.begins_to_ask(self)
             self._tell(event)
         else:
             # Its provider answers by itself, or too late: perhaps what was asked in a turn before this one.
@@ -433,10 +516,11 @@ class AgentParticipant:
 
     def _done(self, event: s.AgentResponseDoneEvent) -> None:
         passed = self.responses.end(event.response_id)
+        is_question = self.aloud.ends(event.response_id)
         if passed is Passed.NOTHING:
             return
         self._tell(event)
-        if passed is Passed.UP_TO_DROP:
+        if passed is Passed.UP_TO_DROP or is_question:
             return
         self.responses.fail(failed=event.status == "failed")
         if self._calls_tools and event.status == "completed":
@@ -457,6 +541,8 @@ class AgentParticipant:
             # Also of a dropped response: listeners know its call, which lasts until its result.
             if self._calls.pop(event.tool_result.id, None) is not None:
                 self._tell(event)
+                if self.aloud.is_paused and event.tool_result.state is not ToolResultState.INTERRUPTED:
+                    self._hub.asks_for_floor(self)  # It was answered on its card, or by no one.
             return
         if isinstance(event, s.AgentToolProgressEvent) and event.tool_call_id not in self._calls:
             return
@@ -471,6 +557,8 @@ class AgentParticipant:
             self._calls_tools = True
             call = event.tool_use
             self._calls[call.id] = OpenCall(call.name, self._asked_by, call.state == "asking")
+            if call.state == "asking":
+                self.aloud.note(call, self._asked_by)
         elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
             self._spoken.append(event.item.id)
         self._tell(event)
@@ -490,6 +578,7 @@ class AgentParticipant:
 
     def _give_up(self) -> None:
         """Close what is open: its tools will not return, and it will write nothing down."""
+        self.aloud.drop()
         calls, self._calls = self._calls, {}
         gone = f"{self.name} is not there any more"
         for call_id, call in calls.items():

@@ -296,12 +296,13 @@ class ChatRoom(StateModule):
             for agent in [*people.agents]:
                 await agent.leave(reason)
                 human.tell(s.AgentEndedEvent(reason=reason, agent_id=agent.id, agent_name=agent.name))
-        self.turns.consider()
+        self.turns.presence()
 
     def presence(self, human: HumanParticipant, away: bool) -> None:
         """See `realtime.room.human_participant.Room`."""
         self._people.change(human.id, away=away)
         self._watch_absence(human)
+        self.turns.presence()
 
     def _watch_absence(self, human: HumanParticipant) -> None:
         """Remove a human who stays away. Their call may wait for longer; here others wait for them."""

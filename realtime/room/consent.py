@@ -5,7 +5,7 @@ The one whose turn led to the call: no human agrees to what another one has aske
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from realtime.errors import ClientError
@@ -16,6 +16,8 @@ from realtime.room.people import People
 
 ConsentBy = Literal["asked", "anyone"]
 """The human whose turn led to the call, or all humans."""
+KEPT_NAMES = 200
+"""So many of those who were asked are remembered by name."""
 ABSENT = "the human who had to agree has left the room"
 
 
@@ -27,6 +29,22 @@ class Consent:
     people: People
     asked_by: str | None = None
     """The human (by id) who said something last: an agent that gets the floor now acts for them."""
+    _names: dict[str, str] = field(default_factory=dict)
+    """The names of those who were asked, by id: they may have left since."""
+
+    def asked(self, asked_by: str | None) -> list[HumanParticipant]:
+        """The humans here who may answer what `asked_by` has led to."""
+        anyone = self.by == "anyone" or asked_by is None
+        humans = [one for one in self.people.humans if anyone or one.id == asked_by]
+        self._names.update((one.id, one.name) for one in humans)
+        while len(self._names) > KEPT_NAMES:
+            del self._names[next(iter(self._names))]
+        return humans
+
+    def name_of(self, human_id: str) -> str | None:
+        """The name of a human who is here, or was asked."""
+        human = self.people.human(human_id)
+        return self._names.get(human_id) if human is None else human.name
 
     def answered_by(self, human: HumanParticipant, event: c.ClientToolResultEvent) -> AgentParticipant:
         """The agent whose tool call this human answers.

@@ -31,6 +31,8 @@ class FloorKeeper:
     policy: Policy
     max_agent_turns: int
     give: Callable[[AgentParticipant], None]
+    go_on: Callable[[], bool]
+    """Lets an agent go on that has asked something aloud; returns whether there is one."""
     holder: str | None = None
     """The participant (by id) that has the floor; None where it is free."""
     failures: dict[str, int] = field(default_factory=dict)
@@ -82,7 +84,8 @@ class FloorKeeper:
         """Ask the policy who is next; `is_asked` says that a client wants an agent to speak."""
         state = self._askable()
         if self.failures and not state.agents:
-            self.set(None, "nobody")
+            if not self.go_on():
+                self.set(None, "nobody")
             return
         is_open = is_asked or bool(self.failures)
         if not is_open and (state.last is None or state.agent_turns >= self.max_agent_turns):
@@ -120,7 +123,8 @@ class FloorKeeper:
         """The policy raised or took too long: the room goes on, and the floor is free."""
         logger.exception("the floor policy of room %s failed", self.context.room_name)
         self.people.record.complain("the floor policy failed: the server's log says why", "floor_policy_failed")
-        self.set(None, "nobody")
+        if not self.go_on():
+            self.set(None, "nobody")
 
     def _askable(self) -> FloorState:
         """The state for a policy, less agents that cannot answer the question."""
@@ -144,6 +148,8 @@ class FloorKeeper:
         """No one is to answer: an agent that has something to tell may speak."""
         able = {one.id for one in self._askable().agents}
         self._wishes = [one for one in self._wishes if one in self.people.agents and one.id in able]
+        if self.go_on():
+            return
         if self._wishes:
             self._give(self._wishes[0])
         else:

@@ -66,8 +66,11 @@ class HumanTurns(Protocol):
     def voice_began(self, human: HumanParticipant, start_ms: int) -> None:
         """A human begins to speak."""
 
-    def voice_ended(self, human: HumanParticipant, end_ms: int, pcm: bytes) -> None:
-        """A human's turn is over; `pcm` is all of it at 16 kHz."""
+    def voice_ended(self, human: HumanParticipant, end_ms: int, pcm: bytes, *, is_far: bool) -> None:
+        """A human's turn is over; `pcm` is all of it at 16 kHz. `is_far`: it is no answer, but a distant voice."""
+
+    def is_asked(self, human: HumanParticipant) -> bool:
+        """Whether an agent has asked this human something aloud that is open."""
 
     def voice_dropped(self, human: HumanParticipant) -> None:
         """A human's turn is discarded as a false start."""
@@ -361,9 +364,21 @@ class Microphone:
         self._cut_off_ms = None
         if self.is_speaking:
             self.is_speaking = self.is_stalled = False
-            if self._over is not None:
-                self._over.learn(round(ms_of(len(pcm), UTTERANCE_HZ)), lambda ms: pcm[-bytes_of(ms, UTTERANCE_HZ) :])
-            self._room_turns.voice_ended(self._human, end_ms, pcm)
+            self._room_turns.voice_ended(self._human, end_ms, pcm, is_far=self._is_far(pcm))
+
+    def _is_far(self, pcm: bytes) -> bool:
+        """Whether an answer is a distant voice; any other turn teaches how loud this human is."""
+        if self._over is None:
+            return False
+        length_ms = round(ms_of(len(pcm), UTTERANCE_HZ))
+
+        def clip(ms: int) -> bytes:
+            return pcm[-bytes_of(ms, UTTERANCE_HZ) :]
+
+        if self._room_turns.is_asked(self._human) and self._over.is_far(length_ms, clip):
+            return True
+        self._over.learn(length_ms, clip)
+        return False
 
 
 class HumanParticipant:

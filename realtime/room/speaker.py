@@ -47,7 +47,7 @@ class Speaker:
     """The agent that has the floor; None where none has."""
     _hearing: Hearing = field(default_factory=Hearing)
     """Who hears the agent that speaks, or spoke last."""
-    _is_ending: bool = False
+    is_ending: bool = False
     """Whether it has said all, and is only heard to its end."""
     _is_stopping: bool = False
     """Whether it is being stopped: what was heard of it is not known before it is."""
@@ -56,14 +56,20 @@ class Speaker:
     _played_at_s: float = 0.0
     """When an instantly playing client has played all of it."""
 
-    def begin(self, agent: AgentParticipant, asked_by: str | None) -> None:
-        """Let an agent speak; `asked_by` is the human (by id) whose turn led to that."""
-        self.agent, self._is_ending = agent, False
+    def begin(self, agent: AgentParticipant, asked_by: str | None, *, goes_on: bool = False) -> None:
+        """Let an agent speak; `asked_by` is the human (by id) whose turn led to that.
+
+        `goes_on`: it has asked something aloud, and goes on with that.
+        """
+        self.agent, self.is_ending = agent, False
         self._hearing = Hearing(agent, frozenset(self.people.humans))
-        self.floor.set(agent.id, "policy")
+        self.floor.set(agent.id, "question" if goes_on else "policy")
         self._active_at_s = self._played_at_s = self.context.runtime.now()
         self._watch(agent, ANSWER_S)
-        agent.speak(asked_by)
+        if goes_on:
+            agent.go_on()
+        else:
+            agent.speak(asked_by)
 
     def follow(self, agent: AgentParticipant, event: s.ServerEvent) -> None:
         """Take note of an event of the agent that speaks."""
@@ -80,13 +86,13 @@ class Speaker:
             return
         if agent.responses.is_saying:
             # Another response has begun since: it ends the turn.
-            if self._is_ending:
-                self._is_ending = False
+            if self.is_ending:
+                self.is_ending = False
                 self._watch(agent, ANSWER_S)
             return
         left_s = self._still_played_s()
         if left_s > 0:
-            self._is_ending = True
+            self.is_ending = True
             self.context.timers.after("heard", left_s, lambda: self.over(agent))
         else:
             self._end(agent)
@@ -180,6 +186,11 @@ class Speaker:
             self.settle_cut()  # It will not be known any better.
         self._hearing.without(human)
 
+    @property
+    def is_played(self) -> bool:
+        """Whether all was heard, but by clients that do not report playback."""
+        return self._still_played_s() <= 0
+
     def _still_played_s(self) -> float:
         """How long until it is worth checking again whether all was heard.
 
@@ -195,7 +206,7 @@ class Speaker:
         """Take the floor from an idle agent after its speech is heard."""
 
         def look() -> None:
-            if self.agent is not agent or self._is_ending:
+            if self.agent is not agent or self.is_ending:
                 return
             left_s = ANSWER_S if agent.is_at_work else self._active_at_s + ANSWER_S - self.context.runtime.now()
             left_s = max(left_s, self._still_played_s())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from realtime.agent.answers import Taken
 from realtime.agent.overlap import Overlap
 from realtime.audio.voice import Voice
+from realtime.call.asked import Asked
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -19,6 +21,7 @@ from realtime.room.floor_keeper import FloorKeeper
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.overlaps import Overlaps
 from realtime.room.people import People
+from realtime.room.questions import Questions
 from realtime.room.speaker import SETTLE_S, STALLED_S, Speaker
 from realtime.room.transcription import Transcription
 from realtime.room.utterance import Utterance
@@ -48,11 +51,12 @@ class RoomTurns:
         self._people = people
         self._record = people.record
         self.consent = Consent(consent_by, people)
-        self.floor = FloorKeeper(context, people, policy, max_agent_turns, self._give)
+        self.floor = FloorKeeper(context, people, policy, max_agent_turns, self._give, self._go_on)
         self.speaker = Speaker(context, people, self.floor, self._conclude)
         self.transcription = Transcription(context, people, self._words_known, self.consider)
         self.agents = Agents(context, people, self, self.floor, self.speaker, self.consider, self._deaf, listens)
         self.overlaps = Overlaps(context, people, self.speaker)
+        self.questions = Questions(context, people, self.consent, self.speaker, self.transcription, self.overlaps)
         self._asides: list[Utterance] = []
         """What humans said to each other while an agent spoke: agents read it after its turn, and none answers."""
         self._unwritten: list[Utterance] = []
@@ -76,6 +80,7 @@ class RoomTurns:
         """A human begins to speak, and has the floor."""
         if human not in self._people.humans:
             return  # Removed, and not told yet.
+        asks = self.questions.asker()
         if self._takes_floor(human):
             self.take_floor(human, "speech")
         self._is_quiet = False
@@ -84,9 +89,14 @@ class RoomTurns:
         human.utterance = utterance
         self._watch(human, utterance)
         self._record.tell(s.AgentInputStartedEvent(item_id=utterance.id, audio_start_ms=start_ms, **human.who))
+        self.questions.voice_began(asks, human, utterance, start_ms)
 
-    def voice_ended(self, human: HumanParticipant, end_ms: int, pcm: bytes) -> None:
-        """A human's turn is over; `pcm` is all of it at 16 kHz."""
+    def is_asked(self, human: HumanParticipant) -> bool:
+        """Whether an agent has asked this human something aloud that is open."""
+        return self.questions.is_asked(human)
+
+    def voice_ended(self, human: HumanParticipant, end_ms: int, pcm: bytes, *, is_far: bool = False) -> None:
+        """A human's turn is over; `pcm` is all of it at 16 kHz. `is_far`: it is no answer, but a distant voice."""
         utterance, human.utterance = human.utterance, None
         if utterance is None:
             return
@@ -95,7 +105,8 @@ class RoomTurns:
         item = Item(id=utterance.id, role="user", name=human.name, content=(ContentPart(type="audio"),))
         self._record.tell(s.AgentItemAddedEvent(item=item, **human.who))
         utterance.pcm += pcm
-        if self.speaker.agent is not None:
+        self.questions.voice_ended(human, utterance, end_ms, is_far=is_far)
+        if self.speaker.agent is not None and not self.questions.is_answer(utterance):
             self._unwritten.append(utterance)
         else:
             self.transcription.write_down(utterance, self.floor.state.addressed)
@@ -103,6 +114,8 @@ class RoomTurns:
     def voice_dropped(self, human: HumanParticipant) -> None:
         """A human's turn is discarded as a false start."""
         utterance, human.utterance = human.utterance, None
+        if utterance is not None:
+            self.questions.voice_dropped(human, utterance)
         if utterance is not None and self.transcription.drop(utterance):
             self._record.tell(s.AgentInputClearedEvent(item_id=utterance.id, **human.who))
         self.consider()
@@ -115,7 +128,8 @@ class RoomTurns:
             self._watch(human, human.utterance)
 
     def _takes_floor(self, human: HumanParticipant) -> bool:
-        return self.speaker.agent is None or human.microphone.interrupts
+        agent = self.speaker.agent
+        return agent is None or human.microphone.interrupts or (agent.aloud.is_open and self.speaker.is_played)
 
     def voice_over(self, human: HumanParticipant) -> None:
         """A human's voice over a reply begins: it is dropped if their audio stops before a decision."""
@@ -128,10 +142,12 @@ class RoomTurns:
                 human.microphone.forsake_voice("undecided")
 
         self._context.timers.after(f"over {human.id}", STALLED_S, look)
+        self.questions.voice_over(human)
 
     def voice_passed(self, human: HumanParticipant, over: Overlap) -> None:
         """A human's voice over a reply did not take the floor; words to another human belong to the talk."""
         self._context.timers.cancel(f"over {human.id}")
+        self.questions.dismissed(human, over)
         if over.dismissed == SIDE_TALK and over.words and human in self._people.humans:
             self._aside(human, over, over.words)
         self.consider()
@@ -186,6 +202,7 @@ class RoomTurns:
             case c.ClientResponseCancelEvent():
                 self._is_quiet = True
                 self.speaker.stop(human)
+                self.questions.withdraw()
                 self.consider()
             case c.ClientToolResultEvent():
                 self._answer_tool(human, event)
@@ -195,6 +212,7 @@ class RoomTurns:
                 raise ClientError(f"{event.type} has no meaning in a room", code="unsupported_in_room")
 
     def _write(self, human: HumanParticipant, text: str) -> None:
+        asks = self.questions.asker()
         self.take_floor(human, "text")
         self.speaker.settle_cut()
         self._is_quiet = False
@@ -206,12 +224,14 @@ class RoomTurns:
         )
         self._record.tell(s.AgentItemAddedEvent(item=item, **human.who))
         self._record.tell(s.AgentItemDoneEvent(item=item, **human.who))
-        self._said(Utterance(item.id, human.id, human.name, text=text), "human")
+        self._take(*self.questions.typed(asks, human, Utterance(item.id, human.id, human.name, text=text)))
         self.consider()
 
     def _answer_tool(self, human: HumanParticipant, event: c.ClientToolResultEvent) -> None:
         """Pass on a tool result. Raises ClientError if it is refused."""
         agent = self.consent.answered_by(human, event)
+        if event.confirmed is not None and agent.run.consents is not None:
+            agent.run.consents.answers_from(human.id)
         mistakes = self._mistakes = []
         try:
             agent.answer_tool(event)
@@ -238,6 +258,14 @@ class RoomTurns:
     def transcribed(self, utterance: Utterance, text: str, by: AgentParticipant | None = None) -> None:
         """See `Hub`."""
         self.transcription.told(utterance, text, by)
+
+    def asked(self, agent: AgentParticipant) -> Asked:
+        """See `Hub`."""
+        return self.questions.asked(agent)
+
+    def begins_to_ask(self, agent: AgentParticipant) -> None:
+        """See `Hub`."""
+        self.questions.begins(agent)
 
     def turn_over(self, agent: AgentParticipant) -> None:
         """See `Hub`: the next may speak when this one was heard to the end."""
@@ -317,18 +345,42 @@ class RoomTurns:
             self.floor.set(None, "cancelled")
         else:
             self.speaker.settle_cut()
-            self.floor.ask(is_asked=is_asked)
+            # What is asked aloud comes before what agents say among themselves, and after what a human wants to know.
+            if is_asked or self.questions.is_turn_open or not self._go_on():
+                self.floor.ask(is_asked=is_asked)
 
     def _give(self, agent: AgentParticipant) -> None:
-        self.speaker.begin(agent, self.consent.asked_by)
+        goes_on = agent.aloud.needs_floor and agent.aloud.waits_within_reply
+        self.questions.has_floor(agent)
+        self.speaker.begin(agent, self.consent.asked_by, goes_on=goes_on)
+
+    def _go_on(self) -> bool:
+        """Let an agent go on that has asked something aloud; returns whether there is one."""
+        agent = self.questions.next()
+        if agent is not None:
+            self.questions.has_floor(agent)
+            self.speaker.begin(agent, None, goes_on=True)
+        return agent is not None
+
+    def presence(self) -> None:
+        """A human's socket is lost, or back, or they have left."""
+        self.questions.presence()
+        self.consider()
 
     def _words_known(self, utterance: Utterance, was_awaited: bool) -> None:
         """The words of a human's turn are known."""
-        if utterance.text and self.speaker.agent is not None:
-            self._late.append(utterance)  # A policy answers to what was said last.
-        elif utterance.text or was_awaited:
-            self._said(utterance, "human")
+        taken, said = self.questions.words(utterance)
+        if taken is Taken.TURN and utterance.text and self.speaker.agent is not None:
+            self._late += said  # A policy answers to what was said last.
+        elif taken is not Taken.TURN or utterance.text or was_awaited:
+            self._take(taken, said)
             self.consider()
+
+    def _take(self, taken: Taken, said: Sequence[Utterance]) -> None:
+        """Take turns of a human, by what they were to a question."""
+        for utterance in said if taken is not Taken.NOTHING else ():
+            self._said(utterance, "human")
+            self.questions.is_turn_open = taken is Taken.TURN
 
     def _conclude(self, agent: AgentParticipant, *, interrupted: bool, failed: bool) -> None:
         """An agent's turn counts with the words that were heard.
@@ -341,7 +393,9 @@ class RoomTurns:
             self._pass_on(utterance)
         said = agent.utterance(self._context.runtime.new_id("said"))
         if agent.thinker is not None:
-            agent.thinker.played(said.text)
+            whole = agent.aloud.heard(said.text)
+            if whole is not None:
+                agent.thinker.played(whole)
         if said.text or not (interrupted or failed or agent.is_away or agent.responses.has_failed):
             self._said(said, "agent")
         elif not interrupted:
@@ -365,6 +419,7 @@ class RoomTurns:
         is_agent = kind == "agent"
         if utterance.text and not is_agent:
             self.consent.asked_by = utterance.who
+            self.questions.is_turn_open = True
         if not (utterance.text or is_agent):
             return
         self.floor.add_turn(Said(utterance.who, utterance.name, kind, utterance.text))

@@ -126,6 +126,10 @@ class VoiceOver:
         """See `Interruptions.drop`."""
         return self._interruptions.drop(reason)
 
+    def is_far(self, length_ms: int, clip: Clip) -> bool:
+        """See `Interruptions.is_far`."""
+        return self._interruptions.is_far(length_ms, clip)
+
     def learn(self, length_ms: int, clip: Clip) -> None:
         """See `Interruptions.learn`."""
         self._interruptions.learn(length_ms, clip)

@@ -42,6 +42,8 @@ class NotTaken(StrEnum):
     ECHO = "echo"
     FAR_VOICE = "far_voice"
     NO_WORDS = "no_words"
+    OTHER_PERSON = "other_person"
+    """Of a person who is not asked, or over their voice."""
     TOO_SOON = "too_soon"
     """A typed yes right with the card, which is to something else."""
     CARD_ONLY = "card_only"

@@ -1,7 +1,7 @@
 """An agent in a room: which responses of its model count, what it is told, and what is left when its model is lost."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.agent.controller import EMPTY_COMMIT
+from realtime.call.asked import Asked, Person
 from realtime.event import server as s
 from realtime.event.client import ClientToolResultEvent
 from realtime.event.config import SessionConfig, ToolDeclaration
@@ -157,6 +158,33 @@ def turn_of(name: str, text: str) -> Utterance:
     return Utterance(f"said_{name}", name, name, bytearray(utterance(text)))
 
 
+class NobodyAsked:
+    """Nobody who could be asked aloud."""
+
+    words_s = 4.0
+    is_silent = is_free = is_held_up = True
+    recording = None
+
+    def why_not(self, call_id: str) -> str:
+        return "nobody is here"
+
+    def people(self, call_id: str) -> Sequence[Person]:
+        return ()
+
+    def only(self, call_id: str) -> None: ...
+
+    def name_of(self, call_id: str, person_id: str) -> None: ...
+
+    def follow(self, follow: Callable[[s.ServerEvent, str], None]) -> Callable[[], None]:
+        return lambda: None
+
+    def let_pass(self, *, is_theirs: bool) -> None: ...
+
+    def respond(self, beside: Callable[[], None] | None) -> None: ...
+
+    def forget(self, turn_ids: Iterable[str], *, typed: bool) -> None: ...
+
+
 class Note:
     """The hub of an agent: what it tells is noted."""
 
@@ -175,6 +203,11 @@ class Note:
         self.n_over += 1
 
     def asks_for_floor(self, participant: AgentParticipant) -> None: ...
+
+    def asked(self, participant: AgentParticipant) -> Asked:
+        return NobodyAsked()
+
+    def begins_to_ask(self, participant: AgentParticipant) -> None: ...
 
     def lost(self, participant: AgentParticipant, reason: str) -> None: ...
 

@@ -76,7 +76,7 @@ async def test_another_human_cannot_answer_for_the_one_whose_turn_led_to_the_cal
         assert home.talk()[-1] == ("Alice", "All right.")
 
 
-async def test_a_tool_that_asks_by_voice_elsewhere_asks_by_its_card_in_a_room() -> None:
+async def test_a_tool_that_asks_by_voice_asks_by_its_card_where_nobody_sends_sound() -> None:
     till = Till(consent="voice")
     async with asked(till) as (home, anna, ben, call_id):
         answer(ben, call_id)
@@ -176,11 +176,15 @@ def test_who_may_agree_is_one_of_two() -> None:
         ChatRoom([RealtimeAgent("Alice", "", TalkModel())], consent_by="nobody")  # type: ignore[arg-type]
 
 
-async def test_in_a_room_a_card_asks_and_all_learn_why_and_what_came_of_it() -> None:
+async def test_who_sends_no_sound_is_asked_by_a_card_and_all_learn_why_and_what_came_of_it() -> None:
     till = Till()
     async with asked(till) as (home, anna, ben, call_id):
         (question,) = [event.value for event in ben.of(s.ServerCustomEvent)]
-        assert (question["by"], question["state"], question["why"]) == ("card", "asking", "in a room a card asks")
+        assert (question["by"], question["state"], question["why"]) == (
+            "card",
+            "asking",
+            "this client has sent no sound",
+        )
         assert question["tool_call_id"] == call_id
         answer(anna, call_id)
         await home.quiet()

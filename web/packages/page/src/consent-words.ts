@@ -7,7 +7,12 @@ import { nameWords } from "./tool-words.ts";
 import type { Notice } from "./words.ts";
 
 /** How an open question can be answered now; empty for one that was meant for a card. */
-export function askingWords({ by, state, why }: ConsentQuestion): string {
+export function askingWords(question: ConsentQuestion): string {
+  const who = question.participant ? say("ask.of", { name: question.participant }) : "";
+  return [who, howWords(question)].filter((words) => words !== "").join(" ");
+}
+
+function howWords({ by, state, why }: ConsentQuestion): string {
   if (by === "card") return why ? say("ask.cardOnly") : "";
   if (state === "heard") return say(by === "voice" ? "ask.speakOnly" : "ask.speak");
   if (state === "waiting") return say("ask.waiting");

@@ -31,6 +31,12 @@ describe("how a question can be answered", () => {
     expect(askingWords({ ...QUESTION, state: "heard", by: "voice" })).toBe("Say or type “yes” or “no”.");
   });
 
+  test("in a room it says who is asked", () => {
+    expect(askingWords({ ...QUESTION, state: "heard", participant: "Anna" })).toBe("Anna is asked. Say “yes” or “no”, or choose here.");
+    expect(askingWords({ ...QUESTION, by: "card", participant: "Anna" })).toBe("Anna is asked.");
+    expect(ignoredWords("other_person")).toContain("Only the answer of the one who is asked counts");
+  });
+
   test("a card alone needs no words", () => {
     expect(askingWords({ ...QUESTION, by: "card" })).toBe("");
     expect(askingWords({ ...QUESTION, by: "card", why: "this agent writes" })).toBe("It cannot be asked aloud here. Please choose, or type “yes” or “no”.");

@@ -8,6 +8,8 @@ export const CONSENT_DE: ConsentTexts = {
   "ask.spokenAgain": "Die Frage wird noch einmal vorgelesen. Ein „Ja“ zählt, sobald Sie die Frage bis zum Ende gehört haben.",
   "ask.speak": "Sagen Sie „Ja“ oder „Nein“, oder wählen Sie hier.",
   "ask.speakOnly": "Sagen oder schreiben Sie „Ja“ oder „Nein“.",
+  "ask.of": "{name} ist gefragt.",
+  "ask.ignored.other_person": "Nur die Antwort der gefragten Person zählt, und niemand sonst darf dabei sprechen.",
   "ask.cardOnly": "Hier kann nicht laut gefragt werden. Bitte wählen Sie, oder schreiben Sie „Ja“ oder „Nein“.",
   "ask.ignored.before_end": "Sie haben vor dem Ende der Frage geantwortet. Bitte warten Sie das Ende ab.",
   "ask.ignored.far_voice": "Diese Stimme war zu weit weg, um zu zählen.",

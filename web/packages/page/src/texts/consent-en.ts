@@ -6,6 +6,8 @@ export const CONSENT_EN = {
   "ask.spokenAgain": "It is being asked once more. A “yes” counts once you have heard the question to its end.",
   "ask.speak": "Say “yes” or “no”, or choose here.",
   "ask.speakOnly": "Say or type “yes” or “no”.",
+  "ask.of": "{name} is asked.",
+  "ask.ignored.other_person": "Only the answer of the one who is asked counts, and nobody else may speak meanwhile.",
   "ask.cardOnly": "It cannot be asked aloud here. Please choose, or type “yes” or “no”.",
   "ask.ignored.before_end": "You answered before the question was over. Please wait for its end.",
   "ask.ignored.far_voice": "That voice was too far away to count.",

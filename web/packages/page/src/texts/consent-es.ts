@@ -8,6 +8,8 @@ export const CONSENT_ES: ConsentTexts = {
   "ask.spokenAgain": "La pregunta se está leyendo otra vez. Un «sí» cuenta cuando la haya oído hasta el final.",
   "ask.speak": "Diga «sí» o «no», o elija aquí.",
   "ask.speakOnly": "Diga o escriba «sí» o «no».",
+  "ask.of": "Se le pregunta a {name}.",
+  "ask.ignored.other_person": "Solo cuenta la respuesta de la persona preguntada, y nadie más debe hablar mientras tanto.",
   "ask.cardOnly": "Aquí no se puede preguntar en voz alta. Elija, por favor, o escriba «sí» o «no».",
   "ask.ignored.before_end": "Respondió antes de que terminara la pregunta. Espere a que acabe.",
   "ask.ignored.far_voice": "Esa voz estaba demasiado lejos para contar.",

@@ -8,6 +8,8 @@ export const CONSENT_ZH: ConsentTexts = {
   "ask.spokenAgain": "正在再次朗读这个问题。听完整个问题之后说“好的”才算数。",
   "ask.speak": "请说“好的”或“不要”，或在这里选择。",
   "ask.speakOnly": "请说出或输入“好的”或“不要”。",
+  "ask.of": "正在询问 {name}。",
+  "ask.ignored.other_person": "只有被询问者的回答才算数，而且这时其他人不能说话。",
   "ask.cardOnly": "这里无法朗读问题，请在此选择，或输入“好的”或“不要”。",
   "ask.ignored.before_end": "您在问题结束之前就回答了。请等问题说完。",
   "ask.ignored.far_voice": "那个声音太远，不算数。",
