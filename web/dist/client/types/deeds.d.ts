@@ -15,6 +15,8 @@ export interface ConsentQuestion {
     readonly n: number;
     /** Why only a card asks, where a voice was wanted. */
     readonly why?: string;
+    /** In a room: the name of the human who alone may answer. */
+    readonly participant?: string;
     /** The arguments as JSON, once the asked person has changed them. */
     readonly input?: string;
 }
@@ -22,7 +24,7 @@ export interface ConsentQuestion {
 export interface ConsentIgnored {
     readonly tool_call_id: string;
     readonly tool: string;
-    /** before_end: a yes before the question was heard to its end; card_only: one where only the card consents; too_soon: one that was typed right with the card; echo, far_voice or no_words. */
+    /** before_end: a yes before the question was heard to its end; card_only: one where only the card consents; too_soon: one that was typed right with the card; echo, far_voice, no_words, or other_person: of somebody who is not asked. */
     readonly reason: string;
     readonly words: string;
 }
