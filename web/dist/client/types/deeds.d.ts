@@ -24,7 +24,7 @@ export interface ConsentQuestion {
 export interface ConsentIgnored {
     readonly tool_call_id: string;
     readonly tool: string;
-    /** before_end: a yes before the question was heard to its end; card_only: one where only the card consents; too_soon: one that was typed right with the card; echo, far_voice, no_words, or other_person: of somebody who is not asked. */
+    /** before_end: a yes before the question was heard to its end; card_only: one where only the card consents; too_soon: one typed within a second of the card; echo, far_voice, no_words, or other_person: the voice of a human who is not asked. */
     readonly reason: string;
     readonly words: string;
 }
