@@ -47,6 +47,7 @@ from realtime.turn.claim_words.grammar import (
 )
 from realtime.turn.claim_words.languages import FOREIGN, claimed, families_in
 from realtime.turn.claim_words.objects import has_object, is_whole, obtains, sets_level, unknown_deed
+from realtime.turn.claim_words.results import Result, results_of
 from realtime.turn.claim_words.states import State, is_fresh, states_of
 
 __all__ = ["Claim", "ClaimKind", "Claims", "Deed", "DeedState", "DeedTool", "denial_of", "unbacked"]
@@ -337,6 +338,7 @@ class Claims:
         for family in made.families:
             made.deeds |= FAMILIES[family].deeds
             made.nouns |= FAMILIES[family].deeds | FAMILIES[family].things
+        made.deeds |= {noun for verb in made.verbs & self._unknown for noun in _named_by(verb)}
         if made.verbs & LIGHT:
             made.deeds |= made.own_nouns
         made.nouns = {singular(noun) for noun in made.nouns | made.own_nouns}
@@ -366,7 +368,9 @@ class Claims:
             named = [tool for tool in self._tools if words & (tool.deeds | tool.own_nouns)]
             found += [claim] if (claim := _claim_of(named, words, ClaimKind.DONE, frozenset())) else []
         states = iter(()) if found else states_of(texts)
-        return found or next((claims for state in states if (claims := self._of_state(state, texts, before))), [])
+        found = found or next((claims for state in states if (claims := self._of_state(state, texts, before))), [])
+        results = iter(()) if found else results_of(clause)
+        return found or next((claims for result in results if (claims := self._of_result(result, texts))), [])
 
     def _claim(self, clause: Clause, hit: Hit, reading: Reading, before: str) -> Claim | None:
         texts = clause.texts
@@ -402,7 +406,8 @@ class Claims:
         if reading.by_self and lemma in _TO_YOU and tells(texts, "you"):
             return False
         if lemma in self._unknown:
-            return lemma in tool.verbs and (points or "_" in lemma or bool(words & tool.own_nouns))
+            told = points or "_" in lemma or bool(words & tool.own_nouns) or _has_thing(clause, hit, reading)
+            return lemma in tool.verbs and told
         is_status = any(one.is_status and lemma in one.strong | one.weak for one in families)
         if is_status and reading.is_present and "all" not in texts and not is_fresh(texts) and "_" not in lemma:
             return False  # "The card is blocked."
@@ -423,6 +428,7 @@ class Claims:
                 and bool({*reading.subject[:1]} & _POINTING)
             )
             about_user |= not _NEWS & tool.families and _is_of_call(reading, texts)
+            about_user |= reading.is_present and _is_named(clause, hit)
             return reading.by_self or bool(persons) or about_user or is_definite(reading.subject, words & tool.nouns)
         if lemma in _SETTLED and words & tool.nouns and is_whole(texts, hit):
             return "are" not in texts or bool({"now", "all"} & {*texts})
@@ -474,12 +480,23 @@ class Claims:
             if (not state.families or state.families & tool.families)
             and (
                 not state.nouns
-                or words & (_deeds_of(tool) if state.nouns == "deeds" else tool.own_nouns | tool.nouns)
+                or words & _nouns_of(tool, state.nouns)
                 or (state.is_started and "order" in tool.families and texts[0] in ("your", "it", "the"))
                 or ("pay" in state.families & tool.families and words & NUMBERS)
             )
         ]
         claim = _claim_of(matching, words, kind, state.evidence)
+        return [] if claim is None else [claim]
+
+    def _of_result(self, result: Result, texts: list[str]) -> list[Claim]:
+        matching = [
+            tool
+            for tool in self._tools
+            if result.families & tool.families
+            and (not result.subject or result.subject & (tool.own_nouns | _nouns_of(tool, result.nouns)))
+        ]
+        kind = ClaimKind.STARTED if result.is_started else ClaimKind.DONE
+        claim = _claim_of(matching, {singular(text) for text in texts}, kind, result.evidence)
         return [] if claim is None else [claim]
 
     def _generic(self, kind: ClaimKind, before: str) -> Claim | None:
@@ -505,13 +522,43 @@ def _is_of_call(reading: Reading, texts: Sequence[str]) -> bool:
     return not is_open and bool({*reading.subject[:1]} & _POINTING) and not _CAUSES & {*texts}
 
 
+def _is_named(clause: Clause, hit: Hit) -> bool:
+    """Whether the clause only says of a name that the deed was done to it: "FilmBox is cancelled"."""
+    words = clause.words[: max(0, hit.at - 1)]
+    if words and words[0].text in ("the", "your"):
+        words = words[1:]
+    is_name = bool(words) and all(word.written[:1].isupper() and word.text not in _NO_NAMES for word in words)
+    return is_name and len(words) < 4 and hit.at + 1 + hit.lemma.count("_") == len(clause.words)
+
+
+def _has_thing(clause: Clause, hit: Hit, reading: Reading) -> bool:
+    """Whether a tool's own verb has an object, whatever it is: "I rented you a Golf", "the thread has been archived"."""
+    if not reading.by_self:
+        return _is_of_call(reading, clause.texts)
+    behind = clause.words[hit.at + 1 : hit.at + 2]
+    return any(word.text in _OBJECTS or word.written[:1].isupper() for word in behind)
+
+
+def _named_by(verb: str) -> Iterator[str]:
+    """Yield the nouns that may name the deed of a verb: "rental", "shipment", "translation", "upgrade"."""
+    head, _, _ = verb.partition("_")
+    stem = head.removesuffix("e")
+    yield from (head, f"{head}al", f"{head}ment", f"{stem}ion", f"{stem}ation", f"{stem}ing")
+
+
+_OBJECTS = NUMBERS | word_set("the a an your his her their its that those these this all both every half you him them")
+_NO_NAMES = SELF | PRONOUNS | word_set(f"{MONTHS} monday tuesday wednesday thursday friday saturday sunday you he she")
 _NEWS = word_set("cancel update renew block lock")
 """Families of which passives are often news about others: "the concert has been called off"."""
 _CAUSES = word_set("because due since until after owing again already often twice once by")
 
 
-def _deeds_of(tool: _Tool) -> set[str]:
-    return tool.deeds | tool.own_nouns if "update" in tool.families else tool.deeds
+def _nouns_of(tool: _Tool, which: str) -> set[str]:
+    if which == "own":
+        return tool.own_nouns
+    if which == "deeds":
+        return tool.deeds | tool.own_nouns if "update" in tool.families else tool.deeds
+    return tool.own_nouns | tool.nouns
 
 
 _NTH = {"second": 2, "another": 2, "extra": 2, "additional": 2, "third": 3, "fourth": 4}
@@ -547,7 +594,7 @@ def _families_of(texts: Sequence[str], lemmas: set[str]) -> set[str]:
             continue
         scores[name] = verbs + 2 * bool(words & family.deeds) + bool(words & family.things)
     best = max(scores.values(), default=0)
-    return {name for name, score in scores.items() if score == best and (score > 1 or name == "create")}
+    return {name for name, score in scores.items() if score == best and (score > 1 or name in ("create", "activate"))}
 
 
 def _unknown_verbs(claim: str) -> list[str]:

@@ -54,7 +54,8 @@ _PARTICIPLES = frozenset(part for _, parts in IRREGULAR.values() for part in par
 _UNMARKED = {"ive": "i've", "im": "i'm", "youre": "you're", "thats": "that's", "weve": "we've", "its": "its"}
 _IS_AFTER = word_set("it that this he she there here what who where how everything all let")
 _STATES = word_set(
-    "being on off in at up down out over back away yours open active live history dead ready through with under safe"
+    "being on off in at up down out over back away yours open active live history dead ready through with under safe "
+    "running printing playing coming heating warming cleaning charging ringing going getting heading waiting good closed"
 )
 """Behind `'s` they make it "is"."""
 _TOKEN = re.compile(r"\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
@@ -247,7 +248,7 @@ def _of_clitic_s(head: str, after: list[str]) -> str:
     is_part = following in _PARTICIPLES or following.endswith("ed")
     if is_part and (head in ("he", "she", "who") or (behind and behind[0] in _OBJECTS)):
         return "has"
-    if following in ("been", "got"):
+    if following in ("been", "got") or (following == "come" and behind[:1] == ["out"]):
         return "has"
     if head in _IS_AFTER or following in _STATES or following in _PARTICIPLES:
         return "is"

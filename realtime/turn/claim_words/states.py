@@ -16,7 +16,7 @@ class State:
 
     families: frozenset[str] = frozenset()
     """Those whose deed it may be; empty: any."""
-    nouns: Literal["", "deeds", "all"] = ""
+    nouns: Literal["", "deeds", "all", "own"] = ""
     """Which nouns of the tool must be in the words."""
     words: frozenset[str] = frozenset()
     """Words of which one must be there; empty: any will do."""
@@ -99,7 +99,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
             r"(?:gone|flown|winging|winged) "
             r"(?:\w+ )?to (?!spam|junk|waste|bed|work|the wrong|voicemail)"
         ),
-        State(word_set("pay message refund"), nouns="all", evidence=frozenset({"sent"})),
+        State(word_set("pay message refund apply donate repair print refill"), nouns="all", evidence=frozenset({"sent"})),
     ),
     (
         re.compile(
@@ -290,7 +290,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (re.compile(rf"^{_THING}went (?:out |off |in |over |through )?just now\b"), State(_SENT, nouns="all")),
     (re.compile(rf"^{_THING}(?:is|are) (?:now |just )*off to\b"), State(_SENT, nouns="all")),
     (re.compile(r"^you no longer have\b"), State(word_set("cancel"), nouns="all")),
-    (re.compile(r"^you are no longer (?:booked|expected|down|on)\b"), State(word_set("cancel"))),
+    (re.compile(r"^you are no longer (?:booked|expected|down|on|an? \w*member|an? subscriber|subscribed|enrolled|signed up)\b"), State(word_set("cancel"))),
     (
         re.compile(rf"^(?:your|the) {_THING}now (?:has|have|shows?|says|reads|holds|lists)\b"),
         State(word_set("schedule note remind update"), nouns="all"),
@@ -299,6 +299,10 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         re.compile(r"^(?:it|that|(?:the|your) (?:\w+ ){1,4})is now an? (?:\w+ )?\w+$"),
         State(word_set("note remind"), nouns="deeds"),
     ),
+    (re.compile(r"^that is (?:the|your) (?:\w+ ){1,4}(?:done|sorted|dealt with|taken care of)$"), State(nouns="all")),
+    (re.compile(r"^you are (?:now )?out of (?:the|your|that)\b"), State(word_set("cancel"), nouns="all")),
+    (re.compile(r"^(?:and )?gone$"), State(word_set("delete cancel"))),
+    (re.compile(rf"^{_FRESH}you are (?:now )?(?:on|in) (?:the|our)\b"), State(word_set("update"), nouns="own")),
     (re.compile(r"^you are now an? (?:\w+ )?subscriber\b"), State(word_set("subscribe"))),
     (re.compile(r"^there is an? (?:\w+ ){1,5}on (?:its|the) way\b"), State(nouns="all", is_started=True)),
     (re.compile(rf"^{_FRESH}{_THING}(?:just )?came on\b"), State(word_set("switch"), nouns="all")),
@@ -335,9 +339,9 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (re.compile(r"^there is your \w+$"), State(word_set("switch"), nouns="all")),
     (
         re.compile(
-            r"^(?:off|out|in|into|away|over|through|back|on|onto) (?:(?:to|the|your) .*)?(?:it|they) (?:went|goes)\b"
+            r"^(?:off|out|in|into|away|over|through|back|on|onto|up|down) (?:(?:to|the|your) .*)?(?:it|they) (?:went|goes?)\b"
         ),
-        State(_SENT | word_set("note delete cancel switch")),
+        State(_SENT | word_set("note delete cancel switch open close water clean wash print")),
     ),
     (
         re.compile(r"^(?:off|out|in|into|away|over|through|back|onto)\b.* went\b"),
