@@ -17,7 +17,9 @@ from itertools import pairwise
 from realtime.tool.spoken_numbers import Language
 from realtime.turn.claim_details import Detail, details_of, fits, known_of
 from realtime.turn.claim_words.english import (
+    DOUBLED,
     FAMILIES,
+    IRREGULAR,
     LIGHT,
     MONTHS,
     NUMBERS,
@@ -330,6 +332,8 @@ class Claims:
                 made.verbs |= {hit.lemma for hit in hits}
             verbs = {texts[hit.at] for hit in hits}
             made.own_nouns |= {singular(text) for text in texts if text not in PLAIN and text not in verbs}
+        if "unlock" in made.families:
+            made.families.discard("lock")
         if not made.families:
             foreign = (families for claim in tool.claims for one in FOREIGN for families in claimed(claim, one))
             made.families = {family for families in foreign for family in families}
@@ -338,8 +342,8 @@ class Claims:
         for family in made.families:
             made.deeds |= FAMILIES[family].deeds
             made.nouns |= FAMILIES[family].deeds | FAMILIES[family].things
-        made.deeds |= {noun for verb in made.verbs & self._unknown for noun in _named_by(verb)}
-        if made.verbs & LIGHT:
+        made.deeds |= {noun for verb in (made.verbs & self._unknown if made.families else made.verbs) for noun in _named_by(verb)}
+        if made.verbs & LIGHT or not made.families:
             made.deeds |= made.own_nouns
         made.nouns = {singular(noun) for noun in made.nouns | made.own_nouns}
         return made
@@ -409,6 +413,8 @@ class Claims:
             told = points or "_" in lemma or bool(words & tool.own_nouns) or _has_thing(clause, hit, reading)
             return lemma in tool.verbs and told
         is_status = any(one.is_status and lemma in one.strong | one.weak for one in families)
+        if lemma == "call" and not reading.by_self and "call" in tool.families:
+            return False  # "It's called Luigi's."
         if is_status and reading.is_present and "all" not in texts and not is_fresh(texts) and "_" not in lemma:
             return False  # "The card is blocked."
         if any(lemma in family.strong for family in families):
@@ -493,7 +499,7 @@ class Claims:
             tool
             for tool in self._tools
             if result.families & tool.families
-            and (not result.subject or result.subject & (tool.own_nouns | _nouns_of(tool, result.nouns)))
+            and (not result.subject or result.subject & _nouns_of(tool, result.nouns))
         ]
         kind = ClaimKind.STARTED if result.is_started else ClaimKind.DONE
         claim = _claim_of(matching, {singular(text) for text in texts}, kind, result.evidence)
@@ -604,7 +610,10 @@ def _unknown_verbs(claim: str) -> list[str]:
         return [] if texts[0] in known_verbs() else texts
     if any(hit.slot in ("past", "part") for hit in Verbs().hits(texts)):
         return []
+    irregular = {part: verb for verb, (_, parts) in IRREGULAR.items() for part in parts.split()}
     for at, text in enumerate(texts):
+        if text in irregular and texts[max(0, at - 1) : at] in (["have"], ["been"], ["has"]):
+            return [irregular[text]]
         if text.endswith("ed") and len(text) > 4:
             particle = next((one for one in texts[at + 1 : at + 3] if one in STRAY | {"in"}), "")
             return [f"{_stem(text)}_{particle}" if particle else _stem(text)]
@@ -614,9 +623,11 @@ def _unknown_verbs(claim: str) -> list[str]:
 def _stem(past: str) -> str:
     """Return a regular verb from its past, as `inflected` makes it."""
     stem = past[:-2]
+    if stem[:-1] in DOUBLED and stem[-1:] == stem[-2:-1]:
+        return stem[:-1]
     if stem.endswith("i"):
         return f"{stem[:-1]}y"
-    silent = stem.endswith(("at", "iz", "is", "ur", "in", "v", "c", "g", "u", "ut", "os", "as", "ir", "id", "od", "ar"))
+    silent = stem.endswith(("at", "iz", "is", "ur", "in", "v", "c", "g", "u", "ut", "os", "as", "ir", "id", "od", "ar", "rad", "cad"))
     return past[:-1] if silent else stem
 
 

@@ -51,7 +51,7 @@ FAMILIES: dict[str, Family] = {
         "booking reservation",
         "table seat room spot place flight hotel ticket slot car taxi cab dinner museum lesson train bus coach "
         "ferry tour court gym lunch ride "
-        "class booth suite cabin "
+        "class booth suite cabin stay "
         "reservation court appointment pass brunch",
     ),
     "cancel": _family(
@@ -220,7 +220,12 @@ FAMILIES: dict[str, Family] = {
         "paperwork theft accident damage",
     ),
     "approve": _family("approve sign authorize", "confirm accept release", "approval authorization", ""),
-    "hire": _family("dispatch assign", "send put arrange", "", "technician driver courier plumber engineer"),
+    "hire": _family(
+        "dispatch assign hire",
+        "send put arrange book get find engage",
+        "technician driver plumber engineer cleaner gardener nanny babysitter electrician handyman tutor",
+        "",
+    ),
     "renew": _family(
         "renew extend prolong",
         "add push_back move get put_back",
@@ -229,8 +234,8 @@ FAMILIES: dict[str, Family] = {
     ),
     "create": _family("", "create generate build publish make make_out draw_up set_up add start open", "", ""),
     "play": _family(
-        "play pause resume skip put_on",
-        "start stop queue queue_up turn_on throw_on stick_on pop_on fire_up get_going kick_off",
+        "play put_on",
+        "pause resume skip start stop queue queue_up turn_on throw_on stick_on pop_on fire_up get_going kick_off",
         "",
         "song music playlist track album jazz tune soundtrack podcast record radio speaker bit audiobook",
     ),
@@ -266,17 +271,39 @@ FAMILIES: dict[str, Family] = {
         "dishwasher washer washing machine laundry dryer load dish",
     ),
     "charge": _family("", "start plug_in begin charge top_up kick_off turn_on", "charging charge", "car battery charger"),
+    "unlock": _family("unlock", "open release", "", "door gate bike scooter"),
+    "ship": _family("ship", "send send_off dispatch post mail get_off", "shipment shipping", "parcel package courier"),
+    "rent": _family("rent lease", "reserve book get hire arrange take", "rental lease", "car van bike scooter"),
+    "return": _family(
+        "",
+        "return send_back register request set_up arrange book take_back",
+        "return",
+        "item jacket shoe dress shirt goods",
+    ),
+    "pause": _family("pause", "stop halt suspend hold", "pause", "delivery newspaper paper subscription"),
+    "mute": _family(
+        "mute silence",
+        "turn_off switch_off set put disable stop",
+        "",
+        "notification phone sound alert ringer chat",
+    ),
+    "record": _family(
+        "",
+        "record set schedule set_up",
+        "recording",
+        "show match film episode recorder series",
+    ),
     "open": _family(
         "",
         "open raise pull_up roll_up lift put_up draw draw_back wind_up pull_back get swing",
         "",
-        "blind shutter curtain shade awning drape slat",
+        "blind shutter curtain shade awning drape slat gate garage",
     ),
     "close": _family(
         "",
         "close shut lower pull_down roll_down draw put_down drop let_down pull bring_down wind_down",
         "",
-        "blind shutter curtain shade awning drape slat",
+        "blind shutter curtain shade awning drape slat gate garage",
     ),
     "ride": _family(
         "",
@@ -293,10 +320,10 @@ FAMILIES: dict[str, Family] = {
         "prescription medication medicine tablet pill inhaler dose pharmacy med cream insulin drop supply script",
     ),
     "park": _family(
-        "feed",
-        "pay top_up extend cover settle buy charge add start get sort renew",
+        "",
+        "feed pay top_up extend cover settle buy charge add start get sort renew",
         "parking",
-        "parking meter space spot zone plate bay",
+        "parking meter space spot zone plate bay ticket",
     ),
     "repair": _family(
         "",
@@ -325,9 +352,9 @@ FAMILIES: dict[str, Family] = {
         "",
     ),
     "call": _family(
-        "ring phone dial ring_up call_up",
-        "call reach get_through get try give get_hold",
-        "",
+        "call ring phone dial ring_up call_up",
+        "reach get_through get try give get_hold",
+        "call",
         "line voicemail",
     ),
     "publish": _family(
@@ -382,6 +409,18 @@ IRREGULAR: dict[str, tuple[str, str]] = {
     "wind": ("wound", "wound"),
     "swing": ("swung", "swung"),
     "begin": ("began", "begun"),
+    "cast": ("cast", "cast"),
+    "lend": ("lent", "lent"),
+    "sell": ("sold", "sold"),
+    "wake": ("woke", "woken"),
+    "break": ("broke", "broken"),
+    "choose": ("chose", "chosen"),
+    "hide": ("hid", "hidden"),
+    "split": ("split", "split"),
+    "sweep": ("swept", "swept"),
+    "bid": ("bid", "bid"),
+    "burn": ("burnt", "burnt burned"),
+    "teach": ("taught", "taught"),
     "leave": ("left", "left"),
 }
 """Past and participle of verbs that are not regular; several forms stand side by side."""
@@ -389,7 +428,7 @@ IRREGULAR: dict[str, tuple[str, str]] = {
 DOUBLED = word_set(
     "bin flag flip crop cancel stop drop scrap log jot dim swap plan refer scan skip submit wrap "
     "transfer fit pin grab "
-    "enrol step tip scrub slip snap rejig clip ship tag whip trim zip slot hop scrap pencil pop snag nab bag zap shred"
+    "top plug tap chop mop enrol step tip scrub slip snap rejig clip ship tag whip trim zip slot hop scrap pencil pop snag nab bag zap shred"
 )
 """Verbs that double their last consonant; "cancel" and the like are also read without that."""
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from realtime.turn.claim_words.english import ADVERBS, GUARDS, HABITS, NUMBERS, SELF, singular, word_set
+from realtime.turn.claim_words.english import ADVERBS, HABITS, NUMBERS, SELF, singular, word_set
 from realtime.turn.claim_words.forms import Clause
+from realtime.turn.claim_words.grammar import guards
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ _DONE = _by_word(
         "open": "open up raised lifted opened",
         "close": "closed shut down drawn lowered",
         "lock": "locked shut bolted secure secured",
+        "unlock": "unlocked free",
+        "mute": "muted off quiet silent silenced",
+        "pause": "paused",
+        "record": "set recording",
         "play heat water clean wash charge": "on started",
         "print": "printed out",
         "post publish": "live up online posted public out published",
@@ -67,7 +72,7 @@ _GOING = _by_word(
         "print": "printing",
         "call": "ringing calling dialling dialing",
         "ride": "coming heading driving",
-        "hire repair order refill": "coming",
+        "hire repair order refill ship": "coming",
         "locate": "tracking following",
         "open": "opening",
         "close": "closing",
@@ -81,17 +86,18 @@ _VERBS = word_set("is are has have went came")
 _SKIPPED = ADVERBS | word_set("wide safe safely nice good tight fully being getting")
 _HOURS = word_set("until till from every if by when unless that because since of enough without not for-sale")
 """Behind a state they make it another: "open from nine", "out of paper"."""
-_GUARDS = (GUARDS - {"rather", "had"}) | HABITS | word_set("still yet i already always another other someone somebody")
+_GUARDS = HABITS | word_set("still yet i already always another other someone somebody")
 _GENERAL = word_set("a an any each every some most many few no all") - {"all"}
 _POSITIONS = word_set("open up closed shut down on out")
 _COMMANDS = word_set("turn put keep leave with no not want is are")
 _FINITES = word_set("is are was were takes costs needs has can will would must should means")
+_MAILS = word_set("email mail text message letter number")
 _PERSONS = word_set("he she they it")
 
 
 _SEES = re.compile(
     r"^(?!i |we |you |if |so )(?:[\w']+ ){1,3}(?:(?:can|is able to) (?:now )?(?:see|follow|track) (?:where you are|you\b|your (?:location|"
-    r"position))|(?:now )?knows where you are)"
+    r"position))|(?:now )?knows where you are)|^you are (?:now )?on (?:his|her|their|\w+'s) map\b"
 )
 _KNOWS = re.compile(r"^(?:they|the (?:[\w']+ ){1,2}) ?(?:now )?(?:know|knows) about (?:it$|the |your )")
 _NIGHTS = re.compile(r"\bat (?:night|weekends?|the weekend)\b|\bon \w+days\b|\bin the (?:evenings?|mornings?|summer|winter)\b")
@@ -107,15 +113,21 @@ def results_of(clause: Clause) -> Iterator[Result]:
     if _KNOWS.search(joined):
         yield Result(word_set("report repair apply"), frozenset(singular(text) for text in texts))
         return
+    if texts[:3] == ["you", "have", "got"] and texts[3:4] and texts[3] in ("a", "an", "the", "your", *NUMBERS):
+        if not guards(texts):
+            things = frozenset(singular(text) for text in texts[3:8])
+            yield Result(word_set("book rent ride hire"), things, "own", evidence=word_set("booked reserved"))
+        return
     at = next((place for place, text in enumerate(texts[:9]) if place and text in _VERBS), 0)
     if not at or texts[0] == "here":
         yield from _headline(clause)
         return
     subject = texts[:at]
-    if _GUARDS & {*subject} or subject[0] in SELF:
+    if _GUARDS & {*subject} or guards(subject) or subject[0] in SELF:
         return
     behind = [text for text in texts[at + 1 :] if text not in _SKIPPED]
-    if not behind or _NIGHTS.search(joined) or _GUARDS & {*_stated(texts[at + 1 :], subject)}:
+    told = [*_stated(texts[at + 1 :])]
+    if not behind or _NIGHTS.search(joined) or _GUARDS & {*told} or guards(told):
         return
     words = frozenset(singular(text) for text in subject)
     if texts[at] in ("is", "are"):
@@ -124,7 +136,7 @@ def results_of(clause: Clause) -> Iterator[Result]:
         yield from _has(subject, words, texts[at + 1 :])
 
 
-def _stated(behind: Sequence[str], subject: Sequence[str]) -> Iterator[str]:
+def _stated(behind: Sequence[str]) -> Iterator[str]:
     """Yield the words behind the verb but for "in every room", and the end of what is paid for."""
     for place, text in enumerate(behind):
         is_end = text in ("until", "till") and {"good", "paid", "covered"} & {*behind[:place]}
@@ -140,16 +152,22 @@ def _is(clause: Clause, subject: list[str], words: frozenset[str], behind: list[
     if (families := _GOING.get(key)) is not None:
         is_person = subject[0] in ("he", "she")
         if key in ("coming", "heading", "driving"):
-            is_person = is_person and {*behind[1:]} & word_set("over way now")
+            is_person = is_person and bool({*behind[1:]} & word_set("over way now"))
         named = frozenset[str]() if is_pronoun or is_person else words
+        if key in ("tracking", "following") and behind[1:2] != ["you"]:
+            return
         yield Result(families, named, is_started=True, evidence=frozenset({key}))
     if (families := _DONE.get(key)) is not None:
         named = frozenset[str]() if is_pronoun else words
         if subject == ["you"]:
             families, named = families & {"park"}, frozenset()
-        if key in ("out", "up", "in", "down", "on") and is_pronoun and len(behind) > 1:
+        if is_pronoun and (key == "waiting" or (key in ("out", "up", "in", "down", "on") and len(behind) > 1)):
             return
         yield Result(families, named, evidence=frozenset({key}))
+    if "tray" in behind:
+        yield Result(frozenset({"print"}), words)
+    if key == "out" and len(behind) == 1:
+        yield Result(frozenset({"message"}), words, "own")
     if key == "with" and after and subject[0] not in _PERSONS | {"you"} and after[0] not in ("a", "an"):
         yield Result(_WITH, words, "deeds", evidence=frozenset({"sent", "submitted", "received"}))
         if NUMBERS & {*subject}:
@@ -169,7 +187,9 @@ def _has(subject: list[str], words: frozenset[str], behind: Sequence[str]) -> It
     if rest[:3] in (["found", "its", "way"], ["made", "its", "way"]):
         yield Result(word_set("pay donate apply message"), words - NUMBERS if not NUMBERS & words else frozenset())
     if rest[:1] in (["your"], ["the"], ["it"], ["that"]):
-        yield Result(_WITH, frozenset(singular(text) for text in rest[1:6]), "deeds")
+        things = frozenset(singular(text) for text in rest[1:6])
+        yield Result(_WITH | {"order"}, things, "deeds")
+        yield Result(frozenset({"message"}), things - _MAILS, "own")
 
 
 def _headline(clause: Clause) -> Iterator[Result]:
@@ -177,7 +197,7 @@ def _headline(clause: Clause) -> Iterator[Result]:
     texts = clause.texts
     if texts[:2] == ["here", "is"] and 2 < len(texts) < 7 and all(w.written[:1].isupper() for w in clause.words[2:]):
         yield Result(frozenset({"play"}), frozenset(), is_started=True)
-    if 1 < len(texts) < 5 and texts[0] not in _GENERAL | _COMMANDS and texts[-1] in _POSITIONS and not _GUARDS & {*texts}:
+    if 1 < len(texts) < 5 and texts[0] not in _GENERAL | _COMMANDS and texts[-1] in _POSITIONS and not _GUARDS & {*texts} and not guards(texts):
         yield Result(_DONE[texts[-1]], frozenset(singular(text) for text in texts[:-1]))
     first = texts[1:2] if texts[0] in ("now", "currently") else texts[:1]
     if clause.begins and first and not _FINITES & {*texts} and first[0].endswith("ing") and (families := _GOING.get(first[0])) is not None:
