@@ -86,7 +86,7 @@ FAMILIES: dict[str, Family] = {
     "order": _family(
         "order purchase buy",
         "place submit put_through put_in send get check_out add grab send_through push_through pick_up snap_up "
-        "get_in send_in ring_up call_in phone_in put snag nab bag fire_off put_down buy_up",
+        "get_in send_in take_out ring_up call_in phone_in put snag nab bag fire_off put_down buy_up",
         "order purchase",
         "food meal pizza takeaway lunch dinner breakfast curry burger delivery grocery shopping ticket",
     ),
@@ -171,11 +171,14 @@ FAMILIES: dict[str, Family] = {
         "light lamp tv television music radio fan device switch bulb",
         is_status=True,
     ),
-    "lock": _family("lock unlock bolt lock_up", "secure open close shut", "", "door gate window garage", is_status=True),
+    "lock": _family(
+        "lock unlock bolt lock_up", "secure open close shut", "", "door gate window garage", is_status=True
+    ),
     "adjust": _family(
         "lower raise turn_up turn_down nudge_up nudge_down crank_up crank_down knock_down knock_up dial_up "
         "dial_down notch_up",
-        "set adjust bump_up crank_up bump increase decrease reduce change heat cool bring_up bring_down nudge crank "
+        "set adjust switch bump_up crank_up bump increase decrease reduce change heat cool "
+        "bring_up bring_down nudge crank "
         "drop knock take_down take_up turn put bump_down dial ramp_up warm_up warm cool_down put_on ramp_down "
         "ease_up ease_down ease_off "
         "whack_up "
@@ -199,7 +202,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "reset": _family(
         "reset",
-        "change generate send create set unlock renew",
+        "change generate send create set unlock renew update swap replace modify",
         "reset",
         "password pin passcode account code",
     ),
@@ -212,7 +215,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "upload": _family("upload download scan", "save send attach", "upload download", "file document"),
     "apply": _family(
-        "apply submit file lodge",
+        "apply submit file lodge hand_in turn_in",
         "send hand_in turn_in request ask_for put_in send_in send_off get_in put_through push_through hand_over "
         "register "
         "get_off fire_off pass_on push get_through post",
@@ -228,7 +231,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "renew": _family(
         "renew extend prolong",
-        "add push_back move get put_back",
+        "add push_back move get put_back apply_for",
         "renewal extension",
         "loan book membership licence permit due",
     ),
@@ -270,9 +273,14 @@ FAMILIES: dict[str, Family] = {
         "cycle wash",
         "dishwasher washer washing machine laundry dryer load dish",
     ),
-    "charge": _family("", "start plug_in begin charge top_up kick_off turn_on", "charging charge", "car battery charger"),
+    "charge": _family(
+        "", "start plug_in begin charge top_up kick_off turn_on", "charging charge", "car battery charger"
+    ),
     "unlock": _family("unlock", "open release", "", "door gate bike scooter"),
     "ship": _family("ship", "send send_off dispatch post mail get_off", "shipment shipping", "parcel package courier"),
+    "request": _family(
+        "", "request put_in ask_for apply_for submit register log file place", "request application", "leave holiday"
+    ),
     "rent": _family("rent lease", "reserve book get hire arrange take", "rental lease", "car van bike scooter"),
     "return": _family(
         "",
@@ -360,8 +368,8 @@ FAMILIES: dict[str, Family] = {
     "publish": _family(
         "post publish",
         "put_up upload share submit leave write send put_online drop put_out add",
-        "review post rating comment tweet feedback",
-        "star review photo status",
+        "review post rating comment tweet feedback ad advert",
+        "star review photo status job listing",
     ),
 }
 
@@ -428,7 +436,8 @@ IRREGULAR: dict[str, tuple[str, str]] = {
 DOUBLED = word_set(
     "bin flag flip crop cancel stop drop scrap log jot dim swap plan refer scan skip submit wrap "
     "transfer fit pin grab "
-    "top plug tap chop mop enrol step tip scrub slip snap rejig clip ship tag whip trim zip slot hop scrap pencil pop snag nab bag zap shred"
+    "top plug tap chop mop "
+    "enrol step tip scrub slip snap rejig clip ship tag whip trim zip slot hop scrap pencil pop snag nab bag zap shred"
 )
 """Verbs that double their last consonant; "cancel" and the like are also read without that."""
 
@@ -439,6 +448,9 @@ LIGHT = word_set(
     "schedule enter initiate"
 )
 """Verbs that claim a deed with its noun: "I've made the reservation"."""
+
+SETTLED = word_set("take_care_of sort sort_out handle see_to deal_with square_away")
+"""With a thing of the tool they claim its deed: "lunch is sorted"."""
 
 ADVERBS = word_set(
     "just now already also successfully then all finally officially safely duly gladly immediately actually indeed "

@@ -55,7 +55,8 @@ _UNMARKED = {"ive": "i've", "im": "i'm", "youre": "you're", "thats": "that's", "
 _IS_AFTER = word_set("it that this he she there here what who where how everything all let")
 _STATES = word_set(
     "being on off in at up down out over back away yours open active live history dead ready through with under safe "
-    "running printing playing coming heating warming cleaning charging ringing going getting heading waiting good closed"
+    "running printing playing coming heating warming cleaning charging ringing going getting heading waiting good "
+    "closed online free quiet ticking"
 )
 """Behind `'s` they make it "is"."""
 _TOKEN = re.compile(r"\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
