@@ -365,7 +365,11 @@ class Claims:
         if lemma == "call" and not reading.by_self and "call" in tool.families:
             return False  # "It's called Luigi's."
         if is_status and reading.is_present and "all" not in texts and not is_fresh(texts) and "_" not in lemma:
-            own = lemma in tool.verbs and reading.subject[0] in ("the", "your") and words & tool.own_nouns
+            own = (
+                (lemma in tool.verbs or lemma == "freeze")
+                and reading.subject[0] in ("the", "your")
+                and words & tool.own_nouns
+            )
             return bool(own) and hit.at == len(texts) - 1 and "is" in texts
         if any(lemma in family.strong for family in families):
             if reading.is_present and reading.subject[-1:] == ("one",) and "now" not in texts:

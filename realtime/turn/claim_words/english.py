@@ -80,7 +80,7 @@ FAMILIES: dict[str, Family] = {
         "lock stop shut_off turn_off put cancel kill cut_off shut_down kill_off neutralise neutralize bar cut void "
         "pull",
         "block freeze hold stop deactivation",
-        "card account",
+        "card account visa mastercard amex",
         is_status=True,
     ),
     "order": _family(
@@ -133,6 +133,7 @@ FAMILIES: dict[str, Family] = {
         "slide switch_over nudge swap_over bump_up bump_back shunt shuffle get trade slip rejig reshuffle juggle "
         "exchange pull drag hop slot_in put_into get_into fit set rebook bump_to put_back knock_back carry",
         "change rescheduling reschedule move switch",
+        "delivery parcel package "
         "visit appointment meeting call slot time date event visit session dentist o'clock check-up checkup haircut "
         "booking "
         "physio lesson",

@@ -71,7 +71,7 @@ _GOING = _by_word(
         "play": "playing running",
         "heat": "heating warming preheating",
         "water": "running going watering sprinkling soaking",
-        "clean": "running going cleaning vacuuming hoovering mopping",
+        "clean": "running going cleaning vacuuming hoovering mopping doing",
         "wash": "running going washing",
         "print": "printing",
         "call": "ringing calling dialling dialing",
@@ -94,13 +94,13 @@ _HOURS = word_set(
     "late low behind short along well fine"
 )
 """Behind a state they make it another: "open from nine", "out of paper"."""
-_GUARDS = HABITS | word_set("still yet i already always another other someone")
+_GUARDS = (HABITS - {"online"}) | word_set("still yet i already always another other someone")
 _GENERAL = word_set("a an any each every some most many few no all") - {"all"}
 _POSITIONS = word_set("open up closed shut down on out")
 _COMMANDS = word_set("turn put keep leave with no not want is are")
 _FINITES = word_set("is are was were takes costs needs has can will would must should means")
 _ON_WHERE = word_set("for in now at with to upstairs downstairs outside everywhere")
-_MAILS = word_set("email mail text message letter number")
+_MAILS = word_set("email mail text letter number")
 _PERSONS = word_set("he she they it")
 _OF_IT = word_set("open close lock unlock mute play heat water clean wash print publish activate pause")
 """Families of which a state may be told of "it": "it's on"; of others that says too little: "it's good"."""
@@ -205,6 +205,8 @@ def _has(subject: list[str], words: frozenset[str], behind: Sequence[str]) -> It
         rest = rest[1:]
     if rest[:3] in (["found", "its", "way"], ["made", "its", "way"]):
         yield Result(word_set("pay donate apply message"), words - NUMBERS if not NUMBERS & words else frozenset())
+    if rest[:1] in (["his"], ["her"], ["their"]) and NUMBERS & {*rest}:
+        yield Result(word_set("pay donate"), frozenset(singular(text) for text in rest))
     if rest[:1] in (["your"], ["the"], ["it"], ["that"]):
         things = frozenset(singular(text) for text in rest[1:6])
         yield Result(_WITH | {"order"}, things, "deeds")

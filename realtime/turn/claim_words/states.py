@@ -142,7 +142,10 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         re.compile(r"^(?:the|your|that|this) (?:\w+ ){1,3}is (?:now )?(?:off|history|gone)$"),
         State(word_set("cancel"), nouns="all", words=word_set("order booking reservation subscription appointment")),
     ),
-    (re.compile(r"^(?:your|the) (?:\w+ ){1,3}is (?:now )?guaranteed\b"), State(word_set("book order"), nouns="all")),
+    (
+        re.compile(r"^(?:your|the) (?:\w+ ){1,3}is (?:now )?(?:guaranteed|safe|secured)\b"),
+        State(word_set("book order"), nouns="all"),
+    ),
     (re.compile(r"^you have (?:now )?(?:got )?your money back\b"), State(word_set("refund"))),
     (
         re.compile(r"^(?:your|the) (?:\w+ ){1,3}is (?:now up to date|up to date now)\b"),
@@ -321,6 +324,24 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         State(word_set("play heat water clean wash activate switch remind"), nouns="all"),
     ),
     (re.compile(rf"^{_THING}(?:is|are) on (?:the|your) (?:\w+ )?list$"), State(word_set("note"))),
+    (
+        re.compile(
+            r"^(?:(?:i|we) have (?:now )?(?:got )?(?:[\w']+ ){1,3}on|(?!some)(?:[\w']+ ){1,3}is (?:now )?on) the "
+            r"(?:line|phone)(?: now| for you)?$|^you are (?:now )?through to\b"
+        ),
+        State(word_set("call connect")),
+    ),
+    (
+        re.compile(
+            rf"^{_FRESH}{_THING}(?:now )?(?:comes|arrives|is (?:now )?(?:coming|arriving|due)) (?:now )?(?:on |at )?"
+            r"(?:the \w+|\w+day|tomorrow|\d|noon|half)\b"
+        ),
+        State(word_set("move"), nouns="all"),
+    ),
+    (
+        re.compile(rf"^{_FRESH}your (?:post|mail|letters|parcels|bills|invoices) (?:now )?(?:goes|go|is going) to\b"),
+        State(word_set("update")),
+    ),
     (re.compile(r"^(?:and )?gone$"), State(word_set("delete cancel"))),
     (re.compile(rf"^{_FRESH}you are (?:now )?(?:on|in) (?:the|our)\b"), State(nouns="own")),
     (re.compile(r"^you are now an? (?:\w+ )?subscriber\b"), State(word_set("subscribe"))),
@@ -337,7 +358,9 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         State(word_set("book schedule move"), evidence=frozenset({"booked", "reserved", "confirmed"})),
     ),
     (
-        re.compile(r"^(?:they|the \w+|\w+) (?:is|are) (?:now )?expecting (?:you|the \w+ of you)(?: (?:at|on|for)\b|$)"),
+        re.compile(
+            r"^(?:they|the \w+|[\w']+) (?:is|are) (?:now )?expecting (?:you|the \w+ of you)(?: (?:at|on|for)\b|$)"
+        ),
         State(word_set("book"), evidence=frozenset({"booked", "reserved", "confirmed"})),
     ),
     (
