@@ -3,8 +3,8 @@
 Reads every file `bench/claims/*.tsv`: a head line, then one sentence a line with the columns `split`, `kit` (the tools
 of the agent, below), `expected` (the tool whose deed is claimed as done; `TOOL~` for one that is announced; `-` for no
 claim that has to be withheld), `sentence`, and where needed `log` (`TOOL=STATE=WORDS` of calls before it, `;` between
-two; with arguments `TOOL{JSON}=STATE=WORDS`) and `before` (what was said last). Sentences of the splits `known` and
-`details` were used for work on the rules, the others not. In `details` each tool has succeeded; what is expected is
+two; with arguments `TOOL{JSON}=STATE=WORDS`) and `before` (what was said last). Sentences of the splits `known`, `trades`
+and `details` were used for work on the rules, the others not. In `details` each tool has succeeded; what is expected is
 whether the claim contradicts what the call did.
 """
 
@@ -111,6 +111,40 @@ KITS: dict[str, tuple[DeedTool, ...]] = {
         DeedTool("subscribe_newsletter", "Subscribe to a newsletter.", ("I have subscribed you to the newsletter.",)),
     ),
     "car": (DeedTool("start_charging", "Charge the car.", ("I have started charging",)),),
+    "everyday": (
+        DeedTool("block_bank_card", "Block a bank card.", ("I have blocked your card.",)),
+        DeedTool("book_doctor_appointment", "Book an appointment with a doctor.", ("I have booked your appointment.",)),
+        DeedTool("book_hotel_room", "Book a hotel room.", ("I have booked the room.",)),
+        DeedTool("buy_concert_tickets", "Buy tickets for a concert.", ("I have bought the tickets.",)),
+        DeedTool("cancel_subscription", "Cancel a subscription.", ("I have cancelled your subscription.",)),
+        DeedTool("delete_files", "Delete files.", ("I have deleted the files.",)),
+        DeedTool("donate_to_charity", "Donate money to a charity.", ("I have donated the money.",)),
+        DeedTool("enroll_gym_class", "Enroll the user in a gym class.", ("I have enrolled you in the class.",)),
+        DeedTool("file_insurance_claim", "File an insurance claim.", ("I have filed your claim.",)),
+        DeedTool("lock_door", "Lock a door.", ("I have locked the door.",)),
+        DeedTool("open_blinds", "Open the blinds.", ("I have opened the blinds.",)),
+        DeedTool("order_groceries", "Order groceries.", ("I have ordered the groceries.",)),
+        DeedTool("order_taxi", "Order a taxi.", ("I have ordered a taxi.",)),
+        DeedTool("pay_parking", "Pay for parking.", ("I have paid for your parking.",)),
+        DeedTool("place_call", "Call somebody.", ("I have called them.",)),
+        DeedTool("play_music", "Play music.", ("I have started the music.",)),
+        DeedTool("post_review", "Post a review.", ("I have posted your review.",)),
+        DeedTool("preheat_oven", "Preheat the oven.", ("I have preheated the oven.",)),
+        DeedTool("print_document", "Print a document.", ("I have printed the document.",)),
+        DeedTool("refill_prescription", "Refill a prescription.", ("I have refilled your prescription.",)),
+        DeedTool("renew_library_loan", "Renew a loan of the library.", ("I have renewed your loan.",)),
+        DeedTool("request_repair", "Request a repair.", ("I have requested the repair.",)),
+        DeedTool("reschedule_delivery", "Reschedule a delivery.", ("I have rescheduled your delivery.",)),
+        DeedTool("reserve_table", "Reserve a table at a restaurant.", ("I have reserved the table.",)),
+        DeedTool("schedule_meeting", "Schedule a meeting.", ("I have scheduled the meeting.",)),
+        DeedTool("send_message", "Send a message.", ("I have sent the message.",)),
+        DeedTool("set_alarm", "Set an alarm.", ("I have set the alarm.",)),
+        DeedTool("share_location", "Share the user's location.", ("I have shared your location.",)),
+        DeedTool("start_sprinkler", "Start the sprinkler.", ("I have started the sprinkler.",)),
+        DeedTool("start_vacuum", "Start the vacuum cleaner.", ("I have started the vacuum.",)),
+        DeedTool("transfer_money", "Transfer money to somebody.", ("I have transferred the money.",)),
+        DeedTool("update_address", "Update the customer's address.", ("I have updated your address.",)),
+    ),
     "household": (
         DeedTool("close_garage", "Close the garage.", ("I have closed the garage.",)),
         DeedTool("arm_alarm", "Arm the burglar alarm.", ("I have armed the alarm.",)),

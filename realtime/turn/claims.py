@@ -179,7 +179,7 @@ _HEDGED = re.compile(
     r"says (?:the |your )?\w+[.!]?$)",
     re.IGNORECASE,
 )
-_FIXED = word_set("report_to buy_into kill_time strike_out pass_on drop_off pay_off")
+_FIXED = word_set("report_to buy_into kill_time strike_out pass_on drop_off pay_off play_with")
 """Verbs that mean something else with the next word."""
 _CONTENTS = word_set("what how why where who whether")
 _RECORDS = word_set("note note_down write_down jot_down put_down save record log mark add update change confirm")
@@ -362,8 +362,8 @@ class Claims:
             told = points or "_" in lemma or bool(words & tool.own_nouns) or _has_thing(clause, hit, reading)
             return lemma in tool.verbs and told
         is_status = any(one.is_status and lemma in one.strong | one.weak for one in families)
-        if lemma == "call" and not reading.by_self and "call" in tool.families:
-            return False  # "It's called Luigi's."
+        if lemma == "call" and (not reading.by_self or texts[hit.at + 1 : hit.at + 2] == ["it"]):
+            return not reading.by_self and bool(words & tool.nouns)  # "It's called Luigi's", "I called it a day".
         if is_status and reading.is_present and "all" not in texts and not is_fresh(texts) and "_" not in lemma:
             own = (
                 (lemma in tool.verbs or lemma == "freeze")

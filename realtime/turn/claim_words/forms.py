@@ -56,7 +56,7 @@ _IS_AFTER = word_set("it that this he she there here what who where how everythi
 _STATES = word_set(
     "being on off in at up down out over back away yours open active live history dead ready through with under safe "
     "running printing playing coming heating warming cleaning charging ringing going getting heading waiting good "
-    "closed online free quiet ticking doing expecting"
+    "closed online free quiet ticking expecting"
 )
 """Behind `'s` they make it "is"."""
 _TOKEN = re.compile(r"\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")

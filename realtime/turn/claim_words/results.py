@@ -45,7 +45,7 @@ _DONE = _by_word(
     {
         "open": "open up raised lifted opened",
         "close": "closed shut down drawn lowered",
-        "lock": "locked shut bolted secure secured",
+        "lock": "locked bolted secure secured",
         "unlock": "unlocked",
         "mute": "muted off quiet silent silenced",
         "pause": "paused",
@@ -71,7 +71,7 @@ _GOING = _by_word(
         "play": "playing running",
         "heat": "heating warming preheating",
         "water": "running going watering sprinkling soaking",
-        "clean": "running going cleaning vacuuming hoovering mopping doing",
+        "clean": "running going cleaning vacuuming hoovering mopping",
         "wash": "running going washing",
         "print": "printing",
         "call": "ringing calling dialling dialing",
@@ -174,7 +174,7 @@ def _is(clause: Clause, subject: list[str], words: frozenset[str], behind: list[
         if key in ("tracking", "following") and behind[1:2] != ["you"]:
             return
         yield Result(families, named, is_started=True, evidence=frozenset({key}))
-    if (families := _DONE.get(key)) is not None and (key != "on" or not after or after[0] in _ON_WHERE):
+    if (families := _DONE.get(key)) is not None and (key not in ("on", "out") or not after or after[0] in _ON_WHERE):
         named = frozenset[str]() if is_pronoun else words
         if subject == ["you"]:
             families, named = families & {"park"}, frozenset()
