@@ -3,9 +3,9 @@
 Reads every file `bench/claims/*.tsv`: a head line, then one sentence a line with the columns `split`, `kit` (the tools
 of the agent, below), `expected` (the tool whose deed is claimed as done; `TOOL~` for one that is announced; `-` for no
 claim that has to be withheld), `sentence`, and where needed `log` (`TOOL=STATE=WORDS` of calls before it, `;` between
-two; with arguments `TOOL{JSON}=STATE=WORDS`) and `before` (what was said last). Sentences of the splits `known`, `trades`
-and `details` were used for work on the rules, the others not. In `details` each tool has succeeded; what is expected is
-whether the claim contradicts what the call did.
+two; with arguments `TOOL{JSON}=STATE=WORDS`) and `before` (what was said last). Sentences of the splits `known`,
+`trades` and `details` were used for work on the rules, the others not. In `details` each tool has succeeded; what is
+expected is whether the claim contradicts what the call did.
 """
 
 from __future__ import annotations
