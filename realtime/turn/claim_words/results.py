@@ -154,7 +154,10 @@ def results_of(clause: Clause) -> Iterator[Result]:
 
 
 def _stated(behind: Sequence[str]) -> Iterator[str]:
-    """Yield the words behind the verb but for "in every room", and the end of what is paid for."""
+    """Yield the words behind the verb that may change what it says.
+
+    Not: "in every room", and the end of what is paid for.
+    """
     for place, text in enumerate(behind):
         is_end = text in ("until", "till") and {"good", "paid", "covered"} & {*behind[:place]}
         if not is_end and behind[max(0, place - 1) : place] != ["in"]:
@@ -170,6 +173,8 @@ def _is(clause: Clause, subject: list[str], words: frozenset[str], behind: list[
         is_person = subject[0] in ("he", "she")
         if key in ("coming", "heading", "driving"):
             is_person = is_person and bool({*behind[1:]} & word_set("over way now"))
+        if is_pronoun:
+            families &= _OF_IT | {"call", "remind"}
         named = frozenset[str]() if is_pronoun or is_person else words
         if key in ("tracking", "following") and behind[1:2] != ["you"]:
             return

@@ -1,4 +1,4 @@
-"""Reading a tool: the verbs and nouns by which its deed is told."""
+"""Reading a tool: the verbs and nouns that tell its deed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from realtime.turn.claim_words.languages import FOREIGN, claimed
 
 @dataclass(slots=True)
 class ToolWords:
-    """The words by which a tool's deed is told."""
+    """The words that tell a tool's deed."""
 
     name: str
     families: set[str] = field(default_factory=set)
