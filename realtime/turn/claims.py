@@ -23,14 +23,14 @@ from realtime.turn.claim_words.english import (
     NUMBERS,
     PRONOUNS,
     SELF,
+    SETTLED,
     singular,
     word_set,
 )
-from realtime.turn.claim_words.forms import STRAY, Clause, Hit, Verbs, clauses_of, inflected, known_verbs
+from realtime.turn.claim_words.forms import Clause, Hit, Verbs, clauses_of, inflected
 from realtime.turn.claim_words.frames import dangles, is_addition, is_tagged, is_verbless, plain, stated
 from realtime.turn.claim_words.grammar import (
     GENERIC,
-    PLAIN,
     SUBJECTS,
     ClaimKind,
     Reading,
@@ -47,7 +47,9 @@ from realtime.turn.claim_words.grammar import (
 )
 from realtime.turn.claim_words.languages import FOREIGN, claimed, families_in
 from realtime.turn.claim_words.objects import has_object, is_whole, obtains, sets_level, unknown_deed
+from realtime.turn.claim_words.results import Result, results_of
 from realtime.turn.claim_words.states import State, is_fresh, states_of
+from realtime.turn.claim_words.tool_words import ToolWords, nouns_of, read_tool, unknown_verbs
 
 __all__ = ["Claim", "ClaimKind", "Claims", "Deed", "DeedState", "DeedTool", "denial_of", "unbacked"]
 
@@ -147,25 +149,8 @@ def denial_of(tool: DeedTool, language: Language = "en") -> str:
     return NOT_DONE["en"]
 
 
-@dataclass(slots=True)
-class _Tool:
-    """A tool, read for its words."""
-
-    name: str
-    families: set[str] = field(default_factory=set)
-    verbs: set[str] = field(default_factory=set)
-    """Those of its declared claims."""
-    own_nouns: set[str] = field(default_factory=set)
-    """Of its claims and its name."""
-    deeds: set[str] = field(default_factory=set)
-    """Nouns for the deed itself."""
-    nouns: set[str] = field(default_factory=set)
-    """All nouns: own ones, and those of its families."""
-
-
 _MOST_CHARS = 1_000
 """Of a longer sentence the rest is not read."""
-_READ_TOOLS = word_set("get list find search check show look lookup read view status info history fetch query")
 _NEVERS = re.compile(
     r"\byesterday\b|\blast (?:week|month|year|night|time|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b|"
     r"(?<!moment )(?<!second )(?<!minute )(?<!moments )(?<!seconds )\bago\b|\bpreviously\b|"
@@ -194,7 +179,7 @@ _HEDGED = re.compile(
     r"says (?:the |your )?\w+[.!]?$)",
     re.IGNORECASE,
 )
-_FIXED = word_set("report_to buy_into kill_time strike_out pass_on drop_off pay_off")
+_FIXED = word_set("report_to buy_into kill_time strike_out pass_on drop_off pay_off play_with")
 """Verbs that mean something else with the next word."""
 _CONTENTS = word_set("what how why where who whether")
 _RECORDS = word_set("note note_down write_down jot_down put_down save record log mark add update change confirm")
@@ -209,8 +194,6 @@ _TALK = word_set(
 """Things that are said or thought; with them a verb tells no deed, unless the tool is about them."""
 _TO_YOU = word_set("tell answer respond reply inform invite let_know share")
 """Said of the user they are talk, no deed: "I told you"."""
-_SETTLED = word_set("take_care_of sort sort_out handle see_to deal_with square_away")
-"""With a thing of the tool they claim its deed: "lunch is sorted"."""
 _POINTING = word_set("the that this those these your both")
 _NEED_NOUNS = word_set(
     "put make keep take settle write answer drop pop stick kill hit get_in get_out pull flip pass wipe zap swap nudge"
@@ -225,10 +208,10 @@ class Claims:
 
     def __init__(self, tools: Iterable[DeedTool]) -> None:
         given = [*tools]
-        unknown = {verb for tool in given for claim in tool.claims for verb in _unknown_verbs(claim)}
+        unknown = {verb for tool in given for claim in tool.claims for verb in unknown_verbs(claim)}
         self._verbs = Verbs(unknown)
         self._unknown = unknown
-        read = [self._read(tool) for tool in given]
+        read = [read_tool(one.name, one.description, one.claims, self._verbs, unknown) for one in given]
         self._tools = [tool for tool in read if tool.families or tool.verbs]
 
     def __bool__(self) -> bool:
@@ -310,38 +293,6 @@ class Claims:
             least=min(_least(clauses[place].texts, tool.nouns, tool.deeds) for tool in tools),
         )
 
-    # -- reading the tools -----------------------------------------------------------------------------------------
-
-    def _read(self, tool: DeedTool) -> _Tool:
-        made = _Tool(tool.name)
-        names = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|\d+", tool.name)]
-        sources = [[word.text for clause in clauses_of(claim) for word in clause.words] for claim in tool.claims]
-        if not tool.claims and names and not _READ_TOOLS & {*names}:
-            first = re.findall(r"[^\W_]+", tool.description.lower().split(".")[0])
-            sources = [names, [first[0].removesuffix("s"), *first[1:]]] if first else [names]
-        for texts in sources:
-            # "The booking" is no verb, unless it is the whole claim.
-            hits = [hit for hit in self._verbs.hits(texts) if hit.at == 0 or hit.slot in ("past", "part")]
-            if not hits:
-                continue
-            made.families |= _families_of(texts, {hit.lemma for hit in hits} - self._unknown)
-            if tool.claims:
-                made.verbs |= {hit.lemma for hit in hits}
-            verbs = {texts[hit.at] for hit in hits}
-            made.own_nouns |= {singular(text) for text in texts if text not in PLAIN and text not in verbs}
-        if not made.families:
-            foreign = (families for claim in tool.claims for one in FOREIGN for families in claimed(claim, one))
-            made.families = {family for families in foreign for family in families}
-        if made.families or made.verbs:
-            made.own_nouns |= {singular(name) for name in names[1:] if name not in PLAIN}
-        for family in made.families:
-            made.deeds |= FAMILIES[family].deeds
-            made.nouns |= FAMILIES[family].deeds | FAMILIES[family].things
-        if made.verbs & LIGHT:
-            made.deeds |= made.own_nouns
-        made.nouns = {singular(noun) for noun in made.nouns | made.own_nouns}
-        return made
-
     # -- reading a clause ------------------------------------------------------------------------------------------
 
     def _of_clause(self, clause: Clause, before: str, *, carried: bool, dangles: bool) -> list[Claim]:
@@ -366,7 +317,9 @@ class Claims:
             named = [tool for tool in self._tools if words & (tool.deeds | tool.own_nouns)]
             found += [claim] if (claim := _claim_of(named, words, ClaimKind.DONE, frozenset())) else []
         states = iter(()) if found else states_of(texts)
-        return found or next((claims for state in states if (claims := self._of_state(state, texts, before))), [])
+        found = found or next((claims for state in states if (claims := self._of_state(state, texts, before))), [])
+        results = iter(()) if found else results_of(clause)
+        return found or next((claims for result in results if (claims := self._of_result(result, texts))), [])
 
     def _claim(self, clause: Clause, hit: Hit, reading: Reading, before: str) -> Claim | None:
         texts = clause.texts
@@ -383,16 +336,20 @@ class Claims:
         if hit.lemma in ("order", "sort") and _SORTS.search(" ".join(texts[hit.at :])):
             return None
         names_thing = any(tool.nouns & words for tool in self._tools)
-        if hit.lemma in _SETTLED and reading.subject == ("you",) and is_whole(texts, hit):
+        if hit.lemma in SETTLED and reading.subject == ("you",) and is_whole(texts, hit):
             return self._generic(reading.kind, before)  # "That's you sorted."
         if hit.lemma in GENERIC and points and is_whole(texts, hit) and not names_thing:
             return self._generic(reading.kind, before)
         matching = [tool for tool in self._tools if self._does(tool, hit, words, reading, clause, points=points)]
         return _claim_of(matching, words, reading.kind, _evidence(hit.lemma) if reading.is_state else frozenset())
 
-    def _does(self, tool: _Tool, hit: Hit, words: set[str], reading: Reading, clause: Clause, *, points: bool) -> bool:
+    def _does(
+        self, tool: ToolWords, hit: Hit, words: set[str], reading: Reading, clause: Clause, *, points: bool
+    ) -> bool:
         texts = clause.texts
         lemma = hit.lemma
+        if lemma not in tool.lemmas:
+            return False
         families = [FAMILIES[name] for name in tool.families]
         if (words & _TALK) - tool.own_nouns:
             return False
@@ -402,10 +359,18 @@ class Claims:
         if reading.by_self and lemma in _TO_YOU and tells(texts, "you"):
             return False
         if lemma in self._unknown:
-            return lemma in tool.verbs and (points or "_" in lemma or bool(words & tool.own_nouns))
+            told = points or "_" in lemma or bool(words & tool.own_nouns) or _has_thing(clause, hit, reading)
+            return lemma in tool.verbs and told
         is_status = any(one.is_status and lemma in one.strong | one.weak for one in families)
+        if lemma == "call" and (not reading.by_self or texts[hit.at + 1 : hit.at + 2] == ["it"]):
+            return not reading.by_self and bool(words & tool.nouns)  # "It's called Luigi's", "I called it a day".
         if is_status and reading.is_present and "all" not in texts and not is_fresh(texts) and "_" not in lemma:
-            return False  # "The card is blocked."
+            own = (
+                (lemma in tool.verbs or lemma == "freeze")
+                and reading.subject[0] in ("the", "your")
+                and words & tool.own_nouns
+            )
+            return bool(own) and hit.at == len(texts) - 1 and "is" in texts
         if any(lemma in family.strong for family in families):
             if reading.is_present and reading.subject[-1:] == ("one",) and "now" not in texts:
                 return False  # "This one is ordered from Italy."
@@ -423,8 +388,9 @@ class Claims:
                 and bool({*reading.subject[:1]} & _POINTING)
             )
             about_user |= not _NEWS & tool.families and _is_of_call(reading, texts)
+            about_user |= reading.is_present and _is_named(clause, hit)
             return reading.by_self or bool(persons) or about_user or is_definite(reading.subject, words & tool.nouns)
-        if lemma in _SETTLED and words & tool.nouns and is_whole(texts, hit):
+        if lemma in SETTLED and words & tool.nouns and is_whole(texts, hit):
             return "are" not in texts or bool({"now", "all"} & {*texts})
         named = words & (tool.deeds | tool.own_nouns if lemma == "confirm" else tool.deeds)
         if lemma in LIGHT and named and (lemma != "get" or gives(texts)):
@@ -474,12 +440,22 @@ class Claims:
             if (not state.families or state.families & tool.families)
             and (
                 not state.nouns
-                or words & (_deeds_of(tool) if state.nouns == "deeds" else tool.own_nouns | tool.nouns)
+                or words & nouns_of(tool, state.nouns)
                 or (state.is_started and "order" in tool.families and texts[0] in ("your", "it", "the"))
                 or ("pay" in state.families & tool.families and words & NUMBERS)
             )
         ]
         claim = _claim_of(matching, words, kind, state.evidence)
+        return [] if claim is None else [claim]
+
+    def _of_result(self, result: Result, texts: list[str]) -> list[Claim]:
+        matching = [
+            tool
+            for tool in self._tools
+            if result.families & tool.families and (not result.subject or result.subject & nouns_of(tool, result.nouns))
+        ]
+        kind = ClaimKind.STARTED if result.is_started else ClaimKind.DONE
+        claim = _claim_of(matching, {singular(text) for text in texts}, kind, result.evidence)
         return [] if claim is None else [claim]
 
     def _generic(self, kind: ClaimKind, before: str) -> Claim | None:
@@ -505,13 +481,29 @@ def _is_of_call(reading: Reading, texts: Sequence[str]) -> bool:
     return not is_open and bool({*reading.subject[:1]} & _POINTING) and not _CAUSES & {*texts}
 
 
+def _is_named(clause: Clause, hit: Hit) -> bool:
+    """Whether the deed was done to what has a name: "FilmBox is cancelled"."""
+    words = clause.words[: max(0, hit.at - 1)]
+    if words and words[0].text in ("the", "your"):
+        words = words[1:]
+    is_name = bool(words) and all(word.written[:1].isupper() and word.text not in _NO_NAMES for word in words)
+    behind = clause.texts[hit.at + 1 + hit.lemma.count("_") :]
+    return is_name and len(words) < 4 and behind[:1] in ([], ["for"])
+
+
+def _has_thing(clause: Clause, hit: Hit, reading: Reading) -> bool:
+    """Whether a tool's own verb has an object: "I rented you a Golf", "the thread has been archived"."""
+    if not reading.by_self:
+        return _is_of_call(reading, clause.texts)
+    behind = clause.words[hit.at + 1 : hit.at + 2]
+    return any(word.text in _OBJECTS or word.written[:1].isupper() for word in behind)
+
+
+_OBJECTS = NUMBERS | word_set("the a an your his her their its that those these this all both every half you him them")
+_NO_NAMES = SELF | PRONOUNS | word_set(f"{MONTHS} monday tuesday wednesday thursday friday saturday sunday you he she")
 _NEWS = word_set("cancel update renew block lock")
 """Families of which passives are often news about others: "the concert has been called off"."""
 _CAUSES = word_set("because due since until after owing again already often twice once by")
-
-
-def _deeds_of(tool: _Tool) -> set[str]:
-    return tool.deeds | tool.own_nouns if "update" in tool.families else tool.deeds
 
 
 _NTH = {"second": 2, "another": 2, "extra": 2, "additional": 2, "third": 3, "fourth": 4}
@@ -529,48 +521,12 @@ def _least(texts: Sequence[str], nouns: Collection[str], deeds: Collection[str])
     return 1
 
 
-def _claim_of(matching: list[_Tool], words: set[str], kind: ClaimKind, evidence: frozenset[str]) -> Claim | None:
+def _claim_of(matching: list[ToolWords], words: set[str], kind: ClaimKind, evidence: frozenset[str]) -> Claim | None:
     """Return the claim of the tools whose own things are named; else of all."""
     if not matching:
         return None
     named = [tool for tool in matching if tool.own_nouns & words]
     return Claim(kind, tuple(tool.name for tool in named or matching), evidence)
-
-
-def _families_of(texts: Sequence[str], lemmas: set[str]) -> set[str]:
-    """Return the families that a declared claim speaks of."""
-    words = {singular(text) for text in texts}
-    scores: dict[str, int] = {}
-    for name, family in FAMILIES.items():
-        verbs = 3 * bool(lemmas & family.strong) or bool(lemmas & (family.weak | LIGHT & family.weak))
-        if not verbs and not (lemmas & LIGHT and words & family.deeds):
-            continue
-        scores[name] = verbs + 2 * bool(words & family.deeds) + bool(words & family.things)
-    best = max(scores.values(), default=0)
-    return {name for name, score in scores.items() if score == best and (score > 1 or name == "create")}
-
-
-def _unknown_verbs(claim: str) -> list[str]:
-    """Return the verbs of a declared claim that no family has: "calibrate" of "I have calibrated the sensor"."""
-    texts = [word.text for clause in clauses_of(claim) for word in clause.words]
-    if len(texts) == 1:
-        return [] if texts[0] in known_verbs() else texts
-    if any(hit.slot in ("past", "part") for hit in Verbs().hits(texts)):
-        return []
-    for at, text in enumerate(texts):
-        if text.endswith("ed") and len(text) > 4:
-            particle = next((one for one in texts[at + 1 : at + 3] if one in STRAY | {"in"}), "")
-            return [f"{_stem(text)}_{particle}" if particle else _stem(text)]
-    return []
-
-
-def _stem(past: str) -> str:
-    """Return a regular verb from its past, as `inflected` makes it."""
-    stem = past[:-2]
-    if stem.endswith("i"):
-        return f"{stem[:-1]}y"
-    silent = stem.endswith(("at", "iz", "is", "ur", "in", "v", "c", "g", "u", "ut", "os", "as", "ir", "id", "od", "ar"))
-    return past[:-1] if silent else stem
 
 
 def _evidence(lemma: str) -> frozenset[str]:

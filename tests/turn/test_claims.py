@@ -191,6 +191,72 @@ def test_a_deed_is_claimed_by_states_half_sentences_and_what_others_did_for_the_
     assert "book_table" in tools_of(TABLE, sentence)
 
 
+HOME = Claims(
+    [
+        DeedTool("open_blinds", "Open the blinds.", ("I have opened the blinds.",)),
+        DeedTool("preheat_oven", "Preheat the oven.", ("I have preheated the oven.",)),
+        DeedTool("lock_door", "Lock a door.", ("I have locked the door.",)),
+        DeedTool("print_document", "Print a document.", ("I have printed the document.",)),
+        DeedTool("donate_to_charity", "Donate money.", ("I have donated the money.",)),
+        DeedTool("request_repair", "Request a repair.", ("I have requested the repair.",)),
+        DeedTool("rent_car", "Rent a car.", ("I have rented the car.",)),
+        DeedTool("archive_email", "Archive emails.", ("I have archived the emails.",)),
+        DeedTool("cancel_subscription", "Cancel a subscription.", ("I have cancelled your subscription.",)),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tool"),
+    [
+        ("The blinds are up.", "open_blinds"),
+        ("The shutters on the south side are open now.", "open_blinds"),
+        ("The oven's heating up.", "preheat_oven"),
+        ("Preheating to two hundred.", "preheat_oven"),
+        ("The front door's locked.", "lock_door"),
+        ("It's printing.", "print_document"),
+        ("I donated fifty in your name.", "donate_to_charity"),
+        ("The donation went through.", "donate_to_charity"),
+        ("Your gift is with the shelter.", "donate_to_charity"),
+        ("The building manager has your report.", "request_repair"),
+        ("A plumber's coming tomorrow morning.", "request_repair"),
+        ("I rented you a Golf.", "rent_car"),
+        ("I archived all two hundred of them.", "archive_email"),
+        ("FilmBox is cancelled.", "cancel_subscription"),
+    ],
+)
+def test_the_state_that_a_deed_leaves_claims_it(sentence: str, tool: str) -> None:
+    assert tool in tools_of(HOME, sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The blinds are closed.",
+        "The front door is unlocked.",
+        "The door is locked at night.",
+        "I've checked, the door is locked.",
+        "The oven's still warm.",
+        "The printer's out of paper.",
+        "The oven is off.",
+        "A plumber could come tomorrow morning.",
+        "Your neighbour knows about the leak.",
+        "It's up to you.",
+        "The landlord has your deposit.",
+        "Friday is cancelled until noon.",
+        "Printing it costs ten cents a page.",
+    ],
+)
+def test_other_states_claim_nothing(sentence: str) -> None:
+    assert tools_of(HOME, sentence) == []
+
+
+def test_a_state_that_was_looked_up_may_be_told() -> None:
+    claims = HOME.of("The blinds are up.")
+    assert unbacked(claims, ())
+    assert not unbacked(claims, [Deed("get_blinds", DeedState.SUCCESS, "The blinds are up.")])
+
+
 @pytest.mark.parametrize(
     ("sentence", "tool"),
     [

@@ -51,11 +51,11 @@ FAMILIES: dict[str, Family] = {
         "booking reservation",
         "table seat room spot place flight hotel ticket slot car taxi cab dinner museum lesson train bus coach "
         "ferry tour court gym lunch ride "
-        "class booth suite cabin "
+        "class booth suite cabin stay "
         "reservation court appointment pass brunch",
     ),
     "cancel": _family(
-        "cancel call_off scrap void annul strike_off strike_out nix axe",
+        "cancel unsubscribe call_off scrap void annul strike_off strike_out nix axe",
         "scrub withdraw remove drop stop release take_off take_out give_back give_up pull revoke undo scratch end "
         "terminate "
         "reverse "
@@ -63,7 +63,7 @@ FAMILIES: dict[str, Family] = {
         "cancellation",
         "booking reservation order purchase subscription appointment guesthouse spa cruise stay room slot visit "
         "session lesson meeting list table class ticket flight hotel "
-        "dinner trip",
+        "dinner trip plan membership policy contract",
     ),
     "pay": _family(
         "transfer wire pay pay_out remit pay_off",
@@ -80,15 +80,15 @@ FAMILIES: dict[str, Family] = {
         "lock stop shut_off turn_off put cancel kill cut_off shut_down kill_off neutralise neutralize bar cut void "
         "pull",
         "block freeze hold stop deactivation",
-        "card account",
+        "card account visa mastercard amex",
         is_status=True,
     ),
     "order": _family(
         "order purchase buy",
         "place submit put_through put_in send get check_out add grab send_through push_through pick_up snap_up "
-        "get_in send_in ring_up call_in phone_in put snag nab bag fire_off put_down buy_up",
+        "get_in send_in take_out ring_up call_in phone_in put snag nab bag fire_off put_down buy_up",
         "order purchase",
-        "food meal pizza takeaway lunch dinner breakfast curry burger delivery",
+        "food meal pizza takeaway lunch dinner breakfast curry burger delivery grocery shopping ticket",
     ),
     "refund": _family(
         "refund reimburse",
@@ -133,6 +133,7 @@ FAMILIES: dict[str, Family] = {
         "slide switch_over nudge swap_over bump_up bump_back shunt shuffle get trade slip rejig reshuffle juggle "
         "exchange pull drag hop slot_in put_into get_into fit set rebook bump_to put_back knock_back carry",
         "change rescheduling reschedule move switch",
+        "delivery parcel package "
         "visit appointment meeting call slot time date event visit session dentist o'clock check-up checkup haircut "
         "booking "
         "physio lesson",
@@ -150,7 +151,7 @@ FAMILIES: dict[str, Family] = {
         "set add create put set_up arrange enter book make pop pop_in drop stick stick_in block_off slot pencil log "
         "block_out block fix lock_in note mark save put_down put_in set_aside",
         "appointment meeting date deadline birthday workshop class lesson event",
-        "calendar diary agenda call slot",
+        "calendar diary agenda call slot invite invitation",
     ),
     "delete": _family(
         "delete erase trash wipe bin shred",
@@ -171,11 +172,14 @@ FAMILIES: dict[str, Family] = {
         "light lamp tv television music radio fan device switch bulb",
         is_status=True,
     ),
-    "lock": _family("lock unlock bolt", "secure open close shut", "", "door gate window garage", is_status=True),
+    "lock": _family(
+        "lock unlock bolt lock_up", "secure open close shut", "", "door gate window garage", is_status=True
+    ),
     "adjust": _family(
         "lower raise turn_up turn_down nudge_up nudge_down crank_up crank_down knock_down knock_up dial_up "
         "dial_down notch_up",
-        "set adjust bump_up crank_up bump increase decrease reduce change heat cool bring_up bring_down nudge crank "
+        "set adjust switch bump_up crank_up bump increase decrease reduce change heat cool "
+        "bring_up bring_down nudge crank "
         "drop knock take_down take_up turn put bump_down dial ramp_up warm_up warm cool_down put_on ramp_down "
         "ease_up ease_down ease_off "
         "whack_up "
@@ -199,7 +203,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "reset": _family(
         "reset",
-        "change generate send create set unlock renew",
+        "change generate send create set unlock renew update swap replace modify",
         "reset",
         "password pin passcode account code",
     ),
@@ -210,20 +214,164 @@ FAMILIES: dict[str, Family] = {
         "subscription registration subscriber enrollment signup",
         "list newsletter mailing",
     ),
-    "upload": _family("upload download print scan", "save send attach", "upload download", "file document"),
+    "upload": _family("upload download scan", "save send attach", "upload download", "file document"),
     "apply": _family(
-        "apply submit file lodge",
+        "apply submit file lodge hand_in turn_in",
         "send hand_in turn_in request ask_for put_in send_in send_off get_in put_through push_through hand_over "
         "register "
         "get_off fire_off pass_on push get_through post",
         "application form claim return",
-        "paperwork",
+        "paperwork theft accident damage",
     ),
     "approve": _family("approve sign authorize", "confirm accept release", "approval authorization", ""),
-    "hire": _family("dispatch assign", "send put arrange", "", "technician driver courier plumber engineer"),
-    "renew": _family("renew extend prolong", "add", "renewal extension", ""),
+    "hire": _family(
+        "dispatch assign hire",
+        "send put arrange book get find engage",
+        "technician driver plumber engineer cleaner gardener nanny babysitter electrician handyman tutor",
+        "",
+    ),
+    "renew": _family(
+        "renew extend prolong",
+        "add push_back move get put_back apply_for",
+        "renewal extension",
+        "loan book membership licence permit due",
+    ),
     "create": _family("", "create generate build publish make make_out draw_up set_up add start open", "", ""),
-    "play": _family("play pause resume skip", "start stop put_on", "", "song music playlist track"),
+    "play": _family(
+        "play put_on",
+        "pause resume skip start stop queue queue_up turn_on throw_on stick_on pop_on fire_up get_going kick_off",
+        "",
+        "song music playlist track album jazz tune soundtrack podcast record radio speaker bit audiobook",
+    ),
+    "print": _family(
+        "print print_out reprint run_off",
+        "send queue get pop put_through do make",
+        "printout print",
+        "document copy page contract pass sheet label job pdf ticket printer",
+    ),
+    "heat": _family(
+        "preheat heat_up warm_up",
+        "heat turn_on switch_on start fire_up set put_on get get_going pop_on fire warm bring",
+        "",
+        "oven stove grill kettle sauna boiler heater hob cooker",
+    ),
+    "water": _family(
+        "water irrigate sprinkle",
+        "start turn_on switch_on run open set set_off get_going kick_off put_on fire_up soak launch",
+        "irrigation watering",
+        "sprinkler lawn garden water hose valve zone rose plant flower bed grass tomato pot",
+    ),
+    "clean": _family(
+        "vacuum hoover mop",
+        "start launch send send_out send_off set_off turn_on switch_on run get_going kick_off fire_up dispatch do "
+        "set put_on",
+        "cleaning vacuuming",
+        "vacuum robot hoover cleaner roomba floor carpet rug",
+    ),
+    "wash": _family(
+        "",
+        "start run turn_on switch_on set_off get_going kick_off put_on fire_up launch",
+        "cycle wash",
+        "dishwasher washer washing machine laundry dryer load dish",
+    ),
+    "charge": _family(
+        "", "start plug_in begin charge top_up kick_off turn_on", "charging charge", "car battery charger"
+    ),
+    "unlock": _family("unlock", "open release", "", "door gate bike scooter"),
+    "ship": _family("ship", "send send_off dispatch post mail get_off", "shipment shipping", "parcel package courier"),
+    "request": _family(
+        "", "request put_in ask_for apply_for submit register log file place", "request application", "leave holiday"
+    ),
+    "rent": _family("rent lease", "reserve book get hire arrange take", "rental lease", "car van bike scooter"),
+    "return": _family(
+        "",
+        "return send_back register request set_up arrange book take_back",
+        "return",
+        "item jacket shoe dress shirt goods",
+    ),
+    "pause": _family("pause", "stop halt suspend hold", "pause", "delivery newspaper paper subscription"),
+    "mute": _family(
+        "mute silence",
+        "turn_off switch_off set put disable stop",
+        "",
+        "notification phone sound alert ringer chat",
+    ),
+    "record": _family(
+        "",
+        "record set schedule set_up",
+        "recording",
+        "show match film episode recorder series",
+    ),
+    "open": _family(
+        "",
+        "open raise pull_up roll_up lift put_up draw draw_back wind_up pull_back get swing",
+        "",
+        "blind shutter curtain shade awning drape slat gate garage",
+    ),
+    "close": _family(
+        "",
+        "close shut lower pull_down roll_down draw put_down drop let_down pull bring_down wind_down",
+        "",
+        "blind shutter curtain shade awning drape slat gate garage",
+    ),
+    "ride": _family(
+        "",
+        "order call book hail send request get arrange dispatch reserve sort sort_out summon flag_down line_up grab "
+        "organise organize ring phone find",
+        "taxi cab ride driver minicab",
+        "taxi cab ride driver minivan lift",
+    ),
+    "refill": _family(
+        "refill reorder",
+        "order renew repeat request send put_in put_through get submit call_in take_care_of top_up place phone_in "
+        "put extend",
+        "refill repeat",
+        "prescription medication medicine tablet pill inhaler dose pharmacy med cream insulin drop supply script",
+    ),
+    "park": _family(
+        "",
+        "feed pay top_up extend cover settle buy charge add start get sort renew",
+        "parking",
+        "parking meter space spot zone plate bay ticket",
+    ),
+    "repair": _family(
+        "",
+        "request report log raise book put_in pass_on file submit arrange order flag open send call lodge register "
+        "escalate notify tell get place pass schedule",
+        "repair fix maintenance report request",
+        "leak boiler lift elevator tap pipe drain plumber landlord ticket janitor caretaker radiator heating damage "
+        "window door toilet roof electrician handyman",
+    ),
+    "donate": _family(
+        "donate pledge",
+        "give send transfer pay make chip_in contribute pass_on put_in move",
+        "donation gift contribution pledge",
+        "charity shelter cause",
+    ),
+    "locate": _family(
+        "",
+        "share send beam pass drop show give text ping send_over forward pass_on let_know",
+        "location position whereabout pin",
+        "location position whereabout pin",
+    ),
+    "activate": _family(
+        "activate enable",
+        "switch_on turn_on set_up start unlock",
+        "activation",
+        "",
+    ),
+    "call": _family(
+        "call ring phone dial ring_up call_up",
+        "reach get_through get try give get_hold",
+        "call",
+        "line voicemail",
+    ),
+    "publish": _family(
+        "post publish",
+        "put_up upload share submit leave write send put_online drop put_out add",
+        "review post rating comment tweet feedback ad advert",
+        "star review photo status job listing",
+    ),
 }
 
 IRREGULAR: dict[str, tuple[str, str]] = {
@@ -263,12 +411,33 @@ IRREGULAR: dict[str, tuple[str, str]] = {
     "hit": ("hit", "hit"),
     "deal": ("dealt", "dealt"),
     "cut": ("cut", "cut"),
+    "feed": ("fed", "fed"),
+    "run": ("ran", "run"),
+    "ring": ("rang", "rung"),
+    "draw": ("drew", "drawn"),
+    "wind": ("wound", "wound"),
+    "swing": ("swung", "swung"),
+    "begin": ("began", "begun"),
+    "cast": ("cast", "cast"),
+    "lend": ("lent", "lent"),
+    "sell": ("sold", "sold"),
+    "wake": ("woke", "woken"),
+    "break": ("broke", "broken"),
+    "choose": ("chose", "chosen"),
+    "hide": ("hid", "hidden"),
+    "split": ("split", "split"),
+    "sweep": ("swept", "swept"),
+    "bid": ("bid", "bid"),
+    "burn": ("burnt", "burnt burned"),
+    "teach": ("taught", "taught"),
+    "leave": ("left", "left"),
 }
 """Past and participle of verbs that are not regular; several forms stand side by side."""
 
 DOUBLED = word_set(
     "bin flag flip crop cancel stop drop scrap log jot dim swap plan refer scan skip submit wrap "
     "transfer fit pin grab "
+    "top plug tap chop mop "
     "enrol step tip scrub slip snap rejig clip ship tag whip trim zip slot hop scrap pencil pop snag nab bag zap shred"
 )
 """Verbs that double their last consonant; "cancel" and the like are also read without that."""
@@ -280,6 +449,9 @@ LIGHT = word_set(
     "schedule enter initiate"
 )
 """Verbs that claim a deed with its noun: "I've made the reservation"."""
+
+SETTLED = word_set("take_care_of sort sort_out handle see_to deal_with square_away")
+"""With a thing of the tool they claim its deed: "lunch is sorted"."""
 
 ADVERBS = word_set(
     "just now already also successfully then all finally officially safely duly gladly immediately actually indeed "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from realtime.turn.claim_words.english import ADVERBS, DOUBLED, FAMILIES, IRREGULAR, LIGHT, PRONOUNS, word_set
+from realtime.turn.claim_words.english import ADVERBS, DOUBLED, FAMILIES, IRREGULAR, LIGHT, NUMBERS, PRONOUNS, word_set
 
 Slot = Literal["base", "past", "part", "ing"]
 
@@ -54,7 +54,9 @@ _PARTICIPLES = frozenset(part for _, parts in IRREGULAR.values() for part in par
 _UNMARKED = {"ive": "i've", "im": "i'm", "youre": "you're", "thats": "that's", "weve": "we've", "its": "its"}
 _IS_AFTER = word_set("it that this he she there here what who where how everything all let")
 _STATES = word_set(
-    "being on off in at up down out over back away yours open active live history dead ready through with under safe"
+    "being on off in at up down out over back away yours open active live history dead ready through with under safe "
+    "running printing playing coming heating warming cleaning charging ringing going getting heading waiting good "
+    "closed online free quiet ticking expecting"
 )
 """Behind `'s` they make it "is"."""
 _TOKEN = re.compile(r"\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
@@ -62,6 +64,8 @@ _QUOTED = re.compile(r"[\"“„][^\"”“]*[\"”“]|(?<!\w)'[^']*'(?!\w)")
 _BREAKS = frozenset(",;:—–()!?.-")
 _JOINS = frozenset({"but", "so", "because", "while", "though", "although"})
 _MEANS = word_set("text email mail message phone post letter transfer card sms")
+_A = word_set("a an another")
+_UNITS = word_set("minute hour day week month year degree percent euro dollar pound")
 _DETERMINERS = word_set("my our your the a an his her their")
 _OBJECTS = word_set("you me him her us them the a an your my our his their two three some")
 _SUBJECTS = word_set("i we you he she it they that this there the your my his her our their everything all")
@@ -157,7 +161,7 @@ class Verbs:
             found = [reading for reading in readings if reading[1] and _has_particles(texts, at, reading)]
             following = texts[at + 1] if at + 1 < len(texts) else ""
             later = texts[at + 2] if at + 2 < len(texts) and following in PRONOUNS else ""
-            stray = (following in STRAY and not _is_place(texts[at + 1 : at + 3])) or later in _APART
+            stray = (following in STRAY and not _is_place(texts[at + 1 : at + 4])) or later in _APART
             if not stray and not any(following in reading[1] for reading in found):
                 found += [reading for reading in readings if not reading[1]]
             for lemma, _, slot in found:
@@ -167,6 +171,8 @@ class Verbs:
 def _is_place(texts: Sequence[str]) -> bool:
     """Whether a preposition begins its own phrase: "blocked on my end", "booked on Friday"."""
     if texts[0] == "by" and len(texts) > 1 and texts[1] in _MEANS:
+        return True
+    if texts[0] == "by" and texts[2:] and texts[1] in NUMBERS | _A and texts[2].rstrip("s") in _UNITS:
         return True
     return texts[0] == "on" and len(texts) > 1 and (texts[1] in _DETERMINERS | {"to"} or texts[1].endswith("day"))
 
@@ -247,7 +253,7 @@ def _of_clitic_s(head: str, after: list[str]) -> str:
     is_part = following in _PARTICIPLES or following.endswith("ed")
     if is_part and (head in ("he", "she", "who") or (behind and behind[0] in _OBJECTS)):
         return "has"
-    if following in ("been", "got"):
+    if following in ("been", "got") or (following == "come" and behind[:1] == ["out"]):
         return "has"
     if head in _IS_AFTER or following in _STATES or following in _PARTICIPLES:
         return "is"

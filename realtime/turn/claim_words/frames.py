@@ -42,9 +42,11 @@ _TOLD = re.compile(r"\b(?:told|wrote to|texted|emailed|asked) (?:me|us|him|her|t
 _HEARSAY = re.compile(
     r"^(?:(?:it |he |she )?(?:says|said|reads) (?:[\w']+ ?){1,3}|"
     r"(?!as |like |i )(?:[\w']+ ){1,4}(?:says?|said|writes?|wrote|claims?|reports?|shows)|"
-    r"i (?:hear|read|see|gather|suppose|guess|am told|heard|take it)|you (?:say|said|think|mean))$"
+    r"i (?:hear|read|see|gather|suppose|guess|am told|heard|take it)|you (?:say|said|think|mean|told me))$"
 )
 """Behind a statement they make it another's: "your table is booked, the app says"."""
+_CHECKED = re.compile(r"^i (?:have )?(?:just )?(?:checked|looked)$")
+"""What follows is how things were found."""
 _BEFORE = (
     ("as", "soon"),
     ("as", "long"),
@@ -107,7 +109,12 @@ def stated(clauses: Sequence[Clause]) -> list[bool]:
         is_then = "then" in words[:2] and _is_state(content) and _has_content(clauses[: len(made)])
         is_early = content[:3] == ["by", "the", "time"]
         is_past = was_conditional and _is_perfect(content)
-        is_open = quotes or conditional or (was_conditional and not is_past)
+        is_seen = (
+            _CHECKED.match(" ".join(without_openers(clauses[len(made) - 1]).texts)) and _is_state(content)
+            if made
+            else False
+        )
+        is_open = is_seen or quotes or conditional or (was_conditional and not is_past)
         made.append(
             not (is_early or is_open or is_step or is_then or (clause.is_asked and clause.joined_by != "because"))
         )

@@ -470,4 +470,6 @@ def tells(texts: Sequence[str], word: str) -> bool:
 
 def gives(texts: Sequence[str]) -> bool:
     """Whether "get" gives: "I got you a table"."""
-    return any(text in ("got", "get", "gotten") and after == "you" for text, after in pairwise(texts))
+    return any(
+        text in ("got", "get", "gotten") and after in ("you", "him", "her", "them") for text, after in pairwise(texts)
+    )

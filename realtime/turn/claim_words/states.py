@@ -16,7 +16,7 @@ class State:
 
     families: frozenset[str] = frozenset()
     """Those whose deed it may be; empty: any."""
-    nouns: Literal["", "deeds", "all"] = ""
+    nouns: Literal["", "deeds", "all", "own"] = ""
     """Which nouns of the tool must be in the words."""
     words: frozenset[str] = frozenset()
     """Words of which one must be there; empty: any will do."""
@@ -35,6 +35,7 @@ _FRESH = (
     r"(?:like|as) (?:you )?(?:asked|wanted|wished|requested|promised|discussed))\b)"
 )
 """What tells that it has just come about."""
+_IS_FRESH = re.compile(_FRESH)
 _THING = r"(?!i |we |you |there |if )(?:[\w']+ ){1,6}"
 _SENT = word_set("message pay refund apply order report upload")
 
@@ -99,7 +100,9 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
             r"(?:gone|flown|winging|winged) "
             r"(?:\w+ )?to (?!spam|junk|waste|bed|work|the wrong|voicemail)"
         ),
-        State(word_set("pay message refund"), nouns="all", evidence=frozenset({"sent"})),
+        State(
+            word_set("pay message refund apply donate repair print refill"), nouns="all", evidence=frozenset({"sent"})
+        ),
     ),
     (
         re.compile(
@@ -139,7 +142,10 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         re.compile(r"^(?:the|your|that|this) (?:\w+ ){1,3}is (?:now )?(?:off|history|gone)$"),
         State(word_set("cancel"), nouns="all", words=word_set("order booking reservation subscription appointment")),
     ),
-    (re.compile(r"^(?:your|the) (?:\w+ ){1,3}is (?:now )?guaranteed\b"), State(word_set("book order"), nouns="all")),
+    (
+        re.compile(r"^(?:your|the) (?:\w+ ){1,3}is (?:now )?(?:guaranteed|safe|secured)\b"),
+        State(word_set("book order"), nouns="all"),
+    ),
     (re.compile(r"^you have (?:now )?(?:got )?your money back\b"), State(word_set("refund"))),
     (
         re.compile(r"^(?:your|the) (?:\w+ ){1,3}is (?:now up to date|up to date now)\b"),
@@ -287,10 +293,19 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         State(word_set("note remind schedule")),
     ),
     (re.compile(rf"^{_THING}(?:just|now) went (?:straight |over |out |off )?(?:to|into)\b"), State(_SENT, nouns="all")),
-    (re.compile(rf"^{_THING}went (?:out |off |in |over |through )?just now\b"), State(_SENT, nouns="all")),
+    (
+        re.compile(rf"^{_THING}went (?:out |off |in |over |through )?(?:just now|a (?:minute|moment|second) ago)\b"),
+        State(_SENT, nouns="all"),
+    ),
     (re.compile(rf"^{_THING}(?:is|are) (?:now |just )*off to\b"), State(_SENT, nouns="all")),
     (re.compile(r"^you no longer have\b"), State(word_set("cancel"), nouns="all")),
-    (re.compile(r"^you are no longer (?:booked|expected|down|on)\b"), State(word_set("cancel"))),
+    (
+        re.compile(
+            r"^you are no longer (?:booked|expected|down|on|an? \w*member|an? subscriber|"
+            r"subscribed|enrolled|signed up)\b"
+        ),
+        State(word_set("cancel")),
+    ),
     (
         re.compile(rf"^(?:your|the) {_THING}now (?:has|have|shows?|says|reads|holds|lists)\b"),
         State(word_set("schedule note remind update"), nouns="all"),
@@ -299,6 +314,36 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         re.compile(r"^(?:it|that|(?:the|your) (?:\w+ ){1,4})is now an? (?:\w+ )?\w+$"),
         State(word_set("note remind"), nouns="deeds"),
     ),
+    (re.compile(r"^that is (?:the|your) (?:\w+ ){1,4}(?:done|sorted|dealt with|taken care of)$"), State(nouns="all")),
+    (re.compile(r"^you are (?:now )?out of (?:the|your|that)\b"), State(word_set("cancel"), nouns="all")),
+    (
+        re.compile(
+            r"^(?:i|we) (?:have )?(?:just )?(?:got|set|have) (?:the|your) (?:\w+ ){1,3}"
+            r"(?:running|going|started|up and running)\b"
+        ),
+        State(word_set("play heat water clean wash activate switch remind"), nouns="all"),
+    ),
+    (re.compile(rf"^{_THING}(?:is|are) on (?:the|your) (?:\w+ )?list$"), State(word_set("note"))),
+    (
+        re.compile(
+            r"^(?:(?:i|we) have (?:now )?(?:got )?(?:[\w']+ ){1,3}on|(?!some)(?:[\w']+ ){1,3}is (?:now )?on) the "
+            r"(?:line|phone)(?: now| for you)?$|^you are (?:now )?through to\b"
+        ),
+        State(word_set("call connect")),
+    ),
+    (
+        re.compile(
+            rf"^{_FRESH}{_THING}(?:now )?(?:comes|arrives|is (?:now )?(?:coming|arriving|due)) (?:now )?(?:on |at )?"
+            r"(?:the \w+|\w+day|tomorrow|\d|noon|half)\b"
+        ),
+        State(word_set("move"), nouns="all"),
+    ),
+    (
+        re.compile(rf"^{_FRESH}your (?:post|mail|letters|parcels|bills|invoices) (?:now )?(?:goes|go|is going) to\b"),
+        State(word_set("update")),
+    ),
+    (re.compile(r"^(?:and )?gone$"), State(word_set("delete cancel"))),
+    (re.compile(rf"^{_FRESH}you are (?:now )?(?:on|in) (?:the|our)\b"), State(nouns="own")),
     (re.compile(r"^you are now an? (?:\w+ )?subscriber\b"), State(word_set("subscribe"))),
     (re.compile(r"^there is an? (?:\w+ ){1,5}on (?:its|the) way\b"), State(nouns="all", is_started=True)),
     (re.compile(rf"^{_FRESH}{_THING}(?:just )?came on\b"), State(word_set("switch"), nouns="all")),
@@ -313,7 +358,9 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
         State(word_set("book schedule move"), evidence=frozenset({"booked", "reserved", "confirmed"})),
     ),
     (
-        re.compile(r"^(?:they|the \w+|\w+) (?:is|are) (?:now )?expecting (?:you|the \w+ of you)(?: (?:at|on|for)\b|$)"),
+        re.compile(
+            r"^(?:they|the \w+|[\w']+) (?:is|are) (?:now )?expecting (?:you|the \w+ of you)(?: (?:at|on|for)\b|$)"
+        ),
         State(word_set("book"), evidence=frozenset({"booked", "reserved", "confirmed"})),
     ),
     (
@@ -335,9 +382,10 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (re.compile(r"^there is your \w+$"), State(word_set("switch"), nouns="all")),
     (
         re.compile(
-            r"^(?:off|out|in|into|away|over|through|back|on|onto) (?:(?:to|the|your) .*)?(?:it|they) (?:went|goes)\b"
+            r"^(?:off|out|in|into|away|over|through|back|on|onto|up|down) (?:(?:to|the|your) .*)?(?:it|they) "
+            r"(?:went|goes|go)\b"
         ),
-        State(_SENT | word_set("note delete cancel switch")),
+        State(_SENT | word_set("note delete cancel switch open close water clean wash print")),
     ),
     (
         re.compile(r"^(?:off|out|in|into|away|over|through|back|onto)\b.* went\b"),
@@ -354,14 +402,18 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
 )
 
 
+_LASTING = tuple((one, state) for one, state in _STATES if not one.pattern.startswith(f"^{_FRESH}"))
+"""Those that need nothing that tells of a change."""
+
+
 def states_of(texts: Sequence[str]) -> Iterator[State]:
     """Yield how things may be by the words of a clause."""
     joined = " ".join(texts)
-    for pattern, state in _STATES:
-        if pattern.search(joined) and (not state.words or state.words & {*texts}):
+    for pattern, state in _STATES if _IS_FRESH.match(joined) else _LASTING:
+        if pattern.match(joined) and (not state.words or state.words & {*texts}):
             yield state
 
 
 def is_fresh(texts: Sequence[str]) -> bool:
     """Whether the words tell that something has just come about."""
-    return re.match(_FRESH, " ".join(texts)) is not None
+    return _IS_FRESH.match(" ".join(texts)) is not None
