@@ -258,7 +258,10 @@ def _leads_to(pattern: str, path: str) -> bool:
 
 
 def _folded(path: str) -> str:
-    """Return a path as file systems compare it that do not tell capitals, nor ways to write an accent."""
+    """Return a path as some file systems compare it.
+
+    They tell neither capitals nor ways to write an accent.
+    """
     return unicodedata.normalize("NFC", path.casefold())
 
 

@@ -105,9 +105,9 @@ class KeptRules:
 
 
 def is_guessable(session_id: str) -> bool:
-    """Return whether an id is short, counted or made of words, a time or a name.
+    """Return whether an id is short, counted or made of words.
 
-    What looks random and is not, such as the hash of a name, is none.
+    So are UUIDs of a time or a name. What looks random and is not, such as the hash of a name, is none.
     """
     # What is in hex, base64 or a UUID has no other signs.
     core = max(re.split(r"[^0-9A-Za-z+/=_-]+", session_id), key=len)
