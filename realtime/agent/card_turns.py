@@ -17,7 +17,8 @@ from realtime.turn.machine import Signal
 class CardTurns:
     """Reads turns as answers to the open cards.
 
-    `cards` returns these, and `do` performs what a turn means. `park` is called whenever `read` has changed.
+    `cards` returns these, and `n_waiting` how many questions and forms wait for the user in all. `do` performs what a
+    turn means. `park` is called whenever `read` has changed.
 
     Not in a room (`own` is None), where the provider answers each turn by itself, where the user's words are unknown,
     nor over the response that asks: there a voice withdraws what was asked, as any turn does.
@@ -31,6 +32,7 @@ class CardTurns:
         do: Callable[[Question, CardStep], None],
         *,
         cards: Callable[[], list[Question]],
+        n_waiting: Callable[[], int],
         park: Callable[[], None],
         now: Callable[[], float],
     ) -> None:
@@ -39,6 +41,7 @@ class CardTurns:
         self._answer = answer
         self._do = do
         self._cards = cards
+        self._n_waiting = n_waiting
         self._park = park
         self._now = now
         self._is_reading = False
@@ -101,11 +104,10 @@ class CardTurns:
 
     def _steps(self, turn: AnswerTurn) -> list[tuple[Question, CardStep]]:
         """Return what a turn means to the cards that it answers; empty where it answers none."""
-        cards = self._cards()
         found: list[tuple[Question, CardStep]] = []
-        for one in cards:
-            # Of several cards a yes would be to any.
-            may: May = self._may(one) if turn.typed and len(cards) == 1 else "refuse"
+        for one in self._cards():
+            # Of several cards and forms a yes would be to any.
+            may: May = self._may(one) if turn.typed and self._n_waiting() == 1 else "refuse"
             step = step_for_card(one.core.reading(turn.words), turn, may)
             if not isinstance(step, LetAnswer):
                 found.append((one, step))

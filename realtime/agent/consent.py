@@ -96,7 +96,14 @@ class Consents:
             words_s=asked.words_s,
         )
         self._cards = CardTurns(
-            controller, own, self._answer, self._do, cards=lambda: self._on_cards, park=self._park, now=self._now
+            controller,
+            own,
+            self._answer,
+            self._do,
+            cards=lambda: self._on_cards,
+            n_waiting=lambda: tools.n_waiting,
+            park=self._park,
+            now=self._now,
         )
         self.taken: Taken | None = None
         """What the turn was whose words came last; None while those of a turn that follows may belong to it."""
@@ -226,6 +233,9 @@ class Consents:
 
     def set_away(self, away: bool) -> None:
         """The client is away, and may come back: nothing is asked meanwhile, and then it is asked again."""
+        if self.is_away and not away:
+            for one in self._on_cards:  # what was typed meanwhile is to none of them
+                one.shown_at = self._now()
         self.is_away = away
         question = self._current
         if question is not None and away:

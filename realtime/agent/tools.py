@@ -24,11 +24,11 @@ from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.event.server import ProgressKind
 from realtime.message import PermissionRule, ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
-from realtime.message.blocks import INTERRUPTED_BY_USER
+from realtime.message.blocks import ELICITATION, INTERRUPTED_BY_USER
 from realtime.permission import PermissionDecision
 from realtime.runtime import unique_id
 from realtime.tool.background import BackgroundTask, act_for
-from realtime.tool.context import ELICITATION, Decide, RunDecided, RunTool, ToolScope
+from realtime.tool.context import Decide, RunDecided, RunTool, ToolScope
 from realtime.tool.secret_fields import as_logged, without_secrets
 
 MAX_PROGRESS = 1_000
@@ -196,6 +196,11 @@ class ToolRunner:
         waiting = [one for one in self._questions.values() if not one.answer.done()]
         decided = [(one.call, one.decide(one.call)) for one in waiting if one.decide is not None]
         return [(call, decision) for call, decision in decided if not decision.asks]
+
+    @property
+    def n_waiting(self) -> int:
+        """How many calls and forms wait for the user."""
+        return sum(not one.answer.done() for one in self._questions.values())
 
     def decision_of(self, call: ToolCallBlock) -> PermissionDecision | None:
         """Decide about a waiting call as it is now; None while its agent cannot."""

@@ -261,6 +261,10 @@ class PermissionRule(_Checked, frozen=True, kw_only=True):
         settle_state(self, "behavior", PermissionBehavior)
 
 
+ELICITATION = "elicitation"
+"""Name of the call that shows a tool's question to the user: no remote tool may have it."""
+
+
 class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):
     """A model's request to run a tool. `input` is the arguments as a JSON string, as far as received.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import PurePath
@@ -129,7 +130,9 @@ class PathPermissions(ToolPermissions):
 
     A rule that allows is about the path as the tool gets it. One that denies or asks is also about where that leads, by
     links and from the current folder, and a relative glob is then about such a folder anywhere: `secrets/*` denies
-    `/srv/secrets/key`.
+    `/srv/secrets/key`. It does not tell capitals from small letters, as some file systems do not; `secrets/**` and
+    `secrets/` are then about that folder and all in it. The argument may be a list of paths: one allowed path allows
+    none of the others, and one that is denied denies all.
 
     In `accept_edits` and `dont_ask` the tool runs without a question on files in the working directories. Files that
     could run code or hold secrets are asked for in any case (not in `bypass`). With `reads`, it only reads.
@@ -154,19 +157,21 @@ class PathPermissions(ToolPermissions):
 
     def check_permissions(self, tool_input: Mapping[str, Any], context: PermissionContext) -> PermissionDecision | None:
         """See `ToolPermissions.check_permissions`."""
-        path = tool_input.get(self.argument)
-        if not isinstance(path, str) or not path:
-            return None
-        if self.is_risky(path):
+        paths = self._paths(tool_input)
+        for path in paths:
+            if path and self.is_risky(path):
+                return PermissionDecision(
+                    PermissionBehavior.ASK,
+                    f"{path} may run code or hold secrets",
+                    "Safety check: a file that may run code or hold secrets",
+                    bypass_immune=True,
+                )
+        edits = context.mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.DONT_ASK)
+        if edits and paths and all(path and is_inside(path, context) for path in paths):
             return PermissionDecision(
-                PermissionBehavior.ASK,
-                f"{path} may run code or hold secrets",
-                "Safety check: a file that may run code or hold secrets",
-                bypass_immune=True,
-            )
-        if context.mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.DONT_ASK) and is_inside(path, context):
-            return PermissionDecision(
-                PermissionBehavior.ALLOW, f"{path} is in a working directory", "The file is in a working directory"
+                PermissionBehavior.ALLOW,
+                f"{', '.join(paths)} is in a working directory",
+                "The file is in a working directory",
             )
         return None
 
@@ -176,10 +181,10 @@ class PathPermissions(ToolPermissions):
         """See `ToolPermissions.match_rule`."""
         if is_whole(rule_content):
             return True
-        path, pattern = tool_input.get(self.argument), rule_content or ""
-        if not isinstance(path, str):
-            return False
-        return matches_path(pattern, path) or ("strictly" if _leads_to(pattern, path) else False)
+        pattern, paths = rule_content or "", self._paths(tool_input)
+        if paths and all(matches_path(pattern, path) for path in paths):
+            return True
+        return "strictly" if any(_leads_to(pattern, path) for path in paths) else False
 
     def suggest(self, tool_input: Mapping[str, Any]) -> Iterable[str | None]:
         """See `ToolPermissions.suggest`: this file, then its folder."""
@@ -190,6 +195,16 @@ class PathPermissions(ToolPermissions):
             found = [exact, f"{folder}/**"] if slash else [f"./{exact}"]
             yield from (one for one in found if matches_path(one, path))
         yield None
+
+    def _paths(self, tool_input: Mapping[str, Any]) -> list[str]:
+        """Return the paths of a call: of an argument that is a text or a list.
+
+        What is no text in a list is "".
+        """
+        given = tool_input.get(self.argument)
+        if isinstance(given, str):
+            return [given]
+        return [one if isinstance(one, str) else "" for one in given] if isinstance(given, list) else []
 
     def is_risky(self, path: str) -> bool:
         """Return whether a file may run code or hold secrets: by its path, or where links lead."""
@@ -232,12 +247,22 @@ def matches_path(pattern: str, path: str) -> bool:
 def _leads_to(pattern: str, path: str) -> bool:
     """Return whether a path may be that of a glob that forbids."""
     pattern = os.path.expanduser(pattern)
-    patterns = {pattern, os.path.abspath(pattern)}
+    folder = pattern.removesuffix("**").rstrip("/")
+    globs = {folder, f"{folder}/**"} if folder and pattern.endswith(("/", "/**")) else {pattern}
+    patterns = globs | {os.path.abspath(one) for one in globs}
     if not os.path.isabs(pattern):
-        patterns.add(f"**/{os.path.normpath(pattern)}")
+        patterns |= {f"**/{os.path.normpath(one)}" for one in globs}
     path = os.path.expanduser(path)
     paths = {path, os.path.abspath(path)} if "\0" in path else {path, os.path.abspath(path), real_path(path)}
-    return any(matches_path(one, other) for one in patterns for other in paths)
+    return any(matches_path(_folded(one), _folded(other)) for one in patterns for other in paths)
+
+
+def _folded(path: str) -> str:
+    """Return a path as some file systems compare it.
+
+    They tell neither capitals nor ways to write an accent.
+    """
+    return unicodedata.normalize("NFC", path.casefold())
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import re
 from collections import Counter
 from concurrent.futures import Executor
 from functools import partial
@@ -23,8 +24,10 @@ logger = logging.getLogger(__name__)
 
 GUESSABLE = (
     "accepted rules hold for this call only, since its session id is easy to guess: make one of 128 random bits (in "
-    "hex, base64 or as a UUID), or show a client token that names the user"
+    "hex, base64 or as a random UUID), or show a client token that names the user"
 )
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+"""Its group is the version: 4 is random, and most of 7 is."""
 HARD_BITS = 76
 """What its characters hold, by how often each occurs."""
 HARD_CHANGES = 3
@@ -102,9 +105,16 @@ class KeptRules:
 
 
 def is_guessable(session_id: str) -> bool:
-    """Return whether an id is short, counted or made of words."""
-    bits = sum(count * log2(len(session_id) / count) for count in Counter(session_id).values())
-    kinds = [(sign.isdigit(), sign.isupper()) for sign in session_id if sign.isalnum()]
+    """Return whether an id is short, counted or made of words.
+
+    So are UUIDs of a time or a name. What looks random and is not, such as the hash of a name, is none.
+    """
+    # What is in hex, base64 or a UUID has no other signs.
+    core = max(re.split(r"[^0-9A-Za-z+/=_-]+", session_id), key=len)
+    if (found := _UUID.search(core)) is not None and found[1] not in "47":
+        return True
+    bits = sum(count * log2(len(core) / count) for count in Counter(core).values())
+    kinds = [(sign.isdigit(), sign.isupper()) for sign in core if sign.isalnum()]
     return bits < HARD_BITS or sum(one != other for one, other in pairwise(kinds)) < HARD_CHANGES
 
 

@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterable, Sequence
 
 from realtime.event import server as s
+from realtime.message.blocks import ELICITATION
 from realtime.state.log import AudioRun, Entry
 
 RESUMES = "resumes"
 """Key in the metadata of a response that continues a cut one: the item that was cut."""
 CONSENT = "consent"
-"""The part of a wait that a question for consent takes."""
+"""The part of a wait that questions for consent and forms take."""
 STALLED_MS = 150
 """Audio further behind the server's clock has stopped: it measures no time."""
 _SENTENCE_END = re.compile(r"[.!?…](?:\s|$)|[。！？]")
@@ -49,7 +50,8 @@ def latency_of(entries: Sequence[Entry], turn_id: str, sent_ms: int | None = Non
     played does not answer it.
 
     Both ends are positions in the client's own audio. Where that had stopped, and for typed turns, the server's clock
-    measures instead. What the user took to answer a question for consent is a part, and does not count as latency.
+    measures instead. What the user took to answer a question for consent, or a form, is a part, and does not count as
+    latency.
     """
     playback = entries[-1] if entries else None
     if not isinstance(playback, s.ServerPlaybackEvent):
@@ -131,7 +133,7 @@ class _Way:
         self._tool_result_ms: int | None = None
         self._first_audio_ms: int | None = None
         self.asked_ms = 0
-        """How long questions for consent were open, up to the last answer."""
+        """How long questions and forms were open, up to the last answer."""
         self._answered_ms: int | None = None
         self._asked_since_ms = 0
         self._questions: set[str] = set()
@@ -177,10 +179,14 @@ class _Way:
             case s.AgentResponseCreatedEvent() if self.ended_ms is not None:
                 if entry.conversation != "none" and RESUMES not in (entry.metadata or {}):
                     self._created[entry.response_id] = entry.ts_ms
+            case s.AgentResponseToolUseDoneEvent(tool_use=call) if self._created and call.name == ELICITATION:
+                self._ask(call.id, "asking", entry.ts_ms)
             case s.AgentResponseToolUseDoneEvent() if entry.response_id in self._created:
                 self._tool_call_ms = entry.ts_ms if self._tool_call_ms is None else self._tool_call_ms
             case s.AgentResponseToolResultEvent() if entry.response_id in self._created:
                 self._tool_result_ms = entry.ts_ms
+            case s.AgentResponseToolResultEvent(tool_result=result) if result.name == ELICITATION:
+                self._ask(result.id, "answered", entry.ts_ms)
             case s.ServerCustomEvent(name="consent_question") if self._created:
                 self._ask(str(entry.value.get("tool_call_id")), str(entry.value.get("state")), entry.ts_ms)
             case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():
@@ -193,7 +199,7 @@ class _Way:
                 pass
 
     def _ask(self, call_id: str, state: str, ts_ms: int) -> None:
-        """Note the state of a question for consent."""
+        """Note the state of a question for consent, or of a form."""
         if state != "answered":
             if not self._questions:
                 self._asked_since_ms = ts_ms

@@ -35,9 +35,6 @@ END_S = 1.0
 AGENT_TOOL_S = 600.0
 """How long a tool of an agent may run outside of calls."""
 
-ELICITATION = "elicitation"
-"""Name of the call that shows a tool's question to the user: no remote tool may have it."""
-
 AtEnd = Callable[[], Awaitable[None]]
 RunTool = Callable[[ToolCallBlock], Awaitable[ToolResultBlock]]
 

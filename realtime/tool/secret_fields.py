@@ -15,7 +15,8 @@ HIDDEN = "•••"
 """Stands in the log for the answer to a secret field."""
 _SECRET = re.compile(
     r"pass(?:word|wd|phrase|code)|pwd|passwort|kennwort|contraseña|contrasena|密码|口令|secret|geheim|token|credential"
-    r"|(?:api|private|access|secret|encryption)key|\bpin\b|\botp\b|\bcvv\b|\bcvc\b|securitycode|einmalcode"
+    r"|(?:api|private|access|encryption)key|\b(?:pin|puk|tan|t?otp|mfa|2fa|cvv2?|cvc2?)\b|einmalcode|验证码"
+    r"|(?:security|onetime|verification|confirmation|auth|authentication|authenticator|login|access|recovery|backup)code"
 )
 """In names and titles, in lower case and without signs within words."""
 _OF_VALUES = ("default", "const", "examples")
@@ -65,6 +66,6 @@ def _spellings(text: object) -> tuple[str, ...]:
     """Return a name in lower case: by its words, and as one."""
     if not isinstance(text, str):
         return ()
-    words = re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower()
+    words = re.sub(r"([a-z])([A-Z])|([A-Z])([A-Z][a-z])", r"\1\3 \2\4", text).lower()
     words = re.sub(r"[\W_]+", " ", words)
     return words, words.replace(" ", "")

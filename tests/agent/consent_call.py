@@ -140,10 +140,10 @@ class AskedCall:
             self.sent_ms += CHUNK_MS
             await asyncio.sleep(CHUNK_MS / 1000)
 
-    def come_back(self) -> None:
+    def come_back(self, **listener: Any) -> None:
         """The client of a lost socket comes back."""
         view = listener_into(
-            ListSink(), self.session.runtime, clock=WallClockPlayback(24_000), resumes_with=NativeDialect()
+            ListSink(), self.session.runtime, clock=WallClockPlayback(24_000), resumes_with=NativeDialect(), **listener
         )
         self.session.resume(view, self.session.resume_token.renew(), self.log[-1].seq)
         self.listener = view

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, SessionConfig, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
+from realtime.tool import ToolContext
 from tests.agent.consent_call import AskedCall, Table, Waiter, asked_call
 from tests.agent.fakes import Call, call
 from tests.agent.test_confirmation import PAY, Till, answer
@@ -219,6 +221,51 @@ async def test_of_several_cards_a_yes_agrees_to_none_and_a_no_refuses_all() -> N
         await made.until_receipt(2)
         assert [one["answer"] for one in made.receipts] == ["no", "no"]
         assert table.booked == []
+
+
+async def test_a_yes_beside_a_form_of_a_tool_agrees_to_no_card() -> None:
+    """It may be to what the form asks."""
+    table = Table()
+
+    async def seats(context: ToolContext) -> str:
+        """Choose seats."""
+        await context.elicit("At the window?", {"properties": {"window": {"type": "boolean"}}})
+        return "chosen"
+
+    table.tools.register(seats)
+    calls = (("seats", "{}"), ("book_table", '{"people": 4, "day": "Friday"}'))
+    async with asked_call(table.tools, Waiter(calls), listener=SHOWN, microphone=False) as made:
+        types(made, BOOK)
+        await made.until_state("asking")
+        await asyncio.sleep(1.5)
+        types(made, "Yes.")
+        await asyncio.sleep(1)
+        assert (ignored(made), made.receipts, table.booked) == (["card_only"], [], [])
+        form = next(
+            one.tool_use for one in made.of(s.AgentResponseToolUseDoneEvent) if one.tool_use.name == "elicitation"
+        )
+        made.receive(c.ClientToolResultEvent(id=form.id, name=form.name, output="", confirmed=False))
+        types(made, "Yes.")
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
+
+
+async def test_a_yes_that_was_typed_while_the_line_was_lost_is_to_no_card() -> None:
+    """The client sends it once it is back, before its user can have seen the card."""
+    table = Table()
+    lost = {**SHOWN, "resumes_with": NativeDialect()}
+    async with asked_call(table.tools, grace_s=30, listener=lost, microphone=False) as made:
+        types(made, BOOK)
+        made.session.detach(made.listener)
+        await made.until_state("asking")
+        await asyncio.sleep(5)
+        made.come_back(**SHOWN)
+        types(made, "Yes.")
+        await asyncio.sleep(1)
+        assert (ignored(made), made.receipts, table.booked) == (["too_soon"], [], [])
+        types(made, "Yes.")
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
 
 
 async def test_the_time_in_which_the_user_reads_the_card_is_no_latency() -> None:

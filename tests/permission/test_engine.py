@@ -226,6 +226,11 @@ def test_a_rule_about_files_is_a_glob(pattern: str, path: str, expected: bool) -
         ("/srv/secrets/*", "public/../secrets/key"),
         ("../secrets/*", "/secrets/key"),
         ("secrets/*", "public/link/key"),
+        ("secrets/*", "Secrets/KEY"),
+        ("secrets/**", "secrets"),
+        ("/srv/secrets/**", "public/link"),
+        ("secrets/", "deep/secrets/a/key"),
+        ("caf\u00e9/*", "cafe\u0301/key"),
     ],
 )
 def test_a_glob_that_forbids_is_about_every_way_to_the_file(
@@ -243,6 +248,17 @@ def test_a_glob_that_forbids_is_about_every_way_to_the_file(
         assert decide(rule(behavior, pattern), tool=tool, path=path, mode="bypass").behavior == expected
     is_as_given = (pattern, path) == ("secrets/*", "./secrets/key")
     assert decide(rule(ALLOW, pattern), tool=tool, path=path).allows is is_as_given
+
+
+def test_of_several_paths_one_that_is_denied_denies_all_and_only_all_that_are_allowed_are() -> None:
+    tool = Tool(PathPermissions("path"))
+    for paths in (["notes/a.md", "secrets/key"], ["secrets/key"], [7, "secrets/key"]):
+        assert decide(rule(DENY, "secrets/*"), tool=tool, path=paths).denies
+    assert decide(rule(DENY, "secrets/*"), tool=tool, path=["notes/a.md"]).asks
+    assert decide(rule(ALLOW, "notes/*"), tool=tool, path=["notes/a.md", "notes/b.md"]).allows
+    for others in (["notes/a.md", "b.md"], ["notes/a.md", 7], []):
+        assert decide(rule(ALLOW, "notes/*"), tool=tool, path=others).asks
+    assert decide(rule(ALLOW), tool=tool, path=["", "notes/a.md", ".ssh/config"]).bypass_immune
 
 
 def test_a_glob_that_forbids_is_about_no_other_folder() -> None:

@@ -198,7 +198,11 @@ async def test_a_token_that_names_the_user_keeps_rules_under_any_session_id(stor
 
 @pytest.mark.parametrize(
     "session_id",
-    ["", "session1", "s" * 99, "annas-restaurant-in-the-old-town", "call-2026-11-27-room-3", "1764201600123"],
+    [
+        *("", "session1", "s" * 99, "annas-restaurant-in-the-old-town", "call-2026-11-27-room-3", "1764201600123"),
+        *("Ann.Smith1984@Example.com-Session2", "2026-11-27T04:53:02Z User 42"),
+        *("7bf5804e-ea1e-11f1-87df-02fc00000001", "96f839ea-b06a-50c3-971d-f2203e64dede"),
+    ],
 )
 def test_short_and_speaking_ids_can_be_guessed(session_id: str) -> None:
     assert is_guessable(session_id)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from realtime.event import server as s
 from realtime.event.base import ContentPart, Item
-from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.state.latency import STALLED_MS, begins_ms, latencies, latency_of
 from realtime.state.log import AudioRun, Entry
 
@@ -76,7 +76,7 @@ def asked(state: str, ts_ms: int, call_id: str = "t1") -> s.ServerCustomEvent:
     )
 
 
-def paid(*questions: s.ServerCustomEvent, result_ms: int) -> list[Entry]:
+def paid(*questions: Entry, result_ms: int) -> list[Entry]:
     """A turn whose tool asks; the answer sounds 150 ms after the result."""
     later_ms = result_ms + 150
     return [
@@ -91,6 +91,23 @@ def paid(*questions: s.ServerCustomEvent, result_ms: int) -> list[Entry]:
         s.AgentResponseAudioTranscriptDoneEvent(transcript="Paid.", ts_ms=later_ms, response_id="r2", item_id="a1"),
         s.ServerPlaybackEvent(item_id="a1", played_ms=10, input_ms=later_ms - 90, ts_ms=later_ms + 10),
     ]
+
+
+def form(at_ms: int, until_ms: int) -> list[Entry]:
+    """A form of the tool that was called."""
+    shown = ToolCallBlock(id="f1", name="elicitation", input="{}", state=ToolCallState.ASKING)
+    answered = ToolResultBlock(id="f1", name="elicitation", output="answered")
+    return [
+        s.AgentResponseToolUseDoneEvent(tool_use=shown, response_id="r1", item_id="", ts_ms=at_ms),
+        s.AgentResponseToolResultEvent(tool_result=answered, ts_ms=until_ms),
+    ]
+
+
+def test_the_time_in_which_the_user_fills_in_a_form_is_no_latency() -> None:
+    at_once = measured(paid(result_ms=2_450))
+    filled = measured(paid(*form(2_150, 22_150), result_ms=22_450))
+    assert filled.stages_ms == {**at_once.stages_ms, "consent": 20_000}
+    assert filled.latency_ms == at_once.latency_ms
 
 
 def test_the_time_of_a_question_for_consent_is_a_part_of_its_own_and_no_latency() -> None:

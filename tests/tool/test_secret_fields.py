@@ -19,6 +19,8 @@ from realtime.tool.secret_fields import HIDDEN, as_logged, is_secret, without_se
             (name, {})
             for name in ("accessToken", "api_key", "APIKey", "client_secret", "otp", "CVV", "Passwort", "密码")
         ),
+        *((name, {}) for name in ("one_time_code", "verificationCode", "authCode", "TOTP", "PINCode", "userPIN")),
+        ("answer", {"title": "One-time code"}),
         ("answer", {"format": "password"}),
         ("answer", {"writeOnly": True}),
         ("answer", {"title": "Your security code"}),
@@ -30,7 +32,21 @@ def test_a_field_is_secret_by_its_format_or_its_name(name: str, schema: Any) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["name", "seats", "email", "shopping", "opinion", "passport", "compass", "monkey", "key"]
+    "name",
+    [
+        "name",
+        "seats",
+        "email",
+        "shopping",
+        "opinion",
+        "passport",
+        "compass",
+        "monkey",
+        "key",
+        "code",
+        "zipCode",
+        "titanCode",
+    ],
 )
 def test_other_fields_are_not(name: str) -> None:
     assert not is_secret(name, {"type": "string", "title": name.title(), "writeOnly": False})

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from realtime.tool.context import ELICITATION
+from realtime.message.blocks import ELICITATION
 from realtime.tool.mcp.words import plain
 from realtime.tool.registered import MAX_NAME_CHARS
 

@@ -79,11 +79,22 @@ export function fieldsOfValues(values: Readonly<Record<string, unknown>>, labelO
   return fieldsOf({ properties, required: plain.filter(([, value]) => value !== "").map(([name]) => name) }, values) ?? [];
 }
 
-const SECRET = /pass(word|wd|phrase|code)|pwd|passwort|kennwort|contrase|密码|口令|secret|geheim|token|credential|(api|private|access)[\W_]?key|(^|[\W_])(pin|otp|cvv|cvc)($|[\W_])/i;
+/** In names and titles, in lower case and without signs within words; the same as the server's. */
+const SECRET =
+  /pass(?:word|wd|phrase|code)|pwd|passwort|kennwort|contraseña|contrasena|密码|口令|secret|geheim|token|credential|(?:api|private|access|encryption)key|\b(?:pin|puk|tan|t?otp|mfa|2fa|cvv2?|cvc2?)\b|einmalcode|验证码|(?:security|onetime|verification|confirmation|auth|authentication|authenticator|login|access|recovery|backup)code/;
 
 /** Whether what is entered is not to be seen by bystanders; the server keeps such answers out of its log. */
 function isSecret(name: string, { format, writeOnly, title }: Readonly<Record<string, unknown>>): boolean {
-  return format === "password" || writeOnly === true || SECRET.test(name) || SECRET.test(asText(title));
+  return format === "password" || writeOnly === true || [name, asText(title)].flatMap(spellings).some((words) => SECRET.test(words));
+}
+
+/** A name in lower case: by its words, and as one. */
+function spellings(text: string): readonly string[] {
+  const words = text
+    .replace(/([a-z])([A-Z])|([A-Z])([A-Z][a-z])/g, "$1$3 $2$4")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, " ");
+  return [words, words.replaceAll(" ", "")];
 }
 
 function fieldOf(
