@@ -31,6 +31,8 @@ class Kind(Enum):
     NO = auto()
     ALWAYS = auto()
     """Agrees for later calls as well; nothing without a yes."""
+    DEAR = auto()
+    """Calls somebody close, who may be another person: "my love"."""
     PAD = auto()
     """Says nothing: fillers and courtesies."""
     CHANGE = auto()
@@ -70,7 +72,7 @@ LIGHT = frozenset(
 _WORDS: dict[Language, dict[Kind, str]] = {
     "en": {
         Kind.YES: (
-            "yes i/we do, yes, yeah, yep, yup, yes yes, yeah yeah, yes sir, yes ma'am, sure, sure thing, of course, "
+            "okie/okey dokie/dokey/doke, okey doke, fire away, have at it, be my guest, knock yourself out, go on/ then/ please/, why yes, yes indeed, indeed yes, yessir, yes siree, yessiree, yass, yis, yea, ya, yah, yeh, yup yup, yep yep, yarp, uh yes, oh/ yes please, go right ahead, go right on ahead, full steam ahead, make it so, make it happen, let's/let_us go/roll/do_this/go_ahead/proceed, let's go with it, that/it suits me/us fine/perfectly/nicely/down_to_the_ground/, suits me/us fine/perfectly/down_to_the_ground/, works for us, that/it works/will_work great/perfectly/fine/ for_me/for_us, that'll/that_will/that/it_will/it'll do nicely/perfectly/just_fine/the_trick/, i'm/i_am/we're all/ for/up_for/down_for/happy_with/fine_with/good_with/okay_with/ok_with it/that, i'm/i_am game/in/down/on_board, count me in, you've/you_have got/ my blessing/permission/approval/consent/go_ahead/okay, you're/you_are good/clear/free to go, you have the green light, green light, it's/that's a yes/go/deal/date from_me/, that's/that_is/it's exactly/ what_i_want/what_i_said/it_exactly yes, a big/resounding/hearty yes, no objections/objection, by all means, yes by all means, please go for it, for_sure/sure_thing/definitely yes, most/very certainly, most definitely, without a doubt, i'd be grateful, i'd be delighted, i would be grateful, i'd be happy/glad for you to, much obliged yes, please and thank you, you may proceed, you can proceed, you can/may do that/it/so, you do that, do your thing, do it up, work your magic, get it/that/them/this/her done/sorted, get on with it, get to it, get going, crack on, jolly good, righto, right o, rightio, righty ho, rightyho, right then yes, sounds good to me, sounds about/just/spot right/on, sounds ideal/fab/brilliant/wonderful/fantastic/excellent/awesome/amazing, that's bang/spot/dead on, spot on, bang on, bingo, ten four, 10 4, copy that, aye aye/, fair enough yes, you know it, heck/hell/damn yeah/yes/yep, damn right, darn right, too right, abso lutely, absolutely yes, yes absolutely, thumbs up, consider it done, lock it in, can do, sure can, sure yeah, you got it yes, yes you got it, i'm/i_am sure yes, i'm/i_am positive/certain, positive, i authorise/authorize it/that/this/, authorised, authorized, granted, permission granted, i do want that/it/to, i really/certainly/definitely/absolutely/sure do/would, i/we most_certainly do/would, yes i'm/i_am sure, yes i want you to, could you please, would you please, if you would please, i'd really/ appreciate it/that, please make it happen, proceed with it/that/this, carry on then, go ahead then, go ahead and do it/that/so, please go ahead with it/that, yes i/we do, yes, yeah, yep, yup, yes yes, yeah yeah, yes sir, yes ma'am, sure, sure thing, of course, "
             "certainly, absolutely, definitely, ok, okay, all right, alright, correct, that's right, that is right, "
             "that's correct, that is correct, exactly, go ahead, go for it, do it, do that, please do, i confirm, "
             "confirm, confirm it, confirm that, confirmed, i agree, agreed, i approve, approved, perfect, "
@@ -92,7 +94,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "roger, roger that, very good, aye, okey dokey, good to go, that suits me fine/, consider it agreed"
         ),
         Kind.WARM: (
-            "that's/that_is/it's/it_is okay/ok/alright/all_right/fine/good with_me/by_me/for_me/, great, good, "
+            "god, fab, brill, ace, champion, smashing, super, superb, sweet, neat, amazing, lovely jubbly, nice one, terrific, marvellous, marvelous, splendid, if you would, if you will, if you wouldn't mind, if you don't mind, you're/you_are a star/legend/lifesaver/angel/gem/sweetheart/darling, good idea, great/good/brilliant/excellent/lovely idea, good/great/perfect stuff/timing/choice, no problem, no worries, no problem at all, no question, no doubt, why not, why on earth not, no objections from me, without hesitation, i want you to, i need you to, we want you to, at/for that time/date/price/amount/address, on that day/date, then/that day, let's have it/that/them, is fair, sounds fair, seems fair, that seems right/fine/good, i'm/i_am sure, i'm/i_am quite/absolutely/very/completely/totally/a_hundred_percent/hundred_percent/one_hundred_percent/100_percent sure/certain, a_hundred/hundred/one_hundred/100 percent, thank you so much, finally, at last, about time, high time, it's about time, you read my mind, whenever you're ready, that's the plan, that's the one, that's the ticket, it would, i'm on board, that's/that_is/it's/it_is okay/ok/alright/all_right/fine/good with_me/by_me/for_me/, great, good, "
             "fine, cool, nice, awesome, wonderful, lovely, excellent, brilliant, fantastic, all_good, go, carry_on, "
             "go_on, please/ continue, let's go, you heard me, as/like i said, i/ already told/said you/, i've "
             "already told/said you/, i/ already said, everything/everything's/it/that is/ correct/right/fine/good, "
@@ -104,7 +106,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "it_is/that_is/it's/that's what i want/wanted/said/asked_for, suits me, spot"
         ),
         Kind.NO: (
-            "no, nope, nah, no no, no no no, no way, know, know thanks, know thank you, no thanks, no thank you, "
+            "god no, hell no, heck no, ugh no, no god no, god don't, no god don't, whoa no, oh no, nope nope, nah nah, hard pass, pass, no sir, no ma'am, not a chance, not happening, no don't do that, not for me, absolutely no, god forbid, forget i asked, nuh uh, no siree, out of the question, i'd rather we didn't, not likely, i'd leave it, don't you dare, hard no, that's a no, no, nope, nah, no no, no no no, no way, know, know thanks, know thank you, no thanks, no thank you, "
             "don't, do not, please don't, don't do it, don't do that, do not do that, do not do it, never, not now, "
             "not yet, not today, not really, not at all, absolutely not, definitely not, certainly not, of course "
             "not, rather not, i'd rather not, i would rather not, i don't want that, i don't want it, i don't want "
@@ -135,8 +137,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "always, from now on, always allow, always allow it, always allow that, always do that, always do it, "
             "without asking"
         ),
+        Kind.DEAR: "love, dear, my dear, honey, hun, sweetie, sweetheart, darling, babe, duck, pet, dearie",
         Kind.PAD: (
-            "um, umm, uh, uhm, er, erm, hmm, hm, mm, ah, oh, well, so, like, you know, please, thanks, thank you, "
+            "thanks so much, thanks very much, thank you kindly, thanks ever so much, thank you ever so much, much appreciated, appreciate it, i appreciate it, much obliged, thx, pal, bud, buddy, bro, man, fella, guv, chief, boss, friend, my friend, ma'am, madam, miss, sir, hun, ooh, ooo, aw, wow, oh wow, oh boy, yay, hooray, hurray, phew, whew, god, oh god, my god, oh my god, oh my, oh my goodness, my goodness, goodness, gosh, oh gosh, christ, jesus, lord, good lord, heavens, good heavens, crikey, blimey, jeez, gee, bloody, damn, darn, freaking, totally, ugh, whoa, whoa there, woah, oi, ha, haha, ha ha, lol, pretty please, ok so, very soon, super quick, too, in that case, honestly, seriously, obviously, clearly, kindly, um, umm, uh, uhm, er, erm, hmm, hm, mm, ah, oh, well, so, like, you know, please, thanks, thank you, "
             "thank you very much, thanks a lot, many thanks, then, now, right now, right away, just, really, "
             "actually, i mean, mate, dude, sir, right, if you please, very much, quickly, cheers, straight away, at "
             "once, immediately, asap, quick, as soon as possible, ta, straightaway, sharp, on the dot, after all"
@@ -187,11 +190,10 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "think about it, let me think about that"
         ),
         Kind.DOUBT: (
-            "that's it, you got it, hello/hi/hey, yes/yeah hello/hi, in_the future, in future, no problem, no "
-            "worries, no doubt, no idea, no matter, no wonder, no kidding, no one, maybe, perhaps, possibly, "
+            "don't mind, that's it, you got it, hello/hi/hey, yes/yeah hello/hi, in_the future, in future, no idea, no matter, no wonder, no kidding, no one, maybe, perhaps, possibly, "
             "probably, i guess, i guess so, i suppose, i suppose so, i think so, sort of, kind of, if, unless, i "
             "don't know, i do not know, don't know, dunno, not sure, i'm not sure, i am not sure, whatever, "
-            "depends, it depends, why not, maybe not, i don't mind, i don't care, don't mind, don't care, don't "
+            "depends, it depends, maybe not, i i don't care, don't mind, don't care, don't "
             "worry, she said, he said, they said, you said, we said, it said, yes or no, yeah right, as if, don't "
             "you, can't you, won't you, isn't it, isn't that, cannot wait, can't wait, not bad, never better, don't "
             "stop, would be, could be, might, almost, no more, not only"
@@ -205,7 +207,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
     },
     "de": {
         Kind.YES: (
-            "ja, jawohl, jo, jep, ja ja, jaja, ja gerne, gerne, ja bitte, sehr gerne, gern, natürlich, "
+            "jep, jepp, jap, jup, joa klar, jo klar, jawoll, yes, yep, logo, na logo, logisch, klaro, klar wie kloßbrühe, passt scho, passt schon, passt schon so, passt wunderbar/perfekt/super/prima/genau/bestens/so/, das passt mir/uns/ sehr/ gut/super/prima/perfekt/wunderbar/bestens/hervorragend, raus damit, ab damit, her damit, immer her damit, mach hin, mach hinne, mach zu, hau raus, hau rein, auf geht's, los geht's, dann los, kann losgehen, es kann losgehen, aber natürlich, aber selbstverständlich, aber unbedingt, ja natürlich, na sicher, na freilich, na gerne, na gern, sicherlich, gewiss, aber gewiss, auf jeden, jederzeit, liebend gern, liebend gerne, herzlich gern, nichts lieber als das, ich bitte darum, da bitte ich drum, ich wäre dankbar, das wäre mir recht, ist mir recht, soll mir recht sein, mir recht, das kannst du machen, das können sie machen/tun, kannst du machen, können sie machen, machen wir, machen wir so, machen wir das, so machen, genau das/so/, genau so machen wir das, mach du das, mach nur, machen sie nur, machen sie ruhig, tu das, tun sie es, nur los, nur her damit, na dann los, na los, bin dabei, ich bin dabei, bin dafür, ich bin dafür, da bin ich dabei, einverstanden ja, meinen segen haben sie/hast_du, hast meinen segen, sie haben meine zustimmung/erlaubnis/freigabe, freigegeben, genehmigt, zustimmung, dem stimme ich zu, ich stimme dem zu, bestätige ich, das bestätige ich, hiermit bestätigt, so soll's sein, so sei es, so ist's recht, so ist es richtig, geritzt, ist geritzt, gebongt, ist gebongt, alles bestens, wird gemacht, gerne doch, gern doch, ja klar, ja sicher, ja gut, ja okay, ja logo, na gut ja, basst, jo mach, jo eh, eh klar, ja eh, ganz sicher, hundertprozentig, zu hundert prozent, hundert prozent, nichts dagegen, ich habe nichts dagegen, ich hab nichts dagegen, spricht nichts dagegen, stimmt genau, das ist genau richtig, ganz richtig, vollkommen richtig, so wollte ich das, so will ich es/das, so möchte ich es/das, das hätte ich gern, das hätte ich gerne, ja hätte ich gern/gerne, ja, jawohl, jo, jep, ja ja, jaja, ja gerne, gerne, ja bitte, sehr gerne, gern, natürlich, "
             "selbstverständlich, klar, na klar, aber klar, sicher, aber sicher, klar doch, genau, ja genau, "
             "richtig, das ist richtig, das stimmt, stimmt, stimmt so, das ist korrekt, korrekt, passt, das passt, "
             "passt so, einverstanden, ich bin einverstanden, in ordnung, das ist in ordnung, geht in ordnung, okay, "
@@ -225,12 +227,12 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "gern, mach/machen_sie das/es bitte"
         ),
         Kind.WARM: (
-            "fein, toll, cool, los, ist/wäre "
+            "mega, geil, spitze, spitzenmäßig, bestens, herrlich, klasse, großartig, genial, fantastisch, hammer, sauber, wunderbar, schön, bin sicher, bin mir sicher, ganz bestimmt, wenn sie so nett/lieb/gut/freundlich sind/wären, wenn du so nett/lieb bist/wärst, seien sie so gut/nett/lieb, sei so gut/nett/lieb, warum nicht, wieso nicht, kein problem, keine frage, ohne frage, ohne zweifel, zu der zeit, um die zeit, um diese zeit, an dem tag, endlich, höchste zeit, wird zeit, wird auch zeit, bin ganz sicher, ich bin ganz sicher, zack zack, hopp, hopp hopp, freut mich, fein, toll, cool, los, ist/wäre "
             "gut/okay/richtig/korrekt/in_ordnung/recht/super/toll/perfekt/prima/ideal/klasse/wunderbar/fein, ich "
             "bin sicher, ich bin mir sicher, wie gesagt, alles richtig/gut, recht so, doch, sehr, weiter, ruhig"
         ),
         Kind.NO: (
-            "nein, nee, ne, nö, nein nein, nein danke, nein bitte nicht, bitte nicht, lieber nicht, auf keinen "
+            "um gottes willen nein, um himmels willen nein, gott nein, bloß nicht, ja nicht, nee nee, nö nö, nein nein nein, nee du, nicht doch, auf gar keinen, kommt nicht in die tüte, das möchte ich behalten, das will ich behalten, finger weg, nix da, untersteh dich, das lassen wir, lieber nein, nein, nee, ne, nö, nein nein, nein danke, nein bitte nicht, bitte nicht, lieber nicht, auf keinen "
             "fall, auf gar keinen fall, keinesfalls, niemals, nie, nicht, nicht jetzt, jetzt nicht, noch nicht, "
             "heute nicht, gar nicht, natürlich nicht, sicher nicht, bestimmt nicht, besser nicht, ich will nicht, "
             "ich möchte nicht, ich will das nicht, ich möchte das nicht, das will ich nicht, das möchte ich nicht, "
@@ -251,8 +253,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "nicht mehr zu fragen, sie müssen nicht mehr fragen, sie brauchen nicht mehr zu fragen, jedes mal, ab "
             "jetzt, ab jetzt immer, ohne zu fragen, immer erlauben"
         ),
+        Kind.DEAR: "schatz, schatzi, liebling, süße, süßer, hase",
         Kind.PAD: (
-            "äh, ähm, öh, hm, hmm, mm, ach, ach so, na, also, so, nun, tja, bitte, danke, danke schön, dankeschön, "
+            "dankschön, dankesehr, danke sehr, danke ihnen, danke dir, danke vielmals, besten dank, herzlichen dank, lieben dank, tausend dank, merci, dank dir, dank ihnen, sehr nett, ganz lieb, mann, mensch, meister, chef, mein lieber, meine liebe, kollege, alter, um gottes willen, um himmels willen, gott, ach gott, oh gott, oh, mein gott, oh mein gott, herrje, puh, uff, boah, wow, doch mal, gleich mal, schnell mal, grad, gerade, zügig, asap, so schnell wie möglich, ganz, halt einfach, ruhig mal, bittschön, bittesehr, biddeschön, äh, ähm, öh, hm, hmm, mm, ach, ach so, na, also, so, nun, tja, bitte, danke, danke schön, dankeschön, "
             "vielen dank, doch bitte, dann, jetzt, gleich, sofort, mal, eben, einfach, bitte schön, bitte sehr, "
             "pünktlich, genau dann, schnell, gleich jetzt"
         ),
@@ -288,11 +291,11 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         ),
         Kind.DOUBT: (
             "vielleicht, eventuell, möglicherweise, wahrscheinlich, ich glaube, ich glaube schon, ich denke, ich "
-            "denke schon, ich schätze, wenn, falls, sofern, kein problem, keine ahnung, keine sorge, keine frage, "
+            "denke schon, ich schätze, wenn, falls, sofern, keine ahnung, keine sorge, "
             "ich weiß nicht, weiß nicht, weiß ich nicht, mal sehen, egal, ist mir egal, mir egal, von mir aus, "
             "meinetwegen, schon gut, kommt darauf an, kommt drauf an, jein, naja, na ja, ja nein, nicht sicher, ich "
             "bin nicht sicher, ich bin mir nicht sicher, bin mir nicht sicher, sie sagte, er sagte, sie hat, er "
-            "hat, hat sie gesagt, hat er gesagt, nicht schlecht, warum nicht, ja oder nein, schon, passt/pass auf, "
+            "hat, hat sie gesagt, hat er gesagt, nicht schlecht, ja oder nein, schon, passt/pass auf, "
             "passt schon auf, ja klar und"
         ),
         Kind.LINK: (
@@ -303,7 +306,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
     },
     "es": {
         Kind.YES: (
-            "si, si si, si por favor, si claro, claro, claro que si, por supuesto, desde luego, vale, dale, de "
+            "simón, ándale, ándele, ándale pues, órale pues, va, va que va, vamos allá, vamos a ello, dale nomás, dale dale, dale pues, sale, sale y vale, sale pues, ya estás, ya está dicho, listo, perfecto sí, claro claro, claro hombre, claro mujer, hombre claro, hombre sí, cómo no sí, sí cómo no, pues claro, pues sí, pues vale, pues dale, pues venga, pues adelante, sí señora, sí señorita, sip, sep, sipi, yes, yep, chévere, bárbaro, fenomenal, de una, de una vez, obvio, obvio que sí, obviamente, naturalmente, efectivamente, efectivo, cierto, así mismo, tal cual, tal y como dices, eso mero, eso eso, a huevo, sin duda, sin dudarlo, sin duda alguna, no hay problema adelante, de mil amores, encantado, encantada, con mucho gusto, cuando quieras, cuando quiera, cuando gustes, cuando guste, proceda usted, haz eso, haga eso, hagámoslo, hagamos eso, hazlo ya, hágalo ya, házmelo, hágamelo, tienes/tiene mi permiso/aprobación/consentimiento/autorización, autorizo, lo autorizo, autorizado, aprobado, lo apruebo, aceptado, conforme, estoy conforme, totalmente de acuerdo, me parece correcto/fantástico/estupendamente/ideal/excelente/fenomenal, me sirve, me va, me late, me cuadra, me conviene, me apunto, apúntame, cuenta conmigo, suena genial/perfecto/estupendo, eso es lo que quiero, es lo que quiero, lo que quiero, así es como lo quiero, sí que quiero, sí quiero eso, qué bueno sí, ya lo creo, ya te digo, eso por favor, te lo agradezco, se lo agradezco, te lo agradecería, se lo agradecería, hágale, hágale pues, métele, métele nomás, si, si si, si por favor, si claro, claro, claro que si, por supuesto, desde luego, vale, dale, de "
             "acuerdo, estoy de acuerdo, ok, okay, correcto, es correcto, eso es correcto, exacto, exactamente, asi "
             "es, eso es, eso mismo, adelante, hazlo, hágalo, está perfecto, hazlo por favor, hágalo por favor, "
             "procede, proceda, confirmo, confirmado, lo confirmo, acepto, está bien, me parece bien, perfecto, muy "
@@ -315,11 +318,11 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "me encantaría, sería genial/perfecto/estupendo/ideal"
         ),
         Kind.WARM: (
-            "bien, va bien, es perfecto/genial/ideal/estupendo/bueno, todo bien/correcto, así, así está bien, como "
+            "chido, padre, qué padre, qué chido, guay, fantástico, maravilloso, maravilla, divino, buenísimo, de maravilla, de lujo, cómo no, por qué no, no hay problema, sin problema, sin problemas, ningún problema, si eres tan amable, si es tan amable, si fueras/fuera tan amable, si no es molestia, a esa hora, ese día, esa hora, para ese día, por fin, ya era hora, ya toca, segurísimo, segurísima, completamente, totalmente, cien por cien, cien por ciento, al cien, estoy segurísimo, estoy segurísima, completamente seguro/segura, muy amable de su/tu parte, quiero que, quisiera que, bien, va bien, es perfecto/genial/ideal/estupendo/bueno, todo bien/correcto, así, así está bien, como "
             "dije, ya te lo dije, estoy seguro/segura, buenísimo, qué bien"
         ),
         Kind.NO: (
-            "no, no no, no gracias, no por favor, no quiero, no lo quiero, no lo hagas, no lo haga, no hagas eso, "
+            "quita, quita quita, quita quita no, ay no, uy no, no hombre, no mujer, no qué va, ni de broma, ni en broma, ni hablar, ni pensarlo, ni soñarlo, por dios no, no por dios, dios no, de eso ni hablar, ni se te ocurra, nel, nones, nanay, para nada no, no gracias no, no, no no, no gracias, no por favor, no quiero, no lo quiero, no lo hagas, no lo haga, no hagas eso, "
             "no haga eso, nunca, jamás, ahora no, todavía no, aún no, hoy no, para nada, en absoluto, de ninguna "
             "manera, ni hablar, claro que no, por supuesto que no, mejor no, prefiero que no, prefiero no, cancela, "
             "cancela eso, cancelar, cancélalo, cancele, pare, detente, detén, ya basta, olvídalo, olvídelo, déjalo, "
@@ -336,8 +339,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "preguntar, cada vez, de ahora en adelante, a partir de ahora, sin preguntar, permitir siempre, todas "
             "las veces"
         ),
+        Kind.DEAR: "amor, mi amor, cariño, corazón, mi vida, cielo, mi cielo, mi rey, mi reina, reina, guapo, guapa, mijo, mija",
         Kind.PAD: (
-            "eh, em, este, mm, hm, hmm, ah, oh, ay, pues, bueno, a ver, mira, por favor, gracias, muchas gracias, "
+            "porfa, porfis, porfi, porfavor, plis, mil gracias, muchísimas gracias, gracias muy amable, se agradece, señor, señora, señorita, joven, amigo, amiga, tío, tía, güey, wey, hermano, compadre, jefe, jefa, hombre, mujer, che, uy, uf, ups, ostras, hostia, madre mía, dios, dios mío, ay dios, ay dios mío, por dios, caray, rapidito, rápido, lo antes posible, cuanto antes, ahorita, ahorita mismo, de inmediato, inmediatamente, nomás, oye, oiga, fíjate, mire, usted, todas, todos, toda, todo, eh, em, este, mm, hm, hmm, ah, oh, ay, pues, bueno, a ver, mira, por favor, gracias, muchas gracias, "
             "entonces, ahora, ahora mismo, ya mismo, solo que, muy amable, enseguida, pues nada, en punto, ya"
         ),
         Kind.CHANGE: (
@@ -373,8 +377,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         Kind.DOUBT: (
             "quizás, quizá, tal vez, a lo mejor, puede que, puede que si, creo que si, creo, supongo, supongo que "
             "si, supongo que, no sé, no lo sé, ni idea, no estoy seguro, no estoy segura, depende, si es, si hay, "
-            "si está, como quieras, como quiera, me da igual, da igual, no importa, no pasa nada, no hay problema, "
-            "sin problema, sin problemas, por qué no, cómo no, ella dijo, él dijo, dijo que, dijeron, dijo, más o "
+            "si está, como quieras, como quiera, me da igual, da igual, no importa, no pasa nada, "
+            "ella dijo, él dijo, dijo que, dijeron, dijo, más o "
             "menos, casi, si o no, probablemente, posiblemente, no está mal, si ya, ya ya, venga ya, anda ya"
         ),
         Kind.LINK: (
@@ -384,7 +388,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
     },
     "zh": {
         Kind.YES: (
-            "是, 是的, 是啊, 对, 对的, 对啊, 对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, 可以的, "
+            "成, 成啊, 成吧, 成的, 中, 中啊, 好嘞, 得嘞, 得咧, 好咧, 好勒, 好的呢, 好的呀, 好的好的, 可以可以, 行行, 行行行, 行嘞, 是是, 是是是, 要要, 嗯行, 嗯要, 嗯对对, 妥, 妥了, 妥妥的, 没毛病, 没意见, 我没意见, 没问题, 没问题的, 完全没问题, 没错没错, 一点没错, 那就这么办, 就这么办吧, 那就这样, 那就这样吧, 就这样办, 就按这个办, 按你说的办, 按你说的, 照你说的办, 照办, 听你的, 听你安排, 你安排吧, 来吧, 搞吧, 弄吧, 办吧, 办了吧, 整吧, 安排, 安排上, 安排吧, 走起, 动手吧, 交给你了, 拜托了, 拜托, 拜托你了, 麻烦您了, 有劳了, 有劳, 正合我意, 挺好, 挺好的, 非常好, 太棒了, 完美, 同意的, 我同意的, 赞成, 我赞成, 认可, 我认可, 授权, 我授权, 我确认了, 确认无误, 无误, 准确, 完全正确, 那必须, 那必须的, 必须, 那当然, 那当然了, 当然了, 当然要, 当然可以了, 可以的呀, 我愿意的, 我需要, 是我要的, 就要这个, 我就要这个, 对就这样, 就它了, 就这个了, 就它, 没异议, 无异议, 我没异议, 你去办吧, 去办吧, 你做吧, 你弄吧, 做吧做吧, 是, 是的, 是啊, 对, 对的, 对啊, 对对, 对对对, 好, 好的, 好啊, 好吧, 好呀, 好好, 好好好, 可以, 可以的, "
             "可以啊, 行, 行啊, 行吧, 当然, 当然可以, 当然好, 确认, 我确认, 确定, 我确定, 同意, 我同意, 要, 要的, "
             "我要, 嗯好, 嗯好的, 嗯是的, 嗯对, 嗯可以, 请吧, 请做, 去做吧, 做吧, 就这样, 就这样吧, 就这么办, "
             "就这么定了, 就这么做, 可以做, 对呀, 是呀, 行呀, 可以呀, 行的, 好滴, 好哒, 那好, 那行, 那可以, "
@@ -392,12 +396,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "是这样的, 开始吧, 帮我做吧, 麻烦你了, 请确认, 批准, 允许, 我允许, 必须的, 肯定, 肯定的, 太好了, 很好, "
             "ok, okay, yes"
         ),
-        Kind.WARM: (
-            "就/ 这个/这张/这家/这份/这间/这趟/这些, 继续, 继续吧, 好嘞, 好咧, 很, 就是, 就是这样, 太好, 帮我, "
-            "帮我做, 帮"
-        ),
+        Kind.WARM: ("就/ 这个/这张/这家/这份/这间/这趟/这些, 继续, 继续吧, 很, 就是, 就是这样, 太好, 帮我, 帮我做, 帮"),
         Kind.NO: (
-            "不, 不要, 不用, 不用了, 不是, 不对, 不行, 不可以, 不可以的, 不好, 不了, 不同意, 我不同意, 不需要, "
+            "不成, 不中, 还是算了, 还是算了吧, 还是不要了, 还是不了, 还是别了, 那算了, 不行不行, 不用不用, 不要不要, 别别, 别别别, 不不, 不不不, 没门, 不妥, 不赞成, 我不赞成, 免了, 免了吧, 千万别删, 我没同意, 没同意, 不, 不要, 不用, 不用了, 不是, 不对, 不行, 不可以, 不可以的, 不好, 不了, 不同意, 我不同意, 不需要, "
             "不必, 不必了, 不想, 我不想, 我不要, 别, 别做, 别这样, 先别, 先不要, 先不, 现在不要, 现在不, 还不要, "
             "还没有, 还没, 不是的, 不是这样, 不是这样的, 不确认, 取消, 取消吧, 算了, 算了吧, 停, 停下, 停止, 拒绝, "
             "我拒绝, 错了, 不对的, 错, 我说不, 我说了不, 我说不要, 千万别, 千万不要, 留着, 留着吧, 保留, 先留着, "
@@ -409,8 +410,9 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "不用再问, 不用再问了, 不要再问, 不要再问了, 以后不用问, 以后不用问了, 以后不用再问, 以后不用再问了, "
             "下次不用问, 下次不用问了, 以后别问了, 总是允许, 始终允许, 永远允许, 以后都这样"
         ),
+        Kind.DEAR: "亲爱的, 宝贝, 宝贝儿",
         Kind.PAD: (
-            "嗯, 嗯嗯, 呃, 啊, 哦, 噢, 喔, 哎, 唉, 呀, 那, 那个, 那就, 就, 请, 谢谢, 谢谢你, 谢谢您, 多谢, 麻烦, "
+            "先生, 小姐, 师傅, 亲, 朋友, 兄弟, 哥, 姐, 大哥, 大姐, 谢了, 谢啦, 感谢, 非常感谢, 太感谢了, 哈, 哈哈, 哇, 天哪, 嘛, 呗, 哟, 麻溜, 麻溜的, 赶快, 立马, 这就, 帮忙, 帮个忙, 多谢了, 嗯, 嗯嗯, 呃, 啊, 哦, 噢, 喔, 哎, 唉, 呀, 那, 那个, 那就, 就, 请, 谢谢, 谢谢你, 谢谢您, 多谢, 麻烦, "
             "麻烦你, 麻烦您, 现在, 马上, 立刻, 的, 然后, 快, 快点, 赶紧, 尽快"
         ),
         Kind.CHANGE: (
@@ -423,7 +425,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         ),
         Kind.EXCEPT: "但, 但是, 不过, 可是, 只, 只要, 只有, 只能, 除了, 除非, 只是, 但只, 但只要, 不过只要",
         Kind.ASK: (
-            "什么, 多少, 多少钱, 几, 几个, 几点, 谁, 给谁, 哪, 哪里, 哪个, 哪儿, 什么时候, 为什么, 怎么, 怎么样, "
+            "成不成, 中不中, 成吗, 妥吗, 要不要得, 什么, 多少, 多少钱, 几, 几个, 几点, 谁, 给谁, 哪, 哪里, 哪个, 哪儿, 什么时候, 为什么, 怎么, 怎么样, "
             "吗, 呢, 再说一遍, 再说一次, 请再说一遍, 再说, 重复, 重复一遍, 请重复, 没听清, 我没听清, 没听懂, "
             "我没听懂, 没听见, 我没听见, 听不清, 听不懂, 不明白, 我不明白, 不懂, 告诉我, 解释, 是不是, 有没有, "
             "要不要, 能不能, 可不可以, 行不行, 对不对, 你说什么, 贵不贵"
@@ -434,8 +436,8 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "我想想, 我想一想, 我考虑一下, 考虑一下, 以后再说, 待会儿, 一会儿, 回头, 晚点, 先等等, 先等一下"
         ),
         Kind.DOUBT: (
-            "好了, 对了, 行了, 可以了, 得了, 好啦, 是吧, 对吧, 可以吧, 要吧, 确定吧, 也许, 可能, 大概, 或许, 如果, "
-            "要是, 的话, 不知道, 我不知道, 不确定, 我不确定, 不一定, 随便, 随你, 都可以吧, 没关系, 没问题, 没事, "
+            "没问题吧, 没问题吗, 没错吧, 没毛病吧, 没意见吧, 一定吗, 好了, 对了, 行了, 可以了, 得了, 好啦, 是吧, 对吧, 可以吧, 要吧, 确定吧, 也许, 可能, 大概, 或许, 如果, "
+            "要是, 的话, 不知道, 我不知道, 不确定, 我不确定, 不随便, 随你, 都可以吧, 没关系, 没事, "
             "没什么, 无所谓, 好像, 应该吧, 我觉得, 我猜, 差不多, 她说, 他说, 他们说, 你说, 好不好, 是吗, 好吗, "
             "对吗, 不错, 不客气, 好多, 好久, 好人, 好像是, 是什么, 对面, 行李, 看情况, 再看看, 好了吗"
         ),

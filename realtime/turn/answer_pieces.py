@@ -16,6 +16,7 @@ from realtime.turn.answer_phrases import LONGEST, PHRASES, Kind, as_compared, wo
 from realtime.turn.answer_words import (
     ALTERNATIVES,
     ARTICLES,
+    AS_ASKED,
     DEED_CHARS,
     HOMOPHONES,
     JOINTS,
@@ -79,6 +80,10 @@ _ORDERING = word_set(
 """Beside these the order of words tells which is which."""
 _OF_ASKING = word_set("shall should may can could would you want like okay soll darf kann ich quieres quiere que")
 _TO_USER = re.compile(r"(?:me|nos)(?:lo|la|los|las)?$")
+_WHOLE = (("中",), ("成",))
+"""What agrees only as a whole answer: "中号的" is a size."""
+_TOLD = re.compile(r"\w{3}(?:lo|la|los|las|selo|sela)$")
+"""A Spanish order with the object behind it: "resérvala"."""
 _MOST_OBJECT = 4
 """Words that a pronoun stands for."""
 _ENDING = re.compile(r"(?:en|n|e|t|st|o|a|as|ar|er|ir|es|emos|amos|an)$")
@@ -221,6 +226,17 @@ class Asked:
         is_verb = said[0] == self.deed.verb or self.is_verb(said[0])
         return is_verb and len(said) > 1 and all(word in PRONOUNS for word in said[1:])
 
+    def is_wished(self, pieces: Sequence[Piece]) -> bool:
+        """Whether these words, behind "I want", name the deed as done, or the thing that it brings."""
+        items = self._without_articles([item for piece in pieces for item in _items_of(piece)])
+        if items and self.deed.is_participle(items[-1]):
+            thing = items[:-1]
+            return thing == [] or thing[0] in PRONOUNS or self._is_object(thing) or self.has_run(thing)
+        is_thing = len(items) == 1 and items[0] in PRONOUNS
+        return (
+            not self.deed.removes and not self._has_alternatives and bool(items) and (is_thing or self.has_run(items))
+        )
+
     def is_order(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words tell to do what was asked."""
         return self._is_order(self._without_articles([item for piece in pieces for item in _items_of(piece)]))
@@ -228,32 +244,46 @@ class Asked:
     def _is_order(self, items: Sequence[Item]) -> bool:
         """Return whether these items order what was asked.
 
-        It is the verb of the question with pronouns, its object, or pieces of the question.
+        It is the verb of the question with pronouns, its object, or pieces of the question. "买了" tells that it is done.
         """
-        while self._language == "zh" and items and items[-1] in ("吧", "掉"):
-            items = items[:-1]
+        is_done = [*items[1:]] == ["了"] and not self.deed.removes
+        if self._language == "zh" and items and not is_done:
+            items = self._without_particles(items)
         if not items:
             return False
         if self._language == "zh":
             count = 1 if items[0] in DEED_CHARS and items[0] in self.tokens else 0
-            if count and len(items) > 1 and self.has_run(items):
+            if count and (self.has_run(items) or self.has_run(items[1:])):
                 return True
             if items[1:2] == ["给"] and count and items[2:3] and items[2] in tuple("他她它"):
                 count = 3
         elif self._language == "en":
             count = self.deed.behind_order(items, with_synonyms=True)
-            if count == 1 and items[1:] == [Number(Decimal(1))] and not self.values:
-                return True
         else:
-            split = self.deed.is_separable(items[-1])
-            verb = f"{items[-1]}{items[0]}" if split and isinstance(items[0], str) else items[0]
-            items = items[:-1] if split and len(items) > 1 else items
+            whole = f"{items[-1]}{items[0]}"
+            verb: Item = items[0]
+            if len(items) > 1 and self.deed.is_separable(items[-1]) and self.is_verb(whole):
+                items, verb = items[:-1], whole
             count = 1 + self.deed.behind_verb(items[1:]) if self.is_verb(verb) else 0
+        if count == 1 and items[1:] == [Number(Decimal(1))] and not any(isinstance(own, Number) for own in self.values):
+            return True
         rest = items[count:]
         if self._language == "en" and count == 1 and rest and self.deed.behind_verb(rest[-1:]):
             rest = rest[:-1]
         is_known = self._is_object(rest) or self.deed.is_recipient(rest) or self._has_parts(rest)
         return count > 0 and (not rest or is_known)
+
+    @staticmethod
+    def _without_particles(items: Sequence[Item]) -> Sequence[Item]:
+        """Return a Chinese order without what says nothing in it: "转过去吧", "删了它", "你发吧", "买买买"."""
+        items = [item for item in items if item not in ("吧", "啊", "呗")] or items
+        items = items[1:] if items[0] == "你" and len(items) > 1 else items
+        while len(items) > 1 and items[-1] in tuple("掉去它了过"):
+            items = items[:-1]
+        half = len(items) // 2
+        if items[:half] == items[half:]:
+            return items[:half]
+        return items[:1] if len({*items}) == 1 else items
 
     def _has_parts(self, items: Sequence[Item]) -> bool:
         """Whether these are parts of the question in another order.
@@ -290,15 +320,15 @@ class Asked:
         """Whether an item is a form of the German or Spanish verb."""
         if self._language not in ("de", "es") or not isinstance(item, str) or not self.items:
             return False
-        verb = self.deed.german_verb() if self._language == "de" else self.deed.spanish_verb()
-        stem = _ENDING.sub("", verb) if isinstance(verb, str) else ""
+        verbs = [self.deed.german_verb()] if self._language == "de" else self.deed.spanish_verbs()
         # "cancelas" is no order: "si cancelas" is a condition.
         forms = [item] if self._language == "de" or not item.endswith("s") else []
         names_user = "te" in self.tokens or ("le" in self.tokens and "a" not in self.tokens)
         if self._language == "es" and (names_user or not _TO_USER.search(item)):
             forms.append(_ENCLITIC.sub("", item))
         said = {part for form in forms for part in (form, _ENDING.sub("", form))}
-        return len(stem) > 2 and (item == verb or bool(self.deed.kin(stem) & said))
+        stems = {verb: _ENDING.sub("", verb) for verb in verbs}
+        return any(len(stem) > 2 and (item == verb or self.deed.kin(stem) & said) for verb, stem in stems.items())
 
     def is_proclitic(self, word: str) -> bool:
         """Whether a word is a Spanish verb without pronoun, or its pronoun."""
@@ -354,6 +384,9 @@ class Asked:
             return self._is_order(self._without_articles([_SWAPPED.get(str(item), item) for item in items]))
         if self._language == "zh":
             return items[-1] == "吧" and self._is_order(items)
+        if self._language in ("de", "es"):
+            is_told = len(items) > 1 if self._language == "de" else _TOLD.search(str(items[0])) is not None
+            return is_told and self._is_order(items) and not self.has_run(items)
         count = self.deed.behind_order(items, with_synonyms=False)
         return 1 < len(items) == count and not self.has_run(items)
 
@@ -428,7 +461,7 @@ def pieces_of(words: str, language: Language, asked: Asked) -> list[Piece]:
     """Return the pieces of an answer; of two readings at a place the longer wins, then the phrase."""
     tokens: Sequence[str] = as_compared(words)
     if language == "en":
-        tokens = _with_homophones(tokens, asked)
+        tokens = _as_asked(tokens, asked)
     matches = matches_of(words)
     starts = {at for at in range(1, len(matches)) if words[matches[at - 1].end() : matches[at].start()].strip(" '-")}
     pieces = _joined(_cut(tokens, language, asked, starts), asked)
@@ -474,6 +507,8 @@ def _phrases_at(tokens: Sequence[str], at: int, language: Language, asked: Asked
             continue
         if kind is Kind.NO and said[0] != "no" and asked.is_verb(said[0]):
             continue
+        if (kind is Kind.DEAR and said[-1] in asked.tokens) or (said in _WHOLE and len(tokens) > 1):
+            continue
         if kind is not None:
             if kind in (Kind.INSTEAD, Kind.CHANGE) and asked.is_deed(said):
                 continue
@@ -499,8 +534,8 @@ def _is_name_of_one(before: Piece, asked: Asked) -> bool:
     return is_word or before.tokens in (("the",), ("that",), ("this",), ("not", "the"))
 
 
-def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
-    """Return the words with "only for" as "only four": the question has a number."""
+def _as_asked(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
+    """Return the words as the question has them: "a cab" as its taxi, "only for" as "only four" if it has a number."""
     counted = {asked.behind(value) for value in asked.values if isinstance(value, Number)}
     meant = [HOMOPHONES.get(token, token) for token in tokens]
     end = len(tokens)
@@ -508,6 +543,8 @@ def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
         end -= 1
     changed = list(tokens)
     for at, token in enumerate(tokens):
+        if AS_ASKED.get(token) in asked.tokens and token not in asked.tokens:
+            changed[at] = AS_ASKED[token]
         if token not in HOMOPHONES:
             continue
         is_counting = at + 1 < len(tokens) and tokens[at + 1] in counted

@@ -5,6 +5,8 @@ They are compared without accents. Phrases are in `answer_phrases.py`.
 
 from __future__ import annotations
 
+from itertools import product
+
 from realtime.tool.spoken_numbers import Language
 from realtime.turn.answer_phrases import as_compared, word_set
 
@@ -73,7 +75,14 @@ SUBJECTS = word_set(
     "that thats there theres this my our his her their too let lets dont never need"
 )
 """English words that a sentence behind a "no" begins with."""
-PLEASE = word_set("please bitte favor 请")
+TELLING = word_set(
+    "do go proceed ahead crack please confirm mach machen machs tu tun nur leg bitte hazlo hagalo haz haga adelante dale "
+    "procede proceda favor 吧 办 做 请"
+)
+"""What a phrase of agreement has that tells to do it."""
+WISHES = frozenset({"i want", "i need", "id like", "i would like", "we want", "we need", "i do want"})
+"""What stands before the deed that is wished for: "I want it cancelled"."""
+PLEASE = word_set("please bitte favor porfa porfis porfi 请")
 REJECTING = frozenset(
     as_compared(phrase)
     for phrase in [
@@ -104,8 +113,6 @@ JOINTS = word_set("and und y e 并 且 而")
 """What joins agreement to agreement."""
 HESITATIONS = word_set("um umm uh uhm er erm ah ahm oh eh em este 呃")
 """Fillers of who has not finished: an answer that ends with one is not over."""
-AFFIRMING = frozenset({("没", "错")})
-"""What agrees with a negation in it."""
 HOMOPHONES = {
     "for": "four",
     "to": "two",
@@ -125,31 +132,25 @@ CORE_YES: dict[Language, frozenset[str]] = {
 }
 """What agrees to a question in another language: "dale" may be a name."""
 LEADS = frozenset(
-    as_compared(phrase)
-    for phrase in [
-        "shall i",
-        " should i",
-        " may i",
-        " can i",
-        " do you want me to",
-        " would you like me to",
-        " shall we",
-        " should we",
-        " may we",
-        " can we",
-        " could i",
-        " want me to",
-        " do you want us to",
-        " would you like us to",
-        " ok if i",
-        " okay if i",
-        " all right if i",
-        " alright if i",
-        " mind if i",
-        " ok to",
-        " okay to",
+    (*before, *subject)
+    for before, subject in [
+        *product([("shall",), ("should",), ("may",), ("can",), ("could",), ("if",)], [("i",), ("we",)]),
+        *product([("me",), ("us",), ("ok",), ("okay",), ("permission",)], [("to",)]),
     ]
 )
 """What stands before the verb of a question."""
-DEED_CHARS = frozenset("定订买发转付送打约删取寄存改调开关点叫报交换查传加设冻退续搬移租借下")
+AS_ASKED = {
+    "cab": "taxi",
+    "bucks": "dollars",
+    "quid": "pounds",
+    "pills": "tablets",
+    "tablets": "pills",
+    "meds": "tablets",
+    "pics": "photos",
+    "sub": "subscription",
+    "mail": "email",
+    "slot": "appointment",
+}
+"""Other words for what a question names, where it does."""
+DEED_CHARS = frozenset("预除订买发转付送打约删取寄存改调开关点叫报交换查传加设冻退续搬移租借下")
 """Chinese verbs that agree with "吧" if the question has them."""
