@@ -52,7 +52,7 @@ _KIN = [
     frozenset(family.split())
     for family in [
         "losch entfern",
-        "schick abschick absend wegschick rausschick send mail uberweis",
+        "schick verschick abschick absend wegschick rausschick send mail uberweis",
         "buch reservier bestell mach vereinbar",
         "bestell order besorg hol kauf ruf",
         "verschieb verleg leg",
@@ -74,6 +74,7 @@ _KIN = [
         "program pong pon",
         "sub aument",
         "pong pon",
+        "agend reserv program apunt anot",
         "hag haz",
     ]
 ]
@@ -107,6 +108,8 @@ _OBJECTS: dict[Language, frozenset[str]] = {
 }
 _PARTICIPLES = {"send": "sent", "mak": "made", "buy": "bought", "get": "got", "pay": "paid", "put": "put", "set": "set"}
 """By the verb without its "e"."""
+_BRINGING = word_set("get order book buy grab reserve fetch")
+"""Verbs that may name for whom: "get me a taxi"."""
 _USER = frozenset({"you", "dich", "dir", "te"})
 """The user, as the question names them."""
 _NAMES_USER = word_set("you dich dir euch sie ihnen te")
@@ -200,6 +203,8 @@ class Deed:
         at = max((len(verb) for verb in verbs if tuple(items[: len(verb)]) == verb), default=0)
         if not at:
             return 0
+        if at == 1 and items[0] in _BRINGING and items[1:2] == ["you"] and len(items) > 2:
+            at = 2
         count = at + self.behind_verb(items[at:])
         is_loose = 1 < count < len(items) and items[0] in _LOOSE.get(str(items[count]), ())
         return count + (is_loose and _PARTICLES.get(str(items[count])) not in self._behind)

@@ -80,6 +80,8 @@ _ORDERING = word_set(
 """Beside these the order of words tells which is which."""
 _OF_ASKING = word_set("shall should may can could would you want like okay soll darf kann ich quieres quiere que")
 _TO_USER = re.compile(r"(?:me|nos)(?:lo|la|los|las)?$")
+_AWAY = (("weg", "damit"), ("fort", "damit"), ("deme", "de", "baja"), ("dame", "de", "baja"))
+"""What agrees to take something away, and to nothing else."""
 _WHOLE = (("中",), ("成",))
 """What agrees only as a whole answer: "中号的" is a size."""
 _TOLD = re.compile(r"\w{3}(?:lo|la|los|las|selo|sela)$")
@@ -178,6 +180,9 @@ class Asked:
         runs = self._runs(pieces)
         if runs is None or (self._has_alternatives and runs):
             return False
+        if len(runs) == 2 and self._is_order(self._without_articles([*runs[0], *runs[1]])):
+            # "schalt sie bitte ein"
+            return True
         return all(self._has_digits(run) and self._says_again(self._without_articles(run)) for run in runs)
 
     @staticmethod
@@ -218,6 +223,11 @@ class Asked:
             last = items[at + 1 :]
             return self._has_gap(items[:at], last) if last else self.has_run(items[:at])
         return self.has_run(items) or self._has_parts(items)
+
+    def is_split(self, words: Sequence[str]) -> bool:
+        """Whether words begin with a German verb whose last part stands apart: "mach sie an"."""
+        parts = [word for word in words[1:] if self.deed.is_separable(word)] if self._language == "de" else []
+        return any(self.is_verb(f"{part}{words[0]}") for part in parts)
 
     def is_deed(self, said: Sequence[str]) -> bool:
         """Whether a phrase is the verb of the question with a pronoun: "change it"."""
@@ -265,7 +275,13 @@ class Asked:
             if len(items) > 1 and self.deed.is_separable(items[-1]) and self.is_verb(whole):
                 items, verb = items[:-1], whole
             count = 1 + self.deed.behind_verb(items[1:]) if self.is_verb(verb) else 0
-        if count == 1 and items[1:] == [Number(Decimal(1))] and not any(isinstance(own, Number) for own in self.values):
+        if self._language == "en" and items[0] in ("get", "have") and self.deed.is_participle(items[-1]):
+            return [*items[1:-1]] in [[pronoun] for pronoun in PRONOUNS] or self._is_object(items[1:-1])
+        if (
+            count == 1
+            and [*items[1:]] in ([Number(Decimal(1))], ["one"])
+            and not any(isinstance(own, Number) for own in self.values)
+        ):
             return True
         rest = items[count:]
         if self._language == "en" and count == 1 and rest and self.deed.behind_verb(rest[-1:]):
@@ -344,6 +360,8 @@ class Asked:
             return True
         if len(items) != 1 or not isinstance(items[0], str):
             return False
+        if any(isinstance(number, Number) and items[0] == noun for number, noun in pairwise(self.items)):
+            return True
         return any((article, items[0]) in self._pairs for article in ARTICLES[self._language]) and not any(
             (before, article) in self._pairs and (article, items[0]) in self._pairs
             for before in PREPOSITIONS
@@ -373,9 +391,10 @@ class Asked:
         if self._has_alternatives or runs is None:
             return False
         orders = [run for run in runs if self._is_told(run, has_please)]
-        return len(orders) == 1 and all(
+        is_whole = len(orders) == 1 and all(
             run is orders[0] or self._says_again(self._without_articles(run)) for run in runs
         )
+        return is_whole or (len(runs) > 1 and self._is_told([item for run in runs for item in run], has_please))
 
     def _is_told(self, items: list[Item], has_please: bool) -> bool:
         if any(isinstance(item, str) and item.startswith(REFUSING) for item in items):
@@ -507,10 +526,14 @@ def _phrases_at(tokens: Sequence[str], at: int, language: Language, asked: Asked
             continue
         if kind is Kind.NO and said[0] != "no" and asked.is_verb(said[0]):
             continue
-        if (kind is Kind.DEAR and said[-1] in asked.tokens) or (said in _WHOLE and len(tokens) > 1):
+        if kind is Kind.DEAR and (said[-1] in asked.tokens or (at and tokens[at - 1] in ARTICLES[language])):
+            continue
+        if said in _AWAY and not asked.deed.removes:
+            continue
+        if said in _WHOLE and len(tokens) > 1:
             continue
         if kind is not None:
-            if kind in (Kind.INSTEAD, Kind.CHANGE) and asked.is_deed(said):
+            if kind in (Kind.INSTEAD, Kind.CHANGE) and (asked.is_deed(said) or asked.is_split(tokens[at:])):
                 continue
             yield Piece(said, at, kind)
 

@@ -10,43 +10,43 @@ import re
 from collections.abc import Iterator, Sequence
 
 from realtime.tool.spoken_numbers import Language
+from realtime.turn.answer_phrases import word_set
 
 _STATES = (
     "cold freezing chilly hot boiling roasting warm stuffy dark gloomy loud noisy late early empty full tired exhausted "
-    "knackered starving hungry famished thirsty broke broken dirty filthy urgent overdue old outdated useless rubbish "
-    "ancient lost stolen broken hopeless awful tight due soaked soaking pouring poorly sick ill done finished sorted "
-    "kalt eiskalt heiß heiss warm dunkel laut spat spät mude hungrig leer voll dringend eilig kaputt alt veraltet "
-    "frio calor tarde hambre prisa sed sueno cansado cansada oscuro vacio llena lleno urgente roto rota viejo vieja"
+    "knackered starving hungry famished thirsty broke urgent overdue outdated useless rubbish "
+    "soaked soaking poorly sick ill "
+    "kalt eiskalt heiß heiss warm dunkel laut spat spät mude hungrig leer voll dringend eilig veraltet "
+    "frio calor tarde hambre prisa sed sueno cansado cansada oscuro vacio llena lleno urgente"
 )
 _STATE = "(?:" + "|".join(_STATES.split()) + ")"
-_VERY = (
-    r"(?:(?:really|so|too|very|quite|pretty|absolutely|nearly|almost|just|already|bloody|getting|a bit|rather|all)\ )*"
-)
+_VERY = r"(?:(?:really|so|too|very|quite|pretty|absolutely|running|nearly|almost|just|already|bloody|getting|a bit|rather|all)\ )*"
 _END = r"(?: (?:now|today|anyway|anyhow|in here|out here|here|again|at all|any ?more|any longer|tbh|honestly))*"
 _BECAUSE = r"(?:(?:because|cause|cos|coz|as|since|and) )?"
 _THEM = r"(?:it|that|this|them|those|any|one)"
 
 _ALWAYS: dict[Language, str] = {
     "en": rf"{_BECAUSE}(?:its|it is|im|i am|we are|were|theyre|ive|i feel|i am feeling|im feeling) {_VERY}{_STATE}{_END}",
-    "de": rf"(?:weil |denn )?(?:mir ist|mir ists|es ist|ist|is|ich bin|ich hab|ich habe|wir sind|wir haben|hier ists|hier ist es)"
+    "de": rf"(?:weil |denn )?(?:mir ist|mir ists|es ist|ich bin|ich hab|ich habe|wir sind|wir haben|hier ists|hier ist es)"
     rf" (?:(?:ja|so|echt|schon|sehr|voll|ganz|eh|zu|viel|wirklich|etwas) )*(?:{_STATE}|hunger|durst|fertig|spat dran)",
     "es": rf"(?:(?:que|porque|es que|ya que) )?(?:hace|tengo|tenemos|estoy|estamos|es|ya es|esta|hay|hace ya)"
     rf" (?:(?:mucho|mucha|muy|bastante|un poco de|tanto|tanta|ya|demasiado) )*{_STATE}(?: (?:aqui|ya|hoy))*",
     "zh": r"(?:因 为 )?(?:我 (?:们 )?|家 里 |这 里 |屋 里 |外 面 )?(?:有 点 (?:儿 )?|太 |好 |真 |很 |都 |快 )(?:冷|热|暗|黑|饿|累|困|吵|旧|乱|渴|急|晚)(?: 了| 死 了| 啊)*"
-    r"|(?:因 为 )?(?:(?:上|下) 午 |晚 上 )?我 (?:们 )?(?:都 |正 好 |刚 好 |也 |会 )?(?:在 家|有 空|有 时 间|方 便)(?: 的)?",
+    r"|我 (?:们 )?(?:都 |也 |好 |真 的 )?(?:饿|累|困|渴|冷) 了|(?:(?:上|下) 午|晚 上) 我 (?:们 )?(?:都 |正 好 |刚 好 |也 |会 )?(?:在 家|有 空|有 时 间|方 便)(?: 的)?",
 }
 """Reasons that may stand beside any yes: how it is, or how the person is."""
 _BESIDE_ORDERS: dict[Language, str] = {
     "en": rf"{_BECAUSE}(?:im|i am|we are|were) {_VERY}(?:running |down |fed up |sick |tired |out )*(?:out|low|short|done|finished|through|tired|sick|over)(?: (?:of|with|on) {_THEM})?{_END}"
     rf"|{_BECAUSE}(?:ive|we have|weve|i have|its|theyre|everythings) (?:already |just )?(?:got |been )?(?:it |that |them |all |everything )*(?:all )?(?:backed up|saved|copied|checked|confirmed|decided|covered|sorted)(?: (?:it|them|everything|all|up|already|elsewhere))*"
     rf"|{_BECAUSE}i (?:love|trust|really need|need|could use|could do with|really want) {_THEM}{_END}"
+    rf"|{_BECAUSE}(?:ill be|im|we are|well be|i am) (?:at home|home|free|in|available)(?: (?:then|that day|all day|anyway))*"
     rf"|{_BECAUSE}i (?:cant|could not|couldnt) (?:wait|be bothered|be arsed|stand {_THEM}){_END}",
     "de": r"(?:ich (?:brauch|brauche|will|mag|liebe) (?:das|die|den|es|ihn|sie) (?:ja |echt |wirklich |dringend |jetzt )*)"
     r"|(?:ich )?hab(?:e)? (?:ja |schon |eh |alles |das |es |sie )*(?:gesichert|gespeichert|kopiert|gepruft)"
     r"|(?:ich habs|habs) (?:ja |schon |eh )*(?:eilig|gesichert|gespeichert|kopiert)",
     "es": r"(?:que |porque )?(?:ya )?(?:lo|la|los|las) (?:necesito|quiero|tengo (?:todo |ya )*(?:guardado|copiado|guardada|guardadas|copiadas|guardados))(?: (?:ya|mucho|todo|urgente))*"
     r"|(?:que |porque )?me (?:hace|hacen) (?:mucha )?falta",
-    "zh": r"我 (?:都 |已 经 |全 )*(?:备 份|保 存|确 认|存)(?: 好)? (?:过 )?了|我 (?:很 |真 的 )?需 要(?: 它| 这 个)?",
+    "zh": r"我 (?:们 )?(?:都 |正 好 |刚 好 |也 )?(?:在 家|有 空|有 时 间)|我 (?:都 |已 经 |全 )*(?:备 份|保 存|确 认|存)(?: 好)? (?:过 )?了|我 (?:很 |真 的 )?需 要(?: 它| 这 个)?",
 }
 """Reasons that may stand beside an order to do it, or a "please"."""
 _OF_REMOVING: dict[Language, str] = {
@@ -61,6 +61,8 @@ _OF_REMOVING: dict[Language, str] = {
     "zh": r"我 (?:都 |也 |从 来 |根 本 |早 就 |已 经 )*(?:不|没) (?:怎 么 )?(?:用|看|去|需 要|想 要|要|想 留)(?: 过| 它)?(?: 了)?|(?:留 着 )?(?:也 )?(?:没 用|没 什 么 用|用 不 着|占 地 方|占 空 间)(?: 了)?",
 }
 """Reasons to take something away, beside such an order: "I don't need it"."""
+_ABOUT_IT = word_set("it that them those this die das den es sie ihn la lo las los 了")
+"""With these a reason to take something away is about that: then any yes may stand beside it."""
 _MOST_WORDS = 24
 
 _PATTERNS: dict[Language, tuple[tuple[re.Pattern[str], bool, bool], ...]] = {
@@ -88,4 +90,6 @@ def without_reason(tokens: Sequence[str], language: Language, removes: bool) -> 
             said = " ".join(tokens[begin:end])
             for pattern, is_strong, is_removing in _PATTERNS[language]:
                 if (removes or not is_removing) and pattern.fullmatch(said):
-                    yield begin, end + (tuple(tokens[end : end + 1]) == ("so",)), is_strong
+                    is_about_it = is_removing and bool(_ABOUT_IT & {*tokens[begin:end]})
+                    end_of_all = end + (tuple(tokens[end : end + 1]) == ("so",))
+                    yield begin, end_of_all, is_strong and not is_about_it

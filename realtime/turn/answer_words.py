@@ -104,14 +104,14 @@ RELATIVE = word_set("more less fewer mehr weniger mas menos 多 少 更 double t
 """Words that make a number one of difference."""
 PREPOSITIONS = word_set("for to on at with from fur an auf zu mit von um para a con de al del 给")
 HANGING = word_set(
-    "so well like also nun na und pues entonces y and the a my your of to for with from para con fur einen eine "
+    "ich i yo ver so well like also nun na und pues entonces y and the a my your of to for with from para con fur einen eine "
     "mein meinen un una el mi su "
     "那 就 然 后 个"
 )
 """Words that begin more: an answer that ends with one is not over."""
 JOINTS = word_set("and und y e 并 且 而")
 """What joins agreement to agreement."""
-HESITATIONS = word_set("um umm uh uhm er erm ah ahm oh eh em este 呃")
+HESITATIONS = word_set("hm hmm um umm uh uhm er erm ah ahm oh eh em este 呃")
 """Fillers of who has not finished: an answer that ends with one is not over."""
 HOMOPHONES = {
     "for": "four",

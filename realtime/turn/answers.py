@@ -289,6 +289,8 @@ class _Reader:
             return False
         if self._language == "es" and self._is_conditional():
             return False
+        if self._language == "zh" and self._has_verb_of_being():
+            return False
         others = self._without_wish([piece for piece in self._pieces if piece.kind not in _AGREES])
         if (
             Kind.DEAR in self._kinds
@@ -316,7 +318,10 @@ class _Reader:
         """Return whether it is about a thing: "yes, my dentist is great", "yes, just the flowers"."""
         if any(piece.value is not None for piece in others) or self._asked.is_order(others):
             return False
-        is_praised = any(piece.kind is Kind.WARM and piece.tokens[-1] in PRAISING for piece in self._pieces)
+        is_praised = any(
+            piece.kind is Kind.WARM and (piece.tokens[-1] in PRAISING or piece.tokens[0] in ("is", "ist", "es"))
+            for piece in self._pieces
+        )
         return is_praised or "just" in self._tokens()
 
     def _approves(self, others: list[Piece]) -> bool:
@@ -332,6 +337,14 @@ class _Reader:
             and self._raw[piece.at].lower() == "si"
             and not behind.begins
             and self._asked.is_proclitic(behind.tokens[0])
+            for piece, behind in pairwise(self._pieces)
+        )
+
+    def _has_verb_of_being(self) -> bool:
+        """Return whether a Chinese "是" or "要" is no agreement: "我是会员", or "我要会员" where it is to be cancelled."""
+        return any(
+            (behind.kind is None and self._asked.deed.removes and piece.tokens[-1] == "要")
+            or (piece.kind is None and not behind.begins and behind.tokens == ("是",))
             for piece, behind in pairwise(self._pieces)
         )
 
