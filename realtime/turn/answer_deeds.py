@@ -13,10 +13,10 @@ from realtime.turn.answer_words import ARTICLES, LEADS, PREPOSITIONS
 _FAMILIES = [
     frozenset(as_compared(verb) for verb in family.split(","))
     for family in [
-        "delete,remove,erase,bin,trash,get rid of,get rid,wipe,ditch,dump,chuck,nuke,toss,zap,clear,purge,discard,dispose of",
+        "delete,remove,erase,bin,trash,get rid of,get rid,wipe,ditch,dump,chuck,nuke,toss,clear,purge,dispose of",
         "cancel,end,terminate,kill,ditch,axe,bin,call off,get rid of,get rid",
         "unsubscribe,cancel,end,remove",
-        "book,reserve,make,schedule,arrange,get,grab,order,set up,fix,rent,hire",
+        "book,reserve,make,schedule,arrange,get,grab,order,set up,rent,hire",
         "add,put,enter,top up,top,load,stick,pop,pay,chuck,throw",
         "email,mail,send,shoot,fire",
         "text,message,send,shoot,fire",
@@ -52,8 +52,8 @@ _KIN = [
     frozenset(family.split())
     for family in [
         "losch entfern",
-        "schick verschick abschick absend wegschick rausschick send mail uberweis",
-        "buch reservier bestell mach vereinbar",
+        "schick verschick abschick absend send mail uberweis",
+        "buch reservier bestell vereinbar",
         "bestell order besorg hol kauf ruf",
         "verschieb verleg leg",
         "stornier absag kundig",
@@ -79,10 +79,10 @@ _KIN = [
     ]
 ]
 """Stems of German and Spanish verbs that ask for the same deed."""
-_REMOVING = "cancel delete remove erase block close end return stop unsubscribe terminate wipe clear".split()
+_REMOVING = word_set("cancel delete remove erase block close end return stop unsubscribe terminate wipe clear")
 _REMOVING_STEMS = re.compile(
     r"\b(?:kundig|losch|stornier|sperr|entfern|absag|abbestell|beend|cancel|borr|elimin|anul|bloque|quit|suprim)\w*"
-    r"|[删消退冻停]"
+    r"|取 消|注 销|[删退冻停]"
 )
 _CONNECTING = frozenset({"forward", "transfer", "connect", "put"})
 """With "call" for their object, they connect the user: "put me through"."""
@@ -95,7 +95,6 @@ _LOOSE = {
     "off": word_set("send fire ship"),
     "away": word_set("send fire file order"),
     "out": word_set("send"),
-    "down": word_set("put"),
 }
 """Particles that a question may lack behind these verbs: "yes, top it up"."""
 _BETWEEN = word_set("just also now please really quickly go ahead and")
@@ -110,6 +109,7 @@ _PARTICIPLES = {"send": "sent", "mak": "made", "buy": "bought", "get": "got", "p
 """By the verb without its "e"."""
 _BRINGING = word_set("get order book buy grab reserve fetch")
 """Verbs that may name for whom: "get me a taxi"."""
+_THINGS = word_set("it that this you")
 _USER = frozenset({"you", "dich", "dir", "te"})
 """The user, as the question names them."""
 _NAMES_USER = word_set("you dich dir euch sie ihnen te")
@@ -206,7 +206,11 @@ class Deed:
         if at == 1 and items[0] in _BRINGING and items[1:2] == ["you"] and len(items) > 2:
             at = 2
         count = at + self.behind_verb(items[at:])
-        is_loose = 1 < count < len(items) and items[0] in _LOOSE.get(str(items[count]), ())
+        is_loose = (
+            count < len(items)
+            and (items[count - 1] in _THINGS or [*items[1:]] == ["away"])
+            and items[0] in _LOOSE.get(str(items[count]), ())
+        )
         return count + (is_loose and _PARTICLES.get(str(items[count])) not in self._behind)
 
     @staticmethod

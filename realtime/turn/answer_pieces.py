@@ -14,6 +14,7 @@ from realtime.tool.spoken_times import Clock, Day, day_at, ordinal_at, time_at
 from realtime.turn.answer_deeds import Deed
 from realtime.turn.answer_phrases import LONGEST, PHRASES, Kind, as_compared, word_set
 from realtime.turn.answer_words import (
+    ADDRESSES,
     ALTERNATIVES,
     ARTICLES,
     AS_ASKED,
@@ -180,6 +181,9 @@ class Asked:
         runs = self._runs(pieces)
         if runs is None or (self._has_alternatives and runs):
             return False
+        if any(all(item in PREPOSITIONS and not self.deed.is_particle(item) for item in run) for run in runs):
+            # "yes, to ..."
+            return False
         if len(runs) == 2 and self._is_order(self._without_articles([*runs[0], *runs[1]])):
             # "schalt sie bitte ein"
             return True
@@ -224,6 +228,11 @@ class Asked:
             return self._has_gap(items[:at], last) if last else self.has_run(items[:at])
         return self.has_run(items) or self._has_parts(items)
 
+    def is_named(self, said: Sequence[str], before: str) -> bool:
+        """Whether a word that may call the agent names somebody here: "to my friend", "call honey"."""
+        is_behind = before in ARTICLES[self._language] or before in PREPOSITIONS or before == self.deed.verb
+        return is_behind or said[-1] in self.tokens
+
     def is_split(self, words: Sequence[str]) -> bool:
         """Whether words begin with a German verb whose last part stands apart: "mach sie an"."""
         parts = [word for word in words[1:] if self.deed.is_separable(word)] if self._language == "de" else []
@@ -254,7 +263,7 @@ class Asked:
     def _is_order(self, items: Sequence[Item]) -> bool:
         """Return whether these items order what was asked.
 
-        It is the verb of the question with pronouns, its object, or pieces of the question. "买了" tells that it is done.
+        It is the verb of the question with pronouns, its object, or pieces of the question. "买了" tells it is done.
         """
         is_done = [*items[1:]] == ["了"] and not self.deed.removes
         if self._language == "zh" and items and not is_done:
@@ -293,7 +302,7 @@ class Asked:
     def _without_particles(items: Sequence[Item]) -> Sequence[Item]:
         """Return a Chinese order without what says nothing in it: "转过去吧", "删了它", "你发吧", "买买买"."""
         items = [item for item in items if item not in ("吧", "啊", "呗")] or items
-        items = items[1:] if items[0] == "你" and len(items) > 1 else items
+        items = items[1:] if items[0] in ("你", "我") and len(items) > 1 else items
         while len(items) > 1 and items[-1] in tuple("掉去它了过"):
             items = items[:-1]
         half = len(items) // 2
@@ -402,7 +411,8 @@ class Asked:
         if has_please and not self.tokens & PLEASE and (len(items) > 1 or self._language != "en"):
             return self._is_order(self._without_articles([_SWAPPED.get(str(item), item) for item in items]))
         if self._language == "zh":
-            return items[-1] == "吧" and self._is_order(items)
+            is_told = items[-1] in ("吧", "它") or (len(items) > 2 and len({*items}) == 1)
+            return is_told and self._is_order(items)
         if self._language in ("de", "es"):
             is_told = len(items) > 1 if self._language == "de" else _TOLD.search(str(items[0])) is not None
             return is_told and self._is_order(items) and not self.has_run(items)
@@ -526,14 +536,16 @@ def _phrases_at(tokens: Sequence[str], at: int, language: Language, asked: Asked
             continue
         if kind is Kind.NO and said[0] != "no" and asked.is_verb(said[0]):
             continue
-        if kind is Kind.DEAR and (said[-1] in asked.tokens or (at and tokens[at - 1] in ARTICLES[language])):
+        if (kind is Kind.DEAR or said[-1] in ADDRESSES) and asked.is_named(said, tokens[at - 1] if at else ""):
             continue
         if said in _AWAY and not asked.deed.removes:
             continue
         if said in _WHOLE and len(tokens) > 1:
             continue
         if kind is not None:
-            if kind in (Kind.INSTEAD, Kind.CHANGE) and (asked.is_deed(said) or asked.is_split(tokens[at:])):
+            if asked.is_split(tokens[at + count - 1 :]) or (
+                kind in (Kind.INSTEAD, Kind.CHANGE) and asked.is_deed(said)
+            ):
                 continue
             yield Piece(said, at, kind)
 

@@ -20,7 +20,7 @@ from realtime.turn.answer_changes import Changes
 from realtime.turn.answer_objections import Stance, asks_for_objections, without_stance
 from realtime.turn.answer_phrases import Kind, as_compared
 from realtime.turn.answer_pieces import Asked, Piece, pieces_of, raw_tokens
-from realtime.turn.answer_reasons import without_reason
+from realtime.turn.answer_reasons import reasons_in
 from realtime.turn.answer_words import (
     APPROVING,
     CORE_YES,
@@ -36,6 +36,7 @@ from realtime.turn.answer_words import (
     STOPS,
     SUBJECTS,
     TELLING,
+    WANTING,
     WISHES,
 )
 
@@ -133,7 +134,7 @@ def _read(words: str, arguments: Mapping[str, object], schema: Mapping[str, obje
     tokens, spans = as_compared(words), matches_of(words)
     for language in dict.fromkeys((language_of(question), *LANGUAGES)):
         asked = Asked(question, language_of(question), schema)
-        for begin, end, needs_order in without_reason(tokens, language, asked.deed.removes):
+        for begin, end, needs_order in reasons_in(tokens, language, asked.deed.removes):
             rest = f"{words[: spans[begin].start()]} {words[spans[end - 1].end() :]}"
             told = _Reader(rest, arguments, schema, question, language)
             if (told.is_told or not needs_order) and _read_whole(
@@ -289,7 +290,7 @@ class _Reader:
             return False
         if self._language == "es" and self._is_conditional():
             return False
-        if self._language == "zh" and self._has_verb_of_being():
+        if self._goes_on():
             return False
         others = self._without_wish([piece for piece in self._pieces if piece.kind not in _AGREES])
         if (
@@ -318,10 +319,7 @@ class _Reader:
         """Return whether it is about a thing: "yes, my dentist is great", "yes, just the flowers"."""
         if any(piece.value is not None for piece in others) or self._asked.is_order(others):
             return False
-        is_praised = any(
-            piece.kind is Kind.WARM and (piece.tokens[-1] in PRAISING or piece.tokens[0] in ("is", "ist", "es"))
-            for piece in self._pieces
-        )
+        is_praised = any(piece.kind is Kind.WARM and piece.tokens[-1] in PRAISING for piece in self._pieces)
         return is_praised or "just" in self._tokens()
 
     def _approves(self, others: list[Piece]) -> bool:
@@ -340,13 +338,26 @@ class _Reader:
             for piece, behind in pairwise(self._pieces)
         )
 
-    def _has_verb_of_being(self) -> bool:
-        """Return whether a Chinese "是" or "要" is no agreement: "我是会员", or "我要会员" where it is to be cancelled."""
-        return any(
-            (behind.kind is None and self._asked.deed.removes and piece.tokens[-1] == "要")
-            or (piece.kind is None and not behind.begins and behind.tokens == ("是",))
-            for piece, behind in pairwise(self._pieces)
-        )
+    def _goes_on(self) -> bool:
+        """Return whether agreement goes on to something else.
+
+        "我是会员"; "quiero los videos" where they are to be deleted; "pídele perdón"; "confírmela si puede".
+        """
+        removes = self._asked.deed.removes
+        for piece, behind in pairwise(self._pieces):
+            is_wanted = (
+                piece.kind is Kind.YES
+                and piece.tokens[-1] in WANTING
+                and behind.kind not in (Kind.YES, Kind.PAD)
+                and not behind.begins
+            )
+            is_verb = piece.kind is None and behind.tokens == ("是",)
+            is_given = piece.kind is None and behind.kind is Kind.SORRY
+            if_able = behind.tokens[0] == "si" and len(behind.tokens) > 1 and behind.tokens[1] in ("puede", "puedes")
+            is_condition = if_able and self._raw[behind.at].lower() == "si"
+            if (removes and is_wanted) or (not behind.begins and (is_verb or is_given or is_condition)):
+                return True
+        return False
 
     def _is_inverted(self) -> bool:
         """Return whether it begins as a question does: "is breakfast included"."""
