@@ -72,6 +72,7 @@ LIGHT = frozenset(
 _WORDS: dict[Language, dict[Kind, str]] = {
     "en": {
         Kind.YES: (
+            "if you could/would please, that would be a great/big help, yes do, sounds right, "
             "that'd/that_would/it'd be "
             "grand/smashing/champion/brilliant/super/awesome/fab/amazing/excellent/swell/helpful/appreciated/brill, "
             "put me/us down for it/that, sign me/us up, okie/okey dokie/dokey/doke, okey doke, fire away, have at it, "
@@ -122,6 +123,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "fine/, consider it agreed"
         ),
         Kind.WARM: (
+            "good thinking, no bother, that's helpful, "
             "that time/day/date/price/amount "
             "works/suits/suits_me/suits_us/is_fine/is_good/is_great/is_perfect/works_for_me/works_for_us, the "
             "time/price works/is_fine/suits_me, god, fab, brill, ace, champion, smashing, super, superb, sweet, neat, "
@@ -259,6 +261,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
     },
     "de": {
         Kind.YES: (
+            "joa passt, der/die/es passt, gut so, au ja, oh ja, "
             "bestätige/bestätigen_sie/bestätigt es/ihn/sie/das/den_termin, weg damit, fort damit, jep, jepp, jap, jup, "
             "joa klar, jo klar, jawoll, logo, na logo, logisch, klaro, klar wie kloßbrühe, passt scho, passt schon, "
             "passt schon so, passt wunderbar/perfekt/super/prima/genau/bestens/so/, das passt mir/uns/ sehr/ "
@@ -299,6 +302,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "mach/machen_sie das/es bitte"
         ),
         Kind.WARM: (
+            "sehr schön, "
             "da kann ich, da habe ich zeit, da hab ich zeit, mega, geil, spitze, spitzenmäßig, bestens, herrlich, "
             "klasse, großartig, genial, fantastisch, hammer, sauber, wunderbar, schön, bin sicher, bin mir sicher, "
             "ganz bestimmt, wenn sie so nett/lieb/gut/freundlich sind/wären, wenn du so nett/lieb bist/wärst, seien "
@@ -335,6 +339,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
         ),
         Kind.DEAR: "schatz, schatzi, liebling, süße, süßer, hase",
         Kind.PAD: (
+            "stück, "
             "dankschön, dankesehr, danke sehr, danke ihnen, danke dir, danke vielmals, besten dank, herzlichen dank, "
             "lieben dank, tausend dank, merci, dank dir, dank ihnen, sehr nett, ganz lieb, mann, mensch, meister, "
             "chef, kollege, alter, um gottes willen, um himmels willen, gott, ach gott, oh gott, oh, mein gott, oh "
@@ -418,6 +423,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "ya, me encantaría, sería genial/perfecto/estupendo/ideal"
         ),
         Kind.WARM: (
+            "ese, esa, esos, esas, "
             "chido, qué padre, qué chido, guay, fantástico, maravilloso, maravilla, divino, buenísimo, de maravilla, "
             "de lujo, cómo no, por qué no, no hay problema, sin problema, sin problemas, ningún problema, si eres tan "
             "amable, si es tan amable, si fueras/fuera tan amable, si no es molestia, a esa hora, ese día, esa hora, "

@@ -210,7 +210,7 @@ class Asked:
 
     def _says_again(self, run: Sequence[Item]) -> bool:
         items = [_SWAPPED.get(item, item) if isinstance(item, str) else item for item in run]
-        if self._is_order(items):
+        if self._is_order(items) or (len(items) > 1 and self.has_run(items)):
             return True
         if items and self._language == "de" and self.is_verb(items[-1]):
             items.pop()
@@ -243,6 +243,8 @@ class Asked:
         if self._language == "zh":
             return len(said) == 1 and said[0] in DEED_CHARS and said[0] in self.tokens
         is_verb = said[0] == self.deed.verb or self.is_verb(said[0])
+        if len(said) == 1 and self._language == "es":
+            return is_verb and _TOLD.search(said[0]) is not None
         return is_verb and len(said) > 1 and all(word in PRONOUNS for word in said[1:])
 
     def is_wished(self, pieces: Sequence[Piece]) -> bool:
@@ -303,7 +305,7 @@ class Asked:
         """Return a Chinese order without what says nothing in it: "转过去吧", "删了它", "你发吧", "买买买"."""
         items = [item for item in items if item not in ("吧", "啊", "呗")] or items
         items = items[1:] if items[0] in ("你", "我") and len(items) > 1 else items
-        while len(items) > 1 and items[-1] in tuple("掉去它了过"):
+        while len(items) > 1 and items[-1] in tuple("掉去它了过出"):
             items = items[:-1]
         half = len(items) // 2
         if items[:half] == items[half:]:

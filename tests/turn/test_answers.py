@@ -543,8 +543,8 @@ VIDEOS = "¿Borro los videos viejos de la memoria?"
 HEATING = "Soll ich die Heizung im Bad einschalten?"
 MEMBER = "要我帮你取消视频会员吗?"
 AGREED = {
-    GYM: "yes cancel it|yep bin it|yes I want it cancelled|please do I never go|yes I never use it|yes dear if you would",
-    PLUMBER: "sure why not|oh my god yes|yes it's urgent|do it I'm home then|yes ma'am book him|great yeah book that in",
+    GYM: "yep bin it|yes I want it cancelled|please do I never go|yes I never use it|yes dear if you would",
+    PLUMBER: "sure why not|oh my god yes|do it I'm home then|yes ma'am book him|great yeah book that in",
     "Shall I order a taxi to the station?": "yep get me a cab|correct order the cab|yes get it booked",
     "Shall I pay forty pounds to Oxfam?": "yes forty quid|okay no problem",
     VIDEOS: "bórralos|sí porfa bórralos|sí ya no los necesito|sí quiero que los borres",
