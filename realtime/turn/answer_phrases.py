@@ -32,7 +32,7 @@ class Kind(Enum):
     ALWAYS = auto()
     """Agrees for later calls as well; nothing without a yes."""
     DEAR = auto()
-    """Calls somebody close, who may be another person: "my love"."""
+    """Calls someone close, who may be another person: "my love"."""
     PAD = auto()
     """Says nothing: fillers and courtesies."""
     CHANGE = auto()

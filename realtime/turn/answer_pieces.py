@@ -229,7 +229,7 @@ class Asked:
         return self.has_run(items) or self._has_parts(items)
 
     def is_named(self, said: Sequence[str], before: str) -> bool:
-        """Whether a word that may call the agent names somebody here: "to my friend", "call honey"."""
+        """Whether a word that may call the agent names someone here: "to my friend", "call honey"."""
         is_behind = before in ARTICLES[self._language] or before in PREPOSITIONS or before == self.deed.verb
         return is_behind or said[-1] in self.tokens
 
@@ -248,7 +248,7 @@ class Asked:
         return is_verb and len(said) > 1 and all(word in PRONOUNS for word in said[1:])
 
     def is_wished(self, pieces: Sequence[Piece]) -> bool:
-        """Whether these words, behind "I want", name the deed as done, or the thing that it brings."""
+        """Whether "I want" and these words wish for the deed."""
         items = self._without_articles([item for piece in pieces for item in _items_of(piece)])
         if items and self.deed.is_participle(items[-1]):
             thing = items[:-1]

@@ -1,7 +1,7 @@
 """Reasons beside an agreement: "please do, I never watch it". Pure.
 
 A reason is about who answers or how things are now, has no condition and nothing new. Plans, the past and other people
-are none: they may be said to somebody else.
+are none: they may be said to another person.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def _one_of(phrases: str) -> str:
 
 
 def _some_of(phrases: str) -> str:
-    """Return a pattern for any number of some phrases, each with a space behind it."""
+    """Return a pattern for any number of phrases, a space behind each."""
     return f"(?:{_one_of(phrases)} )*"
 
 
 def _ends_with(phrases: str) -> str:
-    """Return a pattern for any number of some phrases, each with a space before it."""
+    """Return a pattern for any number of phrases, a space before each."""
     return f"(?: {_one_of(phrases)})*"
 
 
@@ -88,7 +88,7 @@ _BESIDE_ORDERS: dict[Language, tuple[str, ...]] = {
         f"{_WE}{_ALREADY}{_one_of('备份|保存|确认|存')}{_ends_with('好|过')} 了",
     ),
 }
-"""Reasons that may stand beside an order to do it, or a "please"."""
+"""Reasons that need an order or a "please" beside them."""
 _OF_BRINGING: dict[Language, tuple[str, ...]] = {
     "en": (
         f"{_AS}{_one_of('i|we')} {_some_of('really')}{_one_of('love|need|want|could use|could do with')} {_IT}{_END}",
@@ -140,7 +140,9 @@ _PATTERNS: dict[Language, tuple[re.Pattern[str], ...]] = {
 
 
 def reasons_in(tokens: Sequence[str], language: Language, removes: bool) -> Iterator[tuple[int, int, bool]]:
-    """Yield where a reason begins and ends, and whether only an order or a "please" may stand beside it.
+    """Yield where a reason begins and ends, and what it needs.
+
+    The last is whether an order or a "please" has to stand beside it; else any yes may.
 
     `removes` tells whether the deed that was asked for takes something away.
     """

@@ -193,12 +193,12 @@ class _Reader:
 
     @property
     def is_told(self) -> bool:
-        """Whether beside a yes the words tell to do it, or ask for it."""
+        """Whether the words tell to do it, or say please."""
         has_order = any(piece.kind is Kind.YES and TELLING & {*piece.tokens} for piece in self._pieces)
         return has_order or self._names_deed() or bool(PLEASE & {*self._tokens()})
 
     def _names_deed(self) -> bool:
-        """Return whether the words that agree to nothing by themselves tell to do what was asked."""
+        """Return whether the other words tell to do what was asked."""
         others = [piece for piece in self._pieces if piece.kind not in _AGREES]
         return bool(others) and self._asked.is_order(others)
 
@@ -298,7 +298,7 @@ class _Reader:
             and not self._names_deed()
             and not _IF_YOU_WOULD & {one.tokens for one in self._pieces}
         ):
-            # "Yes, honey" is said to somebody else.
+            # "Yes, honey" is said to another person.
             return False
         if Kind.YES in self._kinds:
             if not self._is_own and not CORE_YES[self._language] & {*self._tokens()}:
