@@ -380,7 +380,7 @@ _WORDS: dict[Language, dict[Kind, str]] = {
             "überlege, ich muss überlegen, später, vielleicht später, langsam, nicht so schnell"
         ),
         Kind.DOUBT: (
-            "ja gleich, na super, na toll, na prima, na bravo, na klasse, ja toll jetzt, na wunderbar, na herrlich, "
+            "und so weiter, ja gleich, na super, na toll, na prima, na bravo, na wunderbar, na herrlich, "
             "vielleicht, eventuell, möglicherweise, wahrscheinlich, ich glaube, ich glaube schon, ich denke, ich denke "
             "schon, ich schätze, wenn, falls, sofern, keine ahnung, keine sorge, ich weiß nicht, weiß nicht, weiß ich "
             "nicht, mal sehen, egal, ist mir egal, mir egal, von mir aus, meinetwegen, schon gut, kommt darauf an, "
