@@ -40,7 +40,7 @@ class Labelled:
     asked: Asked
     words: str
     answers: tuple[Answer, ...]
-    """What it means; more than one where people would differ."""
+    """What it means; more than one where people would differ, or where all but a yes is right."""
     always: bool
     changed: Mapping[str, Any] | None
 

@@ -14,8 +14,10 @@ from realtime.tool.spoken_times import Clock, Day, day_at, ordinal_at, time_at
 from realtime.turn.answer_deeds import Deed
 from realtime.turn.answer_phrases import LONGEST, PHRASES, Kind, as_compared, word_set
 from realtime.turn.answer_words import (
+    ADDRESSES,
     ALTERNATIVES,
     ARTICLES,
+    AS_ASKED,
     DEED_CHARS,
     HOMOPHONES,
     JOINTS,
@@ -79,6 +81,12 @@ _ORDERING = word_set(
 """Beside these the order of words tells which is which."""
 _OF_ASKING = word_set("shall should may can could would you want like okay soll darf kann ich quieres quiere que")
 _TO_USER = re.compile(r"(?:me|nos)(?:lo|la|los|las)?$")
+_AWAY = (("weg", "damit"), ("fort", "damit"), ("deme", "de", "baja"), ("dame", "de", "baja"))
+"""What agrees to take something away, and to nothing else."""
+_WHOLE = (("中",), ("成",))
+"""What agrees only as a whole answer: "中号的" is a size."""
+_TOLD = re.compile(r"\w{3}(?:lo|la|los|las|selo|sela)$")
+"""A Spanish order with the object behind it: "resérvala"."""
 _MOST_OBJECT = 4
 """Words that a pronoun stands for."""
 _ENDING = re.compile(r"(?:en|n|e|t|st|o|a|as|ar|er|ir|es|emos|amos|an)$")
@@ -173,6 +181,12 @@ class Asked:
         runs = self._runs(pieces)
         if runs is None or (self._has_alternatives and runs):
             return False
+        if any(all(item in PREPOSITIONS and not self.deed.is_particle(item) for item in run) for run in runs):
+            # "yes, to ..."
+            return False
+        if len(runs) == 2 and self._is_order(self._without_articles([*runs[0], *runs[1]])):
+            # "schalt sie bitte ein"
+            return True
         return all(self._has_digits(run) and self._says_again(self._without_articles(run)) for run in runs)
 
     @staticmethod
@@ -196,7 +210,7 @@ class Asked:
 
     def _says_again(self, run: Sequence[Item]) -> bool:
         items = [_SWAPPED.get(item, item) if isinstance(item, str) else item for item in run]
-        if self._is_order(items):
+        if self._is_order(items) or (len(items) > 1 and self.has_run(items)):
             return True
         if items and self._language == "de" and self.is_verb(items[-1]):
             items.pop()
@@ -214,12 +228,35 @@ class Asked:
             return self._has_gap(items[:at], last) if last else self.has_run(items[:at])
         return self.has_run(items) or self._has_parts(items)
 
+    def is_named(self, said: Sequence[str], before: str) -> bool:
+        """Whether a word that may call the agent names someone here: "to my friend", "call honey"."""
+        is_behind = before in ARTICLES[self._language] or before in PREPOSITIONS or before == self.deed.verb
+        return is_behind or said[-1] in self.tokens
+
+    def is_split(self, words: Sequence[str]) -> bool:
+        """Whether words begin with a German verb whose last part stands apart: "mach sie an"."""
+        parts = [word for word in words[1:] if self.deed.is_separable(word)] if self._language == "de" else []
+        return any(self.is_verb(f"{part}{words[0]}") for part in parts)
+
     def is_deed(self, said: Sequence[str]) -> bool:
         """Whether a phrase is the verb of the question with a pronoun: "change it"."""
         if self._language == "zh":
             return len(said) == 1 and said[0] in DEED_CHARS and said[0] in self.tokens
         is_verb = said[0] == self.deed.verb or self.is_verb(said[0])
+        if len(said) == 1 and self._language == "es":
+            return is_verb and _TOLD.search(said[0]) is not None
         return is_verb and len(said) > 1 and all(word in PRONOUNS for word in said[1:])
+
+    def is_wished(self, pieces: Sequence[Piece]) -> bool:
+        """Whether "I want" and these words wish for the deed."""
+        items = self._without_articles([item for piece in pieces for item in _items_of(piece)])
+        if items and self.deed.is_participle(items[-1]):
+            thing = items[:-1]
+            return thing == [] or thing[0] in PRONOUNS or self._is_object(thing) or self.has_run(thing)
+        is_thing = len(items) == 1 and items[0] in PRONOUNS
+        return (
+            not self.deed.removes and not self._has_alternatives and bool(items) and (is_thing or self.has_run(items))
+        )
 
     def is_order(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words tell to do what was asked."""
@@ -228,32 +265,52 @@ class Asked:
     def _is_order(self, items: Sequence[Item]) -> bool:
         """Return whether these items order what was asked.
 
-        It is the verb of the question with pronouns, its object, or pieces of the question.
+        It is the verb of the question with pronouns, its object, or pieces of the question. "买了" tells it is done.
         """
-        while self._language == "zh" and items and items[-1] in ("吧", "掉"):
-            items = items[:-1]
+        is_done = [*items[1:]] == ["了"] and not self.deed.removes
+        if self._language == "zh" and items and not is_done:
+            items = self._without_particles(items)
         if not items:
             return False
         if self._language == "zh":
             count = 1 if items[0] in DEED_CHARS and items[0] in self.tokens else 0
-            if count and len(items) > 1 and self.has_run(items):
+            if count and (self.has_run(items) or self.has_run(items[1:])):
                 return True
             if items[1:2] == ["给"] and count and items[2:3] and items[2] in tuple("他她它"):
                 count = 3
         elif self._language == "en":
             count = self.deed.behind_order(items, with_synonyms=True)
-            if count == 1 and items[1:] == [Number(Decimal(1))] and not self.values:
-                return True
         else:
-            split = self.deed.is_separable(items[-1])
-            verb = f"{items[-1]}{items[0]}" if split and isinstance(items[0], str) else items[0]
-            items = items[:-1] if split and len(items) > 1 else items
+            whole = f"{items[-1]}{items[0]}"
+            verb: Item = items[0]
+            if len(items) > 1 and self.deed.is_separable(items[-1]) and self.is_verb(whole):
+                items, verb = items[:-1], whole
             count = 1 + self.deed.behind_verb(items[1:]) if self.is_verb(verb) else 0
+        if self._language == "en" and items[0] in ("get", "have") and self.deed.is_participle(items[-1]):
+            return [*items[1:-1]] in [[pronoun] for pronoun in PRONOUNS] or self._is_object(items[1:-1])
+        if (
+            count == 1
+            and [*items[1:]] in ([Number(Decimal(1))], ["one"])
+            and not any(isinstance(own, Number) for own in self.values)
+        ):
+            return True
         rest = items[count:]
         if self._language == "en" and count == 1 and rest and self.deed.behind_verb(rest[-1:]):
             rest = rest[:-1]
         is_known = self._is_object(rest) or self.deed.is_recipient(rest) or self._has_parts(rest)
         return count > 0 and (not rest or is_known)
+
+    @staticmethod
+    def _without_particles(items: Sequence[Item]) -> Sequence[Item]:
+        """Return a Chinese order without what says nothing in it: "转过去吧", "删了它", "你发吧", "买买买"."""
+        items = [item for item in items if item not in ("吧", "啊", "呗")] or items
+        items = items[1:] if items[0] in ("你", "我") and len(items) > 1 else items
+        while len(items) > 1 and items[-1] in tuple("掉去它了过出"):
+            items = items[:-1]
+        half = len(items) // 2
+        if items[:half] == items[half:]:
+            return items[:half]
+        return items[:1] if len({*items}) == 1 else items
 
     def _has_parts(self, items: Sequence[Item]) -> bool:
         """Whether these are parts of the question in another order.
@@ -290,15 +347,15 @@ class Asked:
         """Whether an item is a form of the German or Spanish verb."""
         if self._language not in ("de", "es") or not isinstance(item, str) or not self.items:
             return False
-        verb = self.deed.german_verb() if self._language == "de" else self.deed.spanish_verb()
-        stem = _ENDING.sub("", verb) if isinstance(verb, str) else ""
+        verbs = [self.deed.german_verb()] if self._language == "de" else self.deed.spanish_verbs()
         # "cancelas" is no order: "si cancelas" is a condition.
         forms = [item] if self._language == "de" or not item.endswith("s") else []
         names_user = "te" in self.tokens or ("le" in self.tokens and "a" not in self.tokens)
         if self._language == "es" and (names_user or not _TO_USER.search(item)):
             forms.append(_ENCLITIC.sub("", item))
         said = {part for form in forms for part in (form, _ENDING.sub("", form))}
-        return len(stem) > 2 and (item == verb or bool(self.deed.kin(stem) & said))
+        stems = {verb: _ENDING.sub("", verb) for verb in verbs}
+        return any(len(stem) > 2 and (item == verb or self.deed.kin(stem) & said) for verb, stem in stems.items())
 
     def is_proclitic(self, word: str) -> bool:
         """Whether a word is a Spanish verb without pronoun, or its pronoun."""
@@ -314,6 +371,8 @@ class Asked:
             return True
         if len(items) != 1 or not isinstance(items[0], str):
             return False
+        if any(isinstance(number, Number) and items[0] == noun for number, noun in pairwise(self.items)):
+            return True
         return any((article, items[0]) in self._pairs for article in ARTICLES[self._language]) and not any(
             (before, article) in self._pairs and (article, items[0]) in self._pairs
             for before in PREPOSITIONS
@@ -343,9 +402,10 @@ class Asked:
         if self._has_alternatives or runs is None:
             return False
         orders = [run for run in runs if self._is_told(run, has_please)]
-        return len(orders) == 1 and all(
+        is_whole = len(orders) == 1 and all(
             run is orders[0] or self._says_again(self._without_articles(run)) for run in runs
         )
+        return is_whole or (len(runs) > 1 and self._is_told([item for run in runs for item in run], has_please))
 
     def _is_told(self, items: list[Item], has_please: bool) -> bool:
         if any(isinstance(item, str) and item.startswith(REFUSING) for item in items):
@@ -353,7 +413,11 @@ class Asked:
         if has_please and not self.tokens & PLEASE and (len(items) > 1 or self._language != "en"):
             return self._is_order(self._without_articles([_SWAPPED.get(str(item), item) for item in items]))
         if self._language == "zh":
-            return items[-1] == "吧" and self._is_order(items)
+            is_told = items[-1] in ("吧", "它") or (len(items) > 2 and len({*items}) == 1)
+            return is_told and self._is_order(items)
+        if self._language in ("de", "es"):
+            is_told = len(items) > 1 if self._language == "de" else _TOLD.search(str(items[0])) is not None
+            return is_told and self._is_order(items) and not self.has_run(items)
         count = self.deed.behind_order(items, with_synonyms=False)
         return 1 < len(items) == count and not self.has_run(items)
 
@@ -428,7 +492,7 @@ def pieces_of(words: str, language: Language, asked: Asked) -> list[Piece]:
     """Return the pieces of an answer; of two readings at a place the longer wins, then the phrase."""
     tokens: Sequence[str] = as_compared(words)
     if language == "en":
-        tokens = _with_homophones(tokens, asked)
+        tokens = _as_asked(tokens, asked)
     matches = matches_of(words)
     starts = {at for at in range(1, len(matches)) if words[matches[at - 1].end() : matches[at].start()].strip(" '-")}
     pieces = _joined(_cut(tokens, language, asked, starts), asked)
@@ -474,8 +538,16 @@ def _phrases_at(tokens: Sequence[str], at: int, language: Language, asked: Asked
             continue
         if kind is Kind.NO and said[0] != "no" and asked.is_verb(said[0]):
             continue
+        if (kind is Kind.DEAR or said[-1] in ADDRESSES) and asked.is_named(said, tokens[at - 1] if at else ""):
+            continue
+        if said in _AWAY and not asked.deed.removes:
+            continue
+        if said in _WHOLE and len(tokens) > 1:
+            continue
         if kind is not None:
-            if kind in (Kind.INSTEAD, Kind.CHANGE) and asked.is_deed(said):
+            if asked.is_split(tokens[at + count - 1 :]) or (
+                kind in (Kind.INSTEAD, Kind.CHANGE) and asked.is_deed(said)
+            ):
                 continue
             yield Piece(said, at, kind)
 
@@ -499,8 +571,8 @@ def _is_name_of_one(before: Piece, asked: Asked) -> bool:
     return is_word or before.tokens in (("the",), ("that",), ("this",), ("not", "the"))
 
 
-def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
-    """Return the words with "only for" as "only four": the question has a number."""
+def _as_asked(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
+    """Return the words as the question has them: "a cab" as its taxi, "only for" as "only four" if it has a number."""
     counted = {asked.behind(value) for value in asked.values if isinstance(value, Number)}
     meant = [HOMOPHONES.get(token, token) for token in tokens]
     end = len(tokens)
@@ -508,6 +580,8 @@ def _with_homophones(tokens: Sequence[str], asked: Asked) -> Sequence[str]:
         end -= 1
     changed = list(tokens)
     for at, token in enumerate(tokens):
+        if AS_ASKED.get(token) in asked.tokens and token not in asked.tokens:
+            changed[at] = AS_ASKED[token]
         if token not in HOMOPHONES:
             continue
         is_counting = at + 1 < len(tokens) and tokens[at + 1] in counted

@@ -5,6 +5,8 @@ They are compared without accents. Phrases are in `answer_phrases.py`.
 
 from __future__ import annotations
 
+from itertools import product
+
 from realtime.tool.spoken_numbers import Language
 from realtime.turn.answer_phrases import as_compared, word_set
 
@@ -64,7 +66,9 @@ KEEPING = word_set("keep leave behalten behalte lass lassen deja deje dejalo dej
 """Behind a "no", what is to stay as it is."""
 APPROVING = word_set("is works suits ist passt es va me")
 """Words that an approval begins with: "is great", "works"."""
-PRAISING = word_set("great super ideal lovely wonderful toll prima klasse wunderbar fein genial estupendo")
+PRAISING = word_set(
+    "good nice gut bueno great super ideal lovely wonderful toll prima klasse wunderbar fein genial estupendo"
+)
 """Last words of approvals that are as often said about a thing."""
 LUKEWARM = frozenset(as_compared(text) for text in ("is okay", "is right", "is correct", "ist okay", "ist recht"))
 """Approvals that are none alone."""
@@ -73,7 +77,16 @@ SUBJECTS = word_set(
     "that thats there theres this my our his her their too let lets dont never need"
 )
 """English words that a sentence behind a "no" begins with."""
-PLEASE = word_set("please bitte favor 请")
+TELLING = word_set(
+    "do go proceed ahead crack please confirm mach machen machs tu tun nur leg bitte hazlo hagalo haz haga adelante "
+    "dale procede proceda favor 吧 办 做 请"
+)
+"""What a phrase of agreement has that tells to do it."""
+WANTING = word_set("要 quiero")
+"""Last words of agreement that also say what is wanted: "我要会员"."""
+WISHES = frozenset({"i want", "i need", "id like", "i would like", "we want", "we need", "i do want"})
+"""What stands before the deed that is wished for: "I want it cancelled"."""
+PLEASE = word_set("please bitte favor porfa porfis porfi 请")
 REJECTING = frozenset(
     as_compared(phrase)
     for phrase in [
@@ -95,6 +108,7 @@ RELATIVE = word_set("more less fewer mehr weniger mas menos 多 少 更 double t
 """Words that make a number one of difference."""
 PREPOSITIONS = word_set("for to on at with from fur an auf zu mit von um para a con de al del 给")
 HANGING = word_set(
+    "ich i yo ver "
     "so well like also nun na und pues entonces y and the a my your of to for with from para con fur einen eine "
     "mein meinen un una el mi su "
     "那 就 然 后 个"
@@ -102,10 +116,8 @@ HANGING = word_set(
 """Words that begin more: an answer that ends with one is not over."""
 JOINTS = word_set("and und y e 并 且 而")
 """What joins agreement to agreement."""
-HESITATIONS = word_set("um umm uh uhm er erm ah ahm oh eh em este 呃")
+HESITATIONS = word_set("hm hmm um umm uh uhm er erm ah ahm oh eh em este 呃")
 """Fillers of who has not finished: an answer that ends with one is not over."""
-AFFIRMING = frozenset({("没", "错")})
-"""What agrees with a negation in it."""
 HOMOPHONES = {
     "for": "four",
     "to": "two",
@@ -125,31 +137,30 @@ CORE_YES: dict[Language, frozenset[str]] = {
 }
 """What agrees to a question in another language: "dale" may be a name."""
 LEADS = frozenset(
-    as_compared(phrase)
-    for phrase in [
-        "shall i",
-        " should i",
-        " may i",
-        " can i",
-        " do you want me to",
-        " would you like me to",
-        " shall we",
-        " should we",
-        " may we",
-        " can we",
-        " could i",
-        " want me to",
-        " do you want us to",
-        " would you like us to",
-        " ok if i",
-        " okay if i",
-        " all right if i",
-        " alright if i",
-        " mind if i",
-        " ok to",
-        " okay to",
+    (*before, *subject)
+    for before, subject in [
+        *product([("shall",), ("should",), ("may",), ("can",), ("could",), ("if",)], [("i",), ("we",)]),
+        *product([("me",), ("us",), ("ok",), ("okay",), ("permission",)], [("to",)]),
     ]
 )
 """What stands before the verb of a question."""
-DEED_CHARS = frozenset("定订买发转付送打约删取寄存改调开关点叫报交换查传加设冻退续搬移租借下")
+ADDRESSES = word_set(
+    "sir madam maam miss mate dude pal bud buddy bro fella guv chief boss friend mann mensch meister chef lieber liebe "
+    "kollege alter senor senora senorita joven amigo amiga tio tia guey wey hermano compadre jefe jefa hombre mujer"
+)
+"""How the agent may be called; the same words may name another person: "to my friend"."""
+AS_ASKED = {
+    "cab": "taxi",
+    "bucks": "dollars",
+    "quid": "pounds",
+    "pills": "tablets",
+    "tablets": "pills",
+    "meds": "tablets",
+    "pics": "photos",
+    "sub": "subscription",
+    "mail": "email",
+    "slot": "appointment",
+}
+"""Other words for what a question names, where it does."""
+DEED_CHARS = frozenset("定预除订买发转付送打约删取寄存改调开关点叫报交换查传加设冻退续搬移租借下")
 """Chinese verbs that agree with "吧" if the question has them."""

@@ -15,13 +15,13 @@ from enum import StrEnum
 from itertools import pairwise
 
 from realtime.tool.question import language_of
-from realtime.tool.spoken_numbers import LANGUAGES, Language, folded
+from realtime.tool.spoken_numbers import LANGUAGES, Language, folded, matches_of
 from realtime.turn.answer_changes import Changes
 from realtime.turn.answer_objections import Stance, asks_for_objections, without_stance
-from realtime.turn.answer_phrases import Kind
+from realtime.turn.answer_phrases import Kind, as_compared
 from realtime.turn.answer_pieces import Asked, Piece, pieces_of, raw_tokens
+from realtime.turn.answer_reasons import reasons_in
 from realtime.turn.answer_words import (
-    AFFIRMING,
     APPROVING,
     CORE_YES,
     HANGING,
@@ -35,6 +35,9 @@ from realtime.turn.answer_words import (
     PREPOSITIONS,
     STOPS,
     SUBJECTS,
+    TELLING,
+    WANTING,
+    WISHES,
 )
 
 
@@ -61,8 +64,9 @@ class Reading:
     """With CHANGE: all arguments with the new one, where it is certain which; None: only the model can tell."""
 
 
-_AGREES = {Kind.YES, Kind.WARM, Kind.PAD, Kind.ALWAYS, Kind.SORRY}
+_AGREES = {Kind.YES, Kind.WARM, Kind.PAD, Kind.ALWAYS, Kind.SORRY, Kind.DEAR}
 _REFUSES = {Kind.NO, Kind.PAD, Kind.WARM, Kind.SORRY, Kind.WAIT, Kind.ALWAYS}
+_IF_YOU_WOULD = {("if", "you", *rest) for rest in (("would",), ("could",), ("will",))}
 _LONGEST_CHARS = 2_000
 """A longer text answers nothing: its words are not even looked at."""
 OTHER = Reading(Answer.OTHER)
@@ -123,6 +127,24 @@ def _orders(words: str, arguments: Mapping[str, object], schema: Mapping[str, ob
 
 
 def _read(words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str) -> Reading:
+    """Return the reading of words; a reason beside an agreement says nothing."""
+    reading = _read_whole(words, arguments, schema, question)
+    if reading.answer in (Answer.YES, Answer.NO) or "?" in words:
+        return reading
+    tokens, spans = as_compared(words), matches_of(words)
+    for language in dict.fromkeys((language_of(question), *LANGUAGES)):
+        asked = Asked(question, language_of(question), schema)
+        for begin, end, needs_order in reasons_in(tokens, language, asked.deed.removes):
+            rest = f"{words[: spans[begin].start()]} {words[spans[end - 1].end() :]}"
+            told = _Reader(rest, arguments, schema, question, language)
+            if (told.is_told or not needs_order) and _read_whole(
+                rest, arguments, schema, question
+            ).answer is Answer.YES:
+                return Reading(Answer.YES)
+    return reading
+
+
+def _read_whole(words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str) -> Reading:
     own = language_of(question)
     readers = [
         _Reader(words, arguments, schema, question, language)
@@ -168,6 +190,17 @@ class _Reader:
         others = [piece for piece in self._pieces if piece.kind not in (Kind.PAD, Kind.YES, Kind.WARM)]
         is_verb_only = self._language == "en" and sum(len(piece.tokens) for piece in others) == 1
         return bool(others) and not is_verb_only and self._asked.is_order(others)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the words tell to do it, or say please."""
+        has_order = any(piece.kind is Kind.YES and TELLING & {*piece.tokens} for piece in self._pieces)
+        return has_order or self._names_deed() or bool(PLEASE & {*self._tokens()})
+
+    def _names_deed(self) -> bool:
+        """Return whether the other words tell to do what was asked."""
+        others = [piece for piece in self._pieces if piece.kind not in _AGREES]
+        return bool(others) and self._asked.is_order(others)
 
     def read(self) -> Reading:
         """Return the reading."""
@@ -229,7 +262,12 @@ class _Reader:
         if at is None or self._pieces[at] is self._pieces[-1]:
             return at is not None
         first, behind = self._pieces[at : at + 2]
-        is_known = behind.kind is not None or behind.value is not None or self._asked.knows(behind.tokens[0])
+        is_told = len(behind.tokens) == 1 and self._tokens()[behind.at + 1 : behind.at + 2] in (
+            ["it"],
+            ["that"],
+            ["them"],
+        )
+        is_known = is_told or behind.kind is not None or behind.value is not None or self._asked.knows(behind.tokens[0])
         may_be_article = first.tokens == ("no",) and self._language == "en" and not behind.begins
         return is_known or not may_be_article or behind.tokens[0] in SUBJECTS
 
@@ -252,7 +290,16 @@ class _Reader:
             return False
         if self._language == "es" and self._is_conditional():
             return False
-        others = [piece for piece in self._pieces if piece.kind not in _AGREES]
+        if self._goes_on():
+            return False
+        others = self._without_wish([piece for piece in self._pieces if piece.kind not in _AGREES])
+        if (
+            Kind.DEAR in self._kinds
+            and not self._names_deed()
+            and not _IF_YOU_WOULD & {one.tokens for one in self._pieces}
+        ):
+            # "Yes, honey" is said to another person.
+            return False
         if Kind.YES in self._kinds:
             if not self._is_own and not CORE_YES[self._language] & {*self._tokens()}:
                 return False
@@ -262,6 +309,11 @@ class _Reader:
         if self._approves(others):
             return True
         return self._asked.is_imperative(others, has_please=bool(PLEASE & {*self._tokens()}))
+
+    def _without_wish(self, others: list[Piece]) -> list[Piece]:
+        """Return no words where they wish for what was asked: "I want it cancelled"."""
+        is_wish = len(others) > 1 and others[0].kind is Kind.CHANGE and " ".join(others[0].tokens) in WISHES
+        return [] if is_wish and self._is_own and self._asked.is_wished(others[1:]) else others
 
     def _narrows(self, others: list[Piece]) -> bool:
         """Return whether it is about a thing: "yes, my dentist is great", "yes, just the flowers"."""
@@ -286,6 +338,27 @@ class _Reader:
             for piece, behind in pairwise(self._pieces)
         )
 
+    def _goes_on(self) -> bool:
+        """Return whether agreement goes on to something else.
+
+        "我是会员"; "quiero los videos" where they are to be deleted; "pídele perdón"; "confírmela si puede".
+        """
+        removes = self._asked.deed.removes
+        for piece, behind in pairwise(self._pieces):
+            is_wanted = (
+                piece.kind is Kind.YES
+                and piece.tokens[-1] in WANTING
+                and behind.kind not in (Kind.YES, Kind.PAD)
+                and not behind.begins
+            )
+            is_verb = piece.kind is None and behind.tokens == ("是",)
+            is_given = piece.kind is None and behind.kind is Kind.SORRY
+            if_able = behind.tokens[0] == "si" and len(behind.tokens) > 1 and behind.tokens[1] in ("puede", "puedes")
+            is_condition = if_able and self._raw[behind.at].lower() == "si"
+            if (removes and is_wanted) or (not behind.begins and (is_verb or is_given or is_condition)):
+                return True
+        return False
+
     def _is_inverted(self) -> bool:
         """Return whether it begins as a question does: "is breakfast included"."""
         said = [token for piece in self._pieces if piece.kind is not Kind.PAD for token in piece.tokens]
@@ -298,7 +371,7 @@ class _Reader:
         words = [
             token
             for piece in self._pieces
-            if piece.kind is not Kind.ALWAYS and piece.tokens not in AFFIRMING
+            if piece.kind not in (Kind.ALWAYS, Kind.YES, Kind.WARM)
             for token in piece.tokens
         ]
         return any(token in NEGATIONS[language] for token in words for language in LANGUAGES)

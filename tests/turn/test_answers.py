@@ -537,6 +537,58 @@ def test_the_words_of_the_question_in_another_sense_do_not_consent(words: str, q
     assert meaning(words, question) != "yes"
 
 
+GYM = "Do you want me to permanently cancel your gym membership?"
+PLUMBER = "Would you like me to book the plumber for Wednesday at ten?"
+VIDEOS = "¿Borro los videos viejos de la memoria?"
+HEATING = "Soll ich die Heizung im Bad einschalten?"
+MEMBER = "要我帮你取消视频会员吗?"
+AGREED = {
+    GYM: "yep bin it|yes I want it cancelled|please do I never go|yes I never use it|yes dear if you would",
+    PLUMBER: "sure why not|oh my god yes|do it I'm home then|yes ma'am book him|great yeah book that in",
+    "Shall I order a taxi to the station?": "yep get me a cab|correct order the cab|yes get it booked",
+    "Shall I pay forty pounds to Oxfam?": "yes forty quid|okay no problem",
+    VIDEOS: "bórralos|sí porfa bórralos|sí ya no los necesito|sí quiero que los borres",
+    HEATING: "ja mach an|schalt sie bitte ein|ja mir ist kalt|jep passt scho",
+    MEMBER: "好的取消吧|可以没问题|成|好 我不看了",
+}
+NOT_AGREED = {
+    GYM: "I never use it|yes I want it|yes I don't want it cancelled|yes I never miss it|do it I dare you|yes honey|"
+    "yes please I'd love a coffee|yes I'm late I'll call you back|yes if you would wait|please do I don't use it but",
+    PLUMBER: "yes to my friend|yes if he's cheap|yes I'm home|yes call honey|sure why not tomorrow|yes get me a beer|"
+    "yes I'm free on Thursday|why not|no problem|yes it's too late",
+    VIDEOS: "ya no los necesito|sí quiero los videos|bórralos cuando termines|sí bórralos menos uno|cómo no lo sabía",
+    HEATING: "ja mach aus|ja mach lauter|ja die Heizung ist kaputt|ja gleich|na super|ja mir ist egal|ja an den Chef",
+    MEMBER: "我要会员|好 我在家|可以是可以|好 我哥要|不要取消|成不成|对 我是会员",
+}
+
+
+@pytest.mark.parametrize("question", AGREED)
+def test_plain_agreement_with_a_reason_an_address_or_other_words_for_the_deed_consents(question: str) -> None:
+    said = AGREED[question].split("|")
+    assert {words: meaning(words, question) for words in said} == dict.fromkeys(said, "yes")
+
+
+@pytest.mark.parametrize("question", NOT_AGREED)
+def test_a_reason_for_something_else_or_without_agreement_does_not_consent(question: str) -> None:
+    assert [words for words in NOT_AGREED[question].split("|") if meaning(words, question) == "yes"] == []
+
+
+@pytest.mark.parametrize("words", ["yes", "yes please", "please do", "yes it's urgent", "do it I've got it backed up"])
+@pytest.mark.parametrize(
+    "more", ["but", "if", "unless he", "only", "wait", "instead", "until noon", "later", "for Dave"]
+)
+def test_what_limits_an_agreement_is_never_part_of_it(words: str, more: str) -> None:
+    assert meaning(f"{words} {more}", PLUMBER) != "yes"
+    assert meaning(f"{more} {words}", PLUMBER) != "yes"
+
+
+def test_no_labelled_answer_that_does_not_consent_is_read_as_a_yes() -> None:
+    wrong = [
+        one.words for one in labelled_answers() if Answer.YES not in one.answers and one.read().answer is Answer.YES
+    ]
+    assert wrong == []
+
+
 def test_another_day_that_would_be_better_changes_the_day() -> None:
     assert read("Saturday would be better").changed == {**ARGUMENTS, "day": "Saturday"}
 
@@ -553,10 +605,9 @@ negations = st.sampled_from(sorted({word for words in NEGATIONS.values() for wor
 @example("yes please", "not", "now", QUESTION)
 def test_words_with_a_negation_never_consent(before: str, negation: str, behind: str, question: str) -> None:
     words = f"{before} {negation} {behind}"
-    assume("没错" not in words.replace(" ", ""))
     assume(
         not any(
-            kind is Kind.ALWAYS and " ".join(phrase) in words
+            kind in (Kind.ALWAYS, Kind.YES, Kind.WARM) and " ".join(phrase) in words
             for words_ in PHRASES.values()
             for phrase, kind in words_.items()
         )
