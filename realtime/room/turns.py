@@ -367,7 +367,7 @@ class RoomTurns:
         return agent is not None
 
     def _asks(self) -> None:
-        """An agent asks for consent: perhaps a human who has left or is away, or while nobody has the floor."""
+        """An agent asks for consent: perhaps a human who has left or is away, or while the floor is free."""
         self.consent.refuse_for_absent()
         self.presence()
 
