@@ -8,6 +8,7 @@ from typing import Protocol
 
 from realtime.agent.answers import nothing
 from realtime.agent.controller import Controller
+from realtime.agent.overlap import Overlap
 from realtime.call.timers import Timers
 from realtime.turn.consent import AnswerTurn
 
@@ -15,6 +16,8 @@ WORDS_S = 4.0
 """How long the words of an answer may take; then the model answers the turn."""
 GROW_S = 1.0
 """Words that grow no more for so long are complete."""
+ECHOES = ("echo", "echo_words")
+"""What a voice over a reply is dismissed as that repeats it."""
 MOST_EARLIER = 4
 """Turns of one answer whose words are awaited at once."""
 
@@ -167,6 +170,18 @@ class AnswerTurns:
         self.latest = turn = LatestTurn(item_id, position_ms, position_ms)
         turn.is_typed = turn.is_over = turn.is_held = turn.is_taken = True
         self._on_words(AnswerTurn(words=words, start_ms=position_ms, end_ms=position_ms, typed=True))
+
+    def over_reply(self, overlap: Overlap) -> AnswerTurn:
+        """Return a voice over a reply, which was dismissed, as a turn."""
+        words = overlap.words or ""
+        return AnswerTurn(
+            words=words,
+            start_ms=overlap.start_ms,
+            end_ms=overlap.end_ms,
+            echo=overlap.dismissed in ECHOES or self._is_echo(words),
+            far=overlap.dismissed == "far_voice",
+            over=True,
+        )
 
     # -- inside --------------------------------------------------------------------------------------------------------
 

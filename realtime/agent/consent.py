@@ -48,7 +48,6 @@ from realtime.turn.machine import Signal
 SILENT = "the user did not answer, which counts as a refusal"
 CHANGED = "the user wants a change: {words}; call again with it"
 REPLACED = "another call of this tool has taken the place of this one"
-ECHOES = ("echo", "echo_words")
 
 
 class Consents:
@@ -175,6 +174,10 @@ class Consents:
         """Whether the agent is the model, and waits within its reply."""
         return any(one.at_model and one.answer is None for one in self._open.values())
 
+    def user_of(self, call_id: str) -> str:
+        """The human (by id) whom a call serves; "" where no human led to it."""
+        return self._tools.user_of(call_id)
+
     def answers_from(self, person_id: str) -> None:
         """The turns that follow are of this person."""
         if person_id != self._person_id:
@@ -183,25 +186,22 @@ class Consents:
 
     def lose_floor(self) -> None:
         """Another participant has the floor: the question is cut."""
-        question = self._current
-        if question is not None:
+        if (question := self._current) is not None:
             self._stop(question, "interrupted")
             question.core.cut()
         self._turns.signal(Signal.CANCEL)
 
     def have_floor(self) -> None:
         """The agent has the floor again: what others have said meanwhile was no silence."""
-        question = self._current
-        if question is not None:
+        if (question := self._current) is not None:
             question.core.voice_passed(self._now())
         self._look()
 
     def other_said(self, words: str, start_ms: int, end_ms: int | None) -> None:
-        """Another person has said this: report it where it reads as an answer."""
-        question = self._current
+        """Another person has said this: report it where it reads as an answer. The question has to be heard again."""
         turn = AnswerTurn(words=words, start_ms=start_ms, end_ms=end_ms)
-        if question is not None and question.reads_as_answer(turn):
-            self._context.emit(question.ignored(NotTaken.OTHER_PERSON, turn))
+        if self._current is not None and (ignored := self._current.other_said(turn)) is not None:
+            self._context.emit(ignored)
 
     def result(self, result: ToolResultBlock) -> None:
         """A call has its result; the events have it already."""
@@ -241,6 +241,7 @@ class Consents:
         if question is not None and away:
             self._stop(question, "away")
             question.core.leave()
+            self._drop_yes()
         self._look()
 
     def answered(self, call_id: str, confirmed: bool, changed: ToolCallBlock | None, by_rule: bool) -> None:
@@ -334,15 +335,7 @@ class Consents:
         question = self._current
         if question is None or not self.is_asked or not overlap.words:
             return
-        turn = AnswerTurn(
-            words=overlap.words,
-            start_ms=overlap.start_ms,
-            end_ms=overlap.end_ms,
-            echo=overlap.dismissed in ECHOES or self._is_echo(overlap.words),
-            far=overlap.dismissed == "far_voice",
-            over=True,
-        )
-        self._do(question, self._meaning(question, turn))
+        self._do(question, self._meaning(question, self._answer.over_reply(overlap)))
 
     # -- `realtime.agent.asking.Follower` ------------------------------------------------------------------------------
 
@@ -366,8 +359,7 @@ class Consents:
 
     def on_cut(self) -> None:
         """See `Follower`."""
-        question = self._current
-        if question is not None:
+        if (question := self._current) is not None:
             question.core.cut()
             self._note_spoken(question)
             # Others learn of the cut as well: look once they have.
@@ -375,9 +367,9 @@ class Consents:
 
     def on_other_words(self) -> None:
         """See `Follower`."""
-        question = self._current
-        if question is not None:
+        if (question := self._current) is not None:
             question.core.set_aside()
+            self._drop_yes()
             self._look()
 
     def on_failed(self, why: str) -> None:
@@ -577,6 +569,11 @@ class Consents:
         """The turn gets no response: the floor is free."""
         if self._answer.release():
             self._asked.let_pass(is_theirs=is_theirs)
+
+    def _drop_yes(self) -> None:
+        """A yes that was about to count does not: its turn holds up the next question no more."""
+        if self._answer.latest is not None and self._answer.latest.is_taken:
+            self._release()
 
     def _respond(self, *, beside: bool = False) -> None:
         """The model answers the turn."""

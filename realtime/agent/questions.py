@@ -106,9 +106,16 @@ class Question:
             self.core.heard_at_ms = self.heard_at_ms.get(person_id)
         return self.core.take(turn, now)
 
-    def reads_as_answer(self, turn: AnswerTurn) -> bool:
-        """Whether another person's words would agree or refuse."""
-        return self.core.reading(turn.words).answer in (Answer.YES, Answer.NO)
+    def other_said(self, turn: AnswerTurn) -> ServerCustomEvent | None:
+        """Another person has said this; returns the event of words that would agree or refuse.
+
+        The question has to be heard again.
+        """
+        if not turn.words.strip():
+            return None
+        self.core.others_said()
+        is_answer = self.core.reading(turn.words).answer in (Answer.YES, Answer.NO)
+        return self.ignored(NotTaken.OTHER_PERSON, turn) if is_answer else None
 
     def is_echo(self, words: str, began_ms: int | None) -> bool:
         """Whether the words are of the question and of nothing else.

@@ -176,7 +176,7 @@ class ToolRunner:
 
     def decide(self, call: ToolCallBlock) -> PermissionDecision:
         """Decide about a call of the agent's or the client's tools."""
-        permissions = self._permissions.of(self._user_of(call.id))
+        permissions = self._permissions.of(self.user_of(call.id))
         if not self.is_clients(call.name):
             return self._toolkit.decide(call, permissions)
         declared = self._client_tools.get(call.name)
@@ -184,9 +184,10 @@ class ToolRunner:
 
     def accept(self, call_id: str, rules: Sequence[PermissionRule]) -> None:
         """Let rules hold that the user of a call has accepted."""
-        self._permissions.accept(rules, self._user_of(call_id))
+        self._permissions.accept(rules, self.user_of(call_id))
 
-    def _user_of(self, call_id: str) -> str:
+    def user_of(self, call_id: str) -> str:
+        """Whom a call serves: who was acted for when it was first decided, or asked about."""
         if call_id not in self._users:
             self._users[call_id] = self._acts_for()
         return self._users[call_id]
@@ -247,7 +248,7 @@ class ToolRunner:
             progress=partial(self._progress, call.id),
             say=partial(self._say, call),
             tool_call_id=call.id,
-            permissions=lambda: self._permissions.of(self._user_of(call.id)),
+            permissions=lambda: self._permissions.of(self.user_of(call.id)),
             around=_Around(self, call, at_model=True),
             elicit=partial(self.elicit_within, call),
         )
@@ -422,7 +423,7 @@ class ToolRunner:
         """Ask for consent to a call within `outer`; at the end pass on its result, else an interruption."""
         question = _Question(shown, asyncio.get_running_loop().create_future(), decide)
         self._questions[shown.id] = question
-        self._users[shown.id] = self._user_of(outer.id)
+        self._users[shown.id] = self.user_of(outer.id)
         try:
             self._follower.tool_asks(outer.id, shown)
             yield question

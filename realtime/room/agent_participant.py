@@ -248,6 +248,9 @@ class AgentParticipant:
         """Take the floor again for what was asked aloud: ask it, await the answer, or say what came of it."""
         self._begin_turn()
         if self.run.consents is not None:
+            if self.aloud.is_open:
+                # What follows the answer serves who gives it, whomever the agent has talked to since the call.
+                self._asked_by = self.aloud.asker_of(self.aloud.call_id)
             self.run.consents.have_floor()
 
     def _begin_turn(self) -> None:
@@ -260,9 +263,8 @@ class AgentParticipant:
 
     def ask_again(self) -> None:
         """Continue after the client's tools, if the model waits for a request."""
-        responses = self.responses
-        if self.has_floor and not (self._goes_on_by_itself or responses.is_requested or responses.is_running):
-            responses.request()
+        if self.has_floor and not (self._goes_on_by_itself or self.responses.is_requested or self.responses.is_running):
+            self.responses.request()
             self._act(c.ClientResponseCreateEvent())
 
     @property
@@ -288,8 +290,7 @@ class AgentParticipant:
 
     def interrupt(self) -> None:
         """Stop at the heard word; lose the floor, even without a model. A question that was asked aloud stays open."""
-        consents = self.aloud.consents
-        if consents is not None:
+        if (consents := self.aloud.consents) is not None:
             self.aloud.is_paused = True
             consents.lose_floor()
             self.responses.drop_open()
@@ -508,6 +509,7 @@ class AgentParticipant:
         self.responses.begin(response_id, solicited=solicited)
         if solicited:
             if self.aloud.begins(event):
+                self._asked_by = self.aloud.asker_of(self.aloud.call_id)
                 self._hub.begins_to_ask(self)
             self._tell(event)
         else:
@@ -556,9 +558,12 @@ class AgentParticipant:
         elif isinstance(event, s.AgentResponseToolUseDoneEvent):
             self._calls_tools = True
             call = event.tool_use
-            self._calls[call.id] = OpenCall(call.name, self._asked_by, call.state == "asking")
+            # A tool that is at work for one human may ask while the agent talks to another.
+            consents = self.run.consents
+            asked_by = self._asked_by if consents is None else consents.user_of(call.id) or None
+            self._calls[call.id] = OpenCall(call.name, asked_by, call.state == "asking")
             if call.state == "asking":
-                self.aloud.note(call, self._asked_by)
+                self.aloud.note(call, asked_by)
         elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
             self._spoken.append(event.item.id)
         self._tell(event)

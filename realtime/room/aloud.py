@@ -81,8 +81,8 @@ class AskedAloud:
             del self._askers[next(iter(self._askers))]
 
     def asker_of(self, call_id: str) -> str | None:
-        """The human (by id) who is asked about a call; None where no human led to it."""
-        return self._askers.get(call_id)
+        """The human (by id) who is asked about a call; None where no human led to it, "" for an unknown one."""
+        return self._askers.get(call_id, "")
 
     # -- what is said --------------------------------------------------------------------------------------------------
 

@@ -239,7 +239,7 @@ class Microphone:
     def _take(self, pcm: bytes, found: list[EndpointEvent]) -> None:
         self._turn += pcm
         if self._by_button and pcm:
-            self._begin(self._input.position_ms)
+            self._begin(self._input.position_ms - round(ms_of(len(pcm), UTTERANCE_HZ)))
         for one in found:
             if self._follow_over_reply(one):
                 self._weigh()
@@ -340,7 +340,9 @@ class Microphone:
         """Discard what is being said."""
         self._turn.clear()
         self._cut_off_ms = None
-        self._input.clear()
+        # Not `clear`, which would take the end of this speech from the detector as well.
+        self._input.open_gate()
+        self._input.close_gate()
         if self.is_speaking:
             self.is_speaking = self.is_stalled = False
             self._room_turns.voice_dropped(self._human)

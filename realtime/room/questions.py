@@ -143,7 +143,7 @@ class Questions:
     def voice_ended(self, human: HumanParticipant, utterance: Utterance, end_ms: int, *, is_far: bool) -> None:
         """Their turn is over; its words follow."""
         now = self.context.runtime.now()
-        self._fall_silent(human)
+        self.falls_silent(human)
         turn = self._turns.get(utterance.id)
         if turn is None:
             return
@@ -153,18 +153,23 @@ class Questions:
 
     def voice_dropped(self, human: HumanParticipant, utterance: Utterance) -> None:
         """Their turn was a false start."""
-        self._fall_silent(human)
+        self.falls_silent(human)
         turn = self._turns.pop(utterance.id, None)
         if turn is not None and turn.may_answer:
             self._answerer = None
 
-    def voice_over(self, human: HumanParticipant) -> None:
-        """A voice over what an agent says begins; it is undecided."""
+    def is_heard(self, human: HumanParticipant) -> None:
+        """A voice begins over what an agent says, and is undecided; or one that had stopped in mid-turn goes on."""
         self._voices[human.id] = self.context.runtime.now(), inf
+
+    def falls_silent(self, human: HumanParticipant) -> None:
+        """Their voice is over, or its audio has stopped in mid-turn."""
+        from_s, _ = self._voices.get(human.id, (0.0, 0.0))
+        self._voices[human.id] = from_s, self.context.runtime.now()
 
     def dismissed(self, human: HumanParticipant, over: Overlap) -> None:
         """Such a voice did not take the floor."""
-        self._fall_silent(human)
+        self.falls_silent(human)
         agent = self.asker()
         if agent is not None and self._may_answer(agent, human) and (consents := agent.aloud.consents) is not None:
             consents.answers_from(human.id)
@@ -229,13 +234,12 @@ class Questions:
         is_asked = human in self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))
         return is_asked and self._answerer in (None, human.id)
 
-    def _fall_silent(self, human: HumanParticipant) -> None:
-        from_s, _ = self._voices.get(human.id, (0.0, 0.0))
-        self._voices[human.id] = from_s, self.context.runtime.now()
-
     def _is_over_others(self, turn: _Turn) -> bool:
-        """Whether another human was heard at the same time: a microphone near a loudspeaker hears both."""
-        return any(
+        """Whether another human was heard at the same time: a microphone near a loudspeaker hears both.
+
+        Or whether it is not known yet what another one has said, which it may answer.
+        """
+        return any(not one.may_answer and one.end_s < inf for one in self._turns.values()) or any(
             from_s <= turn.end_s and to_s + CROSSTALK_S >= turn.start_s
             for human_id, (from_s, to_s) in self._voices.items()
             if human_id != turn.utterance.who

@@ -125,6 +125,7 @@ class RoomTurns:
         if human.utterance is not None:
             if self._takes_floor(human):
                 self.take_floor(human, "speech")
+            self.questions.is_heard(human)
             self._watch(human, human.utterance)
 
     def _takes_floor(self, human: HumanParticipant) -> bool:
@@ -142,7 +143,7 @@ class RoomTurns:
                 human.microphone.forsake_voice("undecided")
 
         self._context.timers.after(f"over {human.id}", STALLED_S, look)
-        self.questions.voice_over(human)
+        self.questions.is_heard(human)
 
     def voice_passed(self, human: HumanParticipant, over: Overlap) -> None:
         """A human's voice over a reply did not take the floor; words to another human belong to the talk."""
@@ -179,6 +180,7 @@ class RoomTurns:
                 self._context.timers.after(f"voice {human.id}", left_s, look)
             else:
                 human.microphone.is_stalled = True
+                self.questions.falls_silent(human)
                 self.consider()
 
         self._context.timers.after(f"voice {human.id}", STALLED_S, look)
@@ -252,7 +254,9 @@ class RoomTurns:
             self.speaker.follow(speaker, event)
         if type(event) is s.AgentResponseToolUseDoneEvent and event.tool_use.state == "asking":
             # Once it can be answered: that is after this.
-            self._context.timers.after("consent", 0, self.consent.refuse_for_absent)
+            self._context.timers.after("consent", 0, self._asks)
+        elif type(event) is s.AgentResponseToolResultEvent and event.response_id is None:
+            self._context.timers.after("result", 0, self._end_without_words)
         self._record.tell(event)
 
     def transcribed(self, utterance: Utterance, text: str, by: AgentParticipant | None = None) -> None:
@@ -361,6 +365,17 @@ class RoomTurns:
             self.questions.has_floor(agent)
             self.speaker.begin(agent, None, goes_on=True)
         return agent is not None
+
+    def _asks(self) -> None:
+        """An agent asks for consent: perhaps a human who has left or is away, or while the floor is free."""
+        self.consent.refuse_for_absent()
+        self.presence()
+
+    def _end_without_words(self) -> None:
+        """A question of a tool in the background is over: the agent that has asked it says nothing more."""
+        agent = self.speaker.agent
+        if agent is not None and not (agent.is_at_work or agent.aloud.needs_floor or agent.responses.is_requested):
+            self.speaker.over(agent)
 
     def presence(self) -> None:
         """A human's socket is lost, or back, or they have left."""

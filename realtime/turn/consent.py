@@ -224,6 +224,11 @@ class OpenQuestion:
         self.heard_at_ms = None
         self._is_aside = self.is_open and self.phase is not Phase.SPEAKING
 
+    def others_said(self) -> None:
+        """Another person says something: a yes that follows may be to that. One that was given counts."""
+        if self._agreed is None:
+            self.set_aside()
+
     def changed(self, question: str, arguments: Mapping[str, object]) -> None:
         """It has other arguments, so nothing of it was heard."""
         if self.is_open:

@@ -506,3 +506,21 @@ async def test_a_function_of_a_server_is_agreed_to_by_voice_and_its_form_is_fill
             assert (receipt["answered_by"], receipt["done"], len(made.receipts)) == ("voice", "success", 1)
             (updated,) = made.custom("permission_updated")
             assert [rule["tool_name"] for rule in updated["added"]] == ["shop_book"]
+
+
+async def test_who_is_away_right_after_a_yes_is_asked_again_when_back() -> None:
+    """The yes does not count any more, and holds up nothing."""
+    table = Table(consent="voice")
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await made.says("Yes.")
+        await until_understood(made, "Yes.")
+        made.session.participant.set_away(True)
+        await asyncio.sleep(1)
+        made.session.participant.set_away(False)
+        assert table.booked == []
+        await made.until_state("heard", 2)
+        await made.says("Yes.")
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]

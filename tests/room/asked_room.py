@@ -128,17 +128,17 @@ class Guest:
         self.session.attach(self.listener)
         self.session.log.subscribe(self.log.append)
         self._waiting = bytearray()
-        self._recording: asyncio.Task[None] | None = None
+        self.recording: asyncio.Task[None] | None = None
 
     async def come(self, *, microphone: bool = True, config: SessionConfig | None = None) -> Guest:
         await self.session.start(config or SessionConfig())
         if microphone:
-            self._recording = asyncio.create_task(self._record())
+            self.recording = asyncio.create_task(self._record())
         return self
 
     async def go(self) -> None:
-        if self._recording is not None:
-            self._recording.cancel()
+        if self.recording is not None:
+            self.recording.cancel()
         await self.session.end("left")
 
     async def _record(self) -> None:

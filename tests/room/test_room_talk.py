@@ -315,6 +315,22 @@ async def test_a_button_that_was_pressed_by_mistake_holds_up_nobody(how: str) ->
         assert home.talk() == [("Ben", "And what about me?"), ("Alice", "I am Alice.")]
 
 
+@pytest.mark.parametrize("event", [c.ClientAudioCommitEvent, c.ClientAudioClearEvent])
+async def test_a_turn_that_its_client_ends_while_the_voice_goes_on_takes_none_of_the_next_one(event: Any) -> None:
+    """Also where the voice ends with it: then the detector finds an end that belongs to no turn."""
+    async with two(floor=round_robin) as home:
+        anna = await home.come("Anna")
+        anna.begin("This is what I say.")
+        anna.call.receive(event())
+        for _ in range(20):
+            anna.end(100)
+            await asyncio.sleep(0.1)
+        await home.quiet()
+        anna.say("And now what?")
+        await home.quiet()
+        assert "And now what?" in [text for _, text in home.talk()]
+
+
 async def test_a_button_that_is_held_for_ever_makes_turns_all_the_same() -> None:
     """A participant that floods: what is kept of a turn is bounded."""
     async with two(floor=round_robin) as home:
