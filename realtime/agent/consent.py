@@ -102,7 +102,7 @@ class Consents:
             cards=lambda: self._on_cards,
             n_waiting=lambda: tools.n_waiting,
             park=self._park,
-            now=self._now,
+            now=context.runtime.now,
         )
         self.taken: Taken | None = None
         """What the turn was whose words came last; None while those of a turn that follows may belong to it."""
