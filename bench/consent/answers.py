@@ -2,8 +2,8 @@
 
 `answers.tsv` has one answer a line. Settings and lists of words were chosen on the rows of the set `known`; those of
 `heldout` were written before and only counted. `outsider.tsv` and `outsider_2.tsv` are the halves of what someone wrote
-who had not seen the reader: both were used to improve it, one after the other. `unseen.tsv`, if there is one, is kept
-from those who do.
+who had not seen the reader, `outsider_3.tsv` one half (by questions) of what another one wrote: all three were used to
+improve it, one after the other. `unseen.tsv` is the other half, kept from those who did.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, Literal
 from realtime.turn.answers import Answer, Reading, read_answer
 
 FOLDER = Path(__file__).parent
-Set = Literal["known", "heldout", "outsider", "outsider_2", "unseen"]
-OF_OUTSIDER: tuple[Set, ...] = ("outsider", "outsider_2", "unseen")
+Set = Literal["known", "heldout", "outsider", "outsider_2", "outsider_3", "unseen"]
+OF_OUTSIDER: tuple[Set, ...] = ("outsider", "outsider_2", "outsider_3", "unseen")
 
 
 @dataclass(frozen=True, slots=True)

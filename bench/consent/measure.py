@@ -30,7 +30,8 @@ TITLES: dict[Set, str] = {
     "heldout": "held out",
     "outsider": "an outsider's",
     "outsider_2": "an outsider's, second half",
-    "unseen": "another outsider's, unseen",
+    "outsider_3": "another outsider's, known half",
+    "unseen": "another outsider's, unseen half",
 }
 HEADER = ("what", "answers, calls", "right", "false consents")
 HOW = (
@@ -39,7 +40,9 @@ HOW = (
     "An outsider's: 714 answers by someone who had not seen the reader; at their first run 57 % of the English "
     "agreements were read as such, and five answers as a false yes. Half of them (by questions) then improved the "
     "rules, after which 78 % of the other half were right, and 37 % of its certain changes; then that half improved "
-    "them as well. Unseen: by another outsider, no rule was ever tried on them. "
+    "them as well. Another outsider wrote 601: at their first run 41 % of the agreements were read as such. One half "
+    "(by questions) then improved the rules. The other is unseen but for one answer: its only false yes, 下午吧, "
+    "led to a repair. "
     "Certain: of the changes that name one argument, those whose new arguments are right. Six voices: "
     "fixtures/audio/consent, synthesised (three pitches of one voice, three voices of formant synthesis), in wordings "
     "that the embedded recogniser understands in all six: of eleven that were tried four are misheard in at least one "

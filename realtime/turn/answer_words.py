@@ -162,5 +162,5 @@ AS_ASKED = {
     "slot": "appointment",
 }
 """Other words for what a question names, where it does."""
-DEED_CHARS = frozenset("定预除订买发转付送打约删取寄存改调开关点叫报交换查传加设冻退续搬移租借下")
+DEED_CHARS = frozenset("定预除订买发转付送打约删取寄存改调开关点叫报交换查传加设冻退续搬移租借")
 """Chinese verbs that agree with "吧" if the question has them."""
