@@ -26,7 +26,7 @@ MOST_LOOKS = 20
 ENOUGH_HITS = 3
 """Of the latest looks, those that find the reply: then the microphone hears it."""
 LATEST = 5
-SETTLING_MS = 2_000
+SETTLING_MS = 5_000
 """How long a new canceller leaves parts of the echo.
 
 They are unlike what was played.
