@@ -128,7 +128,7 @@ class Consents:
             return
         tool = self._tool_of(call.name)
         wanted = decision.consent or "either"
-        why = "" if wanted == "card" else self._asked.why_not(call.id) or self._why_silent()
+        why = "" if wanted == "card" else self._why_not_by_voice(call.id)
         question = Question.of(
             call,
             decision,
@@ -283,11 +283,7 @@ class Consents:
         if not confirmed or question is None or question.answer is not None:
             return True
         is_by_voice = question.by == "voice"
-        if (
-            changed is not None
-            and changed.name != question.call.name
-            and not (self._asked.why_not(call_id) or self._why_silent())
-        ):
+        if changed is not None and changed.name != question.call.name and not self._why_not_by_voice(call_id):
             named = msgspec.structs.replace(question.call, name=changed.name, input=changed.input)
             decision = self._tools.decision_of(named)
             is_by_voice |= decision is not None and decision.asks and decision.consent == "voice"
@@ -398,6 +394,10 @@ class Consents:
 
     def _now(self) -> float:
         return self._context.runtime.now()
+
+    def _why_not_by_voice(self, call_id: str) -> str:
+        """Return why a card has to ask about a call; "" where a voice can."""
+        return self._asked.why_not(call_id) or self._why_silent()
 
     def _fall_back(self, question: Question, why: str) -> None:
         """A card asks from now on."""

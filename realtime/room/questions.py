@@ -7,6 +7,7 @@ room.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -227,12 +228,15 @@ class Questions:
 
     def _is_away(self, agent: AgentParticipant) -> bool:
         """Whether all are away whom an agent asks."""
-        humans = self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))
+        humans = self._humans(agent)
         return bool(humans) and all(one.is_away for one in humans)
 
     def _may_answer(self, agent: AgentParticipant, human: HumanParticipant) -> bool:
-        is_asked = human in self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))
-        return is_asked and self._answerer in (None, human.id)
+        return human in self._humans(agent) and self._answerer in (None, human.id)
+
+    def _humans(self, agent: AgentParticipant) -> Sequence[HumanParticipant]:
+        """Return those whom an agent's question asks."""
+        return self.consent.asked(agent.aloud.asker_of(agent.aloud.call_id))
 
     def _is_over_others(self, turn: _Turn) -> bool:
         """Whether another human was heard at the same time: a microphone near a loudspeaker hears both.
