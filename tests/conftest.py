@@ -35,6 +35,7 @@ THREAD_END_S = 2.0
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipTable(), "skip-table")
     config.addinivalue_line("markers", "long: takes many seconds, so that workers begin with it")
+    config.addinivalue_line("markers", "night: runs in `make nightly`, and where its file is named")
     config.addinivalue_line("markers", "rotates(share): by day this share of them runs, each night and by name all")
     if config.getoption("hypothesis_seed") is None:
         config.option.hypothesis_seed = SEED
@@ -57,10 +58,14 @@ def _leave_out_by_day(config: pytest.Config, items: list[pytest.Item]) -> None:
     if NIGHTLY or any(".py" in word for word in config.args):
         return
     by_share: defaultdict[float, list[pytest.Item]] = defaultdict(list)
+    of_the_night = {item for item in items if item.get_closest_marker("night")}
     for item in items:
+        if item in of_the_night:
+            continue
         if rotates := item.get_closest_marker("rotates"):
             by_share[rotates.args[0]].append(item)
     left_out = {item for share, those in by_share.items() for item in {*those} - {*sampled(those, share)}}
+    left_out |= of_the_night
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=[*left_out])
 
