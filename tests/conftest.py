@@ -9,42 +9,75 @@ import logging
 import os
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 from pytest_asyncio import is_async_test
 
-from tests.volumes import NIGHTLY, SEED, sampled, volume
+from tests import speech
+from tests.real_loop import RealLoop
+from tests.scheduling import Durations, LongestFirst
+from tests.volumes import HANG_S, NIGHTLY, SEED, volume
 
-# No deadline: a loaded machine is no defect.
-hypothesis.settings.register_profile("project", deadline=None, max_examples=volume(10, 100))
+hypothesis.settings.register_profile(
+    "project",
+    max_examples=volume(10, 100),
+    # By day the same examples for the same test, on every machine: none is kept from an earlier run, none is random.
+    derandomize=not NIGHTLY,
+    database=None,
+    # A loaded machine is no defect.
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    print_blob=True,
+)
 hypothesis.settings.load_profile("project")
 
-pytest_plugins = "pytester"
+pytest_plugins = ("pytester", "tests.failures")
 
+BESIDE = Path(__file__).resolve().parent.parent.parent / "shared"
+"""Where the recordings and the source documents lie, unless REALTIME_RECORDINGS names another folder."""
+if BESIDE.is_dir():
+    os.environ.setdefault("REALTIME_RECORDINGS", str(BESIDE))
 TURNS_TO_END = 10
 """Loop turns a cancelled task or a closing transport may still take before it counts as left behind."""
 
-THREAD_END_S = 2.0
-"""How long a thread that was told to stop may take to stop."""
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-durations", metavar="PATH", help="write the seconds of each test file into this file")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipTable(), "skip-table")
+    config.pluginmanager.register(Durations(config.getoption("--record-durations")), "durations")
     config.addinivalue_line("markers", "long: takes many seconds, so that workers begin with it")
+    config.addinivalue_line("markers", "real_speech: by day, too, with the real speech parts (tests/speech.py)")
     config.addinivalue_line("markers", "night: runs in `make nightly`, and where its file is named")
     config.addinivalue_line("markers", "rotates(share): by day this share of them runs, each night and by name all")
-    if config.getoption("hypothesis_seed") is None:
+    if NIGHTLY and config.getoption("hypothesis_seed") is None:
         config.option.hypothesis_seed = SEED
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongestFirst:
+    return LongestFirst(config, log)
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """The loop of tests by the wall clock; the plugin of the test kit gives the others theirs."""
+    return {"real": RealLoop}
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    _leave_out_by_day(config, items)
-    _begin_with_long(items)
+    """Leave out what runs at night, unless it is night or a file is named."""
+    if NIGHTLY or any(".py" in word for word in config.args):
+        return
+    of_the_night = [item for item in items if item.get_closest_marker("night") or item.get_closest_marker("rotates")]
+    items[:] = [item for item in items if item not in {*of_the_night}]
+    config.hook.pytest_deselected(items=of_the_night)
 
 
 def pytest_collection_finish() -> None:
@@ -53,40 +86,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def _leave_out_by_day(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep a share of the tests that rotate, unless it is night or a file is named."""
-    if NIGHTLY or any(".py" in word for word in config.args):
-        return
-    by_share: defaultdict[float, list[pytest.Item]] = defaultdict(list)
-    of_the_night = {item for item in items if item.get_closest_marker("night")}
-    for item in items:
-        if item in of_the_night:
-            continue
-        if rotates := item.get_closest_marker("rotates"):
-            by_share[rotates.args[0]].append(item)
-    left_out = {item for share, those in by_share.items() for item in {*those} - {*sampled(those, share)}}
-    left_out |= of_the_night
-    items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=[*left_out])
-
-
-def _begin_with_long(items: list[pytest.Item]) -> None:
-    """Let each worker begin with its share of the long tests: xdist gives it a run of neighbours."""
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if workers == 1:
-        return
-    long = [item for item in items if item.get_closest_marker("long")]
-    others = [item for item in items if not item.get_closest_marker("long")]
-    size = -(-len(others) // workers)
-    items[:] = [
-        item
-        for worker in range(workers)
-        for item in [*long[worker::workers], *others[worker * size : (worker + 1) * size]]
-    ]
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    is_real = NIGHTLY or any(map(item.get_closest_marker, ("night", "real_speech")))
+    speech.use_tables(not is_real)
 
 
 def pytest_report_header() -> str:
-    return f"seed: REALTIME_SEED={SEED} repeats this run, REALTIME_NIGHTLY={int(NIGHTLY)} its volumes"
+    return f"by night: REALTIME_NIGHTLY=1 REALTIME_SEED={SEED} repeats this run" if NIGHTLY else f"by day: seed {SEED}"
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +124,7 @@ def source_documents() -> Path:
 
 
 def shared(*parts: str) -> Path:
-    """The folder that lies beside the repository, as REALTIME_RECORDINGS names it. Skips where it lacks a part."""
+    """The folder `shared` beside the repository, or what REALTIME_RECORDINGS names. Skips where it lacks a part."""
     named = os.environ.get("REALTIME_RECORDINGS")
     if not named:
         pytest.skip("REALTIME_RECORDINGS is not set (the folder that holds audio/, recordings/, seeds/ and SPEC.md)")
@@ -154,7 +161,7 @@ def _no_thread_left(request: pytest.FixtureRequest) -> Iterator[None]:
         if thread not in before and not thread.name.startswith(("realtime-recognition", "realtime-synthesis"))
     ]
     for thread in started:
-        thread.join(THREAD_END_S)
+        thread.join(HANG_S)
     left = sorted(thread.name for thread in started if thread.is_alive())
     if left:
         pytest.fail(f"the test left threads running: {', '.join(left)}", pytrace=False)
@@ -201,10 +208,10 @@ class SkipTable:
     @property
     def _failures(self) -> int:
         """How many skips fail the run."""
-        if not self._required:
-            return 0
-        reasons = self._tests_by_reason.items()
-        return sum(len(tests) for why, tests in reasons if self._allowed is None or not why.startswith(self._allowed))
+        return sum(len(tests) for why, tests in self._tests_by_reason.items() if self._is_failure(why))
+
+    def _is_failure(self, reason: str) -> bool:
+        return self._required and (self._allowed is None or not reason.startswith(self._allowed))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -219,8 +226,9 @@ class SkipTable:
             terminalreporter.line("nothing was skipped")
         for reason, tests in sorted(self._tests_by_reason.items()):
             terminalreporter.line(f"{len(tests):4}  {reason}")
-            for test in sorted(tests):
-                terminalreporter.line(f"      {test}")
+            if self._is_failure(reason):
+                for test in sorted(tests):
+                    terminalreporter.line(f"      {test}")
         if self._failures:
             terminalreporter.line(
                 f"FAILED: {self._failures} skipped, and REALTIME_REQUIRE_ALL=1 does not allow it", red=True, bold=True

@@ -2,16 +2,17 @@
 
 import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from random import Random
 from typing import TypeVar
 
 T = TypeVar("T", int, float)
 Item = TypeVar("Item")
 
+HANG_S = 120.0
+"""How long a test waits in real time for what has to happen. A guard against hanging, never a measure of speed."""
 NIGHTLY = os.environ.get("REALTIME_NIGHTLY") == "1"
-SEED = int(os.environ.setdefault("REALTIME_SEED", f"{datetime.now(UTC):%Y%m%d}"))
-"""Seed of everything random: the day, unless REALTIME_SEED repeats another. Processes that tests start inherit it."""
+SEED = int(os.environ.get("REALTIME_SEED", "20261128")) if NIGHTLY else 20261128
+"""Seed of everything random: by day always the same. `make nightly` draws another and prints it."""
 
 
 def volume(quick: T, nightly: T) -> T:
@@ -20,7 +21,7 @@ def volume(quick: T, nightly: T) -> T:
 
 
 def sampled(items: Sequence[Item], share: float = 0.1) -> list[Item]:
-    """A share of the items in `make test`, at least one, chosen by SEED; all of them in `make nightly`."""
+    """A share of the items in `make test`, at least one, always the same ones; all of them in `make nightly`."""
     if NIGHTLY:
         return [*items]
     wanted = min(len(items), max(1, round(len(items) * share)))

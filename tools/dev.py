@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import random
 import shutil
 import subprocess
 import sys
@@ -41,50 +42,29 @@ TOOLS = {
 # Which tests run where (docs/checks.md). Browser tests need processes of their own: the event loop of Playwright
 # and those of the asyncio tests cannot share one. Two, because a page mostly waits for sound to be played.
 WEB_TESTS = "tests/web"
-WEB_WORDS = (WEB_TESTS, "-n", "2", "--dist", "loadfile")
-# What `make check` leaves out, as patterns of pytest's --ignore-glob.
-NOT_IN_CHECK = (
-    # Browsers and benches
-    *(WEB_TESTS, "tests/bench"),
-    # SDKs and other foreign clients
-    *(
-        "tests/judges",
-        "tests/seeds",
-        "tests/square",
-        "tests/dialects/test_dashscope.py",
-        "tests/dialects/test_gemini*.py",
-    ),
-    *("tests/model/test_gemini_*.py", "tests/model/test_openai_*.py", "tests/model/test_dashscope_sent.py"),
-    *("tests/model/chat/test_families.py", "tests/client/test_call.py"),
-    *("tests/server/test_*_endpoint*.py", "tests/server/test_gemini_*.py", "tests/server/test_openai_*.py"),
-    *("tests/server/test_models.py", "tests/server/test_printed_clients.py", "tests/testing/test_proxy.py"),
-    # Speech models
-    *("tests/model/local", "tests/calls/test_markers.py", "tests/calls/test_pauses.py", "tests/demo"),
-    *("tests/calls/test_spoken_exchange.py", "tests/audio/test_endpoint_recordings.py", "tests/server/test_builtin.py"),
-    *("tests/server/test_chatbot_page.py", "tests/server/test_agentscope_compat.py", "tests/server/test_rooms*.py"),
-    *("tests/testing/test_replay.py", "tests/testing/test_call_recordings.py"),
-    # Other processes, installations and builds
-    *("tests/commands", "tests/tools", "tests/test_cli*.py", "tests/test_*examples.py", "tests/test_*_guide.py"),
-    *("tests/server/test_bare_install.py", "tests/server/test_killed.py", "tests/server/test_library_versions.py"),
-    *("tests/state/test_crash.py", "tests/testing/test_plugin.py", "tests/message/test_npm_package.py"),
-    *("tests/tool/mcp/test_*_server*.py", "tests/tool/mcp/test_conformance.py", "tests/server/test_remote_tools.py"),
-    # Long or recorded calls, and mistakes that are made on purpose
-    *("tests/calls/test_situations*.py", "tests/call/test_resume_cuts.py", "tests/agent/test_long_voice_call.py"),
-    *("tests/server/test_churn.py", "tests/server/test_lost_background_tools.py", "tests/audio/test_near.py"),
-    *("tests/room/test_room_simulation.py", "tests/testing/test_certify.py", "tests/testing/test_voice_room.py"),
-    *("tests/testing/test_export*.py", "tests/testing/test_score_again.py"),
-    *("tests/calls/test_turn_mutants.py", "tests/turn/test_*_mutants.py"),
-)
 CORES = os.cpu_count() or 1
-CHECK_WORDS = (
-    "-n",
-    str(min(8, CORES * 3 // 2)),
-    "--dist",
-    "worksteal",
-    *(f"--ignore-glob={path}" for path in NOT_IN_CHECK),
+WORKERS = ("-n", str(min(8, CORES)))
+WEB_WORDS = (WEB_TESTS, "-n", "2")
+# What `make check` runs: the cores, which decide without an event loop, and what reads them whole.
+CHECKED = (
+    "tests/turn",
+    "tests/event",
+    "tests/message",
+    "tests/dialects",
+    "tests/state",
+    "tests/call",
+    "tests/audio",
+    "tests/formatter",
+    "tests/token",
+    "tests/memory",
+    "tests/permission",
+    "tests/test_layers.py",
+    "tests/test_checks.py",
+    "tests/test_one_writer.py",
+    "tests/test_public_names.py",
 )
-# More workers than cores: many of these tests wait for a process or for time to pass. Each collects all tests.
-TEST_WORDS = ("-n", str(min(8, CORES * 2)), "--dist", "worksteal", f"--ignore={WEB_TESTS}")
+CHECK_WORDS = (*CHECKED, *WORKERS)
+TEST_WORDS = (*WORKERS, f"--ignore={WEB_TESTS}")
 # How much the other tests give way to the browsers, which play sound in real time.
 NICENESS = 10
 MAC_CHROMES = ("Chromium.app/Contents/MacOS/Chromium", "Google Chrome.app/Contents/MacOS/Google Chrome")
@@ -352,74 +332,80 @@ def install_node_packages(folder: Path) -> None:
 
 
 class Check(NamedTuple):
-    """A command that fails or passes, and the folder that it runs in."""
+    """A command that fails or passes, the folder that it runs in, and its kind: the end of a run adds up each."""
 
+    kind: str
     name: str
     command: list[str]
     cwd: Path = ROOT
 
 
-def run_checks(checks: list[Check]) -> list[str]:
-    """Run all checks, one beside the other; the names of those that fail, in order."""
-    env = tool_env()
+class Outcome(NamedTuple):
+    """What became of a check."""
 
-    def run(check: Check) -> bool:
-        name, command, cwd = check
-        started = time.monotonic()
-        done = subprocess.run(
-            command, cwd=str(cwd), env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-        )
-        took = f"{name}: {'failed' if done.returncode else 'ok'} ({time.monotonic() - started:.1f} s)"
-        # One write, so that the outputs of two checks do not mix.
-        sys.stdout.write(done.stdout.decode("utf-8", "replace") + "      " + took + "\n")
-        sys.stdout.flush()
-        return done.returncode == 0
+    check: Check
+    passed: bool
+    seconds: float
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        passed = list(pool.map(run, checks))
-    return [check[0] for check, good in zip(checks, passed) if not good]
+
+def run_check(check: Check) -> Outcome:
+    """Run a check; its output and how long it took are printed at once, so that two outputs do not mix."""
+    started = time.monotonic()
+    done = subprocess.run(
+        check.command, cwd=str(check.cwd), env=tool_env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    seconds = time.monotonic() - started
+    took = f"{check.name}: {'failed' if done.returncode else 'ok'} ({seconds:.1f} s)"
+    sys.stdout.write(done.stdout.decode("utf-8", "replace") + "      " + took + "\n")
+    sys.stdout.flush()
+    return Outcome(check, done.returncode == 0, seconds)
 
 
 def pytest(*words: str) -> list[str]:
     return [str(venv_python()), "-m", "pytest", *words]
 
 
-def run_tests(words: Iterable[str], beside: list[Check]) -> list[str]:
-    """Run pytest with its output shown, and other checks beside it; the names of what fails."""
-    with ThreadPoolExecutor(1) as pool:
-        others = pool.submit(run_checks, beside)
+def run_tests(words: Iterable[str], *beside: list[Check]) -> list[Outcome]:
+    """Run pytest with its output shown. Beside it, each list of checks runs one after the other."""
+    with ThreadPoolExecutor(len(beside)) as pool:
+        others = [pool.submit(lambda checks=checks: [run_check(one) for one in checks]) for checks in beside]
+        started = time.monotonic()
         tests = subprocess.Popen(pytest(*words), cwd=str(ROOT), env=tool_env())
         if not WINDOWS:
             os.setpriority(os.PRIO_PROCESS, tests.pid, NICENESS)
         code = tests.wait()
-        return [*others.result(), *(["tests"] if code else [])]
+        python = Outcome(Check("Python", "tests", []), code == 0, time.monotonic() - started)
+        return [*(one for other in others for one in other.result()), python]
 
 
 def compile_tests() -> None:
-    """Compile a new clone's tests once: else each of the workers does, for 15 seconds of a core."""
+    """Compile a new clone's tests once: else each of the workers does."""
     if not list((ROOT / "tests" / "__pycache__").glob("*pytest*.pyc")):
         words = pytest("--collect-only", "--quiet", "--continue-on-collection-errors")
         subprocess.run(words, cwd=str(ROOT), env=tool_env(), stdout=subprocess.DEVNULL, check=False)
 
 
-def python_checks() -> list[Check]:
+def lint_checks() -> list[Check]:
     python = str(venv_python())
     return [
-        Check("mypy", [python, "-m", "mypy", "--no-error-summary"]),
-        Check("ruff check", [python, "-m", "ruff", "check", "--quiet", "."]),
-        Check("ruff format", [python, "-m", "ruff", "format", "--check", "--quiet", "."]),
+        Check("lint", "ruff check", [python, "-m", "ruff", "check", "--quiet", "."]),
+        Check("lint", "ruff format", [python, "-m", "ruff", "format", "--check", "--quiet", "."]),
     ]
 
 
-def web_checks() -> list[Check]:
+def type_checks() -> list[Check]:
     return [
-        Check("web types", npm("run", "--silent", "check"), WEB),
-        Check("web tests", npm("test", "--silent"), WEB),
+        Check("types", "mypy", [str(venv_python()), "-m", "mypy", "--no-error-summary"]),
+        Check("types", "web types", npm("run", "--silent", "check"), WEB),
     ]
+
+
+def script_checks() -> list[Check]:
+    return [Check("scripts", "web tests", npm("test", "--silent"), WEB)]
 
 
 def browser_checks() -> list[Check]:
-    return [Check("browser tests", pytest(*WEB_WORDS))]
+    return [Check("browsers", "browser tests", pytest(*WEB_WORDS))]
 
 
 def hand_over(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> int:
@@ -456,15 +442,20 @@ def serve(args: list[str]) -> int:
     return hand_over([str(venv_python()), "-m", "realtime", "serve", *args])
 
 
-def told(target: str, failed: list[str]) -> int:
-    """The exit code; what failed is printed last."""
+def told(target: str, outcomes: list[Outcome]) -> int:
+    """The exit code. What each kind of check took, and what failed, is printed last."""
+    kinds = {}  # type: dict[str, float]
+    for one in outcomes:
+        kinds[one.check.kind] = kinds.get(one.check.kind, 0.0) + one.seconds
+    say(", ".join(f"{kind} {seconds:.0f} s" for kind, seconds in kinds.items()))
+    failed = [one.check.name for one in outcomes if not one.passed]
     if failed:
         print(f"make {target} failed in: " + ", ".join(failed), file=sys.stderr)
     return 1 if failed else 0
 
 
 def check(args: list[str]) -> int:
-    """Lint, types, and the tests of cores and shells at small volumes."""
+    """Lint, types, the tests of the TypeScript code, and those of the cores."""
     step = Steps(4)
     prepare(step, "core", "test", "speech")
     with ThreadPoolExecutor(1) as pool:
@@ -472,11 +463,11 @@ def check(args: list[str]) -> int:
         install_web()
         compiled.result()
     step("lint, types and tests")
-    return told("check", run_tests(args or CHECK_WORDS, python_checks() + web_checks()))
+    return told("check", run_tests(args or CHECK_WORDS, [*lint_checks(), *type_checks(), *script_checks()]))
 
 
 def test(args: list[str]) -> int:
-    """Everything but the benches, at small volumes."""
+    """Everything that runs by day."""
     step = Steps(5)
     with ThreadPoolExecutor(1) as pool:
         tools = pool.submit(system_tools)
@@ -490,15 +481,17 @@ def test(args: list[str]) -> int:
         install_mcp_judges()
         compiled.result()
     step("lint, types and tests")
-    checks = python_checks() + web_checks()
+    checks = [*type_checks(), *lint_checks(), *script_checks()]
     if args:
         return told("test", run_tests(args, checks))
-    return told("test", run_tests(TEST_WORDS, browser_checks() + checks))
+    return told("test", run_tests(TEST_WORDS, browser_checks(), checks))
 
 
 def nightly(args: list[str]) -> int:
-    """All tests at their full volumes, those of `check` with other versions and Pythons, and a round of each bench."""
+    """What runs by day and by night, with other chance each time; other versions and Pythons; a round of each bench."""
     os.environ["REALTIME_NIGHTLY"] = "1"
+    seed = os.environ.setdefault("REALTIME_SEED", str(random.SystemRandom().randrange(1_000_000)))
+    say(f"REALTIME_SEED={seed} repeats this night")
     tested = test(args)
     if args:
         return tested
@@ -515,7 +508,7 @@ def lint(args: list[str]) -> int:
     step = Steps(3)
     prepare(step, "core", "test")
     step("lint and types")
-    return 1 if run_checks(python_checks()) else 0
+    return told("lint", [run_check(one) for one in [*lint_checks(), *type_checks()]])
 
 
 def bench(args: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Recognise a voice while it lasts, with the recogniser of this process."""
+"""Recognise a voice while it lasts, with the recogniser of the embedded model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from realtime.audio.resample import Resampler
 from realtime.model.local.ears import RATE_HZ
-from realtime.model.local.engine import SpeechEngine, shared_engine
+from realtime.model.local.engine import SpeechEngine, engine_of_loop
 
 CONTEXT = "Mm-hmm. Uh-huh. Hmm. Yeah. Mm. Okay. Stop."
 """Makes Whisper write hums as hums: without it "mm-hmm" becomes "Mama." or "I make him"."""
@@ -20,11 +20,11 @@ def no_words(pcm: bytes, rate_hz: int, then: Callable[[str | None], None]) -> No
 def recognise_words(
     pcm: bytes, rate_hz: int, then: Callable[[str | None], None], *, engine: SpeechEngine | None = None
 ) -> None:
-    """Recognise pcm16 with the engine, by default that of this process.
+    """Recognise pcm16 with the engine, by default that of the running event loop.
 
     `then` gets the words, or None where no recogniser is loaded or it has too much to do.
     """
-    engine = engine or shared_engine()
+    engine = engine or engine_of_loop()
     recognizer = engine.parts.recognizer if engine.parts is not None else None
     if recognizer is None:
         then(None)

@@ -54,11 +54,13 @@ class RealtimeAgent(AgentSpec):
 
     `toolkit` holds the functions that the model may call. `turn_detection` says who decides about turns; None: the
     provider if its profile has a detector, else this server. `voice` overrides the model's own. `make_detector` makes
-    the detector that this server uses where it decides; the default is Silero VAD. A client that declares a tool with
-    the name of one of the toolkit is refused unless `client_may_replace_tools`: then its tool takes the calls.
-    `tool_timeout_s` is how long a tool may run; `client_timeout_s` is how long the client has for the result of its
-    tool, and the user to consent to a call. `consent_silence_s` is how long a spoken question for consent awaits an
-    answer, before it is asked once more or counts as refused.
+    the detector that this server uses where it decides; the default is Silero VAD. `recognise` writes the words of a
+    voice over a reply; the default is the recogniser of `engine`, else of the running event loop once the embedded
+    model is loaded there. A client that declares a tool with the name of one of the toolkit is refused unless
+    `client_may_replace_tools`: then its tool takes the calls. `tool_timeout_s` is how long a tool may run;
+    `client_timeout_s` is how long the client has for the result of its tool, and the user to consent to a call.
+    `consent_silence_s` is how long a spoken question for consent awaits an answer, before it is asked once more or
+    counts as refused.
 
     The agent may speak first. `greeting` are instructions for what it says when a call begins; a call that goes on
     after a lost server, and one whose conversation was restored, gets none. `on_enter(agent)` runs when a call has

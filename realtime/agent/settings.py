@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, get_args
 
 import msgspec
@@ -21,6 +22,7 @@ from realtime.event.config import InterruptionMode, SessionConfig, ToolDeclarati
 from realtime.message import Msg
 from realtime.message.outcome import Usage
 from realtime.model.base import RealtimeModel, Settings
+from realtime.model.local.engine import SpeechEngine
 from realtime.model.voices import voice_here
 from realtime.module import StateModule
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
@@ -53,6 +55,7 @@ class AgentSpec(StateModule):
         consent_silence_s: float = CONSENT_SILENCE_S,
         make_detector: DetectorFactory | None = None,
         recognise: Recognise | None = None,
+        engine: SpeechEngine | None = None,
         client_may_replace_tools: bool = False,
         greeting: str = "",
         on_enter: OnEnter | None = None,
@@ -80,7 +83,7 @@ class AgentSpec(StateModule):
         if not consent_silence_s > 0:
             raise UsageError("consent_silence_s is a number of seconds above 0", code="bad_consent_silence")
         self.make_detector = make_detector or silero_detector
-        self.recognise = recognise or recognise_words
+        self.recognise = recognise or partial(recognise_words, engine=engine)
         self.client_may_replace_tools = client_may_replace_tools
         self.greeting = greeting
         self.fillers = _lines(fillers)

@@ -36,8 +36,8 @@ _ASK = re.compile(r"\bask (?P<whom>\w+)[,:]?\s+(?P<what>.+)$", re.IGNORECASE | r
 def demo_room(*, engine: SpeechEngine | None = None) -> ChatRoom:
     """Make a room with Emma and Tom; the addressed agent answers.
 
-    `engine` holds the parts of the embedded model (default: those of this process). Raises UsageError for an invalid
-    environment.
+    `engine` holds the parts of the embedded model (default: those of the running event loop). Raises UsageError for an
+    invalid environment.
     """
     return ChatRoom([demo_agent(name, engine=engine) for name in VOICES], floor=addressed, name=NAME)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, get_args
 
 from realtime.agent.base import AgentBase
@@ -21,6 +22,7 @@ from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, SessionConfig
+from realtime.model.local.engine import SpeechEngine
 from realtime.module import StateModule
 from realtime.room.agent_participant import Listens
 from realtime.room.consent import ConsentBy
@@ -58,6 +60,7 @@ class ChatRoom(StateModule):
     - `make_detector` makes the detector of each human; the default is Silero VAD.
     - `interruption`: what a human's voice over a reply does, where their own settings do not say it; `recognise`
       recognises it meanwhile, by default with the recogniser of the embedded model where that is loaded.
+    - `engine` holds the parts of the embedded model; None: those of the running event loop.
     - `max_humans` may be in it at once.
     - `consent_by` says who may agree to a tool that asks: the human whose turn led to its call (`asked`), or `anyone`.
     - `make_voice` makes the model through which a thinking agent speaks; by default the embedded one, whose voices the
@@ -78,6 +81,7 @@ class ChatRoom(StateModule):
         make_detector: DetectorFactory | None = None,
         interruption: InterruptionMode = "immediate",
         recognise: Recognise | None = None,
+        engine: SpeechEngine | None = None,
         max_humans: int = MAX_HUMANS,
         consent_by: ConsentBy = "asked",
         make_voice: MakeVoice | None = None,
@@ -89,7 +93,7 @@ class ChatRoom(StateModule):
             raise UsageError(f"consent_by is one of {', '.join(get_args(ConsentBy))}", code="bad_consent_by")
         if interruption not in get_args(InterruptionMode):
             raise UsageError(f"interruption is one of {', '.join(get_args(InterruptionMode))}", code="bad_interruption")
-        self._make_voice = make_voice or embedded_voices()
+        self._make_voice = make_voice or embedded_voices(engine)
         self._tool_timeout_s = tool_timeout_s
         made = [as_realtime(agent, self._make_voice, tool_timeout_s) for agent in agents]
         names = [folded(agent.name) for agent in made]
@@ -97,7 +101,7 @@ class ChatRoom(StateModule):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
         self.name = name
         self._make_detector = make_detector or silero_detector
-        self.listening = Listening(recognise or recognise_words, interruption)
+        self.listening = Listening(recognise or partial(recognise_words, engine=engine), interruption)
         """How it listens while an agent speaks."""
         self._max_humans = max_humans
         self._context = RoomContext(name)

@@ -10,6 +10,7 @@ from realtime.agent.base import AgentBase
 from realtime.agent.realtime import RealtimeAgent
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
+from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.local.voice import HIBARI_VOICES
 from realtime.room.thinker import Thinker
@@ -76,13 +77,14 @@ def observing(agent: RealtimeAgent) -> dict[str, Any]:
     return {"observes": agent.is_silent, "lost_turns": agent.thinker.lost_turns}
 
 
-def embedded_voices() -> MakeVoice:
+def embedded_voices(engine: SpeechEngine | None = None) -> MakeVoice:
     """Return a `MakeVoice` that hands out the embedded voices in turn."""
     number = count()
 
     def make(thinker: Thinker) -> RealtimeModel:
         voices = [*HIBARI_VOICES]
         # A draft would be a reply, which the agent remembers.
-        return LocalRealtimeModel(voices[next(number) % len(voices)], language_model=thinker, speculation="off")
+        voice = voices[next(number) % len(voices)]
+        return LocalRealtimeModel(voice, language_model=thinker, speculation="off", engine=engine)
 
     return make

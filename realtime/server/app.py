@@ -15,6 +15,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 from realtime.event.frames import SUBPROTOCOL
+from realtime.model.local.engine import SpeechEngine
 from realtime.server.calls_api import Cases
 from realtime.server.connections import Connections, highest_descriptor
 from realtime.server.embedding import ClientFiles, Embedding, with_loopback_names
@@ -93,6 +94,7 @@ def create_app(
     rooms: Rooms | None = None,
     is_ready: Callable[[], bool] = lambda: True,
     lifespan: Lifespan[FastAPI] | None = None,
+    engine: SpeechEngine | None = None,
 ) -> FastAPI:
     """Create an application with socket, page, API and endpoints.
 
@@ -100,14 +102,20 @@ def create_app(
     `GET /api/models` and the endpoints of `settings.endpoints` (`realtime.server.endpoints`).
 
     `info` answers `/api/info`; without it, the answer is the model of the latest call. `offer` answers `/api/models`;
-    without it, there is nothing to choose. `page_providers`, `cases` and `rooms` go to `voice_router`. `/readyz` calls
-    `is_ready`. `lifespan` is FastAPI's. `app.state.calls` holds the calls, `app.state.settings` the settings, and
-    `app.state.connections` counts connections under `realtime serve`.
+    without it, there is nothing to choose. `page_providers`, `cases`, `rooms` and `engine` go to `voice_router`.
+    `/readyz` calls `is_ready`. `lifespan` is FastAPI's. `app.state.calls` holds the calls, `app.state.settings` the
+    settings, and `app.state.connections` counts connections under `realtime serve`.
     """
     settings = settings or ServerSettings()
     gate = Gate(settings)
     router = voice_router(
-        make_agent, settings=settings, gate=gate, page_providers=page_providers, cases=cases, rooms=rooms
+        make_agent,
+        settings=settings,
+        gate=gate,
+        page_providers=page_providers,
+        cases=cases,
+        rooms=rooms,
+        engine=engine,
     )
     calls = router.calls
     app = FastAPI(

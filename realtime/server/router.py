@@ -10,6 +10,7 @@ from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
 from fastapi.responses import JSONResponse
 
 from realtime.errors import ClientError
+from realtime.model.local.engine import SpeechEngine, use_engine
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.calls_api import Cases, calls_router
@@ -44,6 +45,7 @@ def voice_router(
     page_providers: Mapping[str, str] | None = None,
     cases: Cases | None = None,
     rooms: Rooms | None = None,
+    engine: SpeechEngine | None = None,
 ) -> VoiceRouter:
     """Return a router with the WebSocket `{prefix}/ws/{user_id}/{session_id}` and the calls over HTTP.
 
@@ -55,7 +57,8 @@ def voice_router(
     that raises `WebSocketException` or `HTTPException` refuses it. `gate` is the server's; None: the router makes one.
     `page_providers` maps the providers that those pages may choose to values of `config.model_provider`; None: those
     whose key is set, under their own names. `cases` makes test cases of calls; None: there are none. `rooms` are the
-    rooms at `{prefix}/rooms/{room_id}/ws`; None: there are none. When the application stops, its calls are ended.
+    rooms at `{prefix}/rooms/{room_id}/ws`; None: there are none. `engine` holds the speech parts of its calls; None:
+    the installed ones, loaded when a call needs them. When the application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
@@ -76,6 +79,8 @@ def voice_router(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        if engine is not None:
+            use_engine(engine)
         if retention is not None:
             retention.start()
         yield

@@ -15,12 +15,10 @@ from realtime.event import model as m
 from realtime.event.base import AudioFormat
 from realtime.model import base
 from realtime.model.local.engine import SpeechEngine, SpeechParts
-from realtime.model.local.recognizer import Recognizer, Transcript
-from realtime.model.local.smart_turn import SmartTurn
-from realtime.model.local.voice import HibariVoice
+from realtime.model.local.recognizer import Transcript
 from realtime.model.script import tone
 from realtime.runtime import Runtime
-from realtime.testing.clock import Cost
+from tests.speech import REAL_COSTS as REAL_COSTS
 
 T = TypeVar("T")
 
@@ -39,14 +37,6 @@ PROFILE = base.Profile(
 )
 """Like a provider with a detector of its own."""
 NO_DETECTOR = msgspec.structs.replace(PROFILE, emits_speech_events=False, interrupts_itself=False)
-
-REAL_COSTS: dict[Any, Cost] = {
-    Recognizer.transcribe: lambda pcm: 0.1 + len(pcm) / 32_000 * 0.035,
-    SmartTurn.completeness: 0.06,
-    HibariVoice.synthesize: 0.02,
-}
-"""What the embedded model takes on one core of a small server, in s: recognition 0.1 s and 35 ms for each second of
-speech; how complete a voice sounds; the first sentence of an answer."""
 
 
 class QuickModel(base.RealtimeModel):

@@ -33,10 +33,11 @@ from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION
 from realtime.server.socket_calls import SocketClient
 from realtime.slices import SLICE_S, slices_of
+from tests.real_loop import settled as settled
+from tests.volumes import HANG_S
 
 Json = dict[str, Any]
-PATIENCE_S = 30.0
-"""How long a test waits for an event before it fails."""
+PATIENCE_S = HANG_S
 NATIVE = "realtime.v1"
 A_TURN = 5
 """Steps that a turn of the loop has time for, by `ticking`."""
@@ -210,13 +211,6 @@ def ticking() -> None:
     """Each look at the stopwatch takes as long as a step does, so that a turn has time for `A_TURN`."""
     ticks = itertools.count()
     slices_of(asyncio.get_running_loop(), lambda: next(ticks) * SLICE_S / A_TURN)
-
-
-async def settled(condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
-    """Wait until the condition holds."""
-    async with asyncio.timeout(within_s):
-        while not condition():  # noqa: ASYNC110  (what is waited for lies inside the server and tells nobody)
-            await asyncio.sleep(0.005)
 
 
 def small_buffers(connection: ClientConnection) -> None:

