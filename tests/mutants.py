@@ -1,6 +1,6 @@
 """Small mistakes in a module, made mechanically, and whether its unit tests notice them.
 
-`python -m tests.mutants MODULE TESTS [NAME...]` prints the names of the mistakes that TESTS do not notice, one a line.
+`python -m tests.mutants MODULE TESTS` prints the names of the mistakes that TESTS do not notice, one a line.
 Each runs in a fork of a process that has loaded what the tests need: 0.2 s. The tests get no conftest and no plugin.
 """
 
@@ -72,9 +72,9 @@ def mutants(module: str) -> list[Mutant]:
     return found
 
 
-def unnoticed(module: str, tests: Path, names: list[str]) -> list[str]:
+def unnoticed(module: str, tests: Path) -> list[str]:
     """Return which of the mistakes the tests do not notice; the tests run in processes of their own."""
-    command = [sys.executable, "-m", "tests.mutants", module, str(tests), *names]
+    command = [sys.executable, "-m", "tests.mutants", module, str(tests)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stdout + done.stderr)
@@ -245,7 +245,7 @@ def _put_in_place(name: str, source: str) -> None:
     exec(compile(source, module.__file__, "exec"), module.__dict__)
 
 
-def _main(module: str, tests: str, *names: str) -> None:
+def _main(module: str, tests: str) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ.pop("PYTEST_ADDOPTS", None)
     # Loaded once, before the forks: what the tests need, and what the module imports.
@@ -257,9 +257,7 @@ def _main(module: str, tests: str, *names: str) -> None:
         if _is_noticed(module, _source_of(module), tests, configuration.name):
             sys.exit(f"{tests} fails without a mistake")
         for mutant in mutants(module):
-            if (not names or mutant.name in names) and not _is_noticed(
-                module, mutant.source, tests, configuration.name
-            ):
+            if not _is_noticed(module, mutant.source, tests, configuration.name):
                 sys.stdout.write(f"{mutant.name}\n")
 
 

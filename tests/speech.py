@@ -67,7 +67,8 @@ class Row:
     @classmethod
     def of(cls, kind: Kind, pcm: bytes, context: str, value: str) -> Row:
         about = f"{kind}\0{context}\0".encode()
-        return cls(kind, hashlib.blake2b(about + pcm, digest_size=12).hexdigest(), value, _levels(pcm))
+        levels = b"" if kind == "spoken" else _levels(pcm)
+        return cls(kind, hashlib.blake2b(about + pcm, digest_size=12).hexdigest(), value, levels)
 
     @classmethod
     def read(cls, line: str) -> Row:
@@ -80,7 +81,7 @@ class Row:
 
 def _levels(pcm: bytes) -> bytes:
     """The level of each frame in dB."""
-    samples = np.frombuffer(pcm[: len(pcm) // 2 * 2], "<i2").astype(np.float64)
+    samples = np.frombuffer(pcm, "<i2").astype(np.float64)
     frames = samples[: len(samples) // vad.FRAME_SAMPLES * vad.FRAME_SAMPLES].reshape(-1, vad.FRAME_SAMPLES)
     return bytes(np.round(10 * np.log10(np.maximum((frames**2).mean(axis=1), 1.0))).astype(np.uint8))
 

@@ -13,9 +13,7 @@ import pytest
 from realtime.turn.machine import TRANSITIONS
 from tests.calls.equivalence import difference
 from tests.calls.mutants import Row, known_noticers, known_survivors, mutants, noticer_of
-from tests.volumes import sampled
 
-NOTICED_SHARE = 0.95
 ROWS = [pytest.param(row, id=f"{row[0]} {row[1]}") for row in TRANSITIONS]
 
 
@@ -27,23 +25,20 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("row", ROWS)
 def test_mistakes_in_a_row_are_noticed(row: Row) -> None:
     noticed, survivors = known_noticers(), known_survivors()
-    wrong = sampled([mutant for mutant in mutants() if mutant.row == row])
+    wrong = [mutant for mutant in mutants() if mutant.row == row]
     unnoticed = {mutant.name for mutant in wrong if noticer_of(mutant, noticed.get(mutant.name)) is None}
     assert unnoticed == {mutant.name for mutant in wrong if mutant.name in survivors}
 
 
-def test_nineteen_of_twenty_that_change_anything_are_noticed() -> None:
-    could_be = [name for name, possible in known_survivors().items() if possible]
-    assert len(known_noticers()) / (len(known_noticers()) + len(could_be)) >= NOTICED_SHARE
-
-
+@pytest.mark.night
 @pytest.mark.parametrize("row", ROWS)
 def test_mistakes_that_are_not_noticed_change_nothing(row: Row) -> None:
     survivors = known_survivors()
-    listed = sampled([mutant for mutant in mutants() if mutant.row == row and mutant.name in survivors])
+    listed = [mutant for mutant in mutants() if mutant.row == row and mutant.name in survivors]
     found = {mutant.name: difference(mutant) for mutant in listed}
     assert {name: way is not None for name, way in found.items()} == {one.name: survivors[one.name] for one in listed}
 
