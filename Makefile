@@ -2,6 +2,6 @@
 # Further words go in ARGS: make serve ARGS="--port 9000"
 PYTHON ?= python3
 
-.PHONY: serve check test nightly spec bench lint
-serve check test nightly spec bench lint:
+.PHONY: serve check test nightly durations spec bench lint
+serve check test nightly durations spec bench lint:
 	@$(PYTHON) tools/dev.py $@ $(ARGS)

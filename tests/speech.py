@@ -144,7 +144,7 @@ class Hum:
 def table_parts(
     whisper_dir: str | Path | None = None, progress: engine.Progress = lambda step: None
 ) -> engine.SpeechParts:
-    """Return the parts of the tables, in place of `realtime.model.local.engine.load_parts`; when recording, real ones."""
+    """Stand in for the real `load_parts`. When recording, the real parts listen and speak."""
     heard: TableRecorder | TableRecognizer = TableRecognizer()
     voices: dict[str, Voice] = {name: Hum(name) for name in HIBARI_VOICES}
     if RECORD is not None:

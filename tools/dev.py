@@ -1,4 +1,4 @@
-"""Set up `.venv`, then serve, test or measure: `python3 tools/dev.py serve|check|test|nightly|spec|bench|lint [ARGS]`.
+"""Set up `.venv`, then serve, test or measure: `python3 tools/dev.py serve|check|test|nightly|durations|spec|bench|lint [ARGS]`.
 
 Standard library only, and no syntax newer than Python 3.8, so that an old interpreter can still say what is missing.
 The work itself runs on Python 3.11 or newer, which is looked for. Dependencies come from `requirements/PLATFORM/*.txt`
@@ -504,6 +504,14 @@ def nightly(args: list[str]) -> int:
     return tested or max(codes)
 
 
+def durations(args: list[str]) -> int:
+    """Write what each test file takes by day into `tests/durations.json`: on a quiet machine, one kind after another."""
+    prepare(Steps(3), "core", "test", "speech")
+    record = ("--record-durations", "tests/durations.json")
+    runs = [pytest(*words, *record) for words in ((*TEST_WORDS, *args), WEB_WORDS)]
+    return max(subprocess.run(words, cwd=str(ROOT), env=tool_env(), check=False).returncode for words in runs)
+
+
 def lint(args: list[str]) -> int:
     step = Steps(3)
     prepare(step, "core", "test")
@@ -521,7 +529,16 @@ def spec(args: list[str]) -> int:
     return hand_over([shutil.which(command[0]) or command[0], *command[1:], str(ROOT / "tools" / "spec.py"), *args])
 
 
-TARGETS = {"serve": serve, "check": check, "test": test, "nightly": nightly, "spec": spec, "bench": bench, "lint": lint}
+TARGETS = {
+    "serve": serve,
+    "check": check,
+    "test": test,
+    "nightly": nightly,
+    "durations": durations,
+    "spec": spec,
+    "bench": bench,
+    "lint": lint,
+}
 
 
 def main(argv: list[str]) -> int:
