@@ -1,4 +1,6 @@
-"""Set up `.venv`, then serve, test or measure: `python3 tools/dev.py serve|check|test|nightly|durations|spec|bench|lint [ARGS]`.
+"""Set up `.venv`, then serve, test or measure: `python3 tools/dev.py TARGET [ARGS]`.
+
+TARGET is serve, check, test, nightly, durations, spec, bench or lint.
 
 Standard library only, and no syntax newer than Python 3.8, so that an old interpreter can still say what is missing.
 The work itself runs on Python 3.11 or newer, which is looked for. Dependencies come from `requirements/PLATFORM/*.txt`
@@ -505,7 +507,7 @@ def nightly(args: list[str]) -> int:
 
 
 def durations(args: list[str]) -> int:
-    """Write what each test file takes by day into `tests/durations.json`: on a quiet machine, one kind after another."""
+    """Write what each test file takes by day into `tests/durations.json`, on a quiet machine."""
     prepare(Steps(3), "core", "test", "speech")
     record = ("--record-durations", "tests/durations.json")
     runs = [pytest(*words, *record) for words in ((*TEST_WORDS, *args), WEB_WORDS)]
