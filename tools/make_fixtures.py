@@ -35,6 +35,8 @@ PEAK = 0.5
 STEP_MS = 10
 LEAD_MS = 400
 TAIL_MS = 500
+CALLED = {"robin": "Robin, we meet at nine in the morning.", "friday": "Friday! When do we meet?"}
+"""What calls the agents of a room by name, in `called/`."""
 
 
 @dataclass
@@ -277,9 +279,14 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     manifest = FOLDER / "manifest.json"
     entries = {entry["file"]: entry for entry in json.loads(manifest.read_text())} if manifest.exists() else {}
-    for clip in clips(Voices()):
+    voices = Voices()
+    for clip in clips(voices):
         entries[clip.name] = write(clip)
         print(f"{clip.name:26} {entries[clip.name]['duration_ms']:6} ms  {clip.speech_ms}")
+    (FOLDER / "called").mkdir(exist_ok=True)
+    for number, (name, text) in enumerate(CALLED.items()):
+        clip = spoken(voices, np.random.default_rng(number), f"called/{name}.flac", [("heart-low", text, 1_000)], "")
+        write(clip)
     manifest.write_text(json.dumps(list(entries.values()), indent=1) + "\n")
     total = sum(path.stat().st_size for path in FOLDER.iterdir())
     print(f"{total / 1e6:.2f} MB in {FOLDER}")

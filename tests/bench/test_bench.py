@@ -65,7 +65,7 @@ async def test_calls_talk_and_nothing_is_lost(subject: Subject) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 @pytest.mark.usefixtures("measured_once")
 async def test_a_round_gives_a_table_with_the_ratio_to_its_floor() -> None:
     told: list[str] = []
@@ -79,7 +79,7 @@ async def test_a_round_gives_a_table_with_the_ratio_to_its_floor() -> None:
     assert any(what.startswith("p99 delay, native JSON, 20 sessions, ") for what in checked)
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 @pytest.mark.usefixtures("measured_once")
 async def test_sessions_that_decide_about_voices_are_compared_with_those_that_do_not() -> None:
     told: list[str] = []

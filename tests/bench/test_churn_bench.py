@@ -9,7 +9,7 @@ MOST_GROWN_MB = 6.0
 """Of an allocator that has not settled yet; a leak of a call's log and agent alone would be 40 MB."""
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_dropped_calls_leave_no_task_thread_or_socket_and_no_memory() -> None:
     found = await churn(CALLS, MARK)
     assert set(found.points) == set(POINTS)

@@ -63,7 +63,7 @@ def test_each_kind_of_answer_is_said_in_each_voice() -> None:
     assert all(len([*spoken_cases(kind)]) >= len(voices()) for kind in KINDS)
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_answer_is_heard_through_the_whole_product(kind: AnswerKind, words: Path) -> None:
     for case in [*spoken_cases(kind)][: volume(1, 12)]:
@@ -72,7 +72,7 @@ def test_an_answer_is_heard_through_the_whole_product(kind: AnswerKind, words: P
 
 
 @pytest.mark.long
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 def test_nobody_consents_by_accident(words: Path) -> None:
     for case in generated_cases(volume(5, 50)):
         assert not play_case(case, file=words).is_false_consent, case.name

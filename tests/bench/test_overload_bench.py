@@ -5,7 +5,7 @@ import pytest
 from bench import overload
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_four_times_the_clients_that_fit_are_refused_and_no_call_closes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overload, "STEADY_S", 1.5)
     section = await overload.measure_overload(1.0, max_busy=0.05)

@@ -5,7 +5,7 @@ import pytest
 from bench.coming_back import Tally, cut_call, measure_resume, words_that_differ
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_cut_calls_are_the_same_and_are_counted() -> None:
     told: list[str] = []
     section = await measure_resume(100, 2, told.append, processes=2, away_s=0.3)

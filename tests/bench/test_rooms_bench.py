@@ -51,7 +51,7 @@ async def test_each_turn_is_decided_once() -> None:
     assert len(await decisions(3)) == 3
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_over_sockets_all_frames_come_and_those_at_the_speakers_rate_tell_when() -> None:
     heard = await with_sockets(4, 1.0)
     assert (heard.n_frames, heard.expected) == (150, 150)
@@ -59,7 +59,7 @@ async def test_over_sockets_all_frames_come_and_those_at_the_speakers_rate_tell_
     assert min(heard.late_ms) > 0
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_of_a_mixed_stream_they_tell_as_well() -> None:
     heard = await with_sockets(4, 1.0, lanes=False)
     assert heard.n_frames > 75, "frames of a stream have a clock of their own"
@@ -67,7 +67,7 @@ async def test_of_a_mixed_stream_they_tell_as_well() -> None:
     assert min(heard.late_ms) > 0
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_all_of_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async def served(listeners: int, seconds: float, *, lanes: bool = True) -> rooms.Heard:
         await asyncio.sleep(0)

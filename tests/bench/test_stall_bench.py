@@ -14,7 +14,7 @@ def test_each_kind_has_a_name_of_its_own_and_every_way_in_has_some() -> None:
     assert [kind.way for kind in samples()] == [*WAYS]
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_frames_at_their_limits_come_in_beside_talking_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stall, "MAX_REPEATS", 0)
     told: list[str] = []

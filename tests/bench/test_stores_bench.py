@@ -14,7 +14,7 @@ from realtime.state.store import CallInfo, Change
 WRITING = 80
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 @pytest.mark.usefixtures("measured_once")
 async def test_talking_and_writing_calls_end_up_in_the_file() -> None:
     window = await measure(Work(2, WRITING).subject("sqlite"), 2, 2.0, warm_s=0.1)
@@ -26,7 +26,7 @@ async def test_talking_and_writing_calls_end_up_in_the_file() -> None:
     assert window.kept.call_minutes > 0
 
 
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 @pytest.mark.usefixtures("measured_once")
 async def test_each_work_is_done_with_each_store() -> None:
     told: list[str] = []

@@ -25,7 +25,7 @@ def test_speed_is_of_the_run_in_the_middle() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.rotates(1 / 3)
+@pytest.mark.night
 async def test_all_numbers_of_the_issue_are_checked() -> None:
     section = await measure_testkit(runs=1, sweep_every_ms=5_000)
     assert [(check.limit, check.at_least) for check in section.checks] == [

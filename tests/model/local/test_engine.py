@@ -8,7 +8,7 @@ import pytest
 
 from realtime.audio.vad import VadUnavailable
 from realtime.model.local import engine
-from realtime.model.local.engine import SpeechEngine, SpeechParts, load_parts, shared_engine
+from realtime.model.local.engine import SpeechEngine, SpeechParts, engine_of_loop, load_parts, use_engine
 from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.model import profile_of
 from realtime.model.local.smart_turn import SmartTurn
@@ -79,10 +79,30 @@ async def test_the_end_of_a_turn_is_not_judged_where_it_would_come_too_late() ->
     busy.close()
 
 
-def test_one_engine_serves_all_models_with_the_same_weights(tmp_path: Path) -> None:
-    assert shared_engine() is shared_engine(None)
-    assert shared_engine(tmp_path) is shared_engine(str(tmp_path))
-    assert shared_engine(tmp_path) is not shared_engine()
+async def test_one_engine_serves_all_models_of_a_loop_with_the_same_weights(tmp_path: Path) -> None:
+    assert engine_of_loop() is engine_of_loop(None)
+    assert engine_of_loop(tmp_path) is engine_of_loop(str(tmp_path))
+    assert engine_of_loop(tmp_path) is not engine_of_loop()
+
+
+def test_what_one_loop_has_loaded_changes_nothing_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "load_parts", lambda whisper_dir, progress: SpeechParts())
+
+    async def loaded() -> SpeechParts | None:
+        return await engine_of_loop().ready()
+
+    async def unloaded() -> SpeechParts | None:
+        return engine_of_loop().parts
+
+    assert asyncio.run(loaded()) is not None
+    assert asyncio.run(unloaded()) is None
+
+
+async def test_a_given_engine_is_that_of_the_loop() -> None:
+    given = SpeechEngine(lambda progress: SpeechParts())
+    use_engine(given)
+    assert engine_of_loop() is given
+    given.close()
 
 
 def test_loading_happens_once() -> None:
