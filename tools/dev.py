@@ -367,10 +367,15 @@ def pytest(*words: str) -> list[str]:
     return [str(venv_python()), "-m", "pytest", *words]
 
 
+def run_all(checks: list[Check]) -> list[Outcome]:
+    """Run checks one after the other."""
+    return [run_check(one) for one in checks]
+
+
 def run_tests(words: Iterable[str], *beside: list[Check]) -> list[Outcome]:
     """Run pytest with its output shown. Beside it, each list of checks runs one after the other."""
     with ThreadPoolExecutor(len(beside)) as pool:
-        others = [pool.submit(lambda checks=checks: [run_check(one) for one in checks]) for checks in beside]
+        others = [pool.submit(run_all, checks) for checks in beside]
         started = time.monotonic()
         tests = subprocess.Popen(pytest(*words), cwd=str(ROOT), env=tool_env())
         if not WINDOWS:
@@ -387,23 +392,20 @@ def compile_tests() -> None:
         subprocess.run(words, cwd=str(ROOT), env=tool_env(), stdout=subprocess.DEVNULL, check=False)
 
 
-def lint_checks() -> list[Check]:
+def python_checks() -> list[Check]:
     python = str(venv_python())
     return [
+        Check("types", "mypy", [python, "-m", "mypy", "--no-error-summary"]),
         Check("lint", "ruff check", [python, "-m", "ruff", "check", "--quiet", "."]),
         Check("lint", "ruff format", [python, "-m", "ruff", "format", "--check", "--quiet", "."]),
     ]
 
 
-def type_checks() -> list[Check]:
-    return [
-        Check("types", "mypy", [str(venv_python()), "-m", "mypy", "--no-error-summary"]),
-        Check("types", "web types", npm("run", "--silent", "check"), WEB),
-    ]
-
-
 def script_checks() -> list[Check]:
-    return [Check("scripts", "web tests", npm("test", "--silent"), WEB)]
+    return [
+        Check("types", "web types", npm("run", "--silent", "check"), WEB),
+        Check("scripts", "web tests", npm("test", "--silent"), WEB),
+    ]
 
 
 def browser_checks() -> list[Check]:
@@ -465,28 +467,29 @@ def check(args: list[str]) -> int:
         install_web()
         compiled.result()
     step("lint, types and tests")
-    return told("check", run_tests(args or CHECK_WORDS, [*lint_checks(), *type_checks(), *script_checks()]))
+    return told("check", run_tests(args or CHECK_WORDS, [*python_checks(), *script_checks()]))
 
 
 def test(args: list[str]) -> int:
     """Everything that runs by day."""
     step = Steps(5)
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(2) as pool:
         tools = pool.submit(system_tools)
         prepare(step, "core", "test", "speech")
-        install_small_model()
+        # Without a cache mypy takes minutes: it begins while the rest is downloaded.
+        checked = pool.submit(run_all, python_checks())
         step("browser and tools")
-        tools.result()
-    with ThreadPoolExecutor(1) as pool:
-        compiled = pool.submit(compile_tests)
+        install_small_model()
         install_web()
         install_mcp_judges()
-        compiled.result()
-    step("lint, types and tests")
-    checks = [*type_checks(), *lint_checks(), *script_checks()]
-    if args:
-        return told("test", run_tests(args, checks))
-    return told("test", run_tests(TEST_WORDS, browser_checks(), checks))
+        compile_tests()
+        tools.result()
+        step("tests")
+        if args:
+            ran = run_tests(args, script_checks())
+        else:
+            ran = run_tests(TEST_WORDS, browser_checks(), script_checks())
+        return told("test", [*checked.result(), *ran])
 
 
 def nightly(args: list[str]) -> int:
@@ -518,7 +521,7 @@ def lint(args: list[str]) -> int:
     step = Steps(3)
     prepare(step, "core", "test")
     step("lint and types")
-    return told("lint", [run_check(one) for one in [*lint_checks(), *type_checks()]])
+    return told("lint", run_all(python_checks()))
 
 
 def bench(args: list[str]) -> int:
