@@ -485,11 +485,8 @@ def test(args: list[str]) -> int:
         compile_tests()
         tools.result()
         step("tests")
-        if args:
-            ran = run_tests(args, script_checks())
-        else:
-            ran = run_tests(TEST_WORDS, browser_checks(), script_checks())
-        return told("test", [*checked.result(), *ran])
+        beside = [script_checks()] if args else [browser_checks(), script_checks()]
+        return told("test", [*run_tests(args or TEST_WORDS, *beside), *checked.result()])
 
 
 def nightly(args: list[str]) -> int:
