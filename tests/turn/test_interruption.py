@@ -234,6 +234,10 @@ def test_a_voice_far_below_the_users_usual_level_comes_from_elsewhere() -> None:
     assert judged(voiced_ms=600, words="Friday, what else?", level_db=-12.0, addressed=True).startswith("confirm")
 
 
+def test_calls_without_backchannels_of_their_own_share_one_set() -> None:
+    assert Interruption().backchannels is Interruption().backchannels
+
+
 def test_an_echo_is_no_voice_of_the_user() -> None:
     played = tokens_of("The nights are cold and the days are still warm.")
     assert judged(words="are cold and the days", played=played) == "dismiss echo_words"
@@ -244,8 +248,8 @@ def test_an_echo_is_no_voice_of_the_user() -> None:
 
 def test_a_voice_after_the_reply_is_the_last_of_its_echo_or_the_users() -> None:
     assert judged(voiced_ms=200, after_reply=True) == "hold"
-    assert judged(voiced_ms=200, after_reply=True, echo=0.5) == "hold"
-    assert judged(voiced_ms=200, after_reply=True, echo=0.3) == "confirm speech"
+    assert judged(voiced_ms=200, after_reply=True, echo=0.4) == "hold"
+    assert judged(voiced_ms=200, after_reply=True, echo=0.39) == "confirm speech"
     assert judged(voiced_ms=599, after_reply=True, echo=0.5) == "hold"
     assert judged(voiced_ms=600, after_reply=True, echo=0.5) == "confirm speech"
     assert judged(voiced_ms=600, after_reply=True, echo=0.6) == "dismiss echo"

@@ -15,7 +15,10 @@ TESTS = {
     "realtime.turn.words_so_far": FOLDER / "test_endpointing.py",
 }
 CHANGES_NOTHING: dict[str, dict[str, str]] = {
-    "realtime.turn.interruption": {},
+    "realtime.turn.interruption": {
+        "_is_short_look: SHORT_LOOK_MS.get(n_words, 0) -> SHORT_LOOK_MS.get(n_words, 1)": "words cover a frame at least",
+        "_is_short_look: SHORT_LOOK_MS.get(n_words, 0) -> SHORT_LOOK_MS.get(n_words, -1)": "no length is below 0",
+    },
     "realtime.turn.small_talk": {
         "_phrase_at: range(_LONGEST_PHRASE, 0, -1) -> range(_LONGEST_PHRASE, -1, -1)": "no phrase is empty",
     },
