@@ -16,7 +16,7 @@ TESTS = {
 }
 CHANGES_NOTHING: dict[str, dict[str, str]] = {
     "realtime.turn.interruption": {
-        "_is_short_look: SHORT_LOOK_MS.get(n_words, 0) -> SHORT_LOOK_MS.get(n_words, 1)": "words cover a frame at least",
+        "_is_short_look: SHORT_LOOK_MS.get(n_words, 0) -> SHORT_LOOK_MS.get(n_words, 1)": "words cover a frame",
         "_is_short_look: SHORT_LOOK_MS.get(n_words, 0) -> SHORT_LOOK_MS.get(n_words, -1)": "no length is below 0",
     },
     "realtime.turn.small_talk": {
