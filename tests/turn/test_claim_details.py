@@ -28,13 +28,9 @@ def is_backed(tool: DeedTool, sentence: str, *calls: dict[str, object], result: 
 
 def test_a_call_backs_the_claims_that_have_its_details() -> None:
     """Another booking, amount, recipient or moment is another deed; what counts something else contradicts nothing."""
-    rows = [
-        line.split("\t") for line in Path(__file__).with_name("claim_details.tsv").read_text("utf-8").splitlines()[1:]
-    ]
-    assert len(rows) > 30
-    backed = [
-        ("yes" if is_backed(TOOLS[tool], sentence, json.loads(call)) else "no") for tool, call, _, sentence in rows
-    ]
+    lines = Path(__file__).with_name("claim_details.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines[1:]]
+    backed = ["yes" if is_backed(TOOLS[tool], claim, json.loads(call)) else "no" for tool, call, _, claim in rows]
     assert [row for row, got in zip(rows, backed, strict=True) if got != row[2]] == []
 
 
