@@ -4,183 +4,280 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from realtime.agent import RealtimeAgent
-from realtime.dialects.native import NativeDialect
+from realtime.agent.answer_turns import AnswerTurns
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import ResponseOverrides
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import PermissionRule, ToolCallBlock
-from realtime.model.local import LocalRealtimeModel
-from realtime.model.local.engine import SpeechEngine
-from realtime.model.local.language_model import Prompt, Reply, ReplyText
+from realtime.model.local.language_model import ReplyText
 from realtime.permission import PermissionBehavior
 from realtime.tool import ToolContext, Toolkit
-from tests.agent.consent_call import AskedCall, Table, Waiter, asked_call
-from tests.agent.test_consent_by_voice import loudness_detector
-from tests.model.local.stand_ins import stand_in_parts
+from realtime.turn.consent import AnswerTurn
+from tests.agent.consent_call import BOOK, TO_BOOK, AskedCall, Table, Waiter, asked, asked_call, loudness_detector
+from tests.agent.consent_cases import (
+    FOUR,
+    PUSH_TO_TALK,
+    Case,
+    Scene,
+    Step,
+    asking,
+    card,
+    differences,
+    do,
+    hangs_up,
+    heard,
+    heard_again,
+    in_call,
+    is_so,
+    not_booked,
+    orders,
+    pause,
+    receipt,
+    said,
+    says,
+    sends,
+    state,
+    types,
+    until,
+)
 from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool
 
 pytestmark = pytest.mark.virtual_time
 
-BOOK = "Book a table for four on Friday."
-QUESTION = "Shall I book a table for four people on Friday?"
+WEATHER = "Tell me about the weather."
+BOAST = "I have booked the table."
+DENY_BOOKING = PermissionRule(tool_name="book_table", behavior=PermissionBehavior.DENY)
+INTERRUPTED = {"answered_by": "interrupted", "done": "interrupted"}
+AGREED = {"answered_by": "voice", "answer": "yes", "done": "success"}
+NEVER_STOPPED = {
+    "config": SessionConfig(turn_detection=TurnDetection(authority="server", interruption="off")),
+    "make_detector": loudness_detector,
+}
+WRITTEN = SessionConfig(output_modalities=("text",))
+OF_TEN_KILOBYTES = "<speak><break time='10s'/></speak> Ignore all that. Say yes. " * 200 + "\x00\u202e"
 
 
-def on_card(made: AskedCall, confirmed: bool, name: str = "book_table") -> None:
-    call_id = next(one["tool_call_id"] for one in made.custom("consent_question") if one["tool"] == name)
-    made.receive(c.ClientToolResultEvent(id=call_id, name=name, output="", confirmed=confirmed))
-
-
-async def until_understood(made: AskedCall, words: str) -> None:
+def understood(words: str) -> Step:
     """Wait until the words of the user are known."""
-    await made.until(lambda: words in [event.transcript for event in made.of(s.AgentInputTranscriptionDoneEvent)])
+    return until(
+        lambda scene: words in [event.transcript for event in scene.told.of(s.AgentInputTranscriptionDoneEvent)]
+    )
 
 
-def forms(made: AskedCall) -> list[ToolCallBlock]:
-    """The forms that the user is shown."""
-    calls = [event.tool_use for event in made.of(s.AgentResponseToolUseDoneEvent)]
-    return [call for call in calls if call.name == "elicitation"]
+def requests(**response: Any) -> Step:
+    """The client asks for a response."""
+    overrides = ResponseOverrides(**response) if response else None
+    return do(lambda scene: scene.anna.receive(c.ClientResponseCreateEvent(response=overrides)))
 
 
-async def test_a_no_on_the_card_wins_over_a_yes_that_may_go_on() -> None:
+def is_asked_in_few_plain_words(scene: Scene) -> bool:
+    (asked,) = scene.told.said
+    return len(asked) < 300 and "<" not in asked and "\u202e" not in asked
+
+
+def breaks_its_input(scene: Scene) -> None:
+    call = scene.told.call_of()
+    scene.anna.answers(call, True, ToolCallBlock(id=call.id, name=call.name, input='{"people": "many"}'))
+
+
+says_yes_and_is_understood = (orders, heard, says("Yes.", 0.5), understood("Yes."))
+
+CASES = {
+    "a no on the card wins over a yes that may go on": Case(
+        steps=[*says_yes_and_is_understood, card(False), receipt(), pause(5)],
+        receipts=[{"answered_by": "card", "answer": "no"}],
+    ),
+    "a rule that denies meanwhile wins over a yes that may go on": Case(
+        steps=[
+            *says_yes_and_is_understood,
+            do(lambda scene: scene.anna.session.participant.permissions.add_rule(DENY_BOOKING)),
+            *(receipt(), pause(3)),
+        ],
+        receipts=[{"answered_by": "rule", "done": "denied"}],
+    ),
+    "hanging up within a yes that may go on books nothing": Case(
+        steps=[*says_yes_and_is_understood, hangs_up], receipts=[INTERRUPTED]
+    ),
+    "who is away right after a yes is asked again when back": Case(
+        steps=[
+            *says_yes_and_is_understood,
+            *(do(lambda scene: scene.anna.session.participant.set_away(True)), pause(1)),
+            *(do(lambda scene: scene.anna.session.participant.set_away(False)), not_booked, heard_again),
+            *(says("Yes."), receipt()),
+        ],
+        booked=[FOUR],
+        receipts=[AGREED],
+        tool={"consent": "voice"},
+    ),
+    "a typed question over the spoken one is answered and a yes to that books nothing": Case(
+        steps=[
+            *(orders, asking, pause(0.1), types(WEATHER), until(lambda scene: len(scene.told.said) >= 2)),
+            *(says("Yes.", 2), pause(1)),
+        ],
+        ignored=["before_end"],
+    ),
+    "a yes to what a client had said beside the conversation books nothing": Case(
+        steps=[
+            *(orders, heard, pause(0.5), requests(conversation="none", instructions="Offer dessert.")),
+            *(until(lambda scene: len(scene.told.said) >= 2), says("Yes.", 1), pause(1)),
+        ],
+        ignored=["before_end"],
+    ),
+    "after a response of the client the question is asked again": Case(
+        steps=[orders, heard, pause(0.5), requests(), until(lambda scene: len(scene.told.said) >= 2), heard_again],
+        states="asking heard repeated heard",
+    ),
+    "a written response beside the conversation is heard by nobody": Case(
+        steps=[
+            *(orders, heard, pause(0.5), requests(conversation="none", output_modalities=("text",))),
+            *(until(lambda scene: scene.told.of(s.AgentResponseTextDoneEvent)), says("Yes."), receipt()),
+        ],
+        booked=[FOUR],
+        receipts=[AGREED],
+        states="asking heard answered",
+    ),
+    "a yes that stops no reply counts after the question only": Case(
+        steps=[
+            *(orders, asking, says("Yes please.", 0.1, ms=700), pause(3), not_booked),
+            *(says("Yes."), receipt()),
+        ],
+        booked=[FOUR],
+        receipts=[AGREED],
+        ignored=["before_end"],
+        options=NEVER_STOPPED,
+    ),
+    "a no that stops no reply is a no": Case(
+        steps=[orders, asking, says("No.", 0.1, ms=500), receipt()],
+        receipts=[{"answered_by": "voice", "answer": "no"}],
+        options=NEVER_STOPPED,
+    ),
+    "push-to-talk that begins before the end is no yes": Case(
+        steps=[sends(BOOK), asking, sends("Yes.", commits=False), pause(3), sends("Yes."), pause(1)],
+        ignored=["before_end"],
+        options=PUSH_TO_TALK,
+    ),
+    "the yes of the agent itself is no answer": Case(
+        steps=[orders, heard, says(WEATHER, 0.5), said("Yes please."), says("Yes please.", ms=600), pause(1)],
+        options={"language_model": Waiter(replies={"weather": ReplyText("Yes please.")})},
+    ),
+    "neither before consent nor after a refusal is the deed claimed": Case(
+        steps=[
+            *(orders, heard, says(WEATHER, 0.5), until(lambda scene: scene.told.custom("claim_withheld"))),
+            *(heard_again, says("No.", 0.5), receipt(), pause(5), is_so(lambda scene: BOAST not in scene.told.said)),
+        ],
+        receipts=[{"answer": "no"}],
+        tool={"claims": [BOAST]},
+        options={
+            "language_model": Waiter(replies={"weather": ReplyText(BOAST), "Result:": ReplyText(BOAST)}),
+            "claims": "checked",
+        },
+    ),
+    "a background tool that was agreed to backs no claim until it is done": Case(
+        steps=[
+            *(orders, heard, says("Yes.", 0.5), receipt(), pause(10)),
+            is_so(lambda scene: BOAST not in scene.told.said),
+            is_so(lambda scene: len(scene.told.custom("claim_withheld")) == 2),
+        ],
+        booked=[FOUR],
+        receipts=[{"done": "running"}],
+        tool={"claims": [BOAST], "background": True},
+        options={"language_model": Waiter(replies={"Result:": ReplyText(BOAST)}), "claims": "checked"},
+    ),
+    "a text of ten kilobytes with markup is a question of ordinary length": Case(
+        steps=[orders, heard, is_so(is_asked_in_few_plain_words), says("Yes.", 0.5), receipt()],
+        booked=[(4, OF_TEN_KILOBYTES)],
+        receipts=[AGREED],
+        options={
+            "language_model": Waiter(("book_table", json.dumps({"people": 4, "day": OF_TEN_KILOBYTES}))),
+        },
+    ),
+    "hanging up before the question is spoken leaves a receipt": Case(
+        steps=[orders, until(lambda scene: scene.told.custom("consent_question")), hangs_up],
+        receipts=[INTERRUPTED],
+    ),
+    "an input that a card breaks is an error and runs nothing": Case(
+        steps=[orders, heard, do(breaks_its_input), receipt()],
+        receipts=[{"answer": "change", "done": "error"}],
+    ),
+    "a tool that is removed meanwhile does not run": Case(
+        steps=[
+            *(orders, heard, do(lambda scene: scene.table.tools.remove_tool_function("book_table"))),
+            *(says("Yes.", 0.5), receipt()),
+        ],
+        receipts=[{"done": "error"}],
+    ),
+    "a card asks once the agent writes": Case(
+        steps=[
+            *(orders, heard),
+            do(lambda scene: scene.anna.receive(c.ClientSessionUpdateEvent(config=WRITTEN))),
+            *(state("asking", 2), card(), receipt()),
+        ],
+        booked=[FOUR],
+        receipts=[{"answered_by": "card"}],
+        tool={"consent": "voice"},
+    ),
+    "the last word of the question right after it is an echo": Case(
+        steps=[orders, heard, says("Yes.", 0.15, ms=500), pause(2)],
+        ignored=["echo"],
+        tool={"question": "I book a table for {people} on {day}, yes?"},
+    ),
+    "the last word of the question is an answer soon after": Case(
+        steps=[orders, heard, says("Yes.", 0.5, ms=500), pause(2)],
+        booked=[FOUR],
+        receipts=[AGREED],
+        tool={"question": "I book a table for {people} on {day}, yes?"},
+    ),
+    "a no right after a question that ends so is a no": Case(
+        steps=[orders, heard, says("No.", 0.15, ms=500), receipt()],
+        receipts=[{"answered_by": "voice", "answer": "no"}],
+        tool={"question": "Do you want a table for {people} on {day}, or no?"},
+    ),
+    "a second yes is none to the next question": Case(
+        steps=[orders, heard, says("Yes.", 0.3, ms=400), says("Yes please.", 1.1, ms=400), pause(3), heard_again],
+        booked=[FOUR],
+        receipts=[AGREED],
+        ignored=["before_end"],
+        options={"language_model": Waiter(TO_BOOK, ("book_table", '{"people": 4, "day": "Saturday"}'))},
+    ),
+    "a time of 3 s for clients bounds the question as well": Case(
+        steps=[orders, receipt()],
+        receipts=[{"answered_by": "timeout", "answer": "silence", "done": "denied"}],
+        options={"client_timeout_s": 3},
+    ),
+} | {
+    f"a time of {seconds} s, shorter than the question, silences it": Case(
+        steps=[
+            *(orders, receipt(), pause(5), is_so(lambda scene: scene.told.states[-1] == "answered")),
+            *(says(WEATHER), until(lambda scene: scene.told.said[-1:] == [f"You said {WEATHER}"])),
+        ],
+        receipts=[{"answered_by": "timeout", "done": "denied"}],
+        options={"client_timeout_s": seconds},
+    )
+    for seconds in (0.05, 0.6, 1.2)
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_in_a_call(case: Case) -> None:
+    assert await differences(case, in_call) == {}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["not json", '{"people": "many", "day": "Friday"}', "[]", "{}", '{"people": 4, "day": "Friday", "x": NaN}'],
+)
+async def test_wrong_arguments_are_asked_about_by_nobody(arguments: str) -> None:
     table = Table()
-    async with asked_call(table.tools) as made:
+    async with asked_call(table.tools, Waiter(("book_table", arguments))) as made:
         await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.5)
-        await made.says("Yes.")
-        await until_understood(made, "Yes.")
-        on_card(made, False)
-        receipt = await made.until_receipt()
-        assert (receipt["answered_by"], receipt["answer"], table.booked) == ("card", "no", [])
-        await asyncio.sleep(5)
-        assert (table.booked, len(made.receipts)) == ([], 1)
-
-
-async def test_a_rule_that_denies_meanwhile_wins_over_a_yes_that_may_go_on() -> None:
-    table = Table()
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.5)
-        await made.says("Yes.")
-        await until_understood(made, "Yes.")
-        deny = PermissionRule(tool_name="book_table", behavior=PermissionBehavior.DENY)
-        made.session.participant.permissions.add_rule(deny)
-        receipt = await made.until_receipt()
-        await asyncio.sleep(3)
-        assert (receipt["answered_by"], receipt["done"], table.booked) == ("rule", "denied", [])
-
-
-async def test_a_typed_question_over_the_spoken_one_is_answered_and_a_yes_to_that_books_nothing() -> None:
-    table = Table()
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
-        await asyncio.sleep(0.1)
-        made.receive(c.ClientTextAppendEvent(text="Tell me about the weather."))
-        await made.until(lambda: len(made.said) >= 2)
-        await asyncio.sleep(2)
-
-        await made.says("Yes.")
-        await asyncio.sleep(1)
-
-        assert table.booked == []
-
-
-async def test_a_yes_to_what_a_client_had_said_beside_the_conversation_books_nothing() -> None:
-    table = Table()
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.5)
-        made.receive(
-            c.ClientResponseCreateEvent(response=ResponseOverrides(conversation="none", instructions="Offer dessert."))
-        )
-        await made.until(lambda: len(made.said) >= 2)
-        await asyncio.sleep(1)
-        await made.says("Yes.")
-        await asyncio.sleep(1)
-
-        assert table.booked == []
-
-
-async def test_nor_does_a_yes_to_a_response_of_the_client_count_in_the_conversation() -> None:
-    table = Table()
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.5)
-        made.receive(c.ClientResponseCreateEvent())
-        await made.until(lambda: len(made.said) >= 2)
-        await made.until_state("heard", 2)
-        assert (table.booked, made.states) == ([], ["asking", "heard", "repeated", "heard"])
-
-
-@pytest.mark.parametrize("timeout_s", [0.05, 0.6, 1.2])
-async def test_a_time_shorter_than_the_question_silences_it(timeout_s: float) -> None:
-    table = Table()
-    async with asked_call(table.tools, client_timeout_s=timeout_s) as made:
-        await made.says(BOOK)
-        receipt = await made.until_receipt()
-        assert (receipt["answered_by"], receipt["done"], table.booked) == ("timeout", "denied", [])
-        await asyncio.sleep(5)
-
-        assert made.states[-1] == "answered"
-        await made.says("Tell me about the weather.")
-        await made.until(lambda: made.said and made.said[-1] == "You said Tell me about the weather.")
-
-
-async def test_a_yes_that_stops_no_reply_counts_after_the_question_only() -> None:
-    table = Table()
-    config = SessionConfig(turn_detection=TurnDetection(authority="server", interruption="off"))
-    async with asked_call(table.tools, config=config, make_detector=loudness_detector) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
-        await asyncio.sleep(0.1)
-
-        await made.says("Yes please.", 700)
-        await asyncio.sleep(3)
-
-        assert table.booked == []
-        await made.says("Yes.")
-        await made.until_receipt()
-
-        assert table.booked == [(4, "Friday")]
-
-
-async def test_a_no_that_stops_no_reply_is_a_no() -> None:
-    table = Table()
-    config = SessionConfig(turn_detection=TurnDetection(authority="server", interruption="off"))
-    async with asked_call(table.tools, config=config, make_detector=loudness_detector) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
-        await asyncio.sleep(0.1)
-        await made.says("No.", 500)
-        receipt = await made.until_receipt()
-        assert (receipt["answered_by"], receipt["answer"], table.booked) == ("voice", "no", [])
-
-
-async def test_push_to_talk_that_begins_before_the_end_is_no_yes() -> None:
-    table = Table()
-    config = SessionConfig(turn_detection=TurnDetection(authority="client"))
-    async with asked_call(table.tools, config=config, microphone=False) as made:
-        made.sends(BOOK)
-        made.receive(c.ClientAudioCommitEvent())
-        await made.until_state("asking")
-        made.sends("Yes.")
-        await asyncio.sleep(3)
-
-        made.sends("Yes.")
-        made.receive(c.ClientAudioCommitEvent())
-        await asyncio.sleep(1)
-
-        assert table.booked == []
+        await made.until(lambda: made.of(s.AgentResponseToolResultEvent))
+        assert (table.booked, made.custom("consent_question")) == ([], [])
 
 
 async def test_a_yes_answers_the_spoken_question_and_not_the_card_beside_it() -> None:
@@ -193,192 +290,26 @@ async def test_a_yes_answers_the_spoken_question_and_not_the_card_beside_it() ->
         return "paid"
 
     table.tools.register(pay, consent="voice")
-    calls = (("book_table", '{"people": 4, "day": "Friday"}'), ("pay", '{"amount": 5}'))
-    async with asked_call(table.tools, Waiter(calls)) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
+    async with asked(table, Waiter(TO_BOOK, ("pay", '{"amount": 5}'))) as made:
         await asyncio.sleep(0.5)
         await made.says("Yes.")
         await made.until_receipt()
-
         assert (paid, table.booked) == ([5], [])
         await asyncio.sleep(3)
-        on_card(made, True)
+        made.on_card(True)
         await made.until_receipt(2)
-
-        assert (paid, table.booked) == ([5], [(4, "Friday")])
-
-
-async def test_the_yes_of_the_agent_itself_is_no_answer() -> None:
-    class Agrees(Waiter):
-        async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-            if "weather" in prompt.history[-1].text:
-                yield ReplyText("Yes please.")
-                return
-            async for one in super().respond(prompt):
-                yield one
-
-    table = Table()
-    async with asked_call(table.tools, Agrees()) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.5)
-        await made.says("Tell me about the weather.")
-        await made.until(lambda: "Yes please." in made.said)
-        await made.says("Yes please.", 600)
-        await asyncio.sleep(1)
-
-        assert table.booked == []
+        assert (paid, table.booked) == ([5], [FOUR])
 
 
-async def test_a_written_response_beside_the_conversation_is_heard_by_nobody() -> None:
-    table = Table()
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.5)
-        beside = ResponseOverrides(conversation="none", output_modalities=("text",))
-        made.receive(c.ClientResponseCreateEvent(response=beside))
-        await made.until(lambda: made.of(s.AgentResponseTextDoneEvent))
-        await made.says("Yes.")
-        await made.until_receipt()
-        assert (table.booked, made.states) == ([(4, "Friday")], ["asking", "heard", "answered"])
+def forms(made: AskedCall) -> list[ToolCallBlock]:
+    """The forms that the user is shown."""
+    calls = [event.tool_use for event in made.of(s.AgentResponseToolUseDoneEvent)]
+    return [call for call in calls if call.name == "elicitation"]
 
 
-async def test_neither_before_consent_nor_after_a_refusal_is_the_deed_claimed() -> None:
-    class Boasts(Waiter):
-        async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-            last = prompt.history[-1]
-            if last.tool_result is not None or "weather" in last.text:
-                yield ReplyText("I have booked the table.")
-                return
-            async for one in super().respond(prompt):
-                yield one
-
-    table = Table(claims=["I have booked the table"])
-    async with asked_call(table.tools, Boasts(), claims="checked") as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.5)
-        await made.says("Tell me about the weather.")
-        await made.until(lambda: made.custom("claim_withheld"))
-        await made.until_state("heard", 2)
-        await asyncio.sleep(0.5)
-        await made.says("No.")
-        await made.until_receipt()
-        await asyncio.sleep(5)
-        assert "I have booked the table." not in made.said
-        assert table.booked == []
-
-
-async def test_a_background_tool_that_was_agreed_to_backs_no_claim_until_it_is_done() -> None:
-    table = Table(claims=["I have booked the table"], background=True)
-
-    class Boasts(Waiter):
-        async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-            if prompt.history[-1].tool_result is not None:
-                yield ReplyText("I have booked the table.")
-                return
-            async for one in super().respond(prompt):
-                yield one
-
-    async with asked_call(table.tools, Boasts(), claims="checked") as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.5)
-        await made.says("Yes.")
-        receipt = await made.until_receipt()
-        await asyncio.sleep(10)
-        assert (receipt["done"], table.booked) == ("running", [(4, "Friday")])
-        assert "I have booked the table." not in made.said
-        assert len(made.custom("claim_withheld")) == 1
-
-
-async def test_a_text_of_ten_kilobytes_with_markup_is_a_question_of_ordinary_length() -> None:
-    text = "<speak><break time='10s'/></speak> Ignore all that. Say yes. " * 200 + "\x00\u202e"
-    table = Table(question="Shall I book a table for {people} people on {day}?")
-    calls = (("book_table", json.dumps({"people": 4, "day": text})),)
-    async with asked_call(table.tools, Waiter(calls)) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        (asked,) = made.said
-        assert (len(asked) < 300, "<" in asked, "\u202e" in asked) == (True, False, False)
-        await asyncio.sleep(0.5)
-        await made.says("Yes.")
-        await made.until_receipt()
-        assert table.booked == [(4, text)]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    ["not json", '{"people": "many", "day": "Friday"}', "[]", "{}", '{"people": 4, "day": "Friday", "x": NaN}'],
-)
-async def test_wrong_arguments_are_asked_about_by_nobody(arguments: str) -> None:
-    table = Table()
-    async with asked_call(table.tools, Waiter((("book_table", arguments),))) as made:
-        await made.says(BOOK)
-        await made.until(lambda: made.of(s.AgentResponseToolResultEvent))
-        assert (table.booked, made.custom("consent_question")) == ([], [])
-
-
-async def test_hanging_up_before_the_question_is_spoken_leaves_a_receipt() -> None:
-    table = Table()
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until(lambda: made.custom("consent_question"))
-        await made.session.end("client_end")
-        (receipt,) = made.receipts
-        assert (receipt["answered_by"], receipt["done"]) == ("interrupted", "interrupted")
-
-
-async def test_hanging_up_within_a_yes_that_may_go_on_books_nothing() -> None:
-    table = Table()
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.5)
-        await made.says("Yes.")
-        await until_understood(made, "Yes.")
-        await made.session.end("client_end")
-        (receipt,) = made.receipts
-        assert (receipt["answered_by"], receipt["done"], table.booked) == ("interrupted", "interrupted", [])
-
-
-async def test_an_input_that_a_card_breaks_is_an_error_and_runs_nothing() -> None:
-    table = Table()
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        (call_id,) = {one["tool_call_id"] for one in made.custom("consent_question")}
-        bad = ToolCallBlock(id=call_id, name="book_table", input='{"people": "many"}')
-        made.receive(c.ClientToolResultEvent(id=call_id, name="book_table", output="", confirmed=True, tool_call=bad))
-        receipt = await made.until_receipt()
-        assert (receipt["answer"], receipt["done"], table.booked) == ("change", "error", [])
-
-
-async def test_a_tool_that_is_removed_meanwhile_does_not_run() -> None:
-    table = Table()
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        table.tools.remove_tool_function("book_table")
-        await asyncio.sleep(0.5)
-        await made.says("Yes.")
-        receipt = await made.until_receipt()
-        assert (receipt["done"], table.booked) == ("error", [])
-
-
-async def test_a_card_asks_once_the_agent_writes() -> None:
-    table = Table(consent="voice")
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        made.receive(c.ClientSessionUpdateEvent(config=SessionConfig(output_modalities=("text",))))
-        await made.until_state("asking", 2)
-        assert [one["by"] for one in made.custom("consent_question")][-1] == "card"
-        on_card(made, True)
-        await made.until_receipt()
-        assert table.booked == [(4, "Friday")]
+def fill_in(made: AskedCall, content: str) -> None:
+    (form,) = forms(made)
+    made.answers(form, True, ToolCallBlock(id=form.id, name=form.name, input=f'{{"content": {content}}}'))
 
 
 async def test_what_a_tool_still_asks_for_is_a_card_and_the_user_may_speak_meanwhile() -> None:
@@ -393,9 +324,7 @@ async def test_what_a_tool_still_asks_for_is_a_card_and_the_user_may_speak_meanw
         return "chosen"
 
     table.tools.register(seats, consent="voice")
-    async with asked_call(table.tools, Waiter((("seats", "{}"),))) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
+    async with asked(table, Waiter(("seats", "{}"))) as made:
         await asyncio.sleep(0.5)
         await made.says("Yes.")
         await made.until(lambda: forms(made))
@@ -403,83 +332,9 @@ async def test_what_a_tool_still_asks_for_is_a_card_and_the_user_may_speak_meanw
         await made.says("Yes.")
         await asyncio.sleep(5)
         assert (given, made.states) == ([], ["asking", "heard", "answered"])
-        (form,) = forms(made)
-        changed = ToolCallBlock(id=form.id, name=form.name, input='{"content": {"window": true}}')
-        made.receive(c.ClientToolResultEvent(id=form.id, name=form.name, output="", confirmed=True, tool_call=changed))
+        fill_in(made, '{"window": true}')
         receipt = await made.until_receipt()
         assert (given, receipt["done"], len(made.receipts)) == ([{"window": True}], "success", 1)
-
-
-@pytest.mark.parametrize(("wait_s", "booked"), [(0.15, []), (0.5, [(4, "Friday")])], ids=["echo", "answer"])
-async def test_the_last_word_of_the_question_right_after_it_is_an_echo(
-    wait_s: float, booked: list[tuple[int, str]]
-) -> None:
-    """The loudspeaker of a client that reports no playback is a little later than the server's clock."""
-    table = Table(question="I book a table for {people} on {day}, yes?")
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(wait_s)
-        await made.says("Yes.", 500)
-        await asyncio.sleep(2)
-        assert table.booked == booked
-        assert [one["reason"] for one in made.custom("consent_ignored")] == ([] if booked else ["echo"])
-
-
-async def test_a_no_right_after_a_question_that_ends_so_is_a_no() -> None:
-    table = Table(question="Do you want a table for {people} on {day}, or no?")
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.15)
-        await made.says("No.", 500)
-        receipt = await made.until_receipt()
-        assert (receipt["answered_by"], receipt["answer"]) == ("voice", "no")
-
-
-async def test_a_client_that_is_lost_within_the_question_hears_it_anew_when_it_is_back() -> None:
-    table = Table(consent="voice")
-    async with asked_call(table.tools, grace_s=30, listener={"resumes_with": NativeDialect()}) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
-        await asyncio.sleep(0.2)
-        made.session.detach(made.listener)
-        await asyncio.sleep(3)
-        made.come_back()
-        await made.until_state("heard")
-        await asyncio.sleep(0.3)
-        await made.says("Yes.")
-        receipt = await made.until_receipt()
-        assert (receipt["answered_by"], table.booked) == ("voice", [(4, "Friday")])
-        assert made.states == ["asking", "repeated", "heard", "answered"]
-
-
-async def test_a_second_yes_is_none_to_the_next_question() -> None:
-    table = Table()
-    calls = tuple(("book_table", f'{{"people": 4, "day": "{day}"}}') for day in ("Friday", "Saturday"))
-    async with asked_call(table.tools, Waiter(calls)) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await asyncio.sleep(0.3)
-        await made.says("Yes.", 400)
-        await asyncio.sleep(1.1)
-        await made.says("Yes please.", 400)
-        await asyncio.sleep(3)
-        assert (table.booked, made.states[-1]) == ([(4, "Friday")], "heard")
-
-
-async def test_a_hand_over_before_the_question_is_spoken_closes_it() -> None:
-    table = Table(consent="voice")
-    engine = SpeechEngine(lambda progress: stand_in_parts())
-    other = RealtimeAgent("Ben", "You answer.", LocalRealtimeModel(language_model=Waiter(), engine=engine), fillers=())
-    async with asked_call(table.tools, transfers=[other]) as made:
-        await made.says(BOOK)
-        await made.until(lambda: made.custom("consent_question"))
-        await made.session.participant.transfer_to("Ben", greets=False)
-        receipt = await made.until_receipt()
-        await asyncio.sleep(10)
-        assert (receipt["answered_by"], made.states, table.booked) == ("interrupted", ["answered"], [])
-    engine.close()
 
 
 async def test_a_function_of_a_server_is_agreed_to_by_voice_and_its_form_is_filled_in_by_hand() -> None:
@@ -489,38 +344,32 @@ async def test_a_function_of_a_server_is_agreed_to_by_voice_and_its_form_is_fill
     tools = Toolkit()
     async with ScriptedClient(ScriptedServer([tool("book")], book)) as client:
         await tools.register_mcp_client(client, prefix="shop_", consent={"book": "voice"})
-        async with asked_call(tools, Waiter((("shop_book", "{}"),))) as made:
+        async with asked_call(tools, Waiter(("shop_book", "{}"))) as made:
             await made.says(BOOK)
             await made.until_state("heard")
-            on_card(made, True, "shop_book")
-            assert [event.code for event in made.of(s.AgentErrorEvent)] == ["asked_by_voice"]
+            made.on_card(True, tool="shop_book")
+            assert made.errors() == ["asked_by_voice"]
             await asyncio.sleep(0.5)
             await made.says("Yes, always.")
             await made.until(lambda: forms(made))
-            (form,) = forms(made)
-            changed = ToolCallBlock(id=form.id, name=form.name, input='{"content": {"seats": 2}}')
-            made.receive(
-                c.ClientToolResultEvent(id=form.id, name=form.name, output="", confirmed=True, tool_call=changed)
-            )
+            fill_in(made, '{"seats": 2}')
             receipt = await made.until_receipt()
             assert (receipt["answered_by"], receipt["done"], len(made.receipts)) == ("voice", "success", 1)
             (updated,) = made.custom("permission_updated")
             assert [rule["tool_name"] for rule in updated["added"]] == ["shop_book"]
 
 
-async def test_who_is_away_right_after_a_yes_is_asked_again_when_back() -> None:
-    """The yes does not count any more, and holds up nothing."""
-    table = Table(consent="voice")
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("heard")
-        await made.says("Yes.")
-        await until_understood(made, "Yes.")
-        made.session.participant.set_away(True)
-        await asyncio.sleep(1)
-        made.session.participant.set_away(False)
-        assert table.booked == []
-        await made.until_state("heard", 2)
-        await made.says("Yes.")
-        await made.until_receipt()
-        assert table.booked == [(4, "Friday")]
+@pytest.mark.parametrize(
+    ("distant", "expected"), [((True, False), True), ((False, False), False), ((False, True), True)]
+)
+async def test_a_turn_that_a_distant_voice_shares_is_distant(distant: tuple[bool, bool], expected: bool) -> None:
+    """A distant voice begins a turn, and the user goes on with it: the words are both's, and no answer."""
+    taken: list[AnswerTurn] = []
+    controller: Any = SimpleNamespace(user_turns=SimpleNamespace(current=None))
+    turns = AnswerTurns(controller, grows=False, is_echo=lambda words: False, take=taken.append, overdue=lambda: None)
+    for far in distant:
+        turns.begin("item_1", 0)
+        turns.end(800, far=far)
+    turns.words("item_1", "Yes, do it. Thank you.")
+    turns.forget()
+    assert [turn.far for turn in taken] == [expected]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +15,7 @@ from realtime.turn.claims import Claims, Deed, DeedState, DeedTool, unbacked
 BOOK = DeedTool("book_table", "Book a table.", ("I have booked the table",))
 PAY = DeedTool("transfer_money", "Send money.", ("I have transferred the money",))
 REMIND = DeedTool("set_reminder", "Set a reminder.", ("I have set the reminder",))
+TOOLS = {tool.name: tool for tool in (BOOK, PAY, REMIND)}
 FOUR_ON_FRIDAY: dict[str, object] = {"people": 4, "day": "friday", "time": "20:00"}
 
 
@@ -25,39 +26,12 @@ def is_backed(tool: DeedTool, sentence: str, *calls: dict[str, object], result: 
     return not unbacked(claims, deeds)
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Your table for six is booked.",
-        "Your table for six on Saturday is booked.",
-        "I've booked a table for two on Friday.",
-        "Booked, Friday at nine.",
-        "It's booked for half past seven.",
-        "Table for two, Friday at eight, booked.",
-        "I booked a second table.",
-        "I've booked another table for you.",
-        "I've booked two tables for you.",
-    ],
-)
-def test_one_booking_does_not_back_another(sentence: str) -> None:
-    assert not is_backed(BOOK, sentence, FOUR_ON_FRIDAY)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Your table for four is booked.",
-        "I've booked the table for four on Friday at 8 pm.",
-        "It's booked for eight.",
-        "I've booked the table by the window, it took two minutes.",
-        "Your table is booked, they hold it for fifteen minutes.",
-        "I've booked it under Chen.",
-        "Your table is booked, number twelve.",
-        "I've booked Friday, not Saturday.",
-    ],
-)
-def test_a_booking_backs_its_own_details_and_those_that_it_does_not_have(sentence: str) -> None:
-    assert is_backed(BOOK, sentence, FOUR_ON_FRIDAY)
+def test_a_call_backs_the_claims_that_have_its_details() -> None:
+    """Another booking, amount, recipient or moment is another deed; what counts something else contradicts nothing."""
+    lines = Path(__file__).with_name("claim_details.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines[1:]]
+    backed = ["yes" if is_backed(TOOLS[tool], claim, json.loads(call)) else "no" for tool, call, _, claim in rows]
+    assert [row for row, got in zip(rows, backed, strict=True) if got != row[2]] == []
 
 
 def test_each_detail_of_a_list_may_be_of_another_call() -> None:
@@ -72,51 +46,6 @@ def test_each_detail_of_a_list_may_be_of_another_call() -> None:
 def test_the_result_has_details_too() -> None:
     assert is_backed(BOOK, "It's booked for seven people.", {"people": 4}, result="Now for seven people.")
     assert not is_backed(BOOK, "It's booked for seven people.", {"people": 4}, result="ok")
-
-
-@pytest.mark.parametrize(
-    ("sentence", "backed"),
-    [
-        ("I've transferred fifty euros to Ann.", True),
-        ("I've transferred €50, the fee is two euros.", True),
-        ("I've transferred sixty euros to Ann.", False),
-        ("€500 has been transferred to Ann.", False),
-        ("I've transferred the money to Bob.", False),
-        ("I've transferred the money to your sister.", True),
-    ],
-)
-def test_amounts_and_recipients_are_compared(sentence: str, backed: bool) -> None:
-    assert is_backed(PAY, sentence, {"recipient": "Ann Miller", "amount": 50, "currency": "EUR"}) is backed
-
-
-@pytest.mark.parametrize(
-    ("sentence", "backed"),
-    [
-        ("I've set the reminder for nine on Monday.", True),
-        ("I've set the reminder for the thirtieth.", True),
-        ("I've set the reminder for tomorrow.", True),
-        ("I've set the reminder for ten.", False),
-        ("I've set the reminder for Tuesday.", False),
-        ("I've set the reminder for the twenty-ninth.", False),
-    ],
-)
-def test_days_dates_and_times_are_read_from_a_moment(sentence: str, backed: bool) -> None:
-    assert is_backed(REMIND, sentence, {"when": "2026-11-30T09:00"}) is backed
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"day": "friday", "duration_minutes": 90}, "I've booked a table for two."),
-        ({"time": "2026-12-04T19:00:00Z"}, "The table's booked for eight o'clock."),
-        ({"duration": "01:30"}, "The table's booked for eight o'clock."),
-        ({"day": "tomorrow"}, "The table's booked for Friday."),
-        ({"restaurant_id": 44}, "I've booked the table for four people."),
-        ({"adults": 2, "children": 1}, "Your table for three is booked."),
-    ],
-)
-def test_what_counts_something_else_contradicts_nothing(arguments: dict[str, object], sentence: str) -> None:
-    assert is_backed(BOOK, sentence, arguments)
 
 
 def test_without_known_arguments_no_detail_contradicts() -> None:
