@@ -52,8 +52,8 @@ class FakeConnection:
         self.settings = settings
         self.sent: list[base.ModelInput] = []
         self.closed = False
-        self.answer: Callable[[base.ResponseCreate], None] | None = None
-        self.obey: Callable[[base.ResponseCancel], None] | None = None
+        self.answer: Callable[[base.ResponseCreate], object] | None = None
+        self.obey: Callable[[base.ResponseCancel], object] | None = None
         self._on_event = on_event
         self._ended = False
         self._responses = 0

@@ -55,6 +55,19 @@ def found(*events: Any) -> dict[str, Any]:
     }
 
 
+def turn(made: Call, item_id: str, start_ms: int, end_ms: int, words: str | None = None) -> None:
+    """The provider hears a turn, and knows its words if there are any."""
+    made.link.hear_start(item_id, start_ms)
+    made.link.hear_end(item_id, end_ms, words)
+
+
+def committed(made: Call, **words: str) -> None:
+    """The provider has taken these turns, whose ends it was told, and knows their words."""
+    for item_id, text in words.items():
+        made.link.say(m.ModelInputCommittedEvent(item_id=item_id))
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=text))
+
+
 async def test_a_lost_link_closes_what_was_being_said() -> None:
     async with call() as made:
         response_id = made.link.begin()
@@ -99,25 +112,23 @@ async def test_an_answer_goes_on_after_what_arrived_of_it() -> None:
 EXPIRED = m.ModelErrorEvent(error_type="provider_error", code="session_expired", message="60 minutes", retryable=True)
 
 
-@pytest.mark.parametrize(("after_s", "asked_again"), [(0.5, True), (60.0, False)])
-async def test_an_error_that_is_the_last_word_of_a_link_refuses_no_answer(after_s: float, asked_again: bool) -> None:
+@pytest.mark.parametrize(
+    ("after_s", "answered", "asked_again"),
+    [(0.5, False, True), (60.0, False, False), (0.0, True, False)],
+    ids=["at once", "a minute later", "it came all the same"],
+)
+async def test_an_error_that_is_the_last_word_of_a_link_refuses_no_answer(
+    after_s: float, answered: bool, asked_again: bool
+) -> None:
     async with call() as made:
         made.receive(c.ClientTextAppendEvent(text="Hello."))
         made.link.say(EXPIRED)
         await asyncio.sleep(after_s)
+        if answered:
+            made.link.reply(500, "It came all the same.")
         sent = lose(made)
         made.link.say(BACK)
         assert since(made, sent) == ["ResponseCreate"] * asked_again
-
-
-async def test_what_was_broken_off_after_such_an_error_is_not_asked_for_again() -> None:
-    async with call() as made:
-        made.receive(c.ClientTextAppendEvent(text="Hello."))
-        made.link.say(EXPIRED)
-        made.link.reply(500, "It came all the same.")
-        sent = lose(made)
-        made.link.say(BACK)
-        assert since(made, sent) == []
 
 
 async def test_an_answer_that_had_arrived_whole_is_complete() -> None:
@@ -138,12 +149,10 @@ async def test_an_answer_of_which_nothing_was_heard_is_made_anew() -> None:
     async with call() as made:
         made.receive(c.ClientTextAppendEvent(text="Hello."))
         response_id = made.link.begin()
-        made.link.say(
-            m.ModelResponseAudioTranscriptDeltaEvent(response_id=response_id, item_id="a1", delta="Good morning")
-        )
+        where = {"response_id": response_id, "item_id": "a1"}
+        made.link.say(m.ModelResponseAudioTranscriptDeltaEvent(**where, delta="Good morning"))
         sent = lose(made, response_id)
         made.link.say(BACK)
-
         assert made.transcript() == [("user", "Hello.")]
         assert since(made, sent) == ["ItemDelete", "ResponseCreate"]
         made.check_heard_truth()
@@ -171,18 +180,6 @@ async def test_a_new_question_in_the_gap_takes_the_place_of_what_was_owed() -> N
         assert made.transcript()[-1] == ("assistant", "Yes.")
 
 
-async def test_a_cancelled_answer_does_not_come_back() -> None:
-    async with call() as made:
-        made.receive(c.ClientTextAppendEvent(text="Hello"))
-        response_id = made.link.begin()
-        made.link.speak(response_id, 1_000, WORDS)
-        sent = lose(made, response_id)
-        made.receive(c.ClientResponseCancelEvent())
-        made.link.say(BACK)
-
-        assert "ResponseCreate" not in since(made, sent)
-
-
 async def test_after_the_results_of_tools_the_model_goes_on_once() -> None:
     async def look(word: str) -> str:
         """Look it up."""
@@ -201,14 +198,6 @@ async def test_after_the_results_of_tools_the_model_goes_on_once() -> None:
         assert since(made, sent) == ["ToolResult", "ResponseCreate"]
 
 
-async def test_speech_that_the_model_had_not_noticed_is_said_again() -> None:
-    async with call() as made:
-        made.hear(700)
-        sent = lose(made)
-
-        assert again(made, sent) == speech(700)
-
-
 async def test_of_silence_little_is_said_again_and_of_speech_all_of_it_up_to_ten_seconds() -> None:
     async with call() as made:
         for _ in range(40):
@@ -224,32 +213,15 @@ async def test_of_silence_little_is_said_again_and_of_speech_all_of_it_up_to_ten
 async def test_what_was_understood_is_not_said_again() -> None:
     async with call() as made:
         made.hear(1_000)
-        made.link.hear_start("u1", 200)
-        made.link.hear_end("u1", 600, "Hello.")
+        turn(made, "u1", 200, 600, "Hello.")
         made.link.reply(500, "Hi.")
         sent = lose(made)
         made.link.say(BACK)
-
         assert again(made, sent) == speech(1_000)[600 * 32 :]
         assert since(made, sent) == ["AudioAppend"]
 
 
-async def test_words_that_a_lost_link_cut_short_and_that_come_again_count_once() -> None:
-    async with call() as made:
-        made.hear(600)
-        made.link.hear_start("u1", 200)
-        made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="What ti"))
-        lose(made)
-        made.link.say(BACK)
-        made.link.hear_start("u2", 210)
-        made.link.hear_end("u2", 1_000, "What time is it?")
-        made.link.gone("closed")
-
-        assert made.transcript() == [("user", "What time is it?")]
-        assert len(made.of(s.AgentInputTranscriptionDoneEvent)) == 1
-
-
-async def test_speech_that_goes_on_over_a_lost_link_is_one_turn() -> None:
+async def test_speech_that_goes_on_over_a_lost_link_is_one_turn_and_its_words_count_once() -> None:
     async with call() as made:
         made.hear(600)
         made.link.hear_start("u1", 200)
@@ -261,10 +233,11 @@ async def test_speech_that_goes_on_over_a_lost_link_is_one_turn() -> None:
         made.hear(600)
         made.link.hear_end("u2", 1_000, "What time is it?")
         made.link.reply(500, "Nine.")
-
         assert [event.item_id for event in made.of(s.AgentInputStartedEvent)] == ["u1"]
         assert [event.item_id for event in made.of(s.AgentInputDoneEvent)] == ["u1"]
         assert [event.delta for event in made.of(s.AgentInputTranscriptionDeltaEvent)] == ["What"]
+        made.link.gone("closed")
+        assert len(made.of(s.AgentInputTranscriptionDoneEvent)) == 1
         assert made.transcript() == [("user", "What time is it?"), ("assistant", "Nine.")]
         assert made.session.conversation.items()[0].id == "u1"
         made.check_heard_truth()
@@ -273,15 +246,12 @@ async def test_speech_that_goes_on_over_a_lost_link_is_one_turn() -> None:
 async def test_a_turn_whose_words_were_not_known_is_heard_again_and_answered_by_the_model_itself() -> None:
     async with call() as made:
         made.hear(1_000)
-        made.link.hear_start("u1", 200)
-        made.link.hear_end("u1", 600)
+        turn(made, "u1", 200, 600)
         sent = lose(made)
         made.link.say(BACK)
         assert since(made, sent) == ["AudioAppend"], "asking as well would make it answer twice"
-        made.link.hear_start("u2", 200)
-        made.link.hear_end("u2", 600, "Hello.")
+        turn(made, "u2", 200, 600, "Hello.")
         made.link.reply(500, "Hi.")
-
         assert made.transcript() == [("user", "Hello."), ("assistant", "Hi.")]
         for kind in (s.AgentInputStartedEvent, s.AgentInputDoneEvent, s.AgentInputCommittedEvent):
             assert len(made.of(kind)) == 1
@@ -289,47 +259,23 @@ async def test_a_turn_whose_words_were_not_known_is_heard_again_and_answered_by_
         made.check_heard_truth()
 
 
-async def test_a_turn_that_is_heard_again_only_for_its_words_is_not_answered_again() -> None:
-    async with call() as made:
-        made.hear(1_000)
-        made.link.hear_start("u1", 200)
-        made.link.hear_end("u1", 600)
-        made.link.reply(500, "Hi.")
-        lose(made)
-        made.link.say(BACK)
-        made.link.hear_start("u2", 200)
-        made.link.hear_end("u2", 600, "Hello.")
-        made.link.reply(500, "Hi again.")
-
-        assert len(made.link.got(base.ResponseCancel)) == 1
-        assert made.transcript() == [("user", "Hello."), ("assistant", "Hi.")]
-        made.link.hear_start("u3", 3_000)
-        made.link.hear_end("u3", 4_000, "And now?")
-        made.link.reply(500, "Now.")
-        assert made.transcript()[-1] == ("assistant", "Now.")
-        made.check_heard_truth()
-
-
-async def test_none_of_several_turns_that_are_heard_again_is_answered_again() -> None:
-    """Where nobody transcribes, no turn is ever known to have been understood."""
+@pytest.mark.parametrize("words", [None, "Hello."])
+async def test_turns_that_are_heard_again_only_for_their_words_are_not_answered_again(words: str | None) -> None:
+    """Also where nobody transcribes: there no turn is ever known to have been understood."""
     async with call() as made:
         made.hear(3_000)
         for piece, start_ms in (("u1", 200), ("u2", 1_600)):
-            made.link.hear_start(piece, start_ms)
-            made.link.hear_end(piece, start_ms + 400)
+            turn(made, piece, start_ms, start_ms + 400)
             made.link.reply(200, "Hi.")
             await asyncio.sleep(1)
         lose(made)
         made.link.say(BACK)
         for piece, start_ms in (("u3", 200), ("u4", 1_600)):
-            made.link.hear_start(piece, start_ms)
-            made.link.hear_end(piece, start_ms + 400)
+            turn(made, piece, start_ms, start_ms + 400, words)
             made.link.reply(500, "Hi again.")
-
         assert len(made.link.got(base.ResponseCancel)) == 2
-        assert [words for who, words in made.transcript() if who == "assistant"] == ["Hi.", "Hi."]
-        made.link.hear_start("u5", 6_000)
-        made.link.hear_end("u5", 7_000)
+        assert made.transcript() == [("user", words or ""), ("assistant", "Hi.")] * 2
+        turn(made, "u5", 6_000, 7_000, words)
         made.link.reply(500, "Now.")
         assert made.transcript()[-1] == ("assistant", "Now.")
         made.check_heard_truth()
@@ -338,35 +284,32 @@ async def test_none_of_several_turns_that_are_heard_again_is_answered_again() ->
 async def test_a_turn_that_is_not_heard_again_leaves_the_next_one_alone() -> None:
     async with call() as made:
         made.hear(1_000)
-        made.link.hear_start("u1", 200)
-        made.link.hear_end("u1", 600)
+        turn(made, "u1", 200, 600)
         lose(made)
         made.link.say(BACK)
         await asyncio.sleep(3)
         made.hear(3_000)
-        made.link.hear_start("u2", 3_000)
-        made.link.hear_end("u2", 3_800, "Are you there?")
+        turn(made, "u2", 3_000, 3_800, "Are you there?")
         made.link.reply(500, "Yes.")
-
         assert made.transcript() == [("user", ""), ("user", "Are you there?"), ("assistant", "Yes.")]
         assert made.link.got(base.ResponseCancel) == []
         made.check_heard_truth()
 
 
-async def test_a_commit_of_the_client_is_made_again_and_keeps_its_turn() -> None:
+async def test_a_commit_of_the_client_is_made_again_and_keeps_its_turn_and_what_was_cleared_is_not() -> None:
     async with call(config=PUSH_TO_TALK) as made:
         made.hear(500)
         made.receive(c.ClientAudioCommitEvent())
+        made.hear(300)
+        made.receive(c.ClientAudioClearEvent())
         sent = lose(made)
+        assert since(made, sent) == ["AudioAppend", "AudioCommit"]
         made.hear(400)
         made.receive(c.ClientAudioCommitEvent())
         made.link.say(BACK)
         assert since(made, sent) == ["AudioAppend", "AudioCommit", "AudioAppend", "AudioCommit", "ResponseCreate"]
         assert again(made, sent) == speech(500)
-        for item_id, words in (("p1", "First."), ("p2", "Second.")):
-            made.link.say(m.ModelInputCommittedEvent(item_id=item_id))
-            made.link.say(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=words))
-
+        committed(made, p1="First.", p2="Second.")
         assert made.transcript() == [("user", "First."), ("user", "Second.")]
         made.check_heard_truth()
 
@@ -377,27 +320,10 @@ async def test_a_committed_turn_whose_words_were_not_known_keeps_its_item() -> N
         made.receive(c.ClientAudioCommitEvent())
         made.link.say(m.ModelInputCommittedEvent(item_id="p1"))
         lose(made)
-        made.link.say(
-            BACK,
-            m.ModelInputCommittedEvent(item_id="p2"),
-            m.ModelInputTranscriptionDoneEvent(item_id="p2", transcript="First."),
-        )
-
-        assert [item.id for item in made.session.conversation.items()] == ["p1"]
-        assert made.transcript() == [("user", "First.")]
+        made.link.say(BACK)
+        committed(made, p2="First.")
+        assert [(item.id, item.text) for item in made.session.conversation.items()] == [("p1", "First.")]
         made.check_heard_truth()
-
-
-async def test_what_the_client_cleared_is_not_said_again() -> None:
-    async with call(config=PUSH_TO_TALK) as made:
-        made.hear(500)
-        made.receive(c.ClientAudioCommitEvent())
-        made.hear(300)
-        made.receive(c.ClientAudioClearEvent())
-        sent = lose(made)
-
-        assert again(made, sent) == speech(500)
-        assert since(made, sent) == ["AudioAppend", "AudioCommit"]
 
 
 async def test_turns_that_this_server_finds_are_said_again_in_order() -> None:
@@ -416,33 +342,17 @@ async def test_turns_that_this_server_finds_are_said_again_in_order() -> None:
         second = made.of(s.AgentInputStartedEvent)[-1].item_id
         made.link.say(BACK)
         assert since(made, sent) == ["AudioAppend", "AudioCommit", "AudioAppend", "AudioCommit", "ResponseCreate"]
-        for item_id, words in (("p1", "First."), ("p2", "Second.")):
-            made.link.say(m.ModelInputCommittedEvent(item_id=item_id))
-            made.link.say(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=words))
-
-        assert [(item.id, item.text) for item in made.session.conversation.items()] == [
-            (first, "First."),
-            (second, "Second."),
-        ]
+        committed(made, p1="First.", p2="Second.")
+        heard = [(item.id, item.text) for item in made.session.conversation.items()]
+        assert heard == [(first, "First."), (second, "Second.")]
         made.check_heard_truth()
-
-
-async def test_further_tries_say_nothing_again() -> None:
-    async with call() as made:
-        made.hear(500)
-        lose(made)
-        sent = len(made.link.sent)
-        made.link.say(m.ModelReconnectingEvent(attempt=2, retry_after_ms=900, reason="lost"))
-
-        assert since(made, sent) == []
 
 
 async def test_a_request_of_an_earlier_turn_is_not_made_again() -> None:
     async with call() as made:
         made.receive(c.ClientResponseCreateEvent(response=ResponseOverrides(instructions="Greet the user.")))
         made.link.reply(100, "Hello!")
-        made.link.hear_start("u1")
-        made.link.hear_end("u1", text="Count.")
+        turn(made, "u1", 0, 500, "Count.")
         response_id = made.link.begin()
         made.link.speak(response_id, 1_000, WORDS)
         sent = lose(made, response_id)
@@ -466,11 +376,13 @@ async def test_a_written_answer_that_is_broken_off_keeps_its_words() -> None:
         made.link.reply(500, "three")
 
 
-async def test_speech_in_one_large_chunk_is_said_again_whole() -> None:
+async def test_speech_in_one_large_chunk_is_said_again_whole_and_once() -> None:
     async with call() as made:
         made.hear(3_000)
-
         assert again(made, lose(made)) == speech(3_000)
+        sent = len(made.link.sent)
+        made.link.say(m.ModelReconnectingEvent(attempt=2, retry_after_ms=900, reason="lost"))
+        assert since(made, sent) == []
 
 
 async def test_all_speech_of_an_outage_is_said_again_when_the_link_is_lost_once_more() -> None:

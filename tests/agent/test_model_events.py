@@ -153,25 +153,11 @@ async def test_the_words_of_an_item_name_it_by_one_object_however_often_the_mode
         response_id = made.link.begin()
         for word in WORDS.split():
             # A codec reads the ids of each frame anew.
-            item_id = "".join("reply_1")
-            made.link.say(
-                m.ModelResponseAudioTranscriptDeltaEvent(
-                    response_id="".join(response_id), item_id=item_id, delta=f"{word} "
-                )
-            )
+            where = {"response_id": "".join(response_id), "item_id": "".join("reply_1")}
+            made.link.say(m.ModelResponseAudioTranscriptDeltaEvent(**where, delta=f"{word} "))
         told = made.of(s.AgentResponseAudioTranscriptDeltaEvent)
     assert len(told) == len(WORDS.split()) > 1
     assert len({id(event.item_id) for event in told}) == len({id(event.response_id) for event in told}) == 1
-
-
-async def test_words_that_come_only_with_done_are_kept() -> None:
-    async with call() as made:
-        response_id = made.link.begin()
-        made.link.speak(response_id, 300)
-        made.link.finish(response_id, "Hello there.")
-
-        assert made.transcript() == [("assistant", "Hello there.")]
-        made.check_heard_truth()
 
 
 async def test_a_text_answer_is_an_item_with_text() -> None:
@@ -191,26 +177,35 @@ async def test_a_text_answer_is_an_item_with_text() -> None:
         made.check_heard_truth()
 
 
-async def test_two_items_of_one_response_are_two_entries() -> None:
+async def test_two_items_of_one_response_are_two_entries_and_two_parts_of_one_are_both_closed() -> None:
+    """Words that come only with the end of their item are kept."""
     async with call() as made:
         response_id = made.link.begin()
-        made.link.speak(response_id, 300, "One moment.", item_id="a1")
-        made.link.speak(response_id, 300, "Here it is.", item_id="a2")
-        made.link.say(m.ModelResponseDoneEvent(response_id=response_id))
-
-        assert made.transcript() == [("assistant", "One moment."), ("assistant", "Here it is.")]
-        assert len(made.of(s.AgentResponseAudioDoneEvent)) == 2
+        for place in (0, 1):
+            where: dict[str, Any] = {"response_id": response_id, "item_id": "a1", "content_index": place}
+            made.link.say(
+                m.ModelResponseAudioTranscriptDeltaEvent(delta=f"Part {place}. ", **where),
+                m.ModelResponseAudioDeltaEvent(delta=speech(100, 24_000), format=AUDIO, **where),
+            )
+        made.link.speak(response_id, 300, item_id="a2")
+        made.link.finish(response_id, "Here it is.", item_id="a2")
+        assert [who for who, _ in made.transcript()] == ["assistant", "assistant"]
+        assert made.transcript()[1][1] == "Here it is."
+        closed = [(event.item_id, event.content_index) for event in made.of(s.AgentResponseAudioDoneEvent)]
+        worded = [(event.item_id, event.content_index) for event in made.of(s.AgentResponseAudioTranscriptDoneEvent)]
+        assert sorted(closed) == sorted(worded) == [("a1", 0), ("a1", 1), ("a2", 0)]
         made.check_heard_truth()
 
 
 async def test_what_the_user_said_is_one_item_with_its_words() -> None:
+    """RTA-21: markers with times, those of the client's stream."""
     async with call() as made:
-        link = made.link
-        link.hear_start("u1", 120)
-        link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="Good mor"))
-        link.hear_end("u1", 900, "Good morning.")
-
+        made.link.hear_start("u1", 120)
+        made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="Good mor"))
+        made.link.hear_end("u1", 900, "Good morning.")
         assert made.transcript() == [("user", "Good morning.")]
+        assert [(event.item_id, event.audio_start_ms) for event in made.of(s.AgentInputStartedEvent)] == [("u1", 120)]
+        assert [(event.item_id, event.audio_end_ms) for event in made.of(s.AgentInputDoneEvent)] == [("u1", 900)]
         assert made.types()[1:] == [
             "agent_input_started",
             "agent_input_transcription_delta",
@@ -223,47 +218,30 @@ async def test_what_the_user_said_is_one_item_with_its_words() -> None:
         made.check_heard_truth()
 
 
-async def test_speech_is_reported_with_the_times_of_the_clients_stream() -> None:
-    """RTA-21: markers with times."""
-    async with call() as made:
-        made.link.hear_start("u1", 1_250)
-        made.link.hear_end("u1", 2_750, "Hello.")
-
-        assert [(event.item_id, event.audio_start_ms) for event in made.of(s.AgentInputStartedEvent)] == [("u1", 1_250)]
-        assert [(event.item_id, event.audio_end_ms) for event in made.of(s.AgentInputDoneEvent)] == [("u1", 2_750)]
+ENDED = m.ModelInputDoneEvent(item_id="u1", audio_end_ms=900)
+COMMITTED = m.ModelInputCommittedEvent(item_id="u1")
+WORDED = m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="Good morning.")
+FAILED = m.ModelInputTranscriptionFailedEvent(item_id="u1", code="x", message="no words")
 
 
-async def test_words_that_come_before_the_commit_reach_the_item() -> None:
-    async with call() as made:
-        made.link.hear_start("u1")
-        made.link.say(
-            m.ModelInputDoneEvent(item_id="u1", audio_end_ms=900),
-            m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="Good morning."),
-            m.ModelInputCommittedEvent(item_id="u1"),
-        )
-
-        assert made.transcript() == [("user", "Good morning.")]
-        made.check_heard_truth()
-
-
-async def test_words_that_come_after_the_reply_began_stand_before_it() -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ((ENDED, WORDED, COMMITTED), (), "Good morning."),
+        ((ENDED, COMMITTED), (WORDED,), "Good morning."),
+        ((ENDED, COMMITTED), (FAILED,), ""),
+    ],
+    ids=["words-before-the-commit", "words-after-the-reply-began", "no-words"],
+)
+async def test_a_turn_stands_before_its_reply_whenever_its_words_come(
+    before: tuple[m.ModelEvent, ...], after: tuple[m.ModelEvent, ...], words: str
+) -> None:
     async with call() as made:
         made.link.hear_start("u1")
-        made.link.hear_end("u1", 900)
+        made.link.say(*before)
         made.link.reply(500, "Hello.")
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="Good morning."))
-
-        assert made.transcript() == [("user", "Good morning."), ("assistant", "Hello.")]
-        made.check_heard_truth()
-
-
-async def test_a_turn_that_could_not_be_transcribed_stays_a_turn() -> None:
-    async with call() as made:
-        made.link.hear_start("u1")
-        made.link.hear_end("u1", 900)
-        made.link.say(m.ModelInputTranscriptionFailedEvent(item_id="u1", code="x", message="no words"))
-
-        assert made.transcript() == [("user", "")]
+        made.link.say(*after)
+        assert made.transcript() == [("user", words), ("assistant", "Hello.")]
         made.check_heard_truth()
 
 
@@ -281,74 +259,34 @@ async def test_an_item_the_model_adds_itself_is_told_once() -> None:
         made.check_heard_truth()
 
 
-async def test_an_announced_item_of_which_nothing_comes_is_no_item() -> None:
-    """Providers announce the item before its first word; an interruption may come in between."""
+@pytest.mark.parametrize("cancelled", [False, True], ids=["interrupted", "cancelled-before"])
+async def test_an_announced_item_of_which_nothing_comes_is_no_item(cancelled: bool) -> None:
+    """Providers announce the item before its first word; an interruption may come in between, or have come before."""
     async with call() as made:
+        if cancelled:
+            made.receive(c.ClientTextAppendEvent(text="Hello."), c.ClientResponseCancelEvent())
         made.link.begin()
         made.link.say(m.ModelItemAddedEvent(item=Item(id="reply_1", role="assistant", status="in_progress")))
-        made.link.hear_start("u1")
-        made.link.say(m.ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))
-        made.link.hear_end("u1", text="Hello.")
-
+        if cancelled:
+            made.link.finish("resp_1", "One", status="cancelled")
+        else:
+            made.link.hear_start("u1")
+            made.link.say(m.ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))
+            made.link.hear_end("u1", text="Hello.")
         assert made.transcript() == [("user", "Hello.")]
         made.check_heard_truth()
 
 
-async def test_an_announced_item_of_a_response_nobody_wants_any_more_is_no_item() -> None:
-    async with call() as made:
-        made.receive(c.ClientTextAppendEvent(text="Count."), c.ClientResponseCancelEvent())
-        made.link.begin()
-        made.link.say(m.ModelItemAddedEvent(item=Item(id="reply_1", role="assistant", status="in_progress")))
-        made.link.finish("resp_1", "One", status="cancelled")
-
-        assert made.transcript() == [("user", "Count.")]
-        made.check_heard_truth()
-
-
-async def test_two_parts_of_one_item_are_both_closed() -> None:
-    async with call() as made:
-        response_id = made.link.begin()
-        for place in (0, 1):
-            where: dict[str, Any] = {"response_id": response_id, "item_id": "a1", "content_index": place}
-            made.link.say(
-                m.ModelResponseAudioTranscriptDeltaEvent(delta=f"Part {place}. ", **where),
-                m.ModelResponseAudioDeltaEvent(delta=speech(100, 24_000), format=AUDIO, **where),
-            )
-        made.link.say(m.ModelResponseDoneEvent(response_id=response_id))
-
-        assert [event.content_index for event in made.of(s.AgentResponseAudioDoneEvent)] == [0, 1]
-        assert [event.content_index for event in made.of(s.AgentResponseAudioTranscriptDoneEvent)] == [0, 1]
-        made.check_heard_truth()
-
-
-async def test_an_item_that_the_model_deletes_is_gone() -> None:
+async def test_an_item_that_the_model_deletes_is_gone_and_an_unknown_response_changes_nothing() -> None:
     async with call() as made:
         item_id = made.link.reply(500)
         made.link.say(m.ModelItemDeletedEvent(item_id=item_id), m.ModelItemDeletedEvent(item_id=item_id))
-
+        start = len(made.seen)
+        made.link.speak("never_begun", 200, "Boo.")
+        assert made.types(start) == []
         assert made.transcript() == []
         assert len(made.of(s.AgentItemDeletedEvent)) == 1
         made.check_heard_truth()
-
-
-async def test_events_of_an_unknown_response_change_nothing() -> None:
-    async with call() as made:
-        start = len(made.seen)
-        made.link.speak("never_begun", 200, "Boo.")
-
-        assert made.types(start) == []
-        assert made.transcript() == []
-
-
-async def test_an_error_is_told_and_the_call_goes_on() -> None:
-    """SEV-19: shown, session continues when possible."""
-    async with call() as made:
-        made.link.say(m.ModelErrorEvent(error_type="provider_error", code="overloaded", message="try later"))
-        made.link.reply(500, "Hello.")
-
-        (error,) = made.of(s.AgentErrorEvent)
-        assert (error.error_type, error.code, error.message) == ("provider_error", "overloaded", "try later")
-        assert made.transcript() == [("assistant", "Hello.")]
 
 
 async def test_the_history_for_a_reconnect_is_the_conversation_as_it_was_heard() -> None:
@@ -390,13 +328,15 @@ async def test_what_the_user_waited_is_told_once_the_first_sound_was_played() ->
         assert (latency.turn_end_to_audio_ms, latency.estimated) == (500, False)
 
 
-@pytest.mark.parametrize("code", ["invalid_value", "rate_limit_exceeded", "bad_response_create"])
-async def test_a_refused_request_leaves_the_way_free_for_the_next_one(code: str) -> None:
+@pytest.mark.parametrize("code", ["invalid_value", "rate_limit_exceeded", "bad_response_create", "overloaded"])
+async def test_an_error_is_told_and_leaves_the_way_free_for_the_next_request(code: str) -> None:
+    """SEV-19: shown, session continues when possible."""
     async with call() as made:
         made.receive(c.ClientResponseCreateEvent())
-        made.link.say(m.ModelErrorEvent(error_type="client_error", code=code, message="No."))
+        made.link.say(m.ModelErrorEvent(error_type="provider_error", code=code, message="No."))
         made.receive(c.ClientResponseCreateEvent())
-
+        (error,) = made.of(s.AgentErrorEvent)
+        assert (error.error_type, error.code, error.message) == ("provider_error", code, "No.")
         assert len(made.link.got(base.ResponseCreate)) == 2
         made.link.reply(500, "Yes.")
         assert made.transcript()[-1] == ("assistant", "Yes.")

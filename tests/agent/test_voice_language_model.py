@@ -220,14 +220,14 @@ async def test_pictures_of_a_camera_do_not_interrupt_a_tool_but_a_client_that_ca
         await one.until(ServerEvents.AgentResponseDoneEvent, 2)
         assert agent.interruptions == 0
         assert one.story[-2:] == ["says Rain.", "completed"]
-        (look,) = [block for msg in await remembered(agent) for block in msg.get_content_blocks("data")]
-        assert look.source.media_type == "image/jpeg"
         await asyncio.sleep(5)
         done = await asked(one, "And now?", 3)
         await one.agent.handle_input(ClientEvents.ClientResponseCancelEvent(response_id=done.response_id))
         await asyncio.sleep(2)
     assert agent.interruptions == 1
     assert len(requests_of(agent)) == 3
+    (look,) = [block for msg in await remembered(agent) for block in msg.get_content_blocks("data")]
+    assert look.source.media_type == "image/jpeg"
 
 
 async def test_the_instructions_of_the_call_follow_its_own_and_are_told_once() -> None:
