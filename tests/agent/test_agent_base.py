@@ -235,7 +235,6 @@ async def test_an_interruption_ends_with_the_agents_own_answer() -> None:
 async def test_the_stream_of_an_interrupted_reply_ends_so() -> None:
     agent = MyAgent(wait_s=60)
     events: list[r.AgentEvent] = []
-
     task = asyncio.create_task(read(agent, events))
     await asyncio.sleep(1)
     await agent.interrupt()

@@ -65,24 +65,16 @@ async def test_the_memory_holds_what_was_played(hang_up: HangUp, grace_s: float,
 
 
 @each_end
-async def test_a_reply_of_which_nothing_was_played_is_not_remembered(hang_up: HangUp) -> None:
+@pytest.mark.parametrize("played", [True, False])
+async def test_a_reply_is_remembered_whole_or_not_at_all_where_it_was_played_so(hang_up: HangUp, played: bool) -> None:
     agent = react(say(STORY))
     async with spoken(agent) as one:
         one.type("Tell me a story")
         await one.until(s.AgentResponseDoneEvent)
+        if played:
+            one.play(1_000_000)
         await hang_up(one)
-    assert await memory_of(agent) == ["user: Tell me a story"]
-
-
-@each_end
-async def test_a_reply_that_was_played_whole_is_remembered_whole(hang_up: HangUp) -> None:
-    agent = react(say(STORY))
-    async with spoken(agent) as one:
-        one.type("Tell me a story")
-        await one.until(s.AgentResponseDoneEvent)
-        one.play(1_000_000)
-        await hang_up(one)
-    assert await memory_of(agent) == ["user: Tell me a story", f"assistant: {STORY}"]
+    assert await memory_of(agent) == ["user: Tell me a story", *[f"assistant: {STORY}"] * played]
 
 
 async def test_words_that_a_client_would_have_played_after_the_end_do_not_count() -> None:

@@ -79,7 +79,6 @@ async def test_the_model_hears_that_it_started_and_talks_on_and_tells_the_result
         assert "do not guess the result" in text
         assert asked(made) == 1
         made.link.reply(2_000, "I am looking it up.")
-
         await asyncio.sleep(8)
         assert [one for one in hints(made) if "is done" in one] == []
         await asyncio.sleep(2)

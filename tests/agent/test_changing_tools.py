@@ -48,7 +48,6 @@ async def test_the_model_activates_a_group_and_has_its_tools_before_it_goes_on()
         await asyncio.sleep(1)
         ask_tools(made, ("call_3", "book", "{}"))
         await asyncio.sleep(1)
-
         assert declared(made) == [["pay", "book", "reset_equipped_tools"]]
         kinds = [type(message).__name__ for message in made.link.sent]
         assert kinds[2:5] == ["SessionUpdate", "ToolResult", "ResponseCreate"]

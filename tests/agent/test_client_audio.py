@@ -34,12 +34,8 @@ async def test_audio_of_any_rate_reaches_the_model_at_its_own(rate_hz: int, mode
     async with call(profile=profile) as made:
         pcm = speech(1_000, rate_hz)
         for start in range(0, len(pcm), 641):
-            made.receive(
-                c.ClientAudioAppendEvent(
-                    audio=pcm[start : start + 641], format=AudioFormat(encoding="pcm16", rate=rate_hz)
-                )
-            )
-
+            chunk = pcm[start : start + 641]
+            made.receive(c.ClientAudioAppendEvent(audio=chunk, format=AudioFormat(encoding="pcm16", rate=rate_hz)))
         got = made.link.heard_bytes()
         assert len(got) % 2 == 0
         if rate_hz == model_hz:
@@ -54,7 +50,6 @@ async def test_odd_byte_counts_are_joined_to_whole_samples() -> None:
         pcm = speech(100)
         for start in range(0, len(pcm), 7):
             made.receive(c.ClientAudioAppendEvent(audio=pcm[start : start + 7]))
-
         assert made.link.heard_bytes() == pcm
         assert all(len(message.pcm) % 2 == 0 for message in made.link.got(base.AudioAppend))
 
@@ -69,83 +64,58 @@ async def test_audio_without_a_format_is_16_khz_and_both_spellings_are_read() ->
             AudioFormat(type="audio/pcm", sample_rate=16_000),
         ):
             made.receive(c.ClientAudioAppendEvent(audio=speech(100), format=format))
-
         assert made.link.heard_bytes() == speech(100) * 4
         assert errors(made) == []
 
 
-@pytest.mark.parametrize(
-    "format",
-    [AudioFormat(encoding="opus"), AudioFormat(rate=4_000), AudioFormat(rate=16_000, sample_rate=24_000)],
-    ids=["opus", "4-khz", "contradiction"],
-)
-async def test_audio_that_cannot_be_read_is_refused_and_the_call_lives(format: AudioFormat) -> None:
-    async with call() as made:
-        made.receive(c.ClientAudioAppendEvent(audio=speech(100), format=format))
-        assert errors(made) == ["unsupported_audio_format"]
+REFUSED: list[tuple[c.ClientEvent, str]] = [
+    (c.ClientAudioAppendEvent(audio=speech(100), format=AudioFormat(encoding="opus")), "unsupported_audio_format"),
+    (c.ClientAudioAppendEvent(audio=speech(100), format=AudioFormat(rate=4_000)), "unsupported_audio_format"),
+    (
+        c.ClientAudioAppendEvent(audio=speech(100), format=AudioFormat(rate=16_000, sample_rate=24_000)),
+        "unsupported_audio_format",
+    ),
+    (c.ClientAudioAppendEvent(audio=speech(100), offset=-1), "invalid_audio_offset"),
+]
 
+
+async def test_audio_that_cannot_be_read_is_refused_and_the_call_lives() -> None:
+    async with call() as made:
+        for event, _ in REFUSED:
+            made.receive(event)
+        assert errors(made) == [code for _, code in REFUSED]
+        made.receive(c.ClientAudioAppendEvent(audio=b""), c.ClientAudioAppendEvent(audio=b"\x01"))
+        assert made.link.sent == [], "empty audio is no message"
+    async with call() as made:
+        made.receive(REFUSED[0][0])
         made.hear(100)
         assert made.link.heard_bytes() == speech(100)
+
+
+PCM = speech(300)
+FAR = 16 * (MAX_GAP_MS + 101)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "heard"),
+    [
+        ([(0, PCM[:6_400]), (0, PCM[:6_400]), (1_600, PCM[3_200:])], PCM),
+        ([(0, PCM[:3_200]), (3_200, PCM[6_400:])], PCM[:3_200] + bytes(3_200) + PCM[6_400:]),
+        ([(0, speech(100)), (FAR, speech(100)), (FAR + 1_600, speech(100))], speech(100) * 3),
+    ],
+    ids=["what came before is dropped", "a hole is filled with silence", "an endless hole is closed up"],
+)
+async def test_audio_stands_where_its_offset_says(chunks: list[tuple[int, bytes]], heard: bytes) -> None:
+    async with call() as made:
+        for offset, pcm in chunks:
+            made.receive(c.ClientAudioAppendEvent(audio=pcm, offset=offset))
+        assert made.link.heard_bytes() == heard
 
 
 async def test_audio_to_a_model_that_takes_none_is_refused_by_name() -> None:
     async with call(profile=DEAF) as made:
         made.hear(100)
-
         assert errors(made) == ["unsupported_modality"]
-        assert made.link.sent == []
-
-
-async def test_audio_that_came_before_is_dropped() -> None:
-    async with call() as made:
-        pcm = speech(300)
-        made.receive(c.ClientAudioAppendEvent(audio=pcm[:6_400], offset=0))
-        made.receive(c.ClientAudioAppendEvent(audio=pcm[:6_400], offset=0))
-        made.receive(c.ClientAudioAppendEvent(audio=pcm[3_200:], offset=1_600))
-
-        assert made.link.heard_bytes() == pcm
-
-
-async def test_a_hole_in_the_audio_is_filled_with_silence() -> None:
-    async with call() as made:
-        pcm = speech(300)
-        made.receive(c.ClientAudioAppendEvent(audio=pcm[:3_200], offset=0))
-        made.receive(c.ClientAudioAppendEvent(audio=pcm[6_400:], offset=3_200))
-
-        assert made.link.heard_bytes() == pcm[:3_200] + bytes(3_200) + pcm[6_400:]
-
-
-async def test_an_endless_hole_is_closed_up() -> None:
-    async with call() as made:
-        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=0))
-        far = 16 * (MAX_GAP_MS + 101)
-        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=far))
-        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=far + 1_600))
-
-        assert made.link.heard_bytes() == speech(100) * 3
-
-
-async def test_a_negative_offset_is_refused() -> None:
-    async with call() as made:
-        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=-1))
-
-        assert errors(made) == ["invalid_audio_offset"]
-        assert made.link.sent == []
-
-
-async def test_a_rate_that_nobody_takes_is_one_error_and_no_fault_of_the_server() -> None:
-    async with call(listener={"tells_received_audio": True}) as made:
-        for _ in range(3):
-            made.receive(c.ClientAudioAppendEvent(audio=speech(100), format=AudioFormat(type="audio/pcm", rate=17_000)))
-        assert errors(made) == ["unsupported_audio_format"] * 3
-        made.hear(200)
-        assert made.link.heard_bytes()
-
-
-async def test_empty_audio_is_no_message() -> None:
-    async with call() as made:
-        made.receive(c.ClientAudioAppendEvent(audio=b""), c.ClientAudioAppendEvent(audio=b"\x01"))
-
         assert made.link.sent == []
 
 
@@ -153,7 +123,6 @@ async def test_clearing_reaches_the_model_and_leaves_nothing_to_commit() -> None
     async with call(config=MANUAL) as made:
         made.hear(500)
         made.receive(c.ClientAudioClearEvent(), c.ClientAudioCommitEvent())
-
         assert kinds(made) == ["AudioClear"]
 
 
@@ -165,7 +134,6 @@ async def test_audio_of_a_rate_that_is_not_served_is_refused_at_any_time() -> No
             made.session.receive(
                 c.ClientAudioAppendEvent(audio=bytes(640), format=AudioFormat(rate=12_345)), made.session.listeners[0]
             )
-
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unsupported_audio_format"] * 3
 
 

@@ -211,7 +211,6 @@ async def test_an_answer_can_be_cancelled_by_its_id_while_its_tools_run_and_whil
         assert made.of(s.ServerAudioFlushEvent) == []
         made.receive(c.ClientResponseCancelEvent(response_id=response_id))
         assert len(made.of(s.ServerAudioFlushEvent)) == 1
-
         made.receive(HELLO)
         response_id = made.link.begin()
         made.link.say(uses_tool(response_id), m.ModelResponseDoneEvent(response_id=response_id))
@@ -266,7 +265,6 @@ async def test_cancel_silences_tells_the_model_and_closes_the_response() -> None
         assert link.got(base.ResponseCancel) == [base.ResponseCancel(response_id)]
         link.speak(response_id, 2_000)
         link.finish(response_id, WORDS, status="cancelled")
-
         rest = made.types(start)
         assert "agent_response_audio_delta" not in rest
         assert rest[-1] == "agent_response_done"

@@ -74,17 +74,29 @@ def echo(seconds: float, gain_db: float = -12.0) -> Samples:
     return (heard + noise(len(heard)))[: int(seconds * RATE_HZ)]
 
 
-async def test_an_echo_does_not_interrupt_and_is_no_turn() -> None:
-    decided = await talk(echo(4), STARTED, (3_800, TurnEnded(ONSET_MS, 3_300, b"")))
-    assert decided == [("possible", ""), ("dismissed", "echo")]
+def with_voice(microphone: Samples, at_s: int, seconds: float) -> Samples:
+    """A user speaks over what the microphone hears."""
+    voice = np.resize(voiced("barge_in.wav"), int(seconds * RATE_HZ))
+    microphone[at_s * RATE_HZ :][: len(voice)] += voice
+    return microphone
 
 
-async def test_a_user_who_talks_over_the_echo_interrupts() -> None:
-    microphone = echo(4)
-    voice = voiced("barge_in.wav")[: RATE_HZ * 3 // 2]
-    microphone[2 * RATE_HZ : 2 * RATE_HZ + len(voice)] += voice
-    decided = await talk(microphone, STARTED)
-    assert decided == [("possible", ""), ("dismissed", "echo"), ("possible", ""), ("confirmed", "speech")]
+POSSIBLE, ECHO, SPEECH = ("possible", ""), ("dismissed", "echo"), ("confirmed", "speech")
+
+
+@pytest.mark.parametrize(
+    ("microphone", "found", "decided"),
+    [
+        (echo(4), [STARTED, (3_800, TurnEnded(ONSET_MS, 3_300, b""))], [POSSIBLE, ECHO]),
+        (with_voice(echo(4), 2, 1.5), [STARTED], [POSSIBLE, ECHO, POSSIBLE, SPEECH]),
+        (with_voice(noise(4 * RATE_HZ), 1, 2), [STARTED], [POSSIBLE, SPEECH]),
+    ],
+    ids=["an echo", "a user over the echo", "a user without an echo"],
+)
+async def test_an_echo_does_not_interrupt_and_is_no_turn_and_a_user_interrupts(
+    microphone: Samples, found: list[Any], decided: list[tuple[str, str]]
+) -> None:
+    assert await talk(microphone, *found) == decided
 
 
 async def test_the_model_gets_a_microphone_without_the_echo() -> None:
@@ -123,17 +135,14 @@ async def test_the_canceller_switches_itself_on_where_the_microphone_hears_the_r
         assert made.link.got(base.SessionUpdate) == []
 
 
-async def test_a_microphone_without_the_reply_is_left_alone() -> None:
-    async with call() as made:
-        voice = np.resize(voiced("barge_in.wav"), SECONDS * RATE_HZ) + noise(SECONDS * RATE_HZ)
-        await converse(made, voice)
-        assert told(made) == []
-        assert made.link.heard_bytes() == pcm(voice)
-
-
-async def test_a_client_that_wants_its_echo_keeps_it() -> None:
-    async with call(config=SessionConfig(audio=KEEPS_ECHO)) as made:
-        microphone = echo(SECONDS)
+@pytest.mark.parametrize("wants_its_echo", [False, True])
+async def test_a_microphone_without_the_reply_or_of_a_client_that_wants_its_echo_is_left_alone(
+    wants_its_echo: bool,
+) -> None:
+    config = SessionConfig(audio=KEEPS_ECHO) if wants_its_echo else SessionConfig()
+    voice = with_voice(noise(SECONDS * RATE_HZ), 0, SECONDS)
+    microphone = echo(SECONDS) if wants_its_echo else voice
+    async with call(config=config) as made:
         await converse(made, microphone)
         assert told(made) == []
         assert made.link.heard_bytes() == pcm(microphone)
@@ -216,13 +225,6 @@ async def test_words_of_the_echo_before_an_interruption_are_not_the_users() -> N
         assert made.of(s.AgentInputTranscriptionDeltaEvent) == []
         started = made.of(s.AgentInputStartedEvent)[-1]
         assert 1_700 <= started.audio_start_ms <= 2_400, "where the user began, not the echo"
-
-
-async def test_a_user_without_an_echo_interrupts() -> None:
-    microphone = noise(4 * RATE_HZ)
-    voice = np.resize(voiced("barge_in.wav"), 2 * RATE_HZ)
-    microphone[RATE_HZ : RATE_HZ + len(voice)] += voice
-    assert await talk(microphone, STARTED) == [("possible", ""), ("confirmed", "speech")]
 
 
 async def test_a_report_about_the_microphone_does_not_reach_the_model() -> None:

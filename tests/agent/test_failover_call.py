@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from http import HTTPStatus
 
 import pybase64
 
 from realtime.agent.realtime import RealtimeAgent
-from realtime.audio.playback import AcknowledgedPlayback
-from realtime.call.session import Session
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
@@ -17,32 +16,25 @@ from realtime.model.failover import failover
 from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import WireLimits
-from realtime.runtime import Runtime
-from tests.agent.fakes import FakeDetector, ListSink, listener_into, speech
-from tests.agent.test_dropped_socket import Log
+from tests.agent.fakes import FakeDetector, speech
+from tests.agent.test_dropped_socket import HANG_S, in_call
 from tests.model.emulator import Emulator
 from tests.model.gemini_emulator import GeminiEmulator
 
-LIMITS = WireLimits(first_delay_s=0.01, max_delay_s=0.02, attempts=2, open_timeout_s=5.0, session_timeout_s=5.0)
+LIMITS = WireLimits(first_delay_s=0.01, max_delay_s=0.02, attempts=2, open_timeout_s=HANG_S, session_timeout_s=HANG_S)
+PUSH_TO_TALK = SessionConfig(turn_detection=TurnDetection(authority="client"))
 SECOND_OF_SPEECH = b"\1\0" * 24_000
 
 
 async def test_the_reply_and_the_speech_of_the_user_go_on_with_the_next_provider() -> None:
-    async with Emulator() as openai, GeminiEmulator() as gemini:
-        model = failover(
-            [
-                OpenAIRealtimeModel(api_key="sk-test", base_url=openai.base_url, limits=LIMITS),
-                GeminiRealtimeModel(api_key="g-test", base_url=gemini.base_url, limits=LIMITS),
-            ]
-        )
-        runtime = Runtime()
+    async with AsyncExitStack() as stack:
+        openai = await stack.enter_async_context(Emulator())
+        gemini = await stack.enter_async_context(GeminiEmulator())
+        first_model = OpenAIRealtimeModel(api_key="sk-test", base_url=openai.base_url, limits=LIMITS)
+        next_model = GeminiRealtimeModel(api_key="g-test", base_url=gemini.base_url, limits=LIMITS)
+        model = failover([first_model, next_model])
         agent = RealtimeAgent("Friday", "Be nice.", model, make_detector=lambda detection: FakeDetector())
-        session = Session(participant=agent.run(), runtime=runtime, session_id="session1")
-        view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
-        session.attach(view)
-        log = Log()
-        session.log.subscribe(log.note)
-        await session.start(SessionConfig(turn_detection=TurnDetection(authority="client")))
+        session, log = await stack.enter_async_context(in_call(agent, PUSH_TO_TALK))
 
         session.receive(c.ClientTextAppendEvent(text="Count."))
         first = await openai.session()
@@ -70,18 +62,10 @@ async def test_the_reply_and_the_speech_of_the_user_go_on_with_the_next_provider
         await second.finish()
         await log.until(lambda: log.of(s.AgentResponseDoneEvent)[-1].status == "completed")
 
-        assert [(item.role, item.text.strip()) for item in session.conversation.items()] == [
-            ("user", "Count."),
-            ("assistant", heard),
-            ("assistant", "three four five"),
-        ]
-        assert [event.reason for event in log.of(s.AgentReconnectingEvent)] == [
-            "link_lost",
-            "provider_unavailable",
-            "provider_unavailable",
-        ]
+        told = [(item.role, item.text.strip()) for item in session.conversation.items()]
+        assert told == [("user", "Count."), ("assistant", heard), ("assistant", "three four five")]
+        reasons = [event.reason for event in log.of(s.AgentReconnectingEvent)]
+        assert reasons == ["link_lost", "provider_unavailable", "provider_unavailable"]
         assert len(log.of(s.AgentReconnectedEvent)) == 1
         assert log.of(s.AgentErrorEvent) == []
         assert [event.seq for event in log.events] == [*range(1, len(log.events) + 1)]
-        await session.end("test_over")
-        session.detach(view)

@@ -12,12 +12,11 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
-from realtime.message import ToolCallBlock
 from realtime.model import base
 from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, Call, call, speech
 from tests.agent.test_confirmation import Till
-from tests.agent.test_tools import TOOLS, ask_tools
+from tests.agent.test_tools import IN_CLIENT, TOOLS, ask_tools, use
 
 pytestmark = pytest.mark.virtual_time
 
@@ -88,18 +87,6 @@ async def test_a_slow_tool_gets_fillers_and_the_reply_after_it_knows_nothing_of_
         made.check_heard_truth()
 
 
-async def test_a_quick_tool_gets_none() -> None:
-    async def quick() -> str:
-        """Be quick."""
-        await asyncio.sleep(0.5)
-        return "done"
-
-    async with call(profile=GIVEN, toolkit=Toolkit([quick])) as made:
-        ask_tools(made, ("call_1", "quick", "{}"))
-        await asyncio.sleep(30)
-        assert fillers(made) == []
-
-
 async def test_a_model_without_given_words_is_asked_in_the_language_of_the_user() -> None:
     async with call(profile=BESIDE, toolkit=SLOW) as made:
         made.receive(c.ClientTextAppendEvent(text="Wo ist mein Paket?"))
@@ -113,35 +100,63 @@ async def test_a_model_without_given_words_is_asked_in_the_language_of_the_user(
         assert asked.overrides.tool_choice == "none"
 
 
+async def quick() -> str:
+    """Be quick."""
+    await asyncio.sleep(0.5)
+    return "done"
+
+
 @pytest.mark.parametrize(
-    ("profile", "options"),
+    ("profile", "options", "use"),
     [
-        (PROFILE, {}),
-        (GIVEN, {"fillers": ()}),
-        (GIVEN, {"config": SessionConfig(output_modalities=("text",))}),
+        (PROFILE, {"toolkit": SLOW}, A_SLOW_CALL),
+        (GIVEN, {"toolkit": SLOW, "fillers": ()}, A_SLOW_CALL),
+        (GIVEN, {"toolkit": SLOW, "config": SessionConfig(output_modalities=("text",))}, A_SLOW_CALL),
+        (GIVEN, {"toolkit": Toolkit([quick])}, ("call_1", "quick", "{}")),
+        (GIVEN, {"toolkit": Till().tools}, ("call_1", "pay", '{"amount": 5}')),
     ],
-    ids=["a model that does not respond beside open calls", "switched off", "a written call"],
+    ids=["a model that responds not beside open calls", "switched off", "a written call", "a quick tool", "a question"],
 )
-async def test_there_are_none_for(profile: base.Profile, options: dict[str, Any]) -> None:
-    async with call(profile=profile, toolkit=SLOW, **options) as made:
-        ask_tools(made, A_SLOW_CALL)
+async def test_there_are_none_for(profile: base.Profile, options: dict[str, Any], use: tuple[str, str, str]) -> None:
+    async with call(profile=profile, **options) as made:
+        ask_tools(made, use)
         await asyncio.sleep(20)
         assert fillers(made) == []
 
 
-async def test_the_program_may_give_its_own() -> None:
-    async with call(profile=GIVEN, toolkit=SLOW, fillers=["Let me check.", "Hang on."]) as made:
-        ask_tools(made, A_SLOW_CALL)
+@pytest.mark.parametrize(
+    ("profile", "options", "use", "lines"),
+    [
+        (
+            GIVEN,
+            {"toolkit": SLOW, "fillers": ["Let me check.", "Hang on."]},
+            A_SLOW_CALL,
+            ["Let me check.", "Hang on."],
+        ),
+        (GIVEN, {"config": IN_CLIENT}, ("call_1", "where", "{}"), [FIRST, "Just a second.", "Still looking."]),
+        (
+            msgspec.structs.replace(GIVEN, languages=("de",)),
+            {"toolkit": SLOW},
+            A_SLOW_CALL,
+            ["Einen Moment.", "Ich schaue noch nach.", "Gleich habe ich es."],
+        ),
+    ],
+    ids=["the program's own", "a tool of the client", "the model's language"],
+)
+async def test_the_lines_are(
+    profile: base.Profile, options: dict[str, Any], use: tuple[str, str, str], lines: list[str]
+) -> None:
+    """None is said twice."""
+    async with call(profile=profile, **options) as made:
+        ask_tools(made, use)
         await asyncio.sleep(25)
-        assert [one.say for one in fillers(made)] == ["Let me check.", "Hang on."], "none twice"
+        assert [one.say for one in fillers(made)] == lines
 
 
 async def test_it_waits_for_the_end_of_what_the_agent_says() -> None:
     async with call(profile=GIVEN, toolkit=SLOW) as made:
         response_id = made.link.begin()
         made.link.speak(response_id, 3_000, "Let me see. ")
-        from tests.agent.test_tools import use
-
         use(made, response_id, A_SLOW_CALL)
         made.link.finish(response_id, "Let me see. ")
         await asyncio.sleep(3.7)
@@ -202,39 +217,8 @@ async def test_who_interrupts_silences_it_and_there_are_no_more() -> None:
         assert len(fillers(made)) == 1
 
 
-async def test_waiting_for_the_users_consent_is_no_slow_tool() -> None:
-    till = Till()
-    async with call(profile=GIVEN, toolkit=till.tools) as made:
-        ask_tools(made, ("call_1", "pay", '{"amount": 5}'))
-        await asyncio.sleep(10)
-        assert fillers(made) == []
-
-
-async def test_a_tool_that_runs_in_the_client_gets_them_too() -> None:
-    from tests.agent.test_tools import IN_CLIENT
-
-    async with call(profile=GIVEN, config=IN_CLIENT) as made:
-        ask_tools(made, ("call_1", "where", "{}"))
-        await asyncio.sleep(1)
-        assert [one.say for one in fillers(made)] == [FIRST]
-
-
-async def test_the_language_of_the_model_chooses_the_lines() -> None:
-    german = msgspec.structs.replace(GIVEN, languages=("de",))
-    async with call(profile=german, toolkit=SLOW) as made:
-        ask_tools(made, A_SLOW_CALL)
-        await asyncio.sleep(1)
-        assert [one.say for one in fillers(made)] == ["Einen Moment."]
-
-
 async def test_a_second_call_in_the_same_wait_begins_no_new_count() -> None:
     async with call(profile=GIVEN, toolkit=SLOW) as made:
-        response_id = made.link.begin()
-        for number in (1, 2):
-            call_block = ToolCallBlock(id=f"call_{number}", name="slow", input="{}")
-            made.link.say(
-                m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id=f"use_{number}", tool_use=call_block)
-            )
-        made.link.say(m.ModelResponseDoneEvent(response_id=response_id))
+        ask_tools(made, A_SLOW_CALL, ("call_2", "slow", "{}"))
         await asyncio.sleep(29)
         assert len(fillers(made)) == MOST_FILLERS

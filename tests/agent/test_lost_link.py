@@ -74,7 +74,6 @@ async def test_a_lost_link_closes_what_was_being_said() -> None:
         made.link.speak(response_id, 500, WORDS)
         start = len(made.seen)
         made.link.say(LOST)
-
         assert made.types(start) == [
             "agent_response_audio_done",
             "agent_response_audio_transcript_done",
@@ -98,7 +97,6 @@ async def test_an_answer_goes_on_after_what_arrived_of_it() -> None:
         assert 0 < len(heard[1]) <= 15, "no more words than a second holds, though the text had run ahead"
         assert since(made, sent) == []
         made.link.say(BACK)
-
         hint, create = made.link.sent[sent:]
         assert isinstance(hint, base.ItemCreate)
         assert hint.item.role == "system"
@@ -139,7 +137,6 @@ async def test_an_answer_that_had_arrived_whole_is_complete() -> None:
         made.link.say(m.ModelResponseAudioDoneEvent(response_id=response_id, item_id=item_id))
         sent = lose(made, response_id)
         made.link.say(BACK)
-
         assert since(made, sent) == []
         assert made.of(s.AgentResponseDoneEvent)[0].status == "completed"
         assert made.transcript()[-1] == ("assistant", WORDS.strip())
@@ -164,7 +161,6 @@ async def test_a_request_that_was_under_way_is_made_again_as_it_was() -> None:
         made.receive(c.ClientResponseCreateEvent(response=overrides))
         sent = lose(made)
         made.link.say(BACK)
-
         assert made.link.sent[sent:] == [base.ResponseCreate(overrides)]
 
 
@@ -175,7 +171,6 @@ async def test_a_new_question_in_the_gap_takes_the_place_of_what_was_owed() -> N
         made.receive(c.ClientTextAppendEvent(text="Hello?"))
         made.link.say(BACK)
         made.link.reply(500, "Yes.")
-
         assert since(made, sent) == ["ItemCreate", "ResponseCreate"]
         assert made.transcript()[-1] == ("assistant", "Yes.")
 
@@ -194,7 +189,6 @@ async def test_after_the_results_of_tools_the_model_goes_on_once() -> None:
         sent = lose(made, response_id)
         made.link.say(BACK)
         await asyncio.sleep(2)
-
         assert since(made, sent) == ["ToolResult", "ResponseCreate"]
 
 
@@ -357,7 +351,6 @@ async def test_a_request_of_an_earlier_turn_is_not_made_again() -> None:
         made.link.speak(response_id, 1_000, WORDS)
         sent = lose(made, response_id)
         made.link.say(BACK)
-
         assert made.link.sent[sent:][-1] == base.ResponseCreate(None)
         made.link.reply(500, "and the rest")
 
@@ -369,7 +362,6 @@ async def test_a_written_answer_that_is_broken_off_keeps_its_words() -> None:
         where: dict[str, Any] = {"response_id": response_id, "item_id": "written"}
         made.link.say(m.ModelResponseTextDeltaEvent(**where, delta="One, two"))
         lose(made, response_id)
-
         assert made.transcript()[-1] == ("assistant", "One, two")
         assert made.of(s.AgentResponseTextDoneEvent)[0].text == "One, two"
         made.link.say(BACK)
@@ -392,7 +384,6 @@ async def test_all_speech_of_an_outage_is_said_again_when_the_link_is_lost_once_
             made.hear(100)
         made.link.say(BACK)
         made.hear(100)
-
         assert again(made, lose(made)) == speech(100) * 41
 
 
@@ -405,5 +396,4 @@ async def test_a_new_voice_is_not_taken_for_one_that_was_lost() -> None:
         for _ in range(60):
             made.hear(1_000)
         made.link.hear_start("u2", 60_000)
-
         assert [event.audio_start_ms for event in made.of(s.AgentInputStartedEvent)] == [100, 60_000]

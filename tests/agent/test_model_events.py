@@ -77,7 +77,6 @@ async def test_each_model_event_becomes_the_agents_with_all_it_says_and_who_says
         for event in DIRECT:
             start = len(made.seen)
             made.link.say(event)
-
             name = event.type.replace("model_", "agent_", 1)
             (said,) = [one for one in made.seen[start:] if one.type == name]
             assert type(said).__name__ == type(event).__name__.replace("Model", "Agent", 1)
@@ -96,9 +95,7 @@ async def test_the_models_session_is_told_as_ready_and_ended() -> None:
         assert ready[0].model is not None
         assert ready[0].model["model"] == "fake-1"
         assert made.of(s.AgentEndedEvent) == []
-
         made.link.gone("provider_closed")
-
         (ended,) = made.of(s.AgentEndedEvent)
         assert ended.reason == "provider_closed"
         assert not any("sess_1" in str(event.model_dump()) for event in made.log)
@@ -111,7 +108,6 @@ async def test_a_spoken_reply_is_told_in_order_and_closed() -> None:
     async with call() as made:
         start = len(made.seen)
         made.link.reply(500, "Hello there.")
-
         types = made.types(start)
         assert types == [
             "agent_response_created",
@@ -136,7 +132,6 @@ async def test_what_a_model_leaves_open_is_closed_with_the_response(status: Any)
         response_id = made.link.begin()
         made.link.speak(response_id, 300, "Hello there.")
         made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status=status))
-
         (words,) = made.of(s.AgentResponseAudioTranscriptDoneEvent)
         assert words.transcript == "Hello there."
         assert made.types()[-4:] == [
@@ -171,7 +166,6 @@ async def test_a_text_answer_is_an_item_with_text() -> None:
             m.ModelResponseTextDoneEvent(text="Hello there.", **where),
             m.ModelResponseDoneEvent(response_id="resp_1"),
         )
-
         (item,) = made.session.conversation.items()
         assert item.content == (ContentPart(type="text", text="Hello there."),)
         made.check_heard_truth()
@@ -253,7 +247,6 @@ async def test_an_item_the_model_adds_itself_is_told_once() -> None:
         made.link.speak("resp_1", 300, "Hello.", item_id="a1")
         made.link.finish("resp_1", "Hello.", item_id="a1")
         made.link.say(m.ModelItemDoneEvent(item=item))
-
         assert [event.item.id for event in made.of(s.AgentItemAddedEvent)] == ["a1"]
         assert made.transcript() == [("assistant", "Hello.")]
         made.check_heard_truth()
@@ -295,7 +288,6 @@ async def test_the_history_for_a_reconnect_is_the_conversation_as_it_was_heard()
         await asyncio.sleep(1)
         made.link.hear_start("u1")
         made.link.hear_end("u1", 900, "Stop.")
-
         history = [(item.role, item.text) for item in made.model.histories[0]()]
         assert history == made.transcript()
         assert len(history[0][1]) < len(WORDS)
@@ -319,7 +311,6 @@ async def test_what_the_user_waited_is_told_once_the_first_sound_was_played() ->
         assert made.of(s.ServerLatencyEvent) == []
         # 40 ms of it had been played when this frame was sent.
         made.hear(20, played_item_id=item_id, played_ms=40)
-
         (latency,) = made.of(s.ServerLatencyEvent)
         assert (latency.item_id, latency.response_id) == ("u1", response_id)
         assert latency.latency_ms == 1_820 - 40 - 900
@@ -346,7 +337,6 @@ async def test_pictures_are_kept_for_the_model_only_and_only_the_newest() -> Non
     async with call(profile=msgspec.structs.replace(PROFILE, input_modalities=frozenset({"image", "text"}))) as made:
         for number in range(20):
             made.receive(c.ClientImageAppendEvent(image=bytes([number]) * 100, format=ImageFormat(type="image/png")))
-
         shown = [message.item.content[0].image for message in made.link.got(base.ItemCreate)]
         assert shown == [bytes([number]) * 100 for number in range(20)]
         kept = [item.content[0].image for item in made.session.conversation.items()]
@@ -365,7 +355,6 @@ async def test_words_of_the_user_that_came_only_in_pieces_are_kept_when_the_call
             made.link.say(m.ModelInputDoneEvent(item_id="u1", audio_end_ms=900))
             made.link.say(m.ModelInputCommittedEvent(item_id="u1"))
         made.link.gone("closed")
-
         assert made.transcript() == [("user", "Good morning.")]
         assert made.types()[-3:] == ["agent_input_transcription_done", "agent_item_done", "agent_ended"]
         made.check_heard_truth()
@@ -377,7 +366,6 @@ async def test_a_guess_at_the_users_words_is_told_and_is_none_of_them() -> None:
         made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="", interim="Good mourning"))
         made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="Good morning."))
         made.link.hear_end("u1", 900, "Good morning.")
-
         told = made.of(s.AgentInputTranscriptionDeltaEvent)
         assert [(one.delta, one.interim) for one in told] == [("", "Good mourning"), ("Good morning.", None)]
         assert made.transcript() == [("user", "Good morning.")]

@@ -11,16 +11,13 @@ import pybase64
 import pytest
 
 from realtime.agent.realtime import RealtimeAgent
-from realtime.audio.playback import AcknowledgedPlayback
 from realtime.call.session import Session
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
-from realtime.runtime import Runtime
 from realtime.tool import Toolkit
-from tests.agent.fakes import ListSink, listener_into
-from tests.agent.test_dropped_socket import Log, hear_all, said
+from tests.agent.test_dropped_socket import Log, hear_all, in_call, said
 from tests.model.providers import DASHSCOPE, FAKES, GEMINI, OPENAI, Fake
 
 PUSH_TO_TALK = SessionConfig(turn_detection=TurnDetection(authority="client"))
@@ -41,19 +38,9 @@ async def call(
     fake: Fake, config: SessionConfig = PUSH_TO_TALK, toolkit: Toolkit | None = None, **options: Any
 ) -> AsyncIterator[tuple[Session, Log, Any]]:
     async with fake.service() as service:
-        runtime = Runtime()
         agent = RealtimeAgent("Friday", "Be nice.", fake.model(service, **options), toolkit=toolkit)
-        session = Session(participant=agent.run(), runtime=runtime, session_id="session1")
-        view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
-        session.attach(view)
-        log = Log()
-        session.log.subscribe(log.note)
-        await session.start(config)
-        try:
+        async with in_call(agent, config) as (session, log):
             yield session, log, service
-        finally:
-            await session.end("test_over")
-            session.detach(view)
 
 
 async def turn_over(fake: Fake, service: Any) -> bytes:
@@ -139,7 +126,6 @@ async def test_a_turn_whose_commit_was_under_way_is_said_again_and_answered(fake
         (await service.session()).drop()
         await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
         second = await service.session(2)
-
         await second.when(lambda: fake.has_asked_turn(second))
         assert fake.sent_audio(second) == before
         await fake.speak(second, "I heard you", SECOND)

@@ -44,18 +44,22 @@ ROUND = [
 ]
 
 
-# -- at chosen moments -------------------------------------------------------------------------------------------------
+async def interrupted(agent: ReActAgent, after_s: float, within_s: float = 0.1) -> Msg:
+    """The answer of a reply that is interrupted after so many seconds."""
+    task = asyncio.create_task(agent(HELLO))
+    await asyncio.sleep(after_s)
+    await agent.interrupt()
+    answer: Msg = await ends_in(within_s, task)
+    return answer
 
 
 async def test_the_model_is_interrupted_while_it_speaks() -> None:
     """REA-05, REA-06, REA-07: the original task has the answer of the handler, both are remembered."""
     agent = react(model=ScriptedChat(say("one two three"), piece_s=1.0))
-    task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(2.5)
-    await agent.interrupt()
-    answer = await ends_in(0.1, task)
+    answer = await interrupted(agent, 2.5)
     assert answer.metadata["_is_interrupted"] is True
     assert answer.finished_reason == "interrupted"
+    assert answer.get_text_content() == "You interrupted me. What can I do for you?"
     hello, partial, kept = await remembered(agent)
     assert (shape(partial.content), partial.finished_reason) == (["text: one two"], "interrupted")
     assert (hello, kept.to_json()) == (HELLO, answer.to_json())
@@ -65,10 +69,7 @@ async def test_the_model_is_interrupted_while_it_speaks() -> None:
 async def test_tools_are_interrupted(parallel: bool) -> None:
     """REA-05, REA-09: each call has a result, and the next reply works."""
     agent = react(ROUND, say("Again."), toolkit=weather(), parallel_tool_calls=parallel)
-    task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(0.1)
-    await agent.interrupt()
-    await ends_in(0.1, task)
+    await interrupted(agent, 0.1)
     partial = (await remembered(agent))[1]
     results = partial.get_content_blocks("tool_result")
     assert [(block.id, block.state) for block in results] == [("call_1", "interrupted"), ("call_2", "interrupted")]
@@ -103,22 +104,9 @@ async def test_a_subclass_answers_an_interruption_in_its_own_way() -> None:
             return AssistantMsg(self.name, [*responses[-1].content])
 
     agent = react(model=ScriptedChat(say("one two three"), say("Sorry, go ahead."), piece_s=1.0), agent_class=Asks)
-    task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(1.5)
-    await agent.interrupt()
-    answer = await task
+    answer = await interrupted(agent, 1.5, 60)
     assert answer.get_text_content() == "Sorry, go ahead."
     assert (await remembered(agent))[-1].to_json() == answer.to_json()
-
-
-async def test_the_printed_sample_of_steering() -> None:
-    """REA-06: a task, a second, an interruption."""
-    agent = react(model=ScriptedChat(say("a long answer " * 100), piece_s=0.1))
-    reply_task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(1)
-    await agent.interrupt()
-    result = await reply_task
-    assert result.get_text_content() == "You interrupted me. What can I do for you?"
 
 
 async def test_what_was_never_said_is_not_remembered_of_an_interrupted_stream() -> None:
@@ -152,11 +140,7 @@ async def test_a_tool_that_swallows_its_cancellation_does_not_hold_up_an_interru
         return "too late"
 
     agent = react([call("stubborn"), OSLO], say("Fine."), toolkit=Toolkit([stubborn, get_weather]))
-    task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(0.1)
-    await agent.interrupt()
-    answer = await ends_in(1.5, task)
-    assert answer.metadata["_is_interrupted"] is True
+    assert (await interrupted(agent, 0.1, 1.5)).metadata["_is_interrupted"] is True
     partial = (await remembered(agent))[1]
     assert [block.state for block in partial.get_content_blocks("tool_result")] == ["interrupted", "interrupted"]
     before = partial.to_json()
@@ -176,14 +160,8 @@ async def test_a_model_that_swallows_its_cancellation_says_no_more() -> None:
                 yield ChatResponse(say("and more, and more"))
 
     agent = react(model=Swallows(say("one two three"), piece_s=1.0))
-    task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(1.5)
-    await agent.interrupt()
-    assert (await ends_in(0.1, task)).metadata["_is_interrupted"] is True
+    assert (await interrupted(agent, 1.5)).metadata["_is_interrupted"] is True
     assert shape((await remembered(agent))[1].content) == ["text: one"]
-
-
-# -- at every await ----------------------------------------------------------------------------------------------------
 
 
 async def sleepy(self: Any, *_: Any) -> None:

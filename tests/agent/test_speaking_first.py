@@ -113,7 +113,6 @@ async def test_a_call_that_goes_on_from_the_store_or_a_conversation_is_not_greet
     assert model.link.got(base.ResponseCreate) == []
     assert entered == []
     await session.end("test_over")
-
     agent = RealtimeAgent("Friday", "", model, greeting=GREETING)
     agent.conversation = (Item(id="i1", role="user", content=(ContentPart(type="text", text="Hello"),)),)
     await agent.start(lambda event: None)

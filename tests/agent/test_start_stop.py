@@ -163,11 +163,9 @@ async def test_cancelling_the_start_leaves_nothing_running() -> None:
     model.connecting = asyncio.Event()
     agent = agent_of(model)
     before = asyncio.all_tasks()
-
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1):
             await agent.start(lambda event: None)
-
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == before
     assert model.connections == []
@@ -228,7 +226,6 @@ async def test_a_full_queue_never_stalls_the_agent_and_gets_all_in_order_when_it
     model = FakeModel()
     agent = agent_of(model)
     await agent.start(queue)
-
     model.link.reply(2_000)
     await asyncio.sleep(10)
     await agent.handle_input(ClientEvents.ClientAudioAppendEvent(audio=speech(100)))
@@ -260,7 +257,6 @@ async def test_a_callable_that_raises_does_not_hurt_the_call(caplog: pytest.LogC
     await agent.start(out)
     await agent.handle_input(ClientEvents.ClientTextAppendEvent(text="Hello?"))
     await agent.stop()
-
     assert calls >= 4
     assert "failed" in caplog.text
 
@@ -294,9 +290,7 @@ async def test_stopping_while_it_starts_ends_both() -> None:
     before = asyncio.all_tasks()
     starting = asyncio.create_task(agent.start(lambda event: None))
     await asyncio.sleep(1)
-
     await agent.stop()
-
     with pytest.raises(UsageError, match="stopped"):
         await starting
     assert asyncio.all_tasks() == before
@@ -316,6 +310,5 @@ async def test_a_provider_that_goes_while_the_agent_starts_ends_it() -> None:
     agent = agent_of(Fleeting())
     await agent.start(events.append)
     await asyncio.sleep(1)
-
     assert [event.type for event in events] == ["agent_ready", "agent_ended"]
     await agent.stop()

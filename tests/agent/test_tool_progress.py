@@ -40,7 +40,7 @@ async def look(context: ToolContext[dict[str, int]]) -> str:
     context.progress("opening the register")
     await asyncio.sleep(1)
     context.state["n"] = context.state.get("n", 0) + 1
-    return f"{context.agent_name}, {context.state['n']}"
+    return f"{context.agent_name}, {context.state['n']} of {context.call_id}"
 
 
 SEARCH = ("call_1", "search", '{"query": "tea"}')
@@ -66,28 +66,17 @@ async def test_the_pieces_of_a_generator_are_events_and_together_its_result() ->
         made.check_heard_truth()
 
 
-async def test_a_note_is_an_event_and_no_part_of_the_result() -> None:
-    async with call(toolkit=Toolkit([look])) as made:
-        for number in (1, 2):
-            ask_tools(made, (f"call_{number}", "look", "{}"))
-            await asyncio.sleep(2)
-        assert reports(made) == [(f"call_{number}", "opening the register", "note") for number in (1, 2)]
-        assert results(made) == [("call_1", "success", "Friday, 1"), ("call_2", "success", "Friday, 2")]
-
-
-async def test_each_call_has_a_state_of_its_own_and_its_id() -> None:
-    def which(context: ToolContext[Any]) -> str:
-        context.state["n"] = context.state.get("n", 0) + 1
-        return f"{context.call_id} {context.state['n']}"
-
-    toolkit = Toolkit([which])
-    told = []
+async def test_a_note_is_an_event_and_no_part_of_the_result_and_each_call_has_a_state_of_its_own() -> None:
+    toolkit = Toolkit([look])
     for _ in range(2):
         async with call(toolkit=toolkit) as made:
-            ask_tools(made, ("call_1", "which", "{}"))
-            await asyncio.sleep(1)
-            told += results(made)
-            assert told[-1][2] == f"{made.session.call_id} 1"
+            for number in (1, 2):
+                ask_tools(made, (f"call_{number}", "look", "{}"))
+                await asyncio.sleep(2)
+            assert reports(made) == [(f"call_{number}", "opening the register", "note") for number in (1, 2)]
+            said = [("call_1", "success", "Friday, 1"), ("call_2", "success", "Friday, 2")]
+            assert [(call_id, state, text.split(" of ")[0]) for call_id, state, text in results(made)] == said
+            assert {text.split(" of ")[1] for _, _, text in results(made)} == {made.session.call_id}
 
 
 async def test_an_interruption_closes_the_generator_and_nothing_is_reported_after_it() -> None:
@@ -143,30 +132,19 @@ async def test_a_tool_that_reports_without_end_is_bounded_and_its_result_is_cut(
         while True:
             yield "x" * 50
 
-    async with call(toolkit=Toolkit([flood])) as made:
-        ask_tools(made, ("call_1", "flood", "{}"))
-        await asyncio.sleep(1)
-        assert len(reports(made)) == MAX_PROGRESS
-        ((_, state, text),) = results(made)
-        assert state == "success"
-        assert "The result is cut" in text[-200:]
-
-
-async def test_a_result_of_ten_megabytes_is_cut_and_the_call_goes_on() -> None:
     def dump() -> str:
         """Dump."""
         return "x" * 10_000_000
 
-    async with call(toolkit=Toolkit([dump])) as made:
-        ask_tools(made, ("call_1", "dump", "{}"))
+    async with call(toolkit=Toolkit([flood, dump])) as made:
+        ask_tools(made, ("call_1", "flood", "{}"), ("call_2", "dump", "{}"))
         await asyncio.sleep(1)
-        ((_, _, text),) = results(made)
-        assert len(text) < 101_000
-        assert "the first 100,000 are here" in text
+        assert len(reports(made)) == MAX_PROGRESS
+        texts = {call_id: text for call_id, state, text in results(made) if state == "success"}
+        assert "The result is cut" in texts["call_1"][-200:]
+        assert len(texts["call_2"]) < 101_000
+        assert "the first 100,000 are here" in texts["call_2"]
         assert len(made.link.got(base.ResponseCreate)) == 1
-
-
-# -- as reply events ---------------------------------------------------------------------------------------------------
 
 
 async def events_of(*tools: Any, use: tuple[str, str, str], before_done: float = 0.0) -> list[r.AgentEvent]:
@@ -222,8 +200,5 @@ async def test_a_result_that_ends_otherwise_than_its_pieces_follows_them() -> No
 async def test_a_note_is_a_custom_event_of_the_reply() -> None:
     events = await events_of(look, use=("call_1", "look", "{}"))
     (note,) = [event for event in events if isinstance(event, r.CustomEvent)]
-    assert (note.name, note.value) == (
-        "tool_progress",
-        {"tool_call_id": "call_1", "text": "opening the register"},
-    )
-    assert deltas(events) == ["Friday, 1"]
+    assert (note.name, note.value) == ("tool_progress", {"tool_call_id": "call_1", "text": "opening the register"})
+    assert [text.split(" of ")[0] for text in deltas(events)] == ["Friday, 1"]

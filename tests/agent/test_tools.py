@@ -118,7 +118,6 @@ async def test_a_tool_call_is_shown_run_told_and_answered_and_the_model_speaks_o
         assert "".join(event.delta for event in growing) == '{"zone": "UTC"}'
         assert growing[-1].tool_use.input == used.tool_use.input
         await asyncio.sleep(3)
-
         assert results(made) == [("call_1", "success", "12:00 in UTC")]
         assert len(made.link.got(base.ResponseCreate)) == 2
         (told,) = made.of(s.AgentResponseToolResultEvent)
@@ -139,7 +138,6 @@ async def test_a_result_that_is_there_before_the_response_is_done_waits_for_it()
         await asyncio.sleep(1)
         assert len(results(made)) == 1
         assert made.link.got(base.ResponseCreate) == []
-
         made.link.say(m.ModelResponseDoneEvent(response_id=response_id))
         assert len(made.link.got(base.ResponseCreate)) == 1
 
@@ -221,11 +219,9 @@ async def test_a_client_that_does_not_answer_is_an_error_for_the_model() -> None
     async with call(config=IN_CLIENT) as made:
         ask_tools(made, ("call_1", "where", "{}"))
         await asyncio.sleep(61)
-
         ((_, state, text),) = results(made)
         assert (state, "did not answer" in text) == ("error", True)
         assert len(made.link.got(base.ResponseCreate)) == 1
-
         made.receive(c.ClientToolResultEvent(id="call_1", name="where", output="Paris"))
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unknown_tool_call"]
 
@@ -237,7 +233,6 @@ async def test_a_client_cannot_take_the_calls_of_our_tools() -> None:
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["tool_name_taken"]
         ask_tools(made, ("call_1", "broken", "{}"))
         await asyncio.sleep(1)
-
         assert results(made)[0][1] == "error"
 
 
@@ -248,7 +243,6 @@ async def test_an_agent_may_let_clients_replace_its_tools() -> None:
         await asyncio.sleep(0)
         made.receive(c.ClientToolResultEvent(id="call_1", name="broken", output="mended"))
         await asyncio.sleep(0.1)
-
         assert results(made) == [("call_1", "success", "mended")]
 
 
@@ -257,7 +251,6 @@ async def test_the_end_of_the_call_ends_its_tools() -> None:
         ask_tools(made, ("call_1", "endless", "{}"), ("call_2", "where", "{}"))
         await asyncio.sleep(1)
         await made.session.end("shutdown")
-
         assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("tool")]
         assert made.log[-1].type == "server_session_ended"
 
@@ -266,7 +259,6 @@ async def test_two_calls_with_one_id_are_one_call(caplog: pytest.LogCaptureFixtu
     async with call(toolkit=TOOLS) as made:
         ask_tools(made, ("call_1", "clock", '{"zone": "CET"}'), ("call_1", "weather", '{"city": "Oslo"}'))
         await asyncio.sleep(5)
-
         assert results(made) == [("call_1", "success", "12:00 in CET")]
         assert len(made.of(s.AgentResponseToolUseDoneEvent)) == 1
         assert len(made.of(s.AgentResponseToolResultEvent)) == 1

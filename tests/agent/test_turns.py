@@ -45,9 +45,7 @@ async def test_speech_during_a_reply_silences_it_first_and_keeps_what_was_heard(
         item_id = made.link.speak(response_id, 4_000, LONG)
         await asyncio.sleep(1)
         start, sent = len(made.seen), len(made.link.sent)
-
         made.link.hear_start("u2", 2_000)
-
         assert made.types(start)[:2] == ["server_audio_flush", "agent_item_truncated"]
         assert made.types(start)[-1] == "agent_input_started"
         assert kinds(made, sent) == ["ItemTruncate"]
@@ -57,7 +55,6 @@ async def test_speech_during_a_reply_silences_it_first_and_keeps_what_was_heard(
         assert 0 < len(cut.transcript or "") <= len(LONG) / 4
         (truncate,) = made.link.got(base.ItemTruncate)
         assert (truncate.item_id, truncate.audio_end_ms, truncate.heard_text) == (item_id, 1_000, cut.transcript)
-
         made.link.speak(response_id, 2_000)
         made.link.finish(response_id, LONG, status="cancelled")
         made.link.hear_end("u2", 3_000, "Stop.")
@@ -74,9 +71,7 @@ async def test_a_burst_of_12_s_is_silenced_at_the_report_not_behind_it(ahead_ms:
         item_id = made.link.reply(12_000, LONG)
         await asyncio.sleep(1.5)
         start = len(made.log)
-
         made.link.hear_start("u2", 2_000)
-
         flush = made.log[start]
         assert isinstance(flush, s.ServerAudioFlushEvent)
         assert flush.ts_ms == made.of(s.AgentInputStartedEvent)[-1].ts_ms == 1_500
@@ -113,7 +108,6 @@ async def test_a_reply_that_was_heard_to_its_end_is_not_touched() -> None:
         await asyncio.sleep(2.1)
         start, sent = len(made.seen), len(made.link.sent)
         made.link.hear_start("u2", 2_000)
-
         assert made.types(start) == ["agent_input_started"]
         assert kinds(made, sent) == []
         assert made.transcript()[1] == ("assistant", WORDS.strip())
@@ -129,7 +123,6 @@ async def test_a_second_reply_that_was_not_heard_at_all_leaves_no_trace() -> Non
         made.link.speak(response_id, 3_000, LONG, item_id="a2")
         await asyncio.sleep(1)
         made.link.hear_start("u2", 2_000)
-
         assert [event.item_id for event in made.of(s.AgentItemTruncatedEvent)] == ["a1"]
         assert [event.item_id for event in made.of(s.AgentItemDeletedEvent)] == ["a2"]
         made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status="cancelled"))
@@ -301,7 +294,6 @@ async def test_haste_ends_after_800_ms_or_400_ms_heard(gap_ms: int, heard_from_m
         made.link.hear_start("u2", 2_000)
         made.link.finish(response_id, LONG, status="cancelled")
         made.link.hear_end("u2", 3_000, "tea.")
-
         turns = [words for who, words in made.transcript() if who == "user"]
         assert turns == (["I would like tea."] if hasty else ["I would like", "tea."])
         assert made.agent.hasty_turns == int(hasty)
@@ -326,7 +318,6 @@ async def test_a_reply_that_used_a_tool_is_not_withdrawn() -> None:
         made.link.finish(response_id, LONG, status="cancelled")
         made.link.hear_end("u2", 2_000, "With milk.")
         await asyncio.sleep(1)
-
         who = [name for name, _ in made.transcript()]
         assert (who.count("user"), who.count("tool_call"), who.count("tool_result")) == (2, 1, 1)
         assert made.agent.hasty_turns == 0
@@ -389,7 +380,6 @@ async def test_only_speech_and_the_moment_before_it_reach_the_model() -> None:
     async with call(**found((2_000, SpeechStarted(1_800)), (3_000, turn_ended(2_600)))) as made:
         for _ in range(50):
             made.hear(100)
-
         kept_ms = len(made.link.heard_bytes()) / 32
         assert 1_000 + 200 <= kept_ms <= 1_000 + 700
         assert kinds(made) == ["AudioCommit", "ResponseCreate"]
@@ -408,7 +398,6 @@ async def test_speech_during_a_reply_cancels_it_at_the_model() -> None:
         await asyncio.sleep(2.5)
         start, sent = len(made.seen), len(made.link.sent)
         made.hear(2_500)
-
         assert made.types(start)[0] == "server_audio_flush"
         assert kinds(made, sent) == ["ResponseCancel", "ItemTruncate"]
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 2_500
@@ -434,7 +423,6 @@ async def test_a_model_without_a_detector_gets_audio_at_its_rate_through_the_gat
     async with call(profile=profile, make_detector=lambda detection: detector) as made:
         for _ in range(100):
             made.hear(50, rate_hz=48_000)
-
         assert detector.pushed_ms == pytest.approx(5_000, abs=100)
         assert 2_000 + 200 <= len(made.link.heard_bytes()) / 48 <= 2_000 + 700
         assert kinds(made) == ["AudioCommit", "ResponseCreate"]
@@ -446,7 +434,6 @@ async def test_a_commit_in_mid_speech_ends_the_turn_and_the_next_speech_is_heard
     async with call(config=SERVER, make_detector=lambda _: detector) as made:
         made.hear(1_500)
         made.receive(c.ClientAudioCommitEvent())
-
         assert kinds(made) == ["AudioCommit", "ResponseCreate"]
         assert [event.audio_end_ms for event in made.of(s.AgentInputDoneEvent)] == [1_500]
         assert detector.resets == 1, "else it takes the next speech for the rest of this one"
@@ -482,7 +469,6 @@ async def test_speech_stands_where_it_was_also_behind_a_hole_that_was_closed_up(
     async with call(config=SERVER, make_detector=lambda _: detector) as made:
         made.hear(1_000)
         made.hear(2_000, offset=16 * 31_000)
-
         assert [event.audio_start_ms for event in made.of(s.AgentInputStartedEvent)] == [31_900]
         assert [event.audio_end_ms for event in made.of(s.AgentInputDoneEvent)] == [32_700]
 
@@ -519,7 +505,6 @@ async def test_a_reply_that_speech_must_not_interrupt_is_told_to_its_end_and_the
         await asyncio.sleep(1)
         made.hear(2_000)
         made.link.reply(500, "Next.")
-
         assert made.of(s.ServerAudioFlushEvent) == []
         assert kinds(made) == ["AudioCommit", "ResponseCreate"]
         assert [words for who, words in made.transcript() if who == "assistant"] == [LONG.strip(), "Next."]
