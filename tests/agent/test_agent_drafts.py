@@ -20,6 +20,7 @@ from realtime.tool import Toolkit
 from tests.agent.thinking import ScriptedChat, WordCounter, call, react, remembered, requests_of, say
 from tests.agent.voice import COSTS, memory_of, voice_call
 from tests.model.local.stand_ins import silence, speech, typed
+from tests.volumes import volume
 
 pytestmark = pytest.mark.virtual_time(costs=COSTS)
 
@@ -271,7 +272,7 @@ async def _run(mode: Any, steps: Steps) -> tuple[list[m.ModelEvent], list[str], 
 
 
 @given(STEPS)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=volume(10, 30), suppress_health_check=[HealthCheck.too_slow])
 def test_log_and_memory_with_drafts_are_those_without_them(steps: Steps) -> None:
     plain = run(_run("off", steps), costs=COSTS)
     drafted = run(_run("speech", steps), costs=COSTS)

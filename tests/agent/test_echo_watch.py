@@ -18,25 +18,19 @@ def watching() -> tuple[EchoWatch, list[bool]]:
 
 
 def test_three_of_five_looks_that_find_the_reply_are_enough_and_told_once() -> None:
+    """Those that are further apart, or at the same audio, do not add up."""
+    watch, told = watching()
+    taken(watch, *[ECHO, OTHER, OTHER, OTHER, OTHER] * 5)
+    assert (told, watch.seen) == ([], True)
+    watch, told = watching()
+    for position_ms in range(EVERY_MS, EVERY_MS + 400, 100):
+        watch.take(position_ms, ECHO)
+    assert told == []
     watch, told = watching()
     taken(watch, ECHO, OTHER, ECHO, OTHER)
     assert told == []
     taken(watch, ECHO, ECHO, ECHO, start=5)
     assert told == [True]
-
-
-def test_looks_that_are_far_apart_in_number_do_not_add_up() -> None:
-    watch, told = watching()
-    taken(watch, *[ECHO, OTHER, OTHER, OTHER, OTHER] * 5)
-    assert told == []
-    assert watch.seen
-
-
-def test_looks_at_the_same_audio_count_once() -> None:
-    watch, told = watching()
-    for position_ms in range(EVERY_MS, EVERY_MS + 400, 100):
-        watch.take(position_ms, ECHO)
-    assert told == []
 
 
 def test_a_voice_that_was_the_users_begins_the_count_again() -> None:

@@ -30,25 +30,23 @@ def answer(words: str, **done: Any) -> list[s.ServerEvent]:
     ]
 
 
-async def test_an_agent_is_told_what_another_agent_said_and_answers_it() -> None:
-    """RTA-11: the events of another agent become one turn with its name on it, once, and a response follows."""
+@pytest.mark.parametrize(("words", "done"), [("It is noon.", {}), ("It is", {"status": "cancelled"})])
+async def test_an_agent_is_told_what_another_agent_said_and_answers_it(words: str, done: dict[str, Any]) -> None:
+    """RTA-11: the events of another agent become one turn with its name on it, once, and a response follows.
+
+    Of one that was interrupted only what was heard is told.
+    """
     async with alone() as made:
-        for event in answer("It is noon."):
+        for event in answer(words, **done):
             await made.agent.handle_input(event)
-        assert made.transcript() == [("user", "[Ann]: It is noon.")]
+        assert made.transcript() == [("user", f"[Ann]: {words}")]
         (told,) = made.link.got(base.ItemCreate)
-        assert told.item.text == "[Ann]: It is noon."
+        assert told.item.text == f"[Ann]: {words}"
         assert len(made.link.got(base.ResponseCreate)) == 1
         # Its words, not its sound as well: that is the stream of the human.
         assert made.link.heard_bytes() == b""
-
-
-async def test_of_an_interrupted_agent_only_what_was_heard_is_told() -> None:
-    """RTA-11."""
-    async with alone() as made:
-        for event in answer("It is", status="cancelled"):
-            await made.agent.handle_input(event)
-        assert made.transcript() == [("user", "[Ann]: It is")]
+    with pytest.raises(UsageError, match="call start"):
+        await RealtimeAgent("Friday", "", FakeModel()).handle_input(SOUND)
 
 
 async def test_nobody_is_told_of_silence_of_asides_or_of_their_own_words() -> None:
@@ -82,8 +80,3 @@ async def test_two_agents_talk_by_handing_each_other_their_events() -> None:
     finally:
         await first.stop()
         await second.stop()
-
-
-async def test_before_the_start_the_events_of_another_agent_are_refused_like_any_input() -> None:
-    with pytest.raises(UsageError, match="call start"):
-        await RealtimeAgent("Friday", "", FakeModel()).handle_input(SOUND)

@@ -19,30 +19,27 @@ def reply(*texts: str) -> AssistantMsg:  # type: ignore[valid-type]
     return AssistantMsg("Friday", [TextBlock(text=text) for text in texts], finished_reason="completed")
 
 
-@pytest.mark.parametrize(
-    ("texts", "played", "left", "reason"),
-    [
-        (["One two three."], "One two three.", ["One two three."], "completed"),
-        (["One two three."], "One two", ["One two"], "interrupted"),
-        (["One two three."], "", [], "interrupted"),
-        (["One two.", "Three four."], "One two. Three", ["One two.", "Three"], "interrupted"),
-        (["One two.", "Three four."], "One two.", ["One two."], "interrupted"),
-        (["One\n two."], "One   two.", ["One\n two."], "completed"),
-        (["One two."], "Ein zwei", ["Ein zwei"], "interrupted"),
-        (["One two."], "One two. And more", ["One two. And more"], "interrupted"),
-        (["One", "two"], "Ein", ["Ein"], "interrupted"),
-        ([], "", [], "completed"),
-        ([], "One", ["One"], "interrupted"),
-    ],
-)
-def test_a_message_keeps_the_words_that_were_played(
-    texts: list[str], played: str, left: list[str], reason: str
-) -> None:
-    whole = reply(*texts)
-    cut = cut_to_played(whole, played)
-    assert [block.text for block in cut.get_content_blocks("text")] == left
-    assert cut.finished_reason == reason
-    assert [block.text for block in whole.get_content_blocks("text")] == texts, "the message itself stays"
+CUTS = [
+    (["One two three."], "One two three.", ["One two three."], "completed"),
+    (["One two three."], "One two", ["One two"], "interrupted"),
+    (["One two three."], "", [], "interrupted"),
+    (["One two.", "Three four."], "One two. Three", ["One two.", "Three"], "interrupted"),
+    (["One two.", "Three four."], "One two.", ["One two."], "interrupted"),
+    (["One\n two."], "One   two.", ["One\n two."], "completed"),
+    (["One two."], "Ein zwei", ["Ein zwei"], "interrupted"),
+    (["One two."], "One two. And more", ["One two. And more"], "interrupted"),
+    (["One", "two"], "Ein", ["Ein"], "interrupted"),
+    ([], "", [], "completed"),
+    ([], "One", ["One"], "interrupted"),
+]
+
+
+def test_a_message_keeps_the_words_that_were_played() -> None:
+    for texts, played, left, reason in CUTS:
+        whole = reply(*texts)
+        cut = cut_to_played(whole, played)
+        assert ([block.text for block in cut.get_content_blocks("text")], cut.finished_reason) == (left, reason)
+        assert [block.text for block in whole.get_content_blocks("text")] == texts, "the message itself stays"
 
 
 @given(st.lists(st.text("ab \n", max_size=8), max_size=4), st.integers(0, 30))

@@ -223,7 +223,10 @@ def finish(work: Any) -> None:
         work.send(None)
 
 
-@pytest.mark.parametrize("parallel", [False, True])
+each_order = pytest.mark.parametrize("parallel", [pytest.param(False, marks=pytest.mark.night), True])
+
+
+@each_order
 async def test_an_interruption_at_any_await_ends_with_the_handlers_answer(parallel: bool) -> None:
     """REA-05, REA-07, REA-09: in the model's stream, between rounds, inside tools, hooks, the memory."""
     outcomes = await swept(lambda agent, task: lambda: finish(agent.interrupt()), parallel)
@@ -235,7 +238,7 @@ async def test_an_interruption_at_any_await_ends_with_the_handlers_answer(parall
     assert n_late <= 3, "the last ones come when the answer is there"
 
 
-@pytest.mark.parametrize("parallel", [False, True])
+@each_order
 async def test_cancelling_the_caller_at_any_await_cancels_and_leaves_nothing(parallel: bool) -> None:
     outcomes = await swept(lambda agent, task: lambda: task.cancel(), parallel)
     assert len(outcomes) > 60

@@ -13,6 +13,8 @@ from realtime.model import base
 from realtime.turn.responses import UNANSWERED_S
 from tests.agent.fakes import Call, call
 
+pytestmark = pytest.mark.virtual_time
+
 BUTTON = SessionConfig(turn_detection=TurnDetection(authority="client"))
 
 
@@ -21,7 +23,6 @@ def words(made: Call) -> list[str]:
     return [event.transcript for event in made.of(s.AgentResponseAudioTranscriptDoneEvent)]
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("interrupted_after_s", [1.0, UNANSWERED_S + 1])
 async def test_a_call_goes_on_after_a_request_that_the_model_never_answers(interrupted_after_s: float) -> None:
     async with call(config=BUTTON) as made:
@@ -36,7 +37,6 @@ async def test_a_call_goes_on_after_a_request_that_the_model_never_answers(inter
         assert words(made) == ["Answer 1.", "Answer 2.", "Answer 3."]
 
 
-@pytest.mark.virtual_time
 async def test_an_answer_can_be_asked_for_again_when_the_model_has_lost_the_request() -> None:
     async with call(config=BUTTON) as made:
         made.receive(c.ClientResponseCreateEvent())
@@ -50,7 +50,6 @@ async def test_an_answer_can_be_asked_for_again_when_the_model_has_lost_the_requ
         assert words(made) == ["Here I am."]
 
 
-@pytest.mark.virtual_time
 async def test_the_answer_of_a_slow_model_to_a_question_that_was_taken_back_is_not_heard() -> None:
     async with call(config=BUTTON) as made:
         made.receive(c.ClientTextAppendEvent(text="Question 1?"))
@@ -63,7 +62,6 @@ async def test_the_answer_of_a_slow_model_to_a_question_that_was_taken_back_is_n
         assert words(made) == ["Answer 2."]
 
 
-@pytest.mark.virtual_time
 async def test_a_call_that_is_refused_after_a_lost_request_awaits_no_answer() -> None:
     async with call(config=BUTTON) as made:
         made.receive(c.ClientTextAppendEvent(text="Hello?"))
@@ -77,7 +75,6 @@ async def test_a_call_that_is_refused_after_a_lost_request_awaits_no_answer() ->
         assert len(made.link.got(base.ResponseCreate)) == 3, "nothing is on its way any more"
 
 
-@pytest.mark.virtual_time
 async def test_a_slow_answer_that_was_stopped_stays_unsaid() -> None:
     async with call(config=BUTTON) as made:
         made.receive(c.ClientTextAppendEvent(text="Hello?"))

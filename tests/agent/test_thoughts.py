@@ -14,6 +14,7 @@ from realtime.dialects.openai_family.openai import OpenAIDialect
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
+from realtime.event.reply import AgentEvent
 from realtime.formatter import OpenAIChatFormatter
 from realtime.message import Msg, ThinkingBlock
 from realtime.runtime import Runtime
@@ -35,15 +36,22 @@ def think(made: Call, response_id: str, *, ends: bool = True) -> None:
         made.link.say(m.ModelResponseThinkingDoneEvent(thinking=THOUGHT, **where))
 
 
-def told(made: Call) -> list[Msg]:
+def reply_events(made: Call) -> list[AgentEvent]:
     projection = ReplyProjection("session1", created_at_of=iso)
-    events = [event for one in made.log for event in projection.push(one)]
+    return [event for one in made.log for event in projection.push(one)]
+
+
+def told(made: Call) -> list[Msg]:
+    events = reply_events(made)
     check_replies(events)
     return messages(events)
 
 
 async def test_thoughts_stand_in_the_message_and_in_no_transcript() -> None:
-    """FMT-11: a ThinkingBlock before the words; not in the text, not in the conversation, not in a payload."""
+    """FMT-11: a ThinkingBlock before the words; not in the text, not in the conversation, not in a payload.
+
+    EVT-29, EVT-30, EVT-31: over a whole reply it begins, grows and ends.
+    """
     async with call() as made:
         response_id = made.link.begin()
         think(made, response_id)
@@ -51,6 +59,9 @@ async def test_thoughts_stand_in_the_message_and_in_no_transcript() -> None:
         made.link.finish(response_id, "Good day.")
         await asyncio.sleep(5)
         assert made.transcript() == [("assistant", "Good day.")]
+    begun = ["REPLY_START", "MODEL_CALL_START"]
+    thinking = ["THINKING_BLOCK_START", "THINKING_BLOCK_DELTA", "THINKING_BLOCK_END"]
+    assert types(reply_events(made), response_id)[:5] == begun + thinking
     (message,) = told(made)
     assert [block.type for block in message.content] == ["thinking", "text"]
     (thought,) = message.get_content_blocks("thinking")
@@ -58,25 +69,6 @@ async def test_thoughts_stand_in_the_message_and_in_no_transcript() -> None:
     assert message.get_text_content() == "Good day."
     assert Msg.from_json(message.to_json()) == message
     assert THOUGHT not in str(await OpenAIChatFormatter().format([message]))
-
-
-async def test_thoughts_are_a_block_that_begins_grows_and_ends() -> None:
-    """EVT-29, EVT-30, EVT-31: over a whole reply."""
-    async with call() as made:
-        response_id = made.link.begin()
-        think(made, response_id)
-        made.link.speak(response_id, 500, "Good day.")
-        made.link.finish(response_id, "Good day.")
-        await asyncio.sleep(5)
-    projection = ReplyProjection("session1", created_at_of=iso)
-    events = [event for one in made.log for event in projection.push(one)]
-    assert types(events, response_id)[:5] == [
-        "REPLY_START",
-        "MODEL_CALL_START",
-        "THINKING_BLOCK_START",
-        "THINKING_BLOCK_DELTA",
-        "THINKING_BLOCK_END",
-    ]
 
 
 async def test_thoughts_that_break_off_are_closed_with_what_was_thought() -> None:
@@ -116,21 +108,13 @@ THINKING: list[s.ServerEvent] = [
 RUNTIME = Runtime.deterministic(lambda: 0.0)
 
 
-@pytest.mark.parametrize(
-    "dialect",
-    [
+def test_a_native_client_is_told_thoughts_and_one_of_another_vocabulary_none() -> None:
+    others: list[ClientDialect] = [
         AgentScope1Dialect(),
         OpenAIDialect("gpt-realtime", RUNTIME),
         DashScopeDialect("qwen-omni", RUNTIME),
         GeminiDialect(RUNTIME, life_s=600.0, drain_s=0.0),
-    ],
-    ids=lambda dialect: type(dialect).__name__,
-)
-def test_a_client_of_another_vocabulary_is_told_no_thoughts(dialect: ClientDialect) -> None:
-    assert [frame for event in THINKING for frame in dialect.encode(event)] == []
-
-
-def test_a_native_client_is_told_thoughts() -> None:
+    ]
+    assert [frame for dialect in others for event in THINKING for frame in dialect.encode(event)] == []
     frames = [frame for event in THINKING for frame in NativeDialect().encode(event)]
-    assert all(THOUGHT in str(frame) for frame in frames)
-    assert len(frames) == 2
+    assert [THOUGHT in str(frame) for frame in frames] == [True, True]

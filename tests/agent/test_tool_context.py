@@ -38,11 +38,8 @@ async def test_a_tool_hears_what_was_played_by_the_names_of_the_speakers() -> No
         assert [heard[0], heard[2]] == ["Kay (user): Count.", "Kay (user): Stop."]
         assert heard[1].startswith("Friday (assistant): one two three")
         assert "nine" not in heard[1]
-
-
-async def test_outside_of_a_call_nothing_was_heard() -> None:
-    result = await Toolkit([recall]).run(ToolCallBlock(id="call_1", name="recall", input="{}"))
-    assert result.output_text() == ""
+    outside = await Toolkit([recall]).run(ToolCallBlock(id="call_1", name="recall", input="{}"))
+    assert outside.output_text() == ""
 
 
 def test_in_a_room_the_speakers_are_those_of_the_words() -> None:

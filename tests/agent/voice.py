@@ -104,7 +104,7 @@ class Talk:
             await asyncio.sleep(0.04)
 
     async def until(self, kind: type[Any], count: int = 1) -> Any:
-        async with asyncio.timeout(100):
+        async with asyncio.timeout(120):
             while len(found := self.all(kind)) < count:
                 self._news.clear()
                 await self._news.wait()
