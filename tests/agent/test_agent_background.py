@@ -106,17 +106,6 @@ async def test_the_result_starts_a_reply_when_the_floor_is_free() -> None:
     assert sum("is done" in line for line in memory) == 1
 
 
-async def test_the_result_waits_while_the_agent_speaks() -> None:
-    async with digging(digger(say("It goes well. " * 12), say("The hole is there.")), 7) as one:
-        one.type("How is it going?")
-        await one.until(s.AgentResponseDoneEvent, 3)
-        await asyncio.sleep(5)
-        assert DONE not in one.hints
-        await one.until(s.AgentResponseDoneEvent, 4)
-        assert one.session.audience.unplayed_ms() <= 2_000, "nothing else is being said"
-    assert one.said()[-1] == "The hole is there."
-
-
 async def test_a_silent_result_is_known_at_the_next_turn() -> None:
     agent = digger(say("Yes, it is there."), announce="silently")
     async with digging(agent, 18) as one:

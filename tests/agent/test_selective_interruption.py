@@ -98,20 +98,6 @@ def gains(made: Call) -> list[float]:
 VOICE = ((1_100, SpeechStarted(ONSET_MS)), (1_700, SpeechPaused(1_450, b"")), (2_000, TurnEnded(ONSET_MS, 1_450, b"")))
 
 
-async def test_a_backchannel_lowers_the_reply_and_leaves_no_trace() -> None:
-    async with by_server(*VOICE, ear=FakeEar("Mm-hmm.")) as made:
-        item_id = await reply(made)
-        hear(made, 1_200)
-        assert decisions(made) == [("possible", "")]
-        assert made.of(s.ServerAudioGainEvent)[0].item_id == item_id
-        hear(made, 3_000)
-        assert decisions(made) == [("possible", ""), ("dismissed", "backchannel")]
-        assert gains(made) == [-15.0, 0.0]
-        assert made.of(s.ServerAudioFlushEvent) == []
-        assert made.link.heard_bytes() == b""
-        assert [who for who, _ in made.transcript()] == ["user", "assistant"]
-
-
 async def test_a_stop_word_silences_the_reply_while_the_voice_lasts_and_the_model_hears_it_from_its_onset() -> None:
     ear = FakeEar("Stop.")
     async with by_server((1_100, SpeechStarted(ONSET_MS)), (2_300, TurnEnded(ONSET_MS, 1_800, b"")), ear=ear) as made:
