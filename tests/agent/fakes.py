@@ -109,6 +109,12 @@ class FakeConnection:
             self.say(m.ModelResponseAudioDeltaEvent(delta=pcm, format=AudioFormat.pcm16(rate_hz), **where))
         return str(where["item_id"])
 
+    def begin_speaking(self, ms: int, text: str = "") -> str:
+        """A response begins with these words and their audio."""
+        response_id = self.begin()
+        self.speak(response_id, ms, text)
+        return response_id
+
     def finish(self, response_id: str, text: str = "", *, item_id: str | None = None, **done: Any) -> None:
         """The rest of a response: audio done, transcript done, response done."""
         where: dict[str, Any] = {"response_id": response_id, "item_id": item_id or response_id.replace("resp", "reply")}

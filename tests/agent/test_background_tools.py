@@ -319,8 +319,7 @@ async def test_words_wait_for_silence_and_are_dropped_once_their_tool_has_ended(
     block = ToolCallBlock(id="call_1", name="slow")
     for ms, pauses in ((3_000, [(2.5, 0), (1, 1)]), (8_000, [(12, 0)])):
         async with call(toolkit=Toolkit([slow])) as made:
-            response_id = made.link.begin()
-            made.link.speak(response_id, ms, WORDS)
+            response_id = made.link.begin_speaking(ms, WORDS)
             made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use", tool_use=block))
             made.link.finish(response_id, WORDS)
             for seconds, n_words in pauses:

@@ -462,8 +462,7 @@ async def test_what_cannot_be_written_or_kept_is_refused_with_a_sentence() -> No
 async def test_a_typed_line_that_is_refused_interrupts_nobody() -> None:
     async with call() as made:
         made.receive(RESPOND)
-        response_id = made.link.begin()
-        made.link.speak(response_id, 1_000, "A long story.")
+        response_id = made.link.begin_speaking(1_000, "A long story.")
         made.receive(c.ClientTextAppendEvent(text="Stop." * MAX_GIVEN_BYTES))
         assert errors(made) == ["too_much_given"]
         assert kinds(made) == ["ResponseCreate"]

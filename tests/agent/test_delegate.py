@@ -178,8 +178,7 @@ async def test_what_an_interrupted_agent_has_begun_is_in_its_memory_and_it_can_b
 
 def speaks_and_asks(made: Call, ms: int, words: str) -> None:
     """A response that speaks, and asks the delegate."""
-    response_id = made.link.begin()
-    made.link.speak(response_id, ms, words)
+    response_id = made.link.begin_speaking(ms, words)
     use = ToolCallBlock(id="call_1", name=NAME, input=QUERY)
     made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use", tool_use=use))
     made.link.finish(response_id, words)

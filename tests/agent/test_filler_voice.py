@@ -160,8 +160,7 @@ async def test_the_lines_are(
 
 async def test_it_waits_for_the_end_of_what_the_agent_says() -> None:
     async with call(profile=GIVEN, toolkit=SLOW) as made:
-        response_id = made.link.begin()
-        made.link.speak(response_id, 3_000, "Let me see. ")
+        response_id = made.link.begin_speaking(3_000, "Let me see. ")
         use(made, response_id, A_SLOW_CALL)
         made.link.finish(response_id, "Let me see. ")
         await asyncio.sleep(3.7)

@@ -74,8 +74,7 @@ def committed(made: Call, **words: str) -> None:
 
 async def test_a_lost_link_closes_what_was_being_said() -> None:
     async with call() as made:
-        response_id = made.link.begin()
-        made.link.speak(response_id, 500, WORDS)
+        made.link.begin_speaking(500, WORDS)
         start = len(made.seen)
         made.link.say(LOST)
         assert made.types(start) == [
@@ -92,8 +91,7 @@ async def test_a_lost_link_closes_what_was_being_said() -> None:
 async def test_an_answer_goes_on_after_what_arrived_of_it() -> None:
     async with call() as made:
         made.receive(c.ClientTextAppendEvent(text="Count."))
-        response_id = made.link.begin()
-        made.link.speak(response_id, 1_000, WORDS)
+        response_id = made.link.begin_speaking(1_000, WORDS)
         sent = lose(made, response_id)
         heard = made.transcript()[-1]
         assert heard[0] == "assistant"
@@ -351,8 +349,7 @@ async def test_a_request_of_an_earlier_turn_is_not_made_again() -> None:
         made.receive(c.ClientResponseCreateEvent(response=ResponseOverrides(instructions="Greet the user.")))
         made.link.reply(100, "Hello!")
         turn(made, "u1", 0, 500, "Count.")
-        response_id = made.link.begin()
-        made.link.speak(response_id, 1_000, WORDS)
+        response_id = made.link.begin_speaking(1_000, WORDS)
         sent = lose(made, response_id)
         made.link.say(BACK)
         assert made.link.sent[sent:][-1] == base.ResponseCreate(None)

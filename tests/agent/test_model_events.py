@@ -141,8 +141,7 @@ async def test_a_spoken_reply_is_told_in_order_and_closed() -> None:
 @pytest.mark.parametrize("status", ["completed", "cancelled", "incomplete", "failed"])
 async def test_what_a_model_leaves_open_is_closed_with_the_response(status: Any) -> None:
     async with call() as made:
-        response_id = made.link.begin()
-        made.link.speak(response_id, 300, "Hello there.")
+        response_id = made.link.begin_speaking(300, "Hello there.")
         made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status=status))
         (words,) = made.of(s.AgentResponseAudioTranscriptDoneEvent)
         assert words.transcript == "Hello there."

@@ -1,4 +1,4 @@
-"""Whole calls on the models of the providers, each with its service on loopback, and calls that go from one to another."""
+"""Whole calls on the models of the providers, each with its service on loopback, and calls from one to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interruptions of a ReActAgent: at every await, with every call answered, and its words cut to those that were heard."""
+"""Interruptions of a ReActAgent: at every await, with every call answered, and its words cut to what was heard."""
 
 import asyncio
 from collections.abc import Callable

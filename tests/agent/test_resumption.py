@@ -103,8 +103,7 @@ async def test_the_response_to_such_a_turn_is_cancelled_and_never_heard() -> Non
         await cut_by_a_voice(made)
         made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript="Mm-hmm."))
         assert decisions(made)[-1] == ("dismissed", "backchannel")
-        response_id = made.link.begin()
-        made.link.speak(response_id, 1_000, "Pardon?")
+        response_id = made.link.begin_speaking(1_000, "Pardon?")
         assert [message.response_id for message in made.link.got(base.ResponseCancel)] == [response_id]
         made.link.finish(response_id, "Pardon?", status="cancelled")
         assert "Pardon?" not in spoken(made)

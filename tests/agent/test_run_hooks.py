@@ -194,8 +194,7 @@ async def test_a_response_is_told_with_its_words_and_calls_until_the_hook_is_rem
 
     async with hooked(Toolkit([add]), pre_response=before, post_response=after) as made:
         made.agent.register_instance_hook("post_response", "last", last)
-        response_id = made.link.begin()
-        made.link.speak(response_id, 200, "I add. ")
+        response_id = made.link.begin_speaking(200, "I add. ")
         block = ToolCallBlock(id="call_1", name="add", input='{"left": 1, "right": 2}')
         made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=block))
         made.link.finish(response_id, "I add. ")

@@ -303,8 +303,7 @@ async def test_a_backchannel_is_deleted_at_the_provider() -> None:
 async def test_an_interruption_cancels_the_response_that_the_provider_goes_on_with() -> None:
     async with by_provider(ear=FakeEar("Wait.")) as made:
         made.receive(c.ClientTextAppendEvent(text="Tell me."))
-        response_id = made.link.begin()
-        made.link.speak(response_id, 5_000, "The nights are cold.")
+        response_id = made.link.begin_speaking(5_000, "The nights are cold.")
         await asyncio.sleep(1)
         hear(made, 1_100)
         made.link.hear_start("item_1", ONSET_MS)

@@ -1,4 +1,4 @@
-"""Tools that report while they run, know their call, what was heard and its end, and give much, nothing, or never end."""
+"""Tools that report while they run, know their call and what was heard, and give much, nothing, or never end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator

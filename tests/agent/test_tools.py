@@ -109,8 +109,7 @@ async def test_a_tool_call_is_shown_run_told_and_answered_and_the_model_speaks_o
     """
     async with call(toolkit=TOOLS) as made:
         made.receive(c.ClientTextAppendEvent(text="What time is it?"))
-        response_id = made.link.begin()
-        made.link.speak(response_id, 1_000, WORDS)
+        response_id = made.link.begin_speaking(1_000, WORDS)
         use(made, response_id, CLOCK)
         made.link.finish(response_id, WORDS)
         growing = made.of(s.AgentResponseToolUseDeltaEvent)

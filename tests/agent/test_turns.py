@@ -118,8 +118,7 @@ async def test_a_second_reply_that_was_not_heard_at_all_leaves_no_trace() -> Non
     """Two items wait; only the first has begun to play."""
     async with call() as made:
         asked(made)
-        response_id = made.link.begin()
-        made.link.speak(response_id, 3_000, LONG, item_id="a1")
+        response_id = made.link.begin_speaking(3_000, LONG, item_id="a1")
         made.link.speak(response_id, 3_000, LONG, item_id="a2")
         await asyncio.sleep(1)
         made.link.hear_start("u2", 2_000)
@@ -235,8 +234,7 @@ async def test_many_interruptions_in_a_row_leave_a_true_transcript(pause_s: floa
 async def test_a_turn_that_goes_on_was_not_over_and_the_answer_to_the_whole_stands_behind_it() -> None:
     async with call() as made:
         asked(made, "u1", "I would like")
-        response_id = made.link.begin()
-        made.link.speak(response_id, 2_000, LONG)
+        response_id = made.link.begin_speaking(2_000, LONG)
         await asyncio.sleep(0.35)
         start = len(made.seen)
         made.link.hear_start("u2", 1_300)
@@ -255,20 +253,21 @@ async def test_a_turn_that_goes_on_was_not_over_and_the_answer_to_the_whole_stan
         made.check_heard_truth()
 
 
-@pytest.mark.parametrize("order", [("u1", "u2"), ("u2", "u1")])
-async def test_the_words_of_two_pieces_may_come_late_and_in_any_order(order: tuple[str, str]) -> None:
-    words = {"u1": "I would like", "u2": "tea."}
+PIECES: dict[str, tuple[m.ModelEvent, ...]] = {
+    "words 1": (m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="I would like"),),
+    "end 2": (m.ModelInputDoneEvent(item_id="u2", audio_end_ms=2_000), m.ModelInputCommittedEvent(item_id="u2")),
+    "words 2": (m.ModelInputTranscriptionDoneEvent(item_id="u2", transcript="tea."),),
+}
+
+
+@pytest.mark.parametrize("order", [("words 1", "end 2", "words 2"), ("end 2", "words 2", "words 1")])
+async def test_the_words_of_two_pieces_may_come_late_and_in_any_order(order: tuple[str, ...]) -> None:
     async with call() as made:
         made.link.hear_start("u1")
         made.link.hear_end("u1", 900)
         await asyncio.sleep(0.5)
         made.link.hear_start("u2", 1_300)
-        if order[0] == "u2":
-            made.link.hear_end("u2", 2_000)
-        for item_id in order:
-            made.link.say(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=words[item_id]))
-        if order[0] == "u1":
-            made.link.hear_end("u2", 2_000)
+        made.link.say(*[event for piece in order for event in PIECES[piece]])
         assert made.transcript() == [("user", "I would like tea.")]
         made.check_heard_truth()
 
@@ -288,8 +287,7 @@ async def test_haste_ends_after_800_ms_or_400_ms_heard(gap_ms: int, heard_from_m
     async with call() as made:
         asked(made, "u1", "I would like")
         await asyncio.sleep(heard_from_ms / 1000)
-        response_id = made.link.begin()
-        made.link.speak(response_id, 3_000, LONG)
+        response_id = made.link.begin_speaking(3_000, LONG)
         await asyncio.sleep((gap_ms - heard_from_ms) / 1000)
         made.link.hear_start("u2", 2_000)
         made.link.finish(response_id, LONG, status="cancelled")
@@ -309,8 +307,7 @@ async def test_a_reply_that_used_a_tool_is_not_withdrawn() -> None:
 
     async with call(toolkit=Toolkit([order])) as made:
         asked(made, "u1", "Tea, please.")
-        response_id = made.link.begin()
-        made.link.speak(response_id, 2_000, LONG)
+        response_id = made.link.begin_speaking(2_000, LONG)
         use = ToolCallBlock(id="call_1", name="order", input="{}")
         made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=use))
         await asyncio.sleep(0.3)
@@ -342,19 +339,19 @@ async def test_a_client_whose_line_stalls_for_a_moment_has_one_turn_which_ends_w
         assert ended.audio_end_ms == 3_000
 
 
-@pytest.mark.parametrize("pause_s", [0, 3])
-async def test_speech_that_the_client_takes_back_is_not_answered_and_the_next_is_a_turn(pause_s: int) -> None:
-    """Though no silence came between: the rest of the speech, right behind what was taken back, is none of its own."""
-    ending = c.ClientAudioAppendEvent(audio=speech(500) + bytes(32_000))
+ENDING = c.ClientAudioAppendEvent(audio=speech(500) + bytes(32_000))
+
+
+@pytest.mark.parametrize(("rest", "pause_s"), [((ENDING,), 5), ((), 3)], ids=["its rest follows", "no silence between"])
+async def test_speech_that_the_client_takes_back_is_not_answered_and_the_next_is_a_turn(
+    rest: tuple[c.ClientEvent, ...], pause_s: int
+) -> None:
     async with call(**loud()) as made:
-        made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)), c.ClientAudioClearEvent())
+        made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)), c.ClientAudioClearEvent(), *rest)
         await asyncio.sleep(pause_s)
-        if pause_s == 0:
-            made.receive(ending)
-            await asyncio.sleep(5)
         assert not {"AudioCommit", "ResponseCreate"} & {*kinds(made)}
         assert made.of(s.AgentInputDoneEvent) == []
-        made.receive(ending)
+        made.receive(ENDING)
         assert kinds(made)[-2:] == ["AudioCommit", "ResponseCreate"]
 
 
@@ -393,8 +390,7 @@ async def test_speech_during_a_reply_cancels_it_at_the_model() -> None:
     async with call(**found(*ONE_TURN, (4_000, SpeechStarted(3_900)))) as made:
         made.hear(1_500)
         heard(made, "p1", "Tell me a story.")
-        response_id = made.link.begin()
-        made.link.speak(response_id, 8_000, LONG)
+        response_id = made.link.begin_speaking(8_000, LONG)
         await asyncio.sleep(2.5)
         start, sent = len(made.seen), len(made.link.sent)
         made.hear(2_500)
@@ -482,8 +478,7 @@ async def test_in_push_to_talk_a_commit_during_a_reply_interrupts_it_and_audio_a
         made.hear(500)
         made.receive(c.ClientAudioCommitEvent())
         made.link.hear_end("p1", text="Tell me a story.")
-        response_id = made.link.begin()
-        made.link.speak(response_id, 5_000, LONG)
+        response_id = made.link.begin_speaking(5_000, LONG)
         await asyncio.sleep(1)
         start, sent = len(made.seen), len(made.link.sent)
         made.hear(500)
