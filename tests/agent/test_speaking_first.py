@@ -325,6 +325,9 @@ async def test_what_cannot_be_is_refused() -> None:
         RealtimeAgent("Friday", "", FakeModel(), idle_prompt_s=0)
     with pytest.raises(TypeError, match="list of sentences"):
         RealtimeAgent("Friday", "", FakeModel(), fillers="One moment.")
+    with pytest.raises(ProviderError, match="no key"):
+        async with RealtimeAgent("Friday", "", FakeModel(refuses=ProviderError("no key", code="no_key"))):
+            raise AssertionError("the block must not run")
 
 
 async def test_in_a_room_the_floor_decides_who_speaks() -> None:
@@ -455,13 +458,6 @@ async def test_an_agent_starts_and_stops_with_its_block_and_gives_its_events_unt
     assert kinds.count("agent_response_done") == 1
     assert kinds[-1] == "agent_ended"
     assert model.link.closed
-
-
-async def test_a_model_that_cannot_be_had_raises_at_the_block() -> None:
-    agent = RealtimeAgent("Friday", "", FakeModel(refuses=ProviderError("no key", code="no_key")))
-    with pytest.raises(ProviderError, match="no key"):
-        async with agent:
-            raise AssertionError("the block must not run")
 
 
 @pytest.mark.parametrize("given", [True, False])

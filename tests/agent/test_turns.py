@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
-from realtime.audio.playback import AcknowledgedPlayback, EstimatedPlayback
+from realtime.audio.playback import AcknowledgedPlayback
 from realtime.call.played import FLUSH_ANSWER_S
 from realtime.event import client as c
 from realtime.event import model as m
@@ -219,18 +219,6 @@ async def test_of_two_typed_turns_in_a_row_both_are_asked_for_in_order() -> None
         assert made.transcript()[-1] == ("assistant", "This.")
 
 
-@pytest.mark.parametrize("pause_s", [0.3, 1.0, 2.5])
-async def test_many_interruptions_in_a_row_leave_a_true_transcript(pause_s: float) -> None:
-    """RTA-23: turn after turn, each answer cut; client and call agree at every step."""
-    async with call(clock=EstimatedPlayback(24_000), ahead_ms=350) as made:
-        for number in range(6):
-            asked(made, f"u{number}", f"Question {number}.")
-            made.link.reply(3_000, LONG)
-            await asyncio.sleep(pause_s)
-        await asyncio.sleep(5)
-        made.check_heard_truth()
-
-
 async def test_a_turn_that_goes_on_was_not_over_and_the_answer_to_the_whole_stands_behind_it() -> None:
     async with call() as made:
         asked(made, "u1", "I would like")
@@ -373,12 +361,14 @@ def heard(made: Call, item_id: str, words: str) -> None:
 ONE_TURN = (1_000, SpeechStarted(900)), (1_500, turn_ended(1_200))
 
 
-async def test_only_speech_and_the_moment_before_it_reach_the_model() -> None:
+@pytest.mark.parametrize("chunk_ms", [100, 5_000])
+async def test_only_speech_and_the_moment_before_it_reach_the_model(chunk_ms: int) -> None:
+    """However long the chunks are: nothing of the speech is missing, and its end is where it was."""
     async with call(**found((2_000, SpeechStarted(1_800)), (3_000, turn_ended(2_600)))) as made:
-        for _ in range(50):
-            made.hear(100)
+        for _ in range(5_000 // chunk_ms):
+            made.hear(chunk_ms)
         kept_ms = len(made.link.heard_bytes()) / 32
-        assert 1_000 + 200 <= kept_ms <= 1_000 + 700
+        assert 1_000 + 200 <= kept_ms <= 1_000 + 800
         assert kinds(made) == ["AudioCommit", "ResponseCreate"]
         assert made.link.sent[-1] == base.ResponseCreate(None)
         assert [event.audio_start_ms for event in made.of(s.AgentInputStartedEvent)] == [1_800]
@@ -436,19 +426,6 @@ async def test_a_commit_in_mid_speech_ends_the_turn_and_the_next_speech_is_heard
         before = len(made.link.heard_bytes())
         made.hear(1_000)
         assert len(made.link.heard_bytes()) == before, "what is no speech is held back again"
-
-
-async def test_a_long_chunk_loses_nothing_of_the_speech_in_it() -> None:
-    """However long the chunks are: nothing of the speech is missing, and its end is where it was."""
-    async with call(
-        **found((1_000, SpeechStarted(900)), (3_000, turn_ended(2_700)), (5_000, SpeechStarted(4_900)))
-    ) as made:
-        made.hear(4_000)
-        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
-        heard_ms = len(made.link.heard_bytes()) / 32
-        assert 2_000 + 200 <= heard_ms <= 2_000 + 800
-        made.hear(2_000)
-        assert 1_000 <= len(made.link.heard_bytes()) / 32 - heard_ms <= 1_000 + 800
 
 
 async def test_how_long_a_silence_ends_a_turn_can_be_changed_in_the_middle_of_a_call() -> None:

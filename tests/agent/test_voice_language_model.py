@@ -88,19 +88,15 @@ async def first_sound_s(language_model: Any) -> float:
         return one.first_sound_s()
 
 
-async def test_an_agent_answers_as_fast_as_its_chat_model_alone() -> None:
+async def test_an_agent_answers_as_fast_as_its_chat_model_alone_and_its_tools() -> None:
     """Turn end to first sound: the chat model's first sentence and its synthesis."""
     chat = ScriptedChat(say(STORY), piece_s=0.1)
     alone_s = await first_sound_s(FormattedLanguageModel(chat, PlainFormatter()))
     behind_agent_s = await first_sound_s(react(model=chat))
     assert alone_s == pytest.approx(0.6 + SYNTHESIS_S, abs=0.06)
     assert behind_agent_s - alone_s <= 0.02
-
-
-async def test_tools_cost_the_time_that_they_take() -> None:
-    chat = ScriptedChat([call("get_weather", "a", city="Oslo"), call("get_weather", "b", city="Rome")], say("Rain."))
-    agent = react(model=chat, toolkit=weather(), parallel_tool_calls=True)
-    async with talk(agent) as one:
+    calls = [call("get_weather", "a", city="Oslo"), call("get_weather", "b", city="Rome")]
+    async with talk(react(calls, say("Rain."), toolkit=weather(), parallel_tool_calls=True)) as one:
         await one.type("How is the weather in Oslo and in Rome?")
         spoken = await one.until(ServerEvents.AgentResponseAudioDeltaEvent)
     assert one.at(spoken) <= 0.2 + SYNTHESIS_S + 0.05
@@ -408,15 +404,19 @@ async def test_it_greets_where_nobody_has_said_anything() -> None:
     assert requests_of(agent)[1].texts[2:] == ["Good morning.", "How are you?"]
 
 
-async def test_a_response_beside_the_conversation_leaves_the_agent_alone() -> None:
+async def test_a_response_beside_the_conversation_leaves_the_agent_alone_and_needs_a_chat_model() -> None:
     agent = react(say("A summary."))
-    beside = ResponseOverrides(conversation="none", instructions="Sum it up.")
+    beside = ResponseCreate(ResponseOverrides(conversation="none", instructions="Sum it up."))
     async with voice_call(agent) as one:
-        one.send(typed("Hello"), ResponseCreate(beside))
+        one.send(typed("Hello"), beside)
         await one.until(m.ModelResponseDoneEvent)
     assert one.said == ["A summary."]
     assert requests_of(agent)[0].texts == ["Sum it up.", "Hello"]
     assert await memory_of(agent) == []
+    async with voice_call(Parrot()) as other:
+        other.send(typed("hello"), beside)
+        done = await other.until(m.ModelResponseDoneEvent)
+    assert (done.status, done.status_details) == ("failed", {"reason": "unsupported_response"})
 
 
 async def test_a_chat_model_that_fails_fails_its_response_and_not_the_call() -> None:
@@ -504,13 +504,6 @@ async def test_any_agent_can_be_spoken_to_and_its_memory_keeps_what_was_heard(re
     assert agent.heard == ["good day", "good day", "bye"]
     if remembers:
         assert (await memory_of(agent))[3] == "assistant: good day!"
-
-
-async def test_an_agent_without_a_chat_model_answers_in_the_conversation_only() -> None:
-    async with voice_call(Parrot()) as one:
-        one.send(typed("hello"), ResponseCreate(ResponseOverrides(conversation="none")))
-        done = await one.until(m.ModelResponseDoneEvent)
-    assert (done.status, done.status_details) == ("failed", {"reason": "unsupported_response"})
 
 
 async def test_a_user_who_interrupts_by_voice_is_answered_by_an_agent_that_knows_what_was_heard() -> None:
