@@ -138,8 +138,7 @@ class FakeConnection:
     def hear_end(self, item_id: str, at_ms: int = 0, text: str | None = None) -> None:
         """Its detector decides that the turn is over; with `text`, the words are known at once."""
         self.say(
-            m.ModelInputDoneEvent(item_id=item_id, audio_end_ms=at_ms),
-            m.ModelInputCommittedEvent(item_id=item_id),
+            m.ModelInputDoneEvent(item_id=item_id, audio_end_ms=at_ms), m.ModelInputCommittedEvent(item_id=item_id)
         )
         if text is not None:
             self.say(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=text))

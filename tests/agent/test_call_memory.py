@@ -189,31 +189,29 @@ def test_a_question_keeps_its_id_and_who_asked_it() -> None:
     assert type(asked[1]) is type(SystemMsg("s"))
 
 
-def test_a_reply_that_was_heard_whole_stays_as_it_is() -> None:
+def test_a_reply_that_was_heard_whole_stays_as_it_is_and_a_hint_survives_its_reply() -> None:
     memory = [ONCE, reply(ThinkingBlock(thinking="A story."), TOLD.replace(". ", ".\n\n"))]
+    hinted = reply(HintBlock(hint="The parcel is there."), "Your parcel has come.")
+    remembered_hint, _ = in_line([ONCE, hinted], TELL, heard("s1", "Hm."), user("u2", "What?"))
+    assert "assistant: hint: The parcel is there." in remembered_hint
     remembered, asked = CallMemory(NAME, takes_images=False).in_line(memory, [TELL, WHOLE, user("u2", "And?")])
     assert remembered == memory
     assert all(one is other for one, other in zip(remembered, memory, strict=True))
     assert [*map(line, asked)] == ["user: And?"]
 
 
-def test_what_the_agent_knew_before_the_call_stays() -> None:
+def test_what_the_agent_knew_before_the_call_stays_and_a_greeting_is_cut_like_any_reply() -> None:
     before = [UserMsg("user", "I am Ann.", id="x1"), AssistantMsg(NAME, "Hello Ann.", id="x2")]
+    known = ["user: I am Ann.", "assistant: Hello Ann."]
     call = CallMemory(NAME, takes_images=False)
-    assert in_line(before, user("u1", "Tell me a story"), call=call)[0] == ["user: I am Ann.", "assistant: Hello Ann."]
-    told = [*before, ONCE, STORY]
-    remembered, _ = in_line(told, user("u1", "Tell me a story"), heard("a1", "Once"), user("u2", "Stop"), call=call)
-    assert remembered[:2] == ["user: I am Ann.", "assistant: Hello Ann."]
-    assert remembered[3] == "assistant: Once"
-
-
-def test_a_greeting_is_cut_like_any_reply() -> None:
+    assert in_line(before, TELL, call=call)[0] == known
+    remembered, _ = in_line([*before, ONCE, STORY], TELL, heard("a1", "Once"), user("u2", "Stop"), call=call)
+    assert remembered == [*known, line(ONCE), "assistant: Once"]
     call = CallMemory(NAME, takes_images=False)
-    before = [UserMsg("user", "I am Ann.", id="x1"), AssistantMsg(NAME, "Hello Ann.", id="x2")]
     call.in_line(before, [])
     greeted = [*before, UserMsg("user", "(listens)"), reply("Good morning. How can I help?")]
     remembered, _ = in_line(greeted, heard("a0", "Good morning."), user("u1", "Hi"), call=call)
-    assert remembered == ["user: I am Ann.", "assistant: Hello Ann.", "user: (listens)", "assistant: Good morning."]
+    assert remembered == [*known, "user: (listens)", "assistant: Good morning."]
 
 
 def test_a_deleted_item_is_forgotten() -> None:
@@ -237,12 +235,6 @@ def test_what_a_long_call_has_no_place_for_is_remembered_all_the_same() -> None:
     assert len(memory) == 2 * LONG_HISTORY
     remembered, _ = call.in_line(memory, [*turns[5:], user("last", "Hm")])
     assert remembered == memory
-
-
-def test_a_hint_survives_its_reply() -> None:
-    hinted = reply(HintBlock(hint="The parcel is there."), "Your parcel has come.")
-    remembered, _ = in_line([ONCE, hinted], user("u1", "Tell me a story"), heard("s1", "Hm."), user("u2", "What?"))
-    assert "assistant: hint: The parcel is there." in remembered
 
 
 def test_a_hint_in_the_middle_of_a_reply_comes_behind_it() -> None:

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.virtual_time
 MANUAL = SessionConfig(turn_detection="none")
 SEEING = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"text", "audio", "image"}))
 MUTE_READER = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"audio"}))
+DEAF = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"text"}))
 
 HELLO = c.ClientTextAppendEvent(text="Hello")
 AUDIO = c.ClientAudioAppendEvent(audio=speech(500))
@@ -112,6 +113,7 @@ OUTCOMES: dict[str, tuple[SessionConfig, list[c.ClientEvent], list[str]]] = {
     "AMB-51: a commit without speech, provider": (TURNS, [AUDIO, COMMIT], []),
     "a second commit commits nothing": (MANUAL, [AUDIO, COMMIT, COMMIT], ["AudioCommit", "ResponseCreate"]),
     "RTA-18, CEV-05: a request without any new input": (TURNS, [RESPOND], ["ResponseCreate"]),
+    "what is cleared is not committed": (MANUAL, [AUDIO, c.ClientAudioClearEvent(), COMMIT], ["AudioClear"]),
 }
 
 
@@ -154,8 +156,9 @@ async def test_typed_text_is_a_turn_of_the_user_and_is_answered_once() -> None:
     [
         (MUTE_READER, c.ClientTextAppendEvent(text="Hello", event_id="e7")),
         (PROFILE, c.ClientImageAppendEvent(image=b"jpeg", event_id="e7")),
+        (DEAF, c.ClientAudioAppendEvent(audio=speech(100), event_id="e7")),
     ],
-    ids=["text", "image"],
+    ids=["text", "image", "audio"],
 )
 async def test_what_the_model_does_not_take_is_refused_by_name(profile: base.Profile, event: c.ClientEvent) -> None:
     async with call(profile=profile) as made:
@@ -277,17 +280,6 @@ async def test_cancel_silences_tells_the_model_and_closes_the_response() -> None
         made.check_heard_truth()
 
 
-async def test_a_model_that_refuses_a_response_does_not_block_the_next() -> None:
-    busy = m.ModelErrorEvent(
-        error_type="provider_error", code="conversation_already_has_active_response", message="one at a time"
-    )
-    async with call() as made:
-        made.receive(RESPOND)
-        made.link.say(busy)
-        made.receive(RESPOND)
-        assert kinds(made) == ["ResponseCreate", "ResponseCreate"]
-
-
 async def test_items_can_be_created_read_and_deleted() -> None:
     async with call() as made:
         first, second = written("i1", "I am Ada."), written("i2", "Hello Ada.", "assistant")
@@ -370,15 +362,6 @@ async def test_turn_detection_and_answers_can_be_switched_off_on_the_way() -> No
         assert len(made.link.got(base.ResponseCreate)) == 1
 
 
-async def test_turns_do_not_pass_to_the_servers_detector_once_there_was_audio() -> None:
-    async with call() as made:
-        made.hear(20)
-        made.receive(c.ClientSessionUpdateEvent(config={"turn_detection": {"authority": "server"}}))
-        assert errors(made) == ["unsupported_turn_detection"]
-        assert made.link.got(base.SessionUpdate) == []
-        assert made.agent.describe()["turn_authority"] == "provider"
-
-
 async def test_the_turns_of_a_model_without_a_detector_are_the_servers_unless_the_client_says_otherwise() -> None:
     """Clients of foreign protocols say it only when the session has begun: until the first audio they may."""
     wanted: list[TurnDetection] = []
@@ -387,6 +370,12 @@ async def test_the_turns_of_a_model_without_a_detector_are_the_servers_unless_th
         wanted.append(detection)
         return FakeDetector()
 
+    async with call() as late:
+        late.hear(20)
+        late.receive(c.ClientSessionUpdateEvent(config={"turn_detection": {"authority": "server"}}))
+        assert errors(late) == ["unsupported_turn_detection"]
+        assert late.link.got(base.SessionUpdate) == []
+        assert late.agent.describe()["turn_authority"] == "provider"
     async with call(profile=NO_DETECTOR, make_detector=make_detector) as made:
         assert made.of(s.AgentReadyEvent)[0].model is not None
         assert made.agent.describe()["turn_authority"] == "server"
@@ -401,6 +390,7 @@ async def test_the_turns_of_a_model_without_a_detector_are_the_servers_unless_th
 
 
 async def test_what_is_too_much_is_refused_and_does_not_count() -> None:
+    """What was deleted counts, and so do settings."""
     picture = ContentPart(type="image", image=bytes(MAX_GIVEN_BYTES // 6), media_type="image/png")
     async with call(profile=SEEING) as made:
         for number in range(5):
@@ -409,6 +399,13 @@ async def test_what_is_too_much_is_refused_and_does_not_count() -> None:
         assert errors(made) == ["too_much_given"]
         assert [message.item.id for message in made.link.got(base.ItemCreate)[:-1]] == ["i0", "i1", "i2", "i3"]
         assert made.link.got(base.ItemCreate)[-1].item.text == "Still there?"
+    book = "x" * (MAX_GIVEN_BYTES // 3)
+    async with call() as made:
+        for item_id in ("i0", "i1"):
+            made.receive(c.ClientItemCreateEvent(item=written(item_id, book)), c.ClientItemDeleteEvent(item_id=item_id))
+        made.receive(c.ClientSessionUpdateEvent(config={"instructions": "x" * (MAX_GIVEN_BYTES // 2)}))
+        assert errors(made) == ["too_much_given"]
+        assert made.of(s.ServerSessionUpdatedEvent) == []
 
 
 async def test_what_is_told_again_counts_as_often_as_it_is_told() -> None:
@@ -420,16 +417,6 @@ async def test_what_is_told_again_counts_as_often_as_it_is_told() -> None:
         assert set(errors(made)) == {"too_much_given"}
         made.receive(c.ClientSessionEndEvent())
         await made.session.ended.wait()
-
-
-async def test_what_was_deleted_and_settings_count_too() -> None:
-    book = "x" * (MAX_GIVEN_BYTES // 3)
-    async with call() as made:
-        for item_id in ("i0", "i1"):
-            made.receive(c.ClientItemCreateEvent(item=written(item_id, book)), c.ClientItemDeleteEvent(item_id=item_id))
-        made.receive(c.ClientSessionUpdateEvent(config={"instructions": "x" * (MAX_GIVEN_BYTES // 2)}))
-        assert errors(made) == ["too_much_given"]
-        assert made.of(s.ServerSessionUpdatedEvent) == []
 
 
 async def test_what_is_wrong_is_cut_and_told_for_so_long_and_no_longer() -> None:
@@ -597,17 +584,21 @@ REFUSED: list[tuple[c.ClientEvent, str]] = [
 ]
 
 
-async def test_audio_that_cannot_be_read_is_refused_and_the_call_lives() -> None:
-    async with call() as made:
+@pytest.mark.parametrize("told", [True, False])
+async def test_audio_that_cannot_be_read_is_refused_at_any_time_and_the_call_lives(told: bool) -> None:
+    """Also once so much has arrived that the client is due to be told."""
+    async with call(listener={"tells_received_audio": told}) as made:
         for event, _ in REFUSED:
             made.receive(event)
         assert errors(made) == [code for _, code in REFUSED]
         made.receive(c.ClientAudioAppendEvent(audio=b""), c.ClientAudioAppendEvent(audio=b"\x01"))
         assert made.link.sent == [], "empty audio is no message"
-    async with call() as made:
-        made.receive(REFUSED[0][0])
-        made.hear(100)
-        assert made.link.heard_bytes() == speech(100)
+    async with call(listener={"tells_received_audio": told}) as made:
+        for _ in range(3):
+            made.hear(300)
+            made.receive(c.ClientAudioAppendEvent(audio=bytes(640), format=AudioFormat(rate=12_345)))
+        assert errors(made) == ["unsupported_audio_format"] * 3
+        assert made.link.heard_bytes() == speech(300) * 3
 
 
 PCM = speech(300)
@@ -628,31 +619,6 @@ async def test_audio_stands_where_its_offset_says(chunks: list[tuple[int, bytes]
         for offset, pcm in chunks:
             made.receive(c.ClientAudioAppendEvent(audio=pcm, offset=offset))
         assert made.link.heard_bytes() == heard
-
-
-async def test_audio_to_a_model_that_takes_none_is_refused_by_name() -> None:
-    async with call(profile=DEAF) as made:
-        made.hear(100)
-        assert errors(made) == ["unsupported_modality"]
-        assert made.link.sent == []
-
-
-async def test_clearing_reaches_the_model_and_leaves_nothing_to_commit() -> None:
-    async with call(config=MANUAL) as made:
-        made.hear(500)
-        made.receive(c.ClientAudioClearEvent(), c.ClientAudioCommitEvent())
-        assert kinds(made) == ["AudioClear"]
-
-
-async def test_audio_of_a_rate_that_is_not_served_is_refused_at_any_time() -> None:
-    """Also once so much has arrived that the client is due to be told."""
-    async with call(listener={"tells_received_audio": True}) as made:
-        for _ in range(3):
-            made.hear(300)
-            made.session.receive(
-                c.ClientAudioAppendEvent(audio=bytes(640), format=AudioFormat(rate=12_345)), made.session.listeners[0]
-            )
-        assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unsupported_audio_format"] * 3
 
 
 @pytest.mark.parametrize("ms", [100, 1_000])

@@ -75,7 +75,7 @@ async def test_it_is_a_tool_with_one_argument_in_the_background_beside_those_tha
         assert [tool.name for tool in made.link.settings.tools] == [NAME]
 
 
-def test_the_program_may_register_it_otherwise() -> None:
+def test_the_program_may_register_it_otherwise_for_a_thinking_agent_and_with_a_known_end() -> None:
     toolkit = Toolkit()
     toolkit.register(Delegate(Office(), NAME, DESCRIPTION, False), name="office", description="Knows all.")
     toolkit.register_tool_function(Delegate(Office(), NAME, DESCRIPTION, announce="silently"))
@@ -83,9 +83,6 @@ def test_the_program_may_register_it_otherwise() -> None:
     assert not toolkit.tools["office"].async_execution
     tool = toolkit.tools[NAME]
     assert (tool.async_execution, tool.announce, tool.stops_with_reply) == (True, "silently", False)
-
-
-def test_it_takes_a_thinking_agent_or_a_function_that_makes_one_and_a_known_way_to_end() -> None:
     for agent in ("Friday", None, RealtimeAgent("Friday", "", ScriptedModel([]))):
         with pytest.raises(TypeError, match="give a thinking agent"):
             Delegate(agent, NAME, DESCRIPTION)  # type: ignore[arg-type]

@@ -190,10 +190,7 @@ async def test_a_user_who_answers_at_once_has_a_turn_without_the_echo_before_it(
     voice = voiced("barge_in.wav")[:RATE_HZ]
     begin_ms = SECONDS * 1000 + 400
     microphone[begin_ms * 16 :][: len(voice)] += voice
-    found = (
-        (begin_ms + 100, SpeechStarted(begin_ms)),
-        (begin_ms + 1_600, TurnEnded(begin_ms, begin_ms + 1_000, b"")),
-    )
+    found = ((begin_ms + 100, SpeechStarted(begin_ms)), (begin_ms + 1_600, TurnEnded(begin_ms, begin_ms + 1_000, b"")))
     async with by_server(*found) as made:
         await converse(made, microphone)
         started = made.of(s.AgentInputStartedEvent)

@@ -265,31 +265,21 @@ def test_the_next_wait_goes_on_with_other_lines() -> None:
     assert said == ["One.", "Two.", "One."]
 
 
-def test_it_waits_for_800_ms_of_silence() -> None:
-    wait = core()
-    wait.tool_begins("call_1", 0.0)
-    wait.postpone(3.2)
-    assert wait.due_at == pytest.approx(4.0)
-
-
-def test_of_several_tools_the_last_result_ends_the_wait() -> None:
+def test_it_waits_for_800_ms_of_silence_and_for_the_last_of_several_tools() -> None:
     wait = core()
     wait.tool_begins("call_1", 0.0)
     wait.tool_begins("call_2", 0.5)
+    wait.postpone(3.2)
     assert not wait.tool_ends("call_1")
-    assert wait.due_at == pytest.approx(0.8)
+    assert wait.due_at == pytest.approx(4.0)
     assert wait.tool_ends("call_2")
     assert not wait.tool_ends("call_2")
-
-
-def test_what_the_user_interrupted_gets_none_and_the_next_tool_begins_anew() -> None:
-    wait = core()
-    wait.tool_begins("call_1", 0.0)
+    wait.tool_begins("call_3", 5.0)
     wait.clear()
-    assert wait.due_at is None
-    wait.tool_begins("call_2", 5.0)
-    assert wait.due_at == pytest.approx(5.8)
-    assert not wait.tool_ends("call_1"), "the tool of the interrupted reply does not end the wait for the other"
+    assert wait.due_at is None, "what the user interrupted gets none"
+    wait.tool_begins("call_4", 6.0)
+    assert wait.due_at == pytest.approx(6.8)
+    assert not wait.tool_ends("call_3"), "the tool of the interrupted reply does not end the wait for the other"
 
 
 @given(

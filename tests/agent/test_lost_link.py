@@ -157,13 +157,20 @@ async def test_an_answer_of_which_nothing_was_heard_is_made_anew() -> None:
         made.check_heard_truth()
 
 
-async def test_a_request_that_was_under_way_is_made_again_as_it_was() -> None:
+async def test_a_request_that_was_under_way_is_made_again_as_it_was_and_one_of_an_earlier_turn_is_not() -> None:
+    overrides = ResponseOverrides(instructions="Greet the user.")
     async with call() as made:
-        overrides = ResponseOverrides(instructions="Be short.")
         made.receive(c.ClientResponseCreateEvent(response=overrides))
         sent = lose(made)
         made.link.say(BACK)
         assert made.link.sent[sent:] == [base.ResponseCreate(overrides)]
+        made.link.reply(100, "Hello!")
+        turn(made, "u1", 0, 500, "Count.")
+        response_id = made.link.begin_speaking(1_000, WORDS)
+        sent = lose(made, response_id)
+        made.link.say(BACK)
+        assert made.link.sent[sent:][-1] == base.ResponseCreate(None)
+        made.link.reply(500, "and the rest")
 
 
 async def test_a_new_question_in_the_gap_takes_the_place_of_what_was_owed() -> None:
@@ -344,18 +351,6 @@ async def test_turns_that_this_server_finds_are_said_again_in_order() -> None:
         made.check_heard_truth()
 
 
-async def test_a_request_of_an_earlier_turn_is_not_made_again() -> None:
-    async with call() as made:
-        made.receive(c.ClientResponseCreateEvent(response=ResponseOverrides(instructions="Greet the user.")))
-        made.link.reply(100, "Hello!")
-        turn(made, "u1", 0, 500, "Count.")
-        response_id = made.link.begin_speaking(1_000, WORDS)
-        sent = lose(made, response_id)
-        made.link.say(BACK)
-        assert made.link.sent[sent:][-1] == base.ResponseCreate(None)
-        made.link.reply(500, "and the rest")
-
-
 async def test_a_written_answer_that_is_broken_off_keeps_its_words() -> None:
     async with call() as made:
         made.receive(c.ClientTextAppendEvent(text="Count."))
@@ -369,23 +364,20 @@ async def test_a_written_answer_that_is_broken_off_keeps_its_words() -> None:
         made.link.reply(500, "three")
 
 
-async def test_speech_in_one_large_chunk_is_said_again_whole_and_once() -> None:
+async def test_speech_in_one_large_chunk_and_all_speech_of_an_outage_is_said_again_whole_and_once() -> None:
     async with call() as made:
         made.hear(3_000)
         assert again(made, lose(made)) == speech(3_000)
         sent = len(made.link.sent)
         made.link.say(m.ModelReconnectingEvent(attempt=2, retry_after_ms=900, reason="lost"))
         assert since(made, sent) == []
-
-
-async def test_all_speech_of_an_outage_is_said_again_when_the_link_is_lost_once_more() -> None:
     async with call() as made:
         lose(made)
         for _ in range(40):
             made.hear(100)
         made.link.say(BACK)
         made.hear(100)
-        assert again(made, lose(made)) == speech(100) * 41
+        assert again(made, lose(made)) == speech(100) * 41, "when the link is lost once more"
 
 
 async def test_a_new_voice_is_not_taken_for_one_that_was_lost() -> None:
@@ -457,7 +449,7 @@ def test_never_more_than_ten_seconds_are_kept_and_these_are_the_last(chunk_ms: i
 
 
 def test_commits_stand_where_they_stood_and_one_of_next_to_nothing_is_left_out() -> None:
-    """Saying it again twice says the same."""
+    """Saying it again twice says the same. Positions go on after what was not committed is forgotten."""
     kept, pcm = sent(300)
     first = kept.end_piece(UserTurn("a"), committed=True)
     say(kept, pcm[: 60 * BYTES_PER_MS])
@@ -465,6 +457,12 @@ def test_commits_stand_where_they_stood_and_one_of_next_to_nothing_is_left_out()
     say(kept, pcm)
     assert said_again(kept) == said_again(kept) == (pcm + pcm[: 60 * BYTES_PER_MS] + pcm, [300])
     assert kept.commits == [first]
+    kept, pcm = sent(400)
+    kept.end_piece(committed=True)
+    say(kept, pcm[: 200 * BYTES_PER_MS])
+    kept.clear()
+    say(kept, pcm)
+    assert said_again(kept) == (pcm * 2, [400])
 
 
 def test_a_turn_of_the_models_finding_whose_beginning_is_gone_is_left_out() -> None:
@@ -490,12 +488,3 @@ def test_a_new_voice_later_than_the_turn_that_was_said_again_is_another_turn() -
     assert found is not None
     assert found.turn is turn
     assert kept.stopped("u2", 790) is False, "it was told already"
-
-
-def test_after_what_was_not_committed_is_forgotten_positions_go_on() -> None:
-    kept, pcm = sent(400)
-    kept.end_piece(committed=True)
-    say(kept, pcm[: 200 * BYTES_PER_MS])
-    kept.clear()
-    say(kept, pcm)
-    assert said_again(kept) == (pcm * 2, [400])

@@ -150,10 +150,7 @@ CREATED, ASKED = "conversation.item.create", "response.create"
 HEARD, COMMITTED = "input_audio_buffer.append", "input_audio_buffer.commit"
 TABLE: dict[str, tuple[list[c.ClientEvent], list[list[str]]]] = {
     # What the client sends, and what the three providers get: OpenAI, Gemini, DashScope.
-    "text": (
-        [c.ClientTextAppendEvent(text="hello")],
-        [[CREATED, ASKED], ["clientContent, asks"], [CREATED, ASKED]],
-    ),
+    "text": ([c.ClientTextAppendEvent(text="hello")], [[CREATED, ASKED], ["clientContent, asks"], [CREATED, ASKED]]),
     "speech": (
         [SPEECH, c.ClientAudioCommitEvent()],
         [

@@ -185,19 +185,13 @@ def test_the_fold_of_the_stream_is_the_reply(rounds: list[list[ChatBlock]], para
     run(both())
 
 
-async def test_a_picture_of_a_model_is_told_whole_and_a_reference_is_kept() -> None:
+async def test_a_picture_is_told_whole_a_reference_kept_and_a_signature_reaches_the_next_prompt() -> None:
     reference = DataBlock(source=URLSource(url="https://example.com/a.png", media_type="image/png"))
-    agent = react([PNG, reference])
-    answer = await agent(HELLO)
+    answer = await react([PNG, reference])(HELLO)
     assert shape(answer.content) == ["data: image/png", "data: image/png"]
-    agent = react([PNG])
-    data = [event for event in await stream(agent, HELLO) if event.type.startswith("DATA_BLOCK")]
+    data = [event for event in await stream(react([PNG]), HELLO) if event.type.startswith("DATA_BLOCK")]
     assert types_of(data) == ["DATA_BLOCK_START", "DATA_BLOCK_DELTA", "DATA_BLOCK_END"]
-
-
-async def test_the_signature_of_a_thought_reaches_the_next_prompt() -> None:
-    thought = ThinkingBlock(thinking="Oslo it is.", signature="c2ln")
-    agent = react([thought, OSLO], say("Rain."), toolkit=weather())
+    agent = react([ThinkingBlock(thinking="Oslo it is.", signature="c2ln"), OSLO], say("Rain."), toolkit=weather())
     answer = await agent(HELLO)
     for blocks in (answer.content, requests_of(agent)[1].messages[2]["content"]):
         assert blocks[0].model_dump()["signature"] == "c2ln"
@@ -576,7 +570,7 @@ async def test_the_result_of_a_background_tool_reaches_the_model_as_a_hint() -> 
     assert toolkit.list_background_tools() == []
 
 
-async def test_a_hint_during_a_reply_reaches_its_next_round() -> None:
+async def test_a_hint_during_a_reply_reaches_its_next_round_and_one_that_waits_is_part_of_the_state() -> None:
     agent = react([OSLO], say("Rain."), toolkit=weather())
 
     async def hint(self: Any, *_: Any) -> None:
@@ -585,9 +579,6 @@ async def test_a_hint_during_a_reply_reaches_its_next_round() -> None:
     agent.register_instance_hook("post_acting", "hint", hint)
     answer = await agent(HELLO)
     assert [block.type for block in answer.content] == ["tool_call", "tool_result", "hint", "text"]
-
-
-async def test_a_hint_that_waits_is_part_of_the_state() -> None:
     agent, other = react(say("-")), react(say("I see."))
     await agent.hint("It is eight o'clock.", "schedule")
     other.load_state_dict(json.loads(json.dumps(agent.state_dict())))

@@ -19,15 +19,7 @@ from realtime.model import base
 from realtime.state.truncation import Spoken
 from realtime.turn.responses import UNCLEAR_S
 from tests.agent.fakes import WORDS, Call
-from tests.agent.test_selective_interruption import (
-    LEAVES,
-    ONSET_MS,
-    FakeEar,
-    by_provider,
-    by_server,
-    decisions,
-    hear,
-)
+from tests.agent.test_selective_interruption import LEAVES, ONSET_MS, FakeEar, by_provider, by_server, decisions, hear
 
 pytestmark = pytest.mark.virtual_time
 

@@ -54,11 +54,7 @@ def by_server(*found: tuple[int, Any], ear: FakeEar | None, **wanted: Any) -> Ab
 
 
 def by_provider(
-    *,
-    ear: FakeEar | None = None,
-    profile: base.Profile = LEAVES,
-    listener: dict[str, Any] | None = None,
-    **wanted: Any,
+    *, ear: FakeEar | None = None, profile: base.Profile = LEAVES, listener: dict[str, Any] | None = None, **wanted: Any
 ) -> AbstractAsyncContextManager[Call]:
     """A call in which the provider's detector finds the turns."""
     detection = TurnDetection(**{"interruption": "selective"} | wanted)

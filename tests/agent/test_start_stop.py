@@ -63,16 +63,6 @@ async def test_the_documented_lines_make_an_agent_that_says_it_is_ready() -> Non
         RealtimeAgent("Friday", "", wrong)
 
 
-async def test_the_model_gets_the_prompt_the_voice_and_the_settings_of_the_call() -> None:
-    model = FakeModel()
-    agent = agent_of(model, voice="heart")
-    await agent.start(lambda event: None, config=SessionConfig(temperature=0.5, extra={"seed": 1}))
-    settings = model.link.settings
-    assert (settings.instructions, settings.voice, settings.temperature) == ("Be nice.", "heart", 0.5)
-    assert settings.extra == {"seed": 1}
-    await agent.stop()
-
-
 @pytest.mark.parametrize("size", [0, 1], ids=["read", "full and unread"])
 async def test_stopping_closes_the_model_ends_the_events_and_leaves_nothing_running(size: int) -> None:
     """RTA-08, SEV-05: provider closed, no task left, AgentEnded arrives."""
@@ -192,13 +182,19 @@ async def test_one_agent_serves_many_calls_each_with_its_own_model_session_and_i
     await calls[1].end("over")
 
 
-async def test_a_create_event_to_a_running_agent_applies_its_config() -> None:
+async def test_the_model_gets_the_prompt_the_voice_and_the_settings_of_the_call_and_of_a_create_event() -> None:
     """AMB-49: the sample server starts the agent first and hands the create event over."""
     create = {"type": "client_session_create", "config": {"instructions": "Be brief.", "user_name": "User1"}}
-    async with running() as (agent, model, told):
-        await agent.handle_input(ClientEvents.from_json(create))
-        assert model.link.got(base.SessionUpdate)[-1].settings.instructions == "Be brief."
-        assert "server_session_updated" in types(told)
+    model, told = FakeModel(), []
+    agent = agent_of(model, voice="heart")
+    await agent.start(told.append, config=SessionConfig(temperature=0.5, extra={"seed": 1}))
+    settings = model.link.settings
+    assert (settings.instructions, settings.voice, settings.temperature) == ("Be nice.", "heart", 0.5)
+    assert settings.extra == {"seed": 1}
+    await agent.handle_input(ClientEvents.from_json(create))
+    assert model.link.got(base.SessionUpdate)[-1].settings.instructions == "Be brief."
+    assert "server_session_updated" in types(told)
+    await agent.stop()
 
 
 async def test_what_cannot_be_done_is_an_event_never_an_exception() -> None:

@@ -83,23 +83,19 @@ def results(made: Call) -> list[tuple[str, str, str]]:
     ]
 
 
-async def test_the_model_is_told_of_the_tools() -> None:
+async def test_the_model_is_told_of_the_tools_unless_it_takes_none() -> None:
+    """RTM-05: tools never reach the session of a model without tools; the agent says so clearly."""
     async with call(toolkit=TOOLS, config=IN_CLIENT) as made:
         declared = {tool.name: tool for tool in made.link.settings.tools}
         assert set(declared) == {"clock", "weather", "broken", "endless", "where"}
         assert declared["clock"].parameters["required"] == ["zone"]
-    empty = Toolkit()
-    assert AgentSpec("Friday", "", ScriptedModel([]), toolkit=empty).toolkit is empty
-
-
-async def test_a_model_without_tools_is_told_of_none_and_the_client_that_they_are_left_out() -> None:
-    """RTM-05: tools never reach the session of a model without tools; the agent says so clearly."""
-    profile = msgspec.structs.replace(PROFILE, supports_tools=False)
-    async with call(profile=profile, toolkit=TOOLS) as made:
+    async with call(profile=msgspec.structs.replace(PROFILE, supports_tools=False), toolkit=TOOLS) as made:
         assert made.link.settings.tools == ()
         (left_out,) = made.of(s.AgentErrorEvent)
         assert left_out.code == "unsupported_tools"
         assert "goes on without them" in left_out.message
+    empty = Toolkit()
+    assert AgentSpec("Friday", "", ScriptedModel([]), toolkit=empty).toolkit is empty
 
 
 async def test_a_tool_call_is_shown_run_told_and_answered_and_the_model_speaks_on() -> None:
@@ -225,7 +221,7 @@ async def test_a_client_that_does_not_answer_is_an_error_for_the_model() -> None
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unknown_tool_call"]
 
 
-async def test_a_client_cannot_take_the_calls_of_our_tools() -> None:
+async def test_a_client_cannot_take_the_calls_of_our_tools_unless_the_agent_lets_it() -> None:
     """What it returned would pass for what our function found out."""
     async with call(toolkit=TOOLS) as made:
         made.receive(c.ClientSessionUpdateEvent(config={"tools": [{"name": "broken"}]}))
@@ -233,9 +229,6 @@ async def test_a_client_cannot_take_the_calls_of_our_tools() -> None:
         ask_tools(made, ("call_1", "broken", "{}"))
         await asyncio.sleep(1)
         assert results(made)[0][1] == "error"
-
-
-async def test_an_agent_may_let_clients_replace_its_tools() -> None:
     own = SessionConfig(tools=(ToolDeclaration(name="broken"),))
     async with call(toolkit=TOOLS, config=own, client_may_replace_tools=True) as made:
         ask_tools(made, ("call_1", "broken", "{}"))

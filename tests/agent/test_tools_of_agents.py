@@ -173,12 +173,16 @@ async def test_a_tool_of_the_agent_that_needs_consent_asks_and_runs_once_the_use
     assert len(kinds) == 2
 
 
-async def test_silence_counts_as_a_refusal_after_the_time_for_clients() -> None:
+async def test_silence_counts_as_a_refusal_after_the_time_for_clients_and_alone_in_code_it_stays_denied() -> None:
     till = Till()
     async with talk(cashier(till, say("Then not.")), client_timeout_s=50) as one:
         await one.type("Pay five.")
         await one.until(ServerEvents.AgentResponseToolResultEvent)
         assert any("denied: the user did not answer within 50 s" in line for line in one.story)
+    answered = await cashier(till, say("I may not."))(Msg("user", "Pay five.", "user"))
+    assert shape(answered.content)[1] == (
+        "tool_result: denied This tool needs the user's consent, and there is no way to ask for it here."
+    )
     assert till.paid == []
 
 
@@ -192,16 +196,6 @@ async def test_what_the_user_says_meanwhile_withdraws_the_question() -> None:
         assert [event.code for event in one.all(ServerEvents.AgentErrorEvent)] == ["unknown_tool_call"]
         await asyncio.sleep(5)
         assert "says As you like." in one.story
-    assert till.paid == []
-
-
-async def test_alone_in_code_it_stays_denied_and_says_why() -> None:
-    till = Till()
-    agent = cashier(till, say("I may not."))
-    answered = await agent(Msg("user", "Pay five.", "user"))
-    assert shape(answered.content)[1] == (
-        "tool_result: denied This tool needs the user's consent, and there is no way to ask for it here."
-    )
     assert till.paid == []
 
 

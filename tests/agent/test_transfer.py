@@ -458,16 +458,13 @@ async def test_what_cannot_be_is_refused_in_one_sentence() -> None:
         named("Friday", transfers=[named("Ben"), named("ben")])
     with pytest.raises(TypeError, match="a list of RealtimeAgents"):
         named("Friday", transfers=["Ben"])
+    cara = named("Cara")
+    friday = named("Friday", transfers=[named("Ben", transfers=[cara])])
+    cara.transfers = (friday,)
+    assert [reachable(friday, name) for name in ("Cara", "Friday", "Zoe")] == [cara, friday, None]
     in_a_room = named("Friday", ScriptedModel([]), transfers=[named("Ben", ScriptedModel([]))])
     room = ChatRoom(agents=[in_a_room])
     await room.start(lambda event: None)
     with pytest.raises(UsageError):
         await in_a_room.transfer_to("Ben")
     await room.stop()
-
-
-def test_an_agent_is_found_by_name_along_the_transfers() -> None:
-    cara = named("Cara")
-    friday = named("Friday", transfers=[named("Ben", transfers=[cara])])
-    cara.transfers = (friday,)
-    assert [reachable(friday, name) for name in ("Cara", "Friday", "Zoe")] == [cara, friday, None]

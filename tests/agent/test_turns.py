@@ -426,15 +426,9 @@ async def test_a_commit_in_mid_speech_ends_the_turn_and_the_next_speech_is_heard
         before = len(made.link.heard_bytes())
         made.hear(1_000)
         assert len(made.link.heard_bytes()) == before, "what is no speech is held back again"
-
-
-async def test_how_long_a_silence_ends_a_turn_can_be_changed_in_the_middle_of_a_call() -> None:
-    detector = FakeDetector()
-    async with call(config=SERVER, make_detector=lambda _: detector) as made:
-        made.hear(500)
         longer = {"turn_detection": {"authority": "server", "silence_duration_ms": 2_000}}
         made.receive(c.ClientSessionUpdateEvent(config=longer))
-        assert detector.silence_ms == 2_000
+        assert detector.silence_ms == 2_000, "how long a silence ends a turn can be changed in the middle of a call"
 
 
 async def test_speech_stands_where_it_was_also_behind_a_hole_that_was_closed_up() -> None:

@@ -50,11 +50,7 @@ class VoiceCall(Call[Any]):
 
 @asynccontextmanager
 async def voice_call(
-    agent: Any,
-    *texts: str,
-    mode: Mode = "speech",
-    settings: Settings | None = None,
-    history: Sequence[Item] = (),
+    agent: Any, *texts: str, mode: Mode = "speech", settings: Settings | None = None, history: Sequence[Item] = ()
 ) -> AsyncIterator[VoiceCall]:
     """A session whose user says `texts`, one a clip, the last one again and again."""
     engine = SpeechEngine(lambda progress: stand_in_parts())
