@@ -1,6 +1,7 @@
 """The agent's own voice in the microphone: no interruption, and no turn; a user who talks over it is heard."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -89,16 +90,16 @@ POSSIBLE, ECHO, SPEECH = ("possible", ""), ("dismissed", "echo"), ("confirmed", 
 @pytest.mark.parametrize(
     ("microphone", "found", "decided"),
     [
-        (echo(4), [STARTED, (3_800, TurnEnded(ONSET_MS, 3_300, b""))], [POSSIBLE, ECHO]),
-        (with_voice(echo(4), 2, 1.5), [STARTED], [POSSIBLE, ECHO, POSSIBLE, SPEECH]),
-        (with_voice(noise(4 * RATE_HZ), 1, 2), [STARTED], [POSSIBLE, SPEECH]),
+        (lambda: echo(4), [STARTED, (3_800, TurnEnded(ONSET_MS, 3_300, b""))], [POSSIBLE, ECHO]),
+        (lambda: with_voice(echo(4), 2, 1.5), [STARTED], [POSSIBLE, ECHO, POSSIBLE, SPEECH]),
+        (lambda: with_voice(noise(4 * RATE_HZ), 1, 2), [STARTED], [POSSIBLE, SPEECH]),
     ],
     ids=["an echo", "a user over the echo", "a user without an echo"],
 )
 async def test_an_echo_does_not_interrupt_and_is_no_turn_and_a_user_interrupts(
-    microphone: Samples, found: list[Any], decided: list[tuple[str, str]]
+    microphone: Callable[[], Samples], found: list[Any], decided: list[tuple[str, str]]
 ) -> None:
-    assert await talk(microphone, *found) == decided
+    assert await talk(microphone(), *found) == decided
 
 
 async def test_the_model_gets_a_microphone_without_the_echo() -> None:

@@ -148,7 +148,7 @@ async def test_there_are_none_for(profile: base.Profile, options: dict[str, Any]
     ],
     ids=["the program's own", "a tool of the client", "the model's language"],
 )
-async def test_the_lines_are(
+async def test_each_line_is_said_once_in_the_language_of_the_call(
     profile: base.Profile, options: dict[str, Any], use: tuple[str, str, str], lines: list[str]
 ) -> None:
     """None is said twice."""

@@ -187,7 +187,9 @@ async def test_a_sound_lowers_the_reply_where_voices_are_decided_and_a_client_ca
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["the client is gone", "the reply is at its end"])
-async def test_a_lowered_reply_gets_its_level_back_also_when(gone: bool) -> None:
+async def test_a_lowered_reply_gets_its_level_back_also_at_its_end_and_without_a_client_that_lowers_it(
+    gone: bool,
+) -> None:
     async with by_provider(ear=FakeEar(waits=True)) as made:
         await reply(made, 10_000 if gone else 1_200)
         hear(made, ONSET_MS, amplitude=20)
