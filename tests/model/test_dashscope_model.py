@@ -33,8 +33,8 @@ from realtime.model.openai_family.dashscope import DashScopeRealtimeModel, profi
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
 from tests.model.dashscope_emulator import QwenEmulator, QwenSession
+from tests.model.frames import only, types
 from tests.model.grammar import check_grammar
-from tests.model.openai_frames import only, types
 
 KEY = "sk-test-0123456789abcdef"
 LIMITS = WireLimits(first_delay_s=0.02, max_delay_s=0.1, close_timeout_s=0.3, open_timeout_s=5.0, session_timeout_s=5.0)

@@ -14,7 +14,7 @@ from realtime.event import ModelEvent, ModelEvents
 from realtime.event.base import ContentPart, Item
 from realtime.model.base import ItemCreate, ResponseCreate, Settings
 from realtime.model.gemini.model import GeminiCodec, Resumption
-from tests.model.gemini_frames import Json, content, fresh_codec, hear, make_codec, only, say, types
+from tests.model.frames import Json, content, fresh_gemini, gemini, hear, only, say, types
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("sdk_reads")
 
 
 def test_words_that_are_guessed_while_the_user_speaks_are_told_and_replaced() -> None:
-    codec = make_codec()
+    codec = gemini()
     events = content(codec, interimInputTranscription={"text": "Tell"})
     events += content(codec, interimInputTranscription={"text": "Tell me"})
     events += content(codec, inputTranscription={"text": "Tell me."})
@@ -48,7 +48,7 @@ def test_words_that_are_guessed_while_the_user_speaks_are_told_and_replaced() ->
 
 
 def test_the_language_of_what_was_said_is_told() -> None:
-    codec = make_codec()
+    codec = gemini()
     events = content(codec, inputTranscription={"text": "Guten Tag.", "languageCode": "de-DE"})
     events += content(codec, outputTranscription={"text": "Good day.", "languageCode": "en-US"})
     events += content(codec, turnComplete=True)
@@ -58,7 +58,7 @@ def test_the_language_of_what_was_said_is_told() -> None:
 
 
 def test_the_sources_of_an_answer_come_with_its_end() -> None:
-    codec = make_codec()
+    codec = gemini()
     content(codec, outputTranscription={"text": "It rains."})
     chunk = {"web": {"uri": "https://weather.example/koeln", "title": "Köln"}}
     content(codec, groundingMetadata={"groundingChunks": [chunk]})
@@ -72,7 +72,7 @@ def piece(**fields: Any) -> Json:
 
 
 def test_a_call_whose_arguments_come_in_pieces_runs_once_and_whole() -> None:
-    codec = make_codec()
+    codec = gemini()
     events = hear(codec, toolCall=piece(id="fc_1", name="set_light", willContinue=True))
     for arguments in (
         [{"jsonPath": "$.rooms[0].name", "stringValue": "kit", "willContinue": True}],
@@ -96,7 +96,7 @@ def test_a_call_whose_arguments_come_in_pieces_runs_once_and_whole() -> None:
 
 @pytest.mark.parametrize("path", ["rooms", "$", "$..name", "$.rooms[7]", "$[0]", "$.a[*]"])
 def test_a_place_that_cannot_be_is_left_out_of_the_arguments(path: str) -> None:
-    codec = make_codec()
+    codec = gemini()
     told = [{"jsonPath": "$.name", "stringValue": "Ann"}, {"jsonPath": path, "stringValue": "wrong"}]
     events = hear(codec, toolCall=piece(id="fc_1", name="greet", partialArgs=told))
     (call,) = only(events, ModelEvents.ModelResponseToolUseDoneEvent)
@@ -105,7 +105,7 @@ def test_a_place_that_cannot_be_is_left_out_of_the_arguments(path: str) -> None:
 
 
 def test_a_call_that_breaks_off_in_the_middle_never_runs() -> None:
-    codec = make_codec()
+    codec = gemini()
     events = hear(codec, toolCall=piece(id="fc_1", name="set_light", willContinue=True))
     events += content(codec, interrupted=True)
     events += content(codec, turnComplete=True)
@@ -126,7 +126,7 @@ def spoken(item_id: str, words: str) -> Item:
 
 def test_what_gemini_thinks_is_told_apart_from_what_it_says() -> None:
     """In pieces, before the words and between them, each time complete before something else comes."""
-    codec = make_codec()
+    codec = gemini()
     events = content(codec, modelTurn={"parts": [{"text": "A joke. ", "thought": True}]})
     events += content(codec, modelTurn={"parts": [{"text": "A short one.", "thought": True}]})
     events += content(codec, outputTranscription={"text": "Knock knock."})
@@ -147,23 +147,21 @@ def test_what_gemini_thinks_is_told_apart_from_what_it_says() -> None:
 
 def test_thoughts_end_with_the_calls_that_they_led_to_and_with_an_answer_that_is_cut() -> None:
     thought = {"parts": [{"text": "The weather.", "thought": True}]}
-    codec = make_codec()
+    codec = gemini()
     events = content(codec, modelTurn=thought)
     events += hear(codec, toolCall={"functionCalls": [{"id": "fc_1", "name": "get_weather", "args": {}}]})
     assert types(events)[1:4] == ["response_thinking_delta", "response_thinking_done", "item_added"]
-    events = content(make_codec(), modelTurn=thought, turnComplete=True)
+    events = content(gemini(), modelTurn=thought, turnComplete=True)
     assert types(events)[1:] == ["response_thinking_delta", "response_thinking_done", "response_done"]
 
 
 def test_the_signature_of_a_thought_is_given_back_with_the_answer_it_led_to() -> None:
     """On a new session, which knows nothing of it; on a resumed one the service has it."""
     resumption = Resumption()
-    codec = make_codec(resumption=resumption)
+    codec = gemini(resumption=resumption)
     first = answer(codec, "Four.", text="Two and two.", thought=True, thoughtSignature="c2lnbmVk")
     second = answer(codec, "Five.")
-    again = fresh_codec(resumption=resumption)
-    again.opening(Settings(), (spoken(first, "Four."), spoken(second, "Five.")))
-    hear(again, setupComplete={})
+    again = gemini(history=(spoken(first, "Four."), spoken(second, "Five.")), resumption=resumption)
     (frame, _) = say(again, ResponseCreate())
     assert frame["clientContent"]["turns"] == [
         {"parts": [{"text": "Four.", "thoughtSignature": "c2lnbmVk"}], "role": "model"},
@@ -173,14 +171,12 @@ def test_the_signature_of_a_thought_is_given_back_with_the_answer_it_led_to() ->
 
 def test_the_signature_of_an_answer_that_was_cut_is_not_given_back() -> None:
     resumption = Resumption()
-    codec = make_codec(resumption=resumption)
+    codec = gemini(resumption=resumption)
     thought = {"text": "Long.", "thought": True, "thoughtSignature": "c2lnbmVk"}
     events = content(codec, outputTranscription={"text": "Once upon a"}, modelTurn={"parts": [thought]})
     events += content(codec, interrupted=True) + content(codec, turnComplete=True)
     (item,) = [one.item for one in only(events, ModelEvents.ModelItemDoneEvent)]
-    again = fresh_codec(resumption=resumption)
-    again.opening(Settings(), (spoken(item.id, "Once"),))
-    hear(again, setupComplete={})
+    again = gemini(history=(spoken(item.id, "Once"),), resumption=resumption)
     (frame, _) = say(again, ResponseCreate())
     assert frame["clientContent"]["turns"] == [{"parts": [{"text": "Once"}], "role": "model"}]
 
@@ -195,7 +191,7 @@ def typed(item_id: str, words: str) -> ItemCreate:
 def test_what_a_handle_covers_is_not_told_again_on_the_resumed_session() -> None:
     """`lastConsumedClientMessageIndex`: the service knows the first question of two that it has not answered."""
     resumption = Resumption()
-    codec = make_codec(resumption=resumption)
+    codec = gemini(resumption=resumption)
     answered = answer(codec, "Hello.")
     say(codec, typed("item_a", "Who are you?"), ResponseCreate())
     say(codec, typed("item_b", "And where?"), ResponseCreate())
@@ -203,7 +199,7 @@ def test_what_a_handle_covers_is_not_told_again_on_the_resumed_session() -> None
         codec,
         sessionResumptionUpdate={"newHandle": "h", "resumable": True, "lastConsumedClientMessageIndex": "1"},
     )
-    again = fresh_codec(resumption=resumption)
+    again = fresh_gemini(resumption=resumption)
     history = (spoken(answered, "Hello."), typed("item_a", "Who are you?").item, typed("item_b", "And where?").item)
     (setup,) = again.opening(Settings(), history)
     assert json.loads(setup)["setup"]["sessionResumption"] == {"handle": "h"}
@@ -213,7 +209,7 @@ def test_what_a_handle_covers_is_not_told_again_on_the_resumed_session() -> None
 
 
 def test_a_turn_that_the_model_does_not_answer_ends_with_its_words() -> None:
-    codec = make_codec()
+    codec = gemini()
     events = content(codec, inputTranscription={"text": "Hm, "})
     events += content(codec, inputTranscription={"text": "let me think."})
     events += content(codec, waitingForInput=True) + content(codec, turnComplete=True)

@@ -28,9 +28,8 @@ from realtime.model.base import (
     ToolResult,
 )
 from realtime.model.gemini.model import Resumption
-from tests.model.gemini_frames import KEY, Json, content, fresh_codec, hear, make_codec, only, say, types
+from tests.model.frames import PCM, Json, content, fresh_gemini, gemini, hear, only, say, types
 
-PCM = b"\x01\x02" * 160
 AUDIO = {"realtimeInput": {"audio": {"data": pybase64.b64encode_as_string(PCM), "mimeType": "audio/pcm;rate=16000"}}}
 START: Json = {"realtimeInput": {"activityStart": {}}}
 END: Json = {"realtimeInput": {"activityEnd": {}}}
@@ -42,7 +41,7 @@ JPEG = b"\xff\xd8\xff"
 
 
 def setup_of(settings: Settings, **options: Any) -> Json:
-    (frame,) = fresh_codec(**options).opening(settings, ())
+    (frame,) = fresh_gemini(**options).opening(settings, ())
     setup: Json = json.loads(frame)["setup"]
     return setup
 
@@ -110,46 +109,47 @@ def test_the_setup_is_one_that_the_sdk_knows() -> None:
     sdk.LiveClientSetup.model_validate(setup)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "said"),
-    [
-        (None, None),
-        ("server_vad", None),
-        ("none", {"disabled": True}),
-        (TurnDetection(authority="server"), {"disabled": True}),
-        (
-            TurnDetection(silence_duration_ms=400, prefix_padding_ms=20),
-            {"prefixPaddingMs": 20, "silenceDurationMs": 400},
-        ),
-        (TurnDetection(threshold=0.8), {"startOfSpeechSensitivity": "START_SENSITIVITY_LOW"}),
-        (TurnDetection(threshold=0.2), {"startOfSpeechSensitivity": "START_SENSITIVITY_HIGH"}),
-        (TurnDetection(eagerness="high"), {"endOfSpeechSensitivity": "END_SENSITIVITY_HIGH"}),
-    ],
-)
-def test_turn_detection(wanted: TurnDetection | str | None, said: Json | None) -> None:
-    setup = setup_of(Settings(turn_detection=wanted))
-    assert setup.get("realtimeInputConfig") == (None if said is None else {"automaticActivityDetection": said})
+DETECTION: list[tuple[TurnDetection | str | None, Json | None]] = [
+    (None, None),
+    ("server_vad", None),
+    ("none", {"automaticActivityDetection": {"disabled": True}}),
+    (TurnDetection(authority="server"), {"automaticActivityDetection": {"disabled": True}}),
+    (
+        TurnDetection(silence_duration_ms=400, prefix_padding_ms=20),
+        {"automaticActivityDetection": {"prefixPaddingMs": 20, "silenceDurationMs": 400}},
+    ),
+    (
+        TurnDetection(threshold=0.8),
+        {"automaticActivityDetection": {"startOfSpeechSensitivity": "START_SENSITIVITY_LOW"}},
+    ),
+    (
+        TurnDetection(threshold=0.2),
+        {"automaticActivityDetection": {"startOfSpeechSensitivity": "START_SENSITIVITY_HIGH"}},
+    ),
+    (
+        TurnDetection(eagerness="high"),
+        {"automaticActivityDetection": {"endOfSpeechSensitivity": "END_SENSITIVITY_HIGH"}},
+    ),
+    # Speech that must not interrupt is told where the service decides.
+    (TurnDetection(interrupt_response=False), {"activityHandling": "NO_INTERRUPTION"}),
+    (
+        TurnDetection(interrupt_response=False, silence_duration_ms=400),
+        {"automaticActivityDetection": {"silenceDurationMs": 400}, "activityHandling": "NO_INTERRUPTION"},
+    ),
+    (
+        TurnDetection(authority="server", interrupt_response=False),
+        {"automaticActivityDetection": {"disabled": True}},
+    ),
+    (TurnDetection(interrupt_response=True, create_response=False), None),
+]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "said"),
-    [
-        (TurnDetection(interrupt_response=False), {"activityHandling": "NO_INTERRUPTION"}),
-        (
-            TurnDetection(interrupt_response=False, silence_duration_ms=400),
-            {"automaticActivityDetection": {"silenceDurationMs": 400}, "activityHandling": "NO_INTERRUPTION"},
-        ),
-        (
-            TurnDetection(authority="server", interrupt_response=False),
-            {"automaticActivityDetection": {"disabled": True}},
-        ),
-        (TurnDetection(interrupt_response=True, create_response=False), None),
-    ],
-)
-def test_speech_that_must_not_interrupt_is_told_where_the_service_decides(wanted: TurnDetection, said: Json) -> None:
-    setup = setup_of(Settings(turn_detection=wanted))
-    assert setup.get("realtimeInputConfig") == said
-    pytest.importorskip("google.genai.types").RealtimeInputConfig.model_validate(said or {})
+def test_who_finds_the_end_of_a_turn_and_whether_speech_interrupts() -> None:
+    sdk = pytest.importorskip("google.genai.types")
+    told = [(wanted, setup_of(Settings(turn_detection=wanted)).get("realtimeInputConfig")) for wanted, _ in DETECTION]
+    assert told == DETECTION
+    for _, said in told:
+        sdk.RealtimeInputConfig.model_validate(said or {})
 
 
 @pytest.mark.parametrize(
@@ -161,22 +161,16 @@ def test_calls_block_where_that_has_to_be_asked_for(model: str, behavior: str | 
     assert declaration.get("behavior") == behavior
 
 
-def test_the_key_is_in_a_header_and_in_no_frame_or_repr() -> None:
-    address = fresh_codec().address(Settings())
-    assert address.headers == (("x-goog-api-key", KEY),)
-    assert KEY not in repr(address) + json.dumps(setup_of(Settings()))
-
-
 # Turns.
 
 
 def test_audio_flows_as_it_comes_where_the_provider_finds_the_turns() -> None:
-    codec = make_codec()
+    codec = gemini()
     assert say(codec, AudioAppend(PCM), AudioAppend(b""), AudioAppend(PCM)) == [AUDIO, AUDIO]
 
 
 def test_manual_turns_are_marked_and_end_when_an_answer_is_wanted() -> None:
-    codec = make_codec(MANUAL)
+    codec = gemini(MANUAL)
     assert say(codec, AudioAppend(PCM), AudioAppend(PCM), AudioCommit(), ResponseCreate()) == [START, AUDIO, AUDIO, END]
     assert say(codec, AudioAppend(PCM), AudioCommit()) == [START, AUDIO]
     assert say(codec, AudioAppend(PCM)) == [AUDIO], "nobody wanted an answer yet"
@@ -186,38 +180,38 @@ def test_manual_turns_are_marked_and_end_when_an_answer_is_wanted() -> None:
 
 
 def test_typed_turns_are_told_with_the_request() -> None:
-    codec = make_codec()
+    codec = gemini()
     assert say(codec, ItemCreate(message("Hello")), ResponseCreate()) == [told(turn("Hello"), complete=True)]
 
 
 def test_a_request_with_nothing_new_needs_a_turn_all_the_same() -> None:
     overrides = ResponseOverrides(instructions="Greet me.")
-    assert say(make_codec(), ResponseCreate()) == [told(turn("."), complete=True)]
-    assert say(make_codec(), ResponseCreate(overrides)) == [told(turn("Greet me."), complete=True)]
+    assert say(gemini(), ResponseCreate()) == [told(turn("."), complete=True)]
+    assert say(gemini(), ResponseCreate(overrides)) == [told(turn("Greet me."), complete=True)]
 
 
 def test_instructions_that_begin_with_the_sessions_own_are_told_without_them() -> None:
-    codec = make_codec(Settings(instructions="Be nice."))
+    codec = gemini(Settings(instructions="Be nice."))
     asked = ResponseCreate(ResponseOverrides(instructions="Be nice.\n\nGreet the caller."))
     assert say(codec, asked) == [told(turn("Greet the caller."), complete=True)]
     again = ResponseCreate(ResponseOverrides(instructions="Be nice."))
-    assert say(make_codec(Settings(instructions="Be nice.")), again) == [told(turn("Be nice."), complete=True)]
+    assert say(gemini(Settings(instructions="Be nice.")), again) == [told(turn("Be nice."), complete=True)]
 
 
 def test_a_response_outside_the_conversation_is_refused() -> None:
-    codec = make_codec()
+    codec = gemini()
     assert say(codec, ResponseCreate(ResponseOverrides(conversation="none"))) == []
     (error,) = only(content(codec), ModelEvents.ModelErrorEvent)
     assert (error.error_type, error.code) == ("client_error", "unsupported_response")
 
 
 def test_what_nobody_asked_about_is_told_before_the_next_speech_but_never_into_an_answer() -> None:
-    codec = make_codec()
+    codec = gemini()
     content(codec, outputTranscription={"text": "I am"})
     assert say(codec, ItemCreate(message("By the way")), AudioAppend(PCM)) == [AUDIO]
     content(codec, turnComplete=True)
     assert say(codec, AudioAppend(PCM)) == [told(turn("By the way"), complete=False), AUDIO]
-    manual = make_codec(MANUAL)
+    manual = gemini(MANUAL)
     assert say(manual, ItemCreate(message("By the way")), AudioAppend(PCM)) == [
         told(turn("By the way"), complete=False),
         START,
@@ -229,17 +223,17 @@ def test_images_go_with_the_words_or_into_the_activity() -> None:
     """RTM-14: text, audio and image reach the service."""
     shown = {"parts": [{"inlineData": BLOB}], "role": "user"}
     asked: list[ModelInput] = [ItemCreate(IMAGE), ItemCreate(message("What is it?")), ResponseCreate()]
-    assert say(make_codec(), *asked) == [told(shown, turn("What is it?"), complete=True)]
-    assert say(make_codec(), ItemCreate(IMAGE), AudioAppend(PCM)) == [told(shown, complete=False), AUDIO]
+    assert say(gemini(), *asked) == [told(shown, turn("What is it?"), complete=True)]
+    assert say(gemini(), ItemCreate(IMAGE), AudioAppend(PCM)) == [told(shown, complete=False), AUDIO]
     video = {"realtimeInput": {"video": BLOB}}
-    codec = make_codec(MANUAL)
+    codec = gemini(MANUAL)
     assert say(codec, ItemCreate(IMAGE), AudioAppend(PCM)) == [START, video, AUDIO]
     assert say(codec, ItemCreate(IMAGE), AudioAppend(PCM)) == [video, AUDIO]
 
 
 def test_of_pictures_that_wait_for_a_request_the_latest_are_told() -> None:
     """A camera shows one a second, also while nobody speaks for minutes."""
-    codec = make_codec()
+    codec = gemini()
     part = IMAGE.content[0]
     for number in range(100):
         picture = msgspec.structs.replace(part, image=b"%d" % number)
@@ -254,7 +248,7 @@ def test_of_pictures_that_wait_for_a_request_the_latest_are_told() -> None:
 
 
 def test_what_the_service_cannot_do_is_not_said() -> None:
-    codec = make_codec(MANUAL)
+    codec = gemini(MANUAL)
     assert say(codec, ItemDelete("x"), ItemTruncate("x", 100), AudioClear(), AudioCommit(), ResponseCancel()) == []
     say(codec, AudioAppend(PCM), AudioClear())
     (error,) = only(content(codec), ModelEvents.ModelErrorEvent)
@@ -269,7 +263,7 @@ def called(*ids: str) -> list[Json]:
 
 
 def test_results_are_answers_to_calls_and_the_model_goes_on_by_itself() -> None:
-    codec = make_codec()
+    codec = gemini()
     hear(codec, toolCall={"functionCalls": called("c1", "c2")})
     picture = DataBlock(source=Base64Source(data=JPEG, media_type="image/jpeg"))
     said = say(
@@ -285,11 +279,11 @@ def test_results_are_answers_to_calls_and_the_model_goes_on_by_itself() -> None:
 
 
 def test_results_of_withdrawn_calls_are_dropped_and_those_of_unknown_ones_told() -> None:
-    codec = make_codec()
+    codec = gemini()
     hear(codec, toolCall={"functionCalls": called("c1")})
     hear(codec, toolCallCancellation={"ids": ["c1"]})
     assert say(codec, ToolResult(ToolResultBlock(id="c1", name="f", output="x")), ResponseCreate()) == []
-    fresh = make_codec()
+    fresh = gemini()
     assert say(fresh, ToolResult(ToolResultBlock(id="c0", name="f", output="x")), ResponseCreate()) == [
         told(turn("[f returned: x]"), complete=True)
     ]
@@ -307,7 +301,7 @@ HISTORY = [
 
 
 def test_the_context_follows_the_confirmed_setup() -> None:
-    codec = fresh_codec()
+    codec = fresh_gemini()
     assert len(codec.opening(Settings(), HISTORY)) == 1
     hear(codec, setupComplete={})
     seed = told(
@@ -322,13 +316,13 @@ def test_the_context_follows_the_confirmed_setup() -> None:
 
 def test_a_session_is_resumed_with_the_latest_handle_and_told_what_came_after_it() -> None:
     resumption = Resumption()
-    codec = make_codec(resumption=resumption)
+    codec = gemini(resumption=resumption)
     content(codec, outputTranscription={"text": "Hi"})
     events = content(codec, turnComplete=True)
     (answer,) = [event.item for event in only(events, ModelEvents.ModelItemDoneEvent)]
     hear(codec, sessionResumptionUpdate={"newHandle": "h1", "resumable": True})
     hear(codec, sessionResumptionUpdate={"resumable": False})
-    after = fresh_codec(resumption=resumption)
+    after = fresh_gemini(resumption=resumption)
     (setup,) = after.opening(Settings(), [message("old", item_id="o"), answer, message("new", item_id="n")])
     assert json.loads(setup)["setup"]["sessionResumption"] == {"handle": "h1"}
     hear(after, setupComplete={})
@@ -336,13 +330,13 @@ def test_a_session_is_resumed_with_the_latest_handle_and_told_what_came_after_it
 
 
 def test_a_session_whose_last_answer_was_taken_back_is_not_resumed() -> None:
-    codec = fresh_codec(resumption=Resumption(handle="h", item_id="withdrawn"))
+    codec = fresh_gemini(resumption=Resumption(handle="h", item_id="withdrawn"))
     (setup,) = codec.opening(Settings(), HISTORY)
     assert json.loads(setup)["setup"]["sessionResumption"] == {}
 
 
 def test_new_instructions_and_tools_are_told_where_the_model_takes_them() -> None:
-    codec = make_codec(model="gemini-3.8-live")
+    codec = gemini(model="gemini-3.8-live")
     update = SessionUpdate(Settings(instructions="Be brief."))
     assert say(codec, update) == [
         {"contextUpdate": {"systemInstruction": {"parts": [{"text": "Be brief."}], "role": "user"}}}
@@ -355,7 +349,7 @@ def test_new_instructions_and_tools_are_told_where_the_model_takes_them() -> Non
 def test_other_settings_need_a_new_connection_at_a_quiet_moment() -> None:
     left: list[bool] = []
     resumption = Resumption()
-    codec = make_codec(resumption=resumption, leave=lambda: left.append(True))
+    codec = gemini(resumption=resumption, leave=lambda: left.append(True))
     content(codec, outputTranscription={"text": "Once"})
     assert say(codec, SessionUpdate(Settings(voice="Kore"))) == []
     assert left == []
@@ -363,14 +357,14 @@ def test_other_settings_need_a_new_connection_at_a_quiet_moment() -> None:
     assert left == [True]
     verdict = codec.closed(1006, "")
     assert (verdict.code, verdict.reconnect) == ("settings_changed", True)
-    after = fresh_codec(resumption=resumption)
+    after = fresh_gemini(resumption=resumption)
     after.opening(Settings(voice="Kore"), ())
     assert types(hear(after, setupComplete={})) == ["session_created", "session_updated"]
 
 
 def test_a_notice_is_followed_at_a_quiet_moment() -> None:
     left: list[bool] = []
-    codec = make_codec(MANUAL, leave=lambda: left.append(True))
+    codec = gemini(MANUAL, leave=lambda: left.append(True))
     say(codec, AudioAppend(PCM))
     hear(codec, goAway={"timeLeft": "50s"})
     say(codec, AudioCommit(), ResponseCreate())
