@@ -26,9 +26,6 @@ from tests.model.frames import (
     dashscope,
     fixture_rows,
     gemini,
-    hear,
-    one,
-    only,
     openai,
     received,
     recorded,
@@ -173,15 +170,6 @@ def test_a_wrong_optional_field_in_a_recorded_frame_costs_no_event(
     check_all(provider, received(recorded(recordings_dir, provider, name)))
 
 
-def test_words_arrive_beside_a_count_of_tokens_that_cannot_be_read() -> None:
-    codec = openai()
-    kind = "conversation.item.input_audio_transcription.completed"
-    (event,) = one(codec, kind, item_id="i", transcript="Hi.", usage={"input_tokens": "three"})
-    assert isinstance(event, ModelEvents.ModelInputTranscriptionDoneEvent)
-    assert (event.transcript, event.input_tokens) == ("Hi.", None)
-    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 1)
-
-
 def test_speech_arrives_in_a_frame_whose_place_cannot_be_read() -> None:
     frame = {"type": "response.output_audio.delta"} | PLACE | {"output_index": "one", "delta": "AAAA"}
     assert types(openai().decode(json.dumps(frame))) == ["response_audio_delta"]
@@ -191,21 +179,6 @@ def test_an_error_without_readable_details_is_still_an_error() -> None:
     for codec in (openai(), dashscope()):
         for details in (5, {"code": 5, "message": ["no"]}):
             assert types(codec.decode(json.dumps({"type": "error", "error": details}))) == ["error"]
-
-
-def test_the_other_calls_of_a_frame_run_where_one_cannot_be_read() -> None:
-    codec = gemini()
-    calls = ["none", {"id": "fc_2", "name": "get_time", "args": {"city": "Rome"}}]
-    events = hear(codec, toolCall={"functionCalls": calls})
-    (call,) = only(events, ModelEvents.ModelResponseToolUseDoneEvent)
-    assert (call.tool_use.id, call.tool_use.input) == ("fc_2", '{"city":"Rome"}')
-
-
-@pytest.mark.parametrize("mark", [True, 1, "true", {"kind": "plan"}])
-def test_a_thought_is_never_spoken_however_it_is_marked(mark: Any) -> None:
-    codec = gemini()
-    events = content(codec, modelTurn={"parts": [{"text": "They want a joke.", "thought": mark}]})
-    assert types(events) == ["response_created", "response_thinking_delta"]
 
 
 def test_an_unknown_key_beside_the_words_of_gemini_is_counted_and_the_words_arrive() -> None:
