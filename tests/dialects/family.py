@@ -19,7 +19,6 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, Item
 from realtime.event.config import SessionConfig
-from realtime.message import ToolCallBlock
 from realtime.runtime import Runtime
 
 Json = dict[str, Any]
@@ -38,8 +37,6 @@ class Call(ABC):
     """A dialect in a call: what it is told it follows and encodes."""
 
     dialect: OpenAIDialect | DashScopeDialect
-    tool: ClassVar[Json]
-    """A tool as a client declares it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -68,6 +65,11 @@ class Call(ABC):
             self.tell(event)
         return event
 
+    def take(self, frame: Json) -> list[Any]:
+        """What a frame of the client means to the call; what the server answers is told."""
+        event = self.say(**{"kind" if key == "type" else key: value for key, value in frame.items()})
+        return [event] if isinstance(event, c.ClientEventBase) else []
+
     def update(self, **session: Any) -> Any:
         """The event of new settings."""
         return self.say("session.update", session=session)
@@ -87,15 +89,6 @@ class Call(ABC):
             s.AgentResponseAudioDeltaEvent(**PLACE, delta=pcm, format=AudioFormat.pcm16(24_000)),
         )
 
-    def call_tool(self, name: str, arguments: str = "{}", call_id: str = "call_1", *, done: bool = True) -> list[str]:
-        """A response that calls a tool."""
-        tool_use = ToolCallBlock(id=call_id, name=name, input=arguments)
-        told = self.tell(
-            s.AgentResponseCreatedEvent(response_id="r"),
-            s.AgentResponseToolUseDoneEvent(response_id="r", item_id=f"use_{call_id}", tool_use=tool_use),
-        )
-        return told + (self.tell(s.AgentResponseDoneEvent(response_id="r")) if done else [])
-
 
 class OpenAICall(Call):
     dialect: OpenAIDialect
@@ -108,9 +101,10 @@ class OpenAICall(Call):
 
     def _deliver(self, event: s.ServerEvent) -> None:
         self.dialect.follow(event)
-        frames = self.dialect.encode(event)
-        assert all(isinstance(frame, str) for frame in frames), "JSON in text frames"
-        self.frames += map(json.loads, frames)
+        for frame in self.dialect.encode(event):
+            assert isinstance(frame, str)
+            self.frames.append(json.loads(frame))
+            assert self.frames[-1]["event_id"]
 
     def update(self, **session: Any) -> Any:
         return super().update(type="realtime", **session)
@@ -120,7 +114,6 @@ class DashScopeCall(Call):
     """With the listener of its client."""
 
     dialect: DashScopeDialect
-    tool: ClassVar[Json] = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 
     def __init__(self, *, voices: tuple[str, ...] = ()) -> None:
         super().__init__()
@@ -147,7 +140,3 @@ class DashScopeCall(Call):
 
     def close(self, code: int, reason: str) -> None:
         raise NotImplementedError
-
-    def config(self, **session: Any) -> SessionConfig:
-        """What the call is told of new settings."""
-        return SessionConfig.from_dict(self.update(**session).config)

@@ -52,6 +52,8 @@ class Call:
         assert isinstance(first, c.ClientEventBase)
         return [first, *self.dialect.more()]
 
+    take = hear
+
     def kinds(self, frame: Frame | Json) -> list[str]:
         return [event.type.removeprefix("client_") for event in self.hear(frame)]
 

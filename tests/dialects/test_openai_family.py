@@ -1,4 +1,7 @@
-"""What the dialects of OpenAI's family have in common, a row for each: what they make of frames, and what is told."""
+"""The dialects of OpenAI and DashScope: what they make of frames, and what is told.
+
+`openai_exchanges.jsonl` and `dashscope_exchanges.jsonl` hold whole exchanges.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime.audio.playback import KEPT_ITEMS
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import UsageDetail
+from realtime.event.base import MAX_TOOLS, AudioFormat
 from realtime.event.config import SessionConfig
+from tests.dialects.exchanges import differing
 from tests.dialects.family import Call, DashScopeCall, Json, OpenAICall
 
 each = pytest.mark.parametrize("kind", [OpenAICall, DashScopeCall])
-FAILED = s.AgentResponseDoneEvent(response_id="resp_1", status="failed", status_details={"reason": "connection_lost"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(OpenAICall, "openai_exchanges.jsonl"), (DashScopeCall, "dashscope_exchanges.jsonl")]
+)
+def test_each_exchange_goes_as_written(kind: type[Call], name: str) -> None:
+    assert differing(name, lambda setup: kind(**setup)) == {}
 
 
 @each
@@ -25,18 +36,6 @@ def test_the_opening_leaves_the_voice_and_the_instructions_to_the_agent(kind: ty
     config = SessionConfig.from_dict(call.dialect.opening().config)
     assert (config.voice, config.instructions, config.tool_auto_response) == (None, None, False)
     assert config.model == ("gpt-realtime" if kind is OpenAICall else "qwen3-omni-flash-realtime")
-
-
-@each
-def test_null_clears_what_can_be_cleared(kind: type[Call]) -> None:
-    call = kind()
-    own: Json = {} if kind is OpenAICall else {"temperature": 0.1, "voice": "Ethan"}
-    call.update(instructions="Sing.", tools=[call.tool], **own)
-    nulls = dict.fromkeys(("instructions", "tools", *(["temperature"] if own else [])))
-    assert call.update(**nulls).config == {"instructions": "", "tools": []}
-    session = call.frames[-1]["session"]
-    assert session["tools"] == []
-    assert kind is OpenAICall or (session["temperature"], session["voice"]) == (0.9, "Ethan")
 
 
 @each
@@ -81,161 +80,20 @@ def test_a_commit_needs_audio_that_was_not_committed(
     assert commit() == code
 
 
-ENDINGS: dict[type[Call], list[str]] = {
-    OpenAICall: [
-        "response.output_audio.done",
-        "response.output_audio_transcript.done",
-        "response.content_part.done",
-        "conversation.item.done",
-        "response.output_item.done",
-        "response.done",
-        "rate_limits.updated",
-    ],
-    DashScopeCall: [
-        "response.audio_transcript.done",
-        "response.audio.done",
-        "response.content_part.done",
-        "response.output_item.done",
-        "response.done",
-    ],
-}
+def test_of_a_call_without_a_word_by_hand_only_as_many_answers_are_remembered_as_a_clock_knows() -> None:
+    """Hands-free, nothing ever asks for what was said so far to be settled."""
+    call = OpenAICall()
+    where: dict[str, Any] = {"response_id": "r", "delta": bytes(2), "format": AudioFormat.pcm16(24_000)}
+    for number in (*range(100), 98, 99, 98):
+        call.dialect.follow(s.AgentResponseAudioDeltaEvent(item_id=f"i{number}", **where))
+    assert call.dialect._voiced == [*(f"i{number}" for number in range(100 - KEPT_ITEMS, 98)), "i99", "i98"]
 
 
-def response_told(call: Call) -> Any:
-    """The latest response of which the client was told that it is over."""
-    return [frame["response"] for frame in call.frames if frame["type"] == "response.done"][-1]
-
-
-@each
-def test_a_response_that_fails_closes_what_is_open_and_says_why(kind: type[Call]) -> None:
-    call = kind()
-    call.speak()
-    assert call.tell(FAILED) == ENDINGS[kind]
-    response = response_told(call)
-    assert response["status_details"]["error"]["code"] == "connection_lost"
-    assert response["output"][0]["status"] == "incomplete"
-    if kind is DashScopeCall:
-        error = {"type": "server_error", "code": "connection_lost"}
-        assert response["status_details"] == {"type": "failed", "error": error}
-        assert "usage" not in response
-
-
-USAGE: dict[type[Call], tuple[UsageDetail, Json, Json]] = {
-    OpenAICall: (
-        UsageDetail(input_text_tokens=3, input_audio_tokens=7, input_cached_tokens=2, output_audio_tokens=20),
-        {"audio_tokens": 7, "cached_tokens": 2},
-        {"text_tokens": 0, "audio_tokens": 20},
-    ),
-    DashScopeCall: (
-        UsageDetail(input_text_tokens=3, input_audio_tokens=7, input_image_tokens=4, output_audio_tokens=20),
-        {"text_tokens": 3, "audio_tokens": 7, "image_tokens": 4},
-        {"text_tokens": 0, "audio_tokens": 20},
-    ),
-}
-
-
-@each
-def test_usage_is_told_by_kind(kind: type[Call]) -> None:
-    call = kind()
-    detail, given, said = USAGE[kind]
-    call.tell(
-        s.AgentResponseCreatedEvent(response_id="r"),
-        s.AgentResponseDoneEvent(response_id="r", input_tokens=14, output_tokens=20, usage_detail=detail),
-    )
-    usage = response_told(call)["usage"]
-    assert (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"]) == (14, 20, 34)
-    plural = "token" if kind is OpenAICall else "tokens"
-    assert usage[f"input_{plural}_details"].items() >= given.items()
-    assert usage[f"output_{plural}_details"] == said
-
-
-@each
-def test_an_answer_withdrawn_unheard_can_still_be_named_by_the_client(kind: type[Call]) -> None:
-    call = kind()
-    call.speak()
-    assert call.tell(s.AgentItemDeletedEvent(item_id="item_1")) == []
-    if kind is OpenAICall:
-        words = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "So?"}]}
-        behind = call.say("conversation.item.create", previous_item_id="item_1", item=words)
-        assert isinstance(behind, c.ClientItemCreateEvent)
-        assert behind.previous_item_id is None, "at the end, where it stood"
-        call.say("conversation.item.truncate", item_id="item_1", audio_end_ms=5)
-        assert call.frames[-1]["type"] == "conversation.item.truncated"
-    for verb in ("retrieve", "delete"):
-        call.say(f"conversation.item.{verb}", item_id="item_1")
-        assert call.frames[-1]["type"] == f"conversation.item.{verb}d"
-    code = "item_delete_invalid_item_id" if kind is OpenAICall else "invalid_value"
-    assert call.refused("conversation.item.delete", item_id="item_1").code == code
-
-
-@pytest.mark.parametrize(
-    ("kind", "reason", "told", "why"),
-    [
-        (OpenAICall, "cancel", ["response.done", "rate_limits.updated"], "client_cancelled"),
-        (DashScopeCall, "barge_in", ["response.done"], "turn_detected"),
-    ],
-)
-def test_a_response_held_for_a_tool_of_ours_ends_with_the_interruption(
-    kind: type[Call], reason: str, told: list[str], why: str
-) -> None:
-    call = kind()
-    assert call.call_tool("secret") == ["response.created"]
-    assert call.refused("response.create").message.startswith("Conversation already has an active response")
-    assert call.tell(s.ServerAudioFlushEvent(reason=reason)) == told
-    assert response_told(call)["status_details"] == {"type": "cancelled", "reason": why}
-    assert isinstance(call.say("response.create"), c.ClientResponseCreateEvent)
-
-
-CALLED: dict[type[Call], list[str]] = {
-    OpenAICall: [
-        "response.output_item.added",
-        "conversation.item.added",
-        "response.function_call_arguments.delta",
-        "response.function_call_arguments.done",
-        "conversation.item.done",
-        "response.output_item.done",
-    ],
-    DashScopeCall: [
-        "response.output_item.added",
-        "conversation.item.created",
-        "response.function_call_arguments.delta",
-        "response.function_call_arguments.done",
-        "response.output_item.done",
-    ],
-}
-
-
-@each
-def test_arguments_that_came_at_once_are_told_as_one_delta_and_the_result_is_that_of_the_call(kind: type[Call]) -> None:
-    call = kind()
-    call.update(tools=[call.tool])
-    assert call.call_tool("look", '{"at": 1}', done=False)[1:] == CALLED[kind]
-    output = {"type": "function_call_output", "call_id": "call_1", "output": "a fox"}
-    result = call.say("conversation.item.create", item=output)
-    assert (result.id, result.name, result.output, result.event_id) == ("call_1", "look", "a fox", "mine")
-
-
-@each
-def test_what_the_service_has_no_words_for_is_not_told(kind: type[Call]) -> None:
-    quiet: list[s.ServerEvent] = [
-        s.AgentReadyEvent(),
-        s.AgentEndedEvent(),
-        s.ServerGoodbyeEvent(reason="idle"),
-        s.ServerLatencyEvent(response_id="r", turn_end_to_audio_ms=1),
-        s.ServerPlaybackEvent(item_id="i", played_ms=1),
-        s.AgentReconnectedEvent(gap_ms=3),
-        s.AgentSessionUpdatedEvent(settings={}),
-        s.AgentItemTruncatedEvent(item_id="i"),
-        s.ServerAudioFlushEvent(),
-    ]
-    if kind is DashScopeCall:
-        quiet += [
-            s.AgentReconnectingEvent(attempt=1, retry_after_ms=1, reason="lost"),
-            s.AgentResponseCreatedEvent(response_id="beside", conversation="none"),
-            s.AgentResponseTextDeltaEvent(response_id="beside", item_id="x", delta="y"),
-            s.AgentErrorEvent(error_type="server_error", code="unsupported_tools", message="the agent goes without"),
-        ]
-    assert kind().tell(*quiet) == []
+def test_more_tools_than_a_call_takes_are_refused() -> None:
+    call, tools = OpenAICall(), [{**OpenAICall.tool, "name": f"look{number}"} for number in range(MAX_TOOLS + 1)]
+    assert call.update(tools=tools[1:]).config["tools"]
+    assert call.refused("session.update", session={"type": "realtime", "tools": tools}).code == "invalid_value"
+    assert call.refused("response.create", response={"tools": tools}).code == "invalid_value"
 
 
 # Anything at all.
@@ -248,9 +106,7 @@ FRAMES = st.sampled_from(
     ]
 )
 WORDS = st.sampled_from(
-    [
-        *("pcm", "text", "audio", "message", "user", "server_vad", "function_call_output", "AAAA", "mcp", "realtime"),
-    ]
+    ["pcm", "text", "audio", "message", "user", "server_vad", "function_call_output", "AAAA", "mcp", "realtime"]
 )
 FIELDS = st.sampled_from(
     [
