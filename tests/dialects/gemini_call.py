@@ -1,10 +1,10 @@
 """A Gemini dialect in a call, for the tests of it."""
 
+import functools
 import json
 from typing import Any
 
 import pytest
-from google.genai import types
 
 from realtime.dialects.base import Frame
 from realtime.dialects.gemini.dialect import NOTHING, GeminiDialect
@@ -21,6 +21,12 @@ PCM = AudioFormat.pcm16(24_000)
 LOOK: Json = {"tools": [{"functionDeclarations": [{"name": "look"}]}]}
 TOLD: Json = {"inputAudioTranscription": {}, "outputAudioTranscription": {}}
 MANUAL: Json = {"realtimeInputConfig": {"automaticActivityDetection": {"disabled": True}}}
+
+
+@functools.cache
+def server_message() -> Any:
+    """The SDK's type of what a server says."""
+    return pytest.importorskip("google.genai.types").LiveServerMessage
 
 
 class Call:
@@ -46,6 +52,8 @@ class Call:
         assert isinstance(first, c.ClientEventBase)
         return [first, *self.dialect.more()]
 
+    take = hear
+
     def kinds(self, frame: Frame | Json) -> list[str]:
         return [event.type.removeprefix("client_") for event in self.hear(frame)]
 
@@ -56,7 +64,7 @@ class Call:
             self.dialect.follow(event)
             for frame in self.dialect.encode(event):
                 new.append(json.loads(frame))
-                types.LiveServerMessage.model_validate(new[-1])
+                server_message().model_validate(new[-1])
         self.frames += new
         return new
 

@@ -84,25 +84,6 @@ def test_schemas_become_json_schema_and_names_inside_are_left_alone() -> None:
     assert tools[2].parameters == {}
 
 
-@pytest.mark.parametrize(
-    "setup",
-    [
-        {"generationConfig": {"speechConfig": {"multiSpeakerVoiceConfig": {}}}},
-        {"generationConfig": {"speechConfig": {"voiceConfig": {"replicatedVoiceConfig": {}}}}},
-        {"tools": [{"codeExecution": {}}]},
-        {"tools": [{"functionDeclarations": [{"description": "no name"}]}]},
-        {"tools": [{"functionDeclarations": [{"name": "x", "parameters": {"items": 3}}]}]},
-        {"realtimeInputConfig": {"automaticActivityDetection": {"startOfSpeechSensitivity": "VERY"}}},
-        {"realtimeInputConfig": {"automaticActivityDetection": {"silenceDurationMs": -1}}},
-        {"explicitVadSignal": True},
-    ],
-)
-def test_a_setup_that_cannot_be_served_is_refused(setup: Json) -> None:
-    with pytest.raises(ClientError) as error:
-        Call(**setup)
-    assert error.value.code in ("invalid_argument", "not_supported")
-
-
 # -- what streams in ---------------------------------------------------------------------------------------------------
 
 
@@ -144,77 +125,7 @@ def test_outside_of_a_marked_turn_speech_is_not_taken_unless_all_of_it_is_wanted
     assert everything.kinds(speech) == ["audio_append"]
 
 
-def test_a_marked_turn_with_nothing_in_it_is_none() -> None:
-    call = Call(**MANUAL)
-    call.hear({"realtimeInput": {"activityStart": {}}})
-    assert call.kinds({"realtimeInput": {"activityEnd": {}}}) == []
-
-
-def test_one_frame_may_hold_several_kinds() -> None:
-    frame = {
-        "realtimeInput": {
-            "mediaChunks": [{"data": "AAAA", "mimeType": "image/png"}],
-            "audio": {"data": "AAAA", "mimeType": "audio/pcm"},
-            "text": "And?",
-            "audioStreamEnd": True,
-        }
-    }
-    assert Call().kinds(frame) == ["image_append", "audio_append", "text_append", "audio_commit"]
-
-
-def test_blank_text_only_asks_for_the_answer_to_turns() -> None:
-    call = Call()
-    assert call.kinds({"realtimeInput": {"text": " "}}) == []
-    call.hear({"clientContent": {"turns": [{"parts": [{"text": "Hi"}]}]}})
-    assert call.kinds({"realtimeInput": {"text": " "}}) == ["response_create"]
-    assert call.kinds({"realtimeInput": {"text": " "}}) == []
-
-
 # -- turns and results -------------------------------------------------------------------------------------------------
-
-
-def test_turns_become_items_and_thoughts_do_not() -> None:
-    turns = [
-        {"role": "user", "parts": [{"text": "Look:"}, {"inline_data": {"data": "_w", "mime_type": "image/jpeg"}}]},
-        {"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"text": "A dot.", "thoughtSignature": "AA"}]},
-    ]
-    cancel, first, second = Call().hear({"clientContent": {"turns": turns}})
-    assert isinstance(cancel, c.ClientResponseCancelEvent)
-    assert isinstance(first, c.ClientItemCreateEvent)
-    assert isinstance(second, c.ClientItemCreateEvent)
-    assert [part.image for part in first.item.content] == [None, b"\xff"]
-    assert (second.item.role, second.item.text) == ("assistant", "A dot.")
-
-
-def test_a_bare_end_of_turns_interrupts_what_runs_and_otherwise_asks() -> None:
-    call = Call()
-    bare = {"clientContent": {"turnComplete": True}}
-    assert call.kinds(bare) == ["response_cancel", "response_create"]
-    call.begin()
-    assert call.kinds(bare) == ["response_cancel"]
-
-
-def test_history_that_was_seeded_is_no_reason_to_answer_whoever_interrupts() -> None:
-    call = Call()
-    call.hear({"clientContent": {"turns": [{"role": "user", "parts": [{"text": "I am Ann."}]}], "turnComplete": False}})
-    call.hear({"realtimeInput": {"text": "Tell me a story."}})
-    call.begin()
-    assert call.kinds({"clientContent": {"turnComplete": True}}) == ["response_cancel"]
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"functionCall": {"name": "look", "args": {}}},
-        {"fileData": {"fileUri": "x"}},
-        {"inlineData": {"data": "AAAA", "mimeType": "audio/pcm"}},
-        {},
-    ],
-)
-def test_parts_that_an_item_cannot_hold_are_refused(part: Json) -> None:
-    call = Call()
-    refused(call, {"clientContent": {"turns": [{"parts": [part]}], "turnComplete": True}})
-    assert call.kinds({"realtimeInput": {"text": "Still here."}}) == ["text_append"]
 
 
 def test_parts_of_one_message_are_bounded_over_all_of_its_turns() -> None:
@@ -223,36 +134,6 @@ def test_parts_of_one_message_are_bounded_over_all_of_its_turns() -> None:
     assert "1000 parts" in refused(
         call, {"clientContent": {"turns": [{"parts": [part] * 500}, {"parts": [part] * 501}]}}
     )
-
-
-def test_results_are_read_in_every_shape() -> None:
-    call = Call(**LOOK)
-    call.begin()
-    for call_id in ("a", "b", "c"):
-        call.ask(call_id)
-    call.end(heard=False)
-    responses = [
-        {"id": "a", "name": "look", "response": {"output": "a fox"}},
-        {"id": "b", "response": {"error_code": 7}},
-        {"id": "c", "scheduling": "SILENT"},
-    ]
-    assert call.hear({"tool_response": {"function_responses": responses}}) == [
-        c.ClientToolResultEvent(id="a", name="look", output="a fox"),
-        c.ClientToolResultEvent(id="b", name="look", output='{"error_code":7}'),
-        c.ClientToolResultEvent(id="c", name="look", output=""),
-    ]
-    assert call.hear({"toolResponse": {"functionResponses": responses[:1]}}) == []
-    assert "'d'" in refused(call, {"toolResponse": {"functionResponses": [{"id": "d"}]}})
-
-
-def test_a_refused_frame_changes_nothing() -> None:
-    call = Call(**LOOK)
-    call.begin()
-    call.ask("a")
-    mixed = [{"id": "a", "response": {}}, {"id": "nobody", "response": {}}]
-    for _ in range(2):
-        refused(call, {"toolResponse": {"functionResponses": mixed}})
-    assert call.kinds({"toolResponse": {"functionResponses": mixed[:1]}}) == ["tool_result"]
 
 
 # -- any frame ---------------------------------------------------------------------------------------------------------

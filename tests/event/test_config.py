@@ -33,30 +33,22 @@ def test_settings_are_read_into_their_types() -> None:
     )
 
 
-def test_push_to_talk_is_said_by_a_word() -> None:
+def test_push_to_talk_is_said_by_a_word_and_unknown_settings_are_ignored() -> None:
     assert SessionConfig.from_dict({"turn_detection": "none"}).turn_detection == "none"
-
-
-def test_unknown_settings_are_ignored() -> None:
     assert SessionConfig.from_dict({"colour": "blue"}) == SessionConfig()
 
 
-@pytest.mark.parametrize(
-    ("config", "sentence"),
-    [
-        ({"voice": 3}, "config: Expected `str | null`, got `int` at `voice`"),
-        ({"turn_detection": "vad"}, "config: Invalid enum value 'vad' at `turn_detection`"),
-        (
-            {"turn_detection": {"silence_ms": 3}},
-            "config: Object contains unknown field `silence_ms` at `turn_detection`",
-        ),
-        ({"tools": [{}]}, "config: Object missing required field `name` at `tools[0]`"),
-        ({"audio_frames": "opus"}, "config: Invalid enum value 'opus' at `audio_frames`"),
-    ],
-)
-def test_a_wrong_setting_is_named(config: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-        SessionConfig.from_dict(config)
+def test_a_wrong_setting_is_named() -> None:
+    for config, sentence in (
+        ({"voice": 3}, "Expected `str | null`, got `int` at `voice`"),
+        ({"turn_detection": "vad"}, "Invalid enum value 'vad' at `turn_detection`"),
+        ({"turn_detection": {"silence_ms": 3}}, "Object contains unknown field `silence_ms` at `turn_detection`"),
+        ({"tools": [{}]}, "Object missing required field `name` at `tools[0]`"),
+        ({"audio_frames": "opus"}, "Invalid enum value 'opus' at `audio_frames`"),
+        ({"audio": {"echo_cancellation": "moon"}}, "Invalid enum value 'moon' at `audio.echo_cancellation`"),
+    ):
+        with pytest.raises(ValueError, match=f"^config: {re.escape(sentence)}$"):
+            SessionConfig.from_dict(config)
 
 
 def test_a_change_keeps_what_it_does_not_mention() -> None:
@@ -100,8 +92,3 @@ def test_the_audio_settings_are_merged_one_by_one() -> None:
     assert merged.audio is not None
     assert (merged.audio.echo_cancellation, merged.audio.cancels_echo) == ("server", False)
     assert config.merged(SessionConfig()).audio == config.audio
-
-
-def test_an_unknown_place_of_echo_cancellation_is_refused() -> None:
-    with pytest.raises(ValueError, match="echo_cancellation"):
-        SessionConfig.from_dict({"audio": {"echo_cancellation": "moon"}})

@@ -2,8 +2,8 @@
 
 import base64
 import json
-import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pybase64 import b64encode_as_string
 
 from realtime.event import AudioFormat, ClientEvent, ClientEvents, ImageFormat, ModelEvents, ServerEvents
+from realtime.event import client as c
 from realtime.event.decode import explain
 from realtime.message import TextBlock
 
@@ -24,67 +25,35 @@ GOLDEN = [
 
 PCM = b"\x00\x00\xe8\x03\x18\xfc"
 PCM_BASE64 = base64.b64encode(PCM).decode()
+SESSION = {"session_id": "session1"}
+RAIN = {"type": "text", "text": "rain", "id": "b1"}
 
 
-@pytest.mark.parametrize(
-    ("frame", "event"),
-    [
-        (
-            {"type": "client_session_create", "config": {"instructions": "Be brief."}},
-            ClientEvents.ClientSessionCreateEvent(config={"instructions": "Be brief."}),
-        ),
-        (
-            {"type": "client_session_end", "session_id": "session1"},
-            ClientEvents.ClientSessionEndEvent(session_id="session1"),
-        ),
-        (
-            {"type": "client_response_create", "session_id": "session1"},
-            ClientEvents.ClientResponseCreateEvent(session_id="session1"),
-        ),
-        (
-            {"type": "client_response_cancel", "session_id": "session1"},
-            ClientEvents.ClientResponseCancelEvent(session_id="session1"),
-        ),
-        (
-            {"type": "client_text_append", "session_id": "session1", "text": "Hello"},
-            ClientEvents.ClientTextAppendEvent(session_id="session1", text="Hello"),
-        ),
-        (
-            {
-                "type": "client_audio_append",
-                "session_id": "session1",
-                "audio": PCM_BASE64,
-                "format": {"encoding": "pcm16", "sample_rate": 16000},
-            },
-            ClientEvents.ClientAudioAppendEvent(
-                session_id="session1", audio=PCM, format=AudioFormat(encoding="pcm16", sample_rate=16000)
-            ),
-        ),
-        (
-            {"type": "client_audio_commit", "session_id": "session1"},
-            ClientEvents.ClientAudioCommitEvent(session_id="session1"),
-        ),
-        (
-            {"type": "client_image_append", "image": PCM_BASE64, "format": {"type": "image/png"}},
-            ClientEvents.ClientImageAppendEvent(image=PCM, format=ImageFormat(type="image/png")),
-        ),
-        (
-            {
-                "type": "client_tool_result",
-                "id": "call_1",
-                "name": "weather",
-                "output": [{"type": "text", "text": "rain", "id": "b1"}],
-            },
-            ClientEvents.ClientToolResultEvent(id="call_1", name="weather", output=[TextBlock(text="rain", id="b1")]),
-        ),
-    ],
-    ids=lambda value: value["type"] if isinstance(value, dict) else "",
-)
-def test_each_of_the_nine_documented_client_frames_becomes_its_event(
-    frame: dict[str, Any], event: ClientEvents.ClientEvent
-) -> None:
+DOCUMENTED: list[tuple[dict[str, Any], c.ClientEvent]] = [
+    ({"type": "client_session_create", "config": {"a": "b"}}, c.ClientSessionCreateEvent(config={"a": "b"})),
+    ({"type": "client_session_end", **SESSION}, c.ClientSessionEndEvent(**SESSION)),
+    ({"type": "client_response_create", **SESSION}, c.ClientResponseCreateEvent(**SESSION)),
+    ({"type": "client_response_cancel", **SESSION}, c.ClientResponseCancelEvent(**SESSION)),
+    ({"type": "client_text_append", "text": "Hello", **SESSION}, c.ClientTextAppendEvent(text="Hello", **SESSION)),
+    (
+        {"type": "client_audio_append", "audio": PCM_BASE64, "format": {"encoding": "pcm16", "sample_rate": 16000}},
+        c.ClientAudioAppendEvent(audio=PCM, format=AudioFormat(encoding="pcm16", sample_rate=16000)),
+    ),
+    ({"type": "client_audio_commit", **SESSION}, c.ClientAudioCommitEvent(**SESSION)),
+    (
+        {"type": "client_image_append", "image": PCM_BASE64, "format": {"type": "image/png"}},
+        c.ClientImageAppendEvent(image=PCM, format=ImageFormat(type="image/png")),
+    ),
+    (
+        {"type": "client_tool_result", "id": "call_1", "name": "weather", "output": [RAIN]},
+        c.ClientToolResultEvent(id="call_1", name="weather", output=[TextBlock(text="rain", id="b1")]),
+    ),
+]
+
+
+def test_each_of_the_nine_documented_client_frames_becomes_its_event() -> None:
     """CEV-01: nine dicts."""
-    assert ClientEvents.from_json(frame) == event
+    assert [ClientEvents.from_json(frame) for frame, _ in DOCUMENTED] == [event for _, event in DOCUMENTED]
 
 
 def test_the_sample_session_create_frame_needs_no_session_id() -> None:
@@ -99,79 +68,70 @@ def test_the_sample_session_create_frame_needs_no_session_id() -> None:
     assert event.config == frame["config"]
 
 
-@pytest.mark.parametrize(
-    ("frame", "sentence"),
-    [
-        (None, "an event is a JSON object, not NoneType"),
-        ("client_audio_commit", "an event is a JSON object, not str"),
-        ([{"type": "client_audio_commit"}], "an event is a JSON object, not list"),
-        (7, "an event is a JSON object, not int"),
-        ({}, "the event has no `type`"),
-        ({"session_id": "session1"}, "the event has no `type`"),
-        ({"type": None}, "the event has no `type`"),
-        ({"type": ["client_audio_commit"]}, "the event has no `type`"),
-        ({"type": "client_audio_comit"}, "unknown event type 'client_audio_comit'"),
-        ({"type": "__class__"}, "unknown event type '__class__'"),
-    ],
-)
-def test_what_is_no_event_is_refused_with_a_sentence(frame: Any, sentence: str) -> None:
-    """CEV-02, the reading half: missing or unknown `type`, or a non-dict, raises ValueError."""
+NO_EVENTS: list[tuple[Any, str]] = [
+    (None, "an event is a JSON object, not NoneType"),
+    ("client_audio_commit", "an event is a JSON object, not str"),
+    ([{"type": "client_audio_commit"}], "an event is a JSON object, not list"),
+    (7, "an event is a JSON object, not int"),
+    ({}, "the event has no `type`"),
+    ({"session_id": "session1"}, "the event has no `type`"),
+    ({"type": None}, "the event has no `type`"),
+    ({"type": ["client_audio_commit"]}, "the event has no `type`"),
+    ({"type": "client_audio_comit"}, "unknown event type 'client_audio_comit'"),
+    ({"type": "__class__"}, "unknown event type '__class__'"),
+    ({"type": "x" * 1_000_000}, f"unknown event type '{'x' * 64}'"),
+]
+TEXT, AUDIO = {"type": "client_text_append"}, {"type": "client_audio_append"}
+WRONG_FIELDS: list[tuple[dict[str, Any], str]] = [
+    (TEXT, "Object missing required field `text`"),
+    (TEXT | {"text": 5}, "Expected `str`, got `int` at `text`"),
+    (TEXT | {"text": None}, "Expected `str`, got `null` at `text`"),
+    ({"type": "client_session_create", "config": "x"}, "Expected `object`, got `str` at `config`"),
+    (AUDIO | {"audio": "!!!"}, "Invalid base64 encoded string at `audio`"),
+    (AUDIO | {"audio": "AAA"}, "Invalid base64 encoded string at `audio`"),
+    (AUDIO | {"audio": "", "format": {"rate": "16k"}}, "Expected `int | null`, got `str` at `format.rate`"),
+    (
+        {"type": "client_playback_ack", "item_id": "item_1", "played_ms": 20.5},
+        "Expected `int`, got `float` at `played_ms`",
+    ),
+    (
+        {"type": "client_item_create", "item": {"id": "item_1", "content": [{"type": "video"}]}},
+        "Invalid enum value 'video' at `item.content[0].type`",
+    ),
+    (TEXT | {"text": "\ud83d"}, "the event holds text that is not valid Unicode"),
+    (TEXT | {"text": object()}, "the event is not JSON: Encoding objects of type object is unsupported"),
+]
+
+
+def refusal(events: ModuleType, frame: Any) -> str:
+    """The sentence with which it is refused."""
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 - the sentence is what the tests compare
+        events.from_json(frame)
+    return str(refused.value)
+
+
+def test_what_is_no_event_is_refused_with_a_sentence() -> None:
+    """CEV-02, the reading half: missing or unknown `type`, or a non-dict, raises ValueError; a long one is cut."""
     for events in SIDES.values():
-        with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-            events.from_json(frame)
+        assert [(frame, refusal(events, frame)) for frame, _ in NO_EVENTS] == NO_EVENTS
 
 
-@pytest.mark.parametrize(
-    ("frame", "sentence"),
-    [
-        ({"type": "client_text_append"}, "Object missing required field `text`"),
-        ({"type": "client_text_append", "text": 5}, "Expected `str`, got `int` at `text`"),
-        ({"type": "client_text_append", "text": None}, "Expected `str`, got `null` at `text`"),
-        ({"type": "client_session_create", "config": "x"}, "Expected `object`, got `str` at `config`"),
-        ({"type": "client_audio_append", "audio": "!!!"}, "Invalid base64 encoded string at `audio`"),
-        ({"type": "client_audio_append", "audio": "AAA"}, "Invalid base64 encoded string at `audio`"),
-        (
-            {"type": "client_audio_append", "audio": "", "format": {"rate": "16k"}},
-            "Expected `int | null`, got `str` at `format.rate`",
-        ),
-        (
-            {"type": "client_playback_ack", "item_id": "item_1", "played_ms": 20.5},
-            "Expected `int`, got `float` at `played_ms`",
-        ),
-        (
-            {"type": "client_item_create", "item": {"id": "item_1", "content": [{"type": "video"}]}},
-            "Invalid enum value 'video' at `item.content[0].type`",
-        ),
-        ({"type": "client_text_append", "text": "\ud83d"}, "the event holds text that is not valid Unicode"),
-        ({"type": "client_text_append", "text": object()}, "the event is not JSON: Encoding objects of type object"),
-    ],
-)
-def test_a_wrong_field_is_named(frame: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}"):
-        ClientEvents.from_json(frame)
+def test_a_wrong_field_is_named() -> None:
+    assert [(frame, refusal(ClientEvents, frame)) for frame, _ in WRONG_FIELDS] == WRONG_FIELDS
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [
+def test_the_typed_decoder_of_the_union_is_explained_in_the_same_words() -> None:
+    for frame in (
         {"type": "client_text_apend", "text": "Hi"},
         {"type": "x" * 1_000},
-        {"type": "client_text_append"},
-        {"type": "client_text_append", "text": 5},
-        {"type": "client_audio_append", "audio": "!"},
+        TEXT,
+        TEXT | {"text": 5},
+        AUDIO | {"audio": "!"},
         {"type": "client_tool_result", "id": "1", "name": "n", "output": [{"type": "smell"}]},
-    ],
-)
-def test_the_typed_decoder_of_the_union_is_explained_in_the_same_words(frame: dict[str, Any]) -> None:
-    with pytest.raises(msgspec.ValidationError) as error:
-        msgspec.json.decode(json.dumps(frame), type=ClientEvent)
-    with pytest.raises(ValueError, match=f"^{re.escape(explain(error.value))}$"):
-        ClientEvents.from_json(frame)
-
-
-def test_a_very_long_type_is_not_echoed_in_full() -> None:
-    with pytest.raises(ValueError, match=r"^unknown event type 'x{64}'$"):
-        ClientEvents.from_json({"type": "x" * 1_000_000})
+    ):
+        with pytest.raises(msgspec.ValidationError) as error:
+            msgspec.json.decode(json.dumps(frame), type=ClientEvent)
+        assert explain(error.value) == refusal(ClientEvents, frame)
 
 
 def test_bottomless_nesting_is_refused() -> None:
@@ -248,7 +208,7 @@ def test_base64_round_trip(pcm: bytes) -> None:
     assert ClientEvents.ClientAudioAppendEvent(audio=b64encode_as_string(pcm)).audio == pcm  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("text", ["a", "a===", "ab\ncd===", "????", "äöü=", "AAAA AAAA"])
-def test_bad_base64_is_one_clear_error(text: str) -> None:
-    with pytest.raises(ValueError, match="not valid base64"):
-        ClientEvents.ClientAudioAppendEvent(audio=text)  # type: ignore[arg-type]
+def test_bad_base64_is_one_clear_error() -> None:
+    for text in ("a", "a===", "ab\ncd===", "????", "äöü=", "AAAA AAAA"):
+        with pytest.raises(ValueError, match="not valid base64"):
+            ClientEvents.ClientAudioAppendEvent(audio=text)  # type: ignore[arg-type]

@@ -117,7 +117,7 @@ def test_the_generated_validator_takes_every_golden_frame_and_no_spoiled_one() -
         return_completed_process=True,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)

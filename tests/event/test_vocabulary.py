@@ -5,11 +5,11 @@ import inspect
 import json
 import re
 from pathlib import Path
-from types import ModuleType
 
 import msgspec
 import pytest
 
+import realtime
 from realtime.event import (
     AudioFormat,
     ClientEvent,
@@ -26,22 +26,12 @@ ROOT = Path(__file__).resolve().parents[2]
 CLIENT, MODEL, SERVER = (event_classes(union) for union in (ClientEvent, ModelEvent, ServerEvent))
 SPEAKER_AND_PLACE = ("agent_id", "agent_name", "seq", "ts_ms")
 
-# The thirteen that the documentation lists as model events and, renamed, as server events.
 DIRECT = [
-    "ResponseCreated",
-    "ResponseDone",
-    "ResponseAudioDelta",
-    "ResponseAudioDone",
-    "ResponseAudioTranscriptDelta",
-    "ResponseAudioTranscriptDone",
-    "ResponseToolUseDelta",
-    "ResponseToolUseDone",
-    "InputTranscriptionDelta",
-    "InputTranscriptionDone",
-    "InputStarted",
-    "InputDone",
-    "Error",
+    *("ResponseCreated", "ResponseDone", "ResponseAudioDelta", "ResponseAudioDone", "ResponseAudioTranscriptDelta"),
+    *("ResponseAudioTranscriptDone", "ResponseToolUseDelta", "ResponseToolUseDone", "InputTranscriptionDelta"),
+    *("InputTranscriptionDone", "InputStarted", "InputDone", "Error"),
 ]
+"""The thirteen that the documentation lists as model events and, renamed, as server events."""
 
 
 def event_type(event: type[Event]) -> str:
@@ -53,13 +43,18 @@ def of_agent(model_class: type[Event]) -> type[Event]:
     return found
 
 
-@pytest.mark.parametrize("meaning", DIRECT)
-def test_an_agent_event_is_the_model_event_with_its_speaker_and_its_place(meaning: str) -> None:
-    """SEV-20: ModelX -> AgentX, `model_` -> `agent_`, plus agent_id and agent_name, for the thirteen direct ones."""
-    model = getattr(ModelEvents, f"Model{meaning}Event")
-    agent = getattr(ServerEvents, f"Agent{meaning}Event")
-    assert event_type(agent) == event_type(model).replace("model_", "agent_", 1)
-    assert agent.__struct_fields__ == (*model.__struct_fields__, *SPEAKER_AND_PLACE)
+def test_an_agent_event_is_the_model_event_with_its_speaker_and_its_place() -> None:
+    """SEV-20: ModelX -> AgentX, `model_` -> `agent_`, plus agent_id and agent_name, for the thirteen direct ones; so is
+    what `ServerEvents.from_model_event(event, agent_id, agent_name)` gives."""
+    golden = {event.type: event for event in golden_model_events()}
+    for meaning in DIRECT:
+        model, agent = getattr(ModelEvents, f"Model{meaning}Event"), getattr(ServerEvents, f"Agent{meaning}Event")
+        assert event_type(agent) == event_type(model).replace("model_", "agent_", 1)
+        assert agent.__struct_fields__ == (*model.__struct_fields__, *SPEAKER_AND_PLACE)
+        event = golden[event_type(model)]
+        told = ServerEvents.from_model_event(event, "agent_1", "Friday").model_dump()
+        who = {"type": event_type(agent), "agent_id": "agent_1", "agent_name": "Friday"}
+        assert {name: told[name] for name in told if name not in ("seq", "ts_ms")} == event.model_dump() | who
 
 
 OF_THE_CALL: dict[type, tuple[str, ...]] = {
@@ -80,28 +75,15 @@ def test_every_model_event_but_those_of_the_connection_has_its_agent_event() -> 
         assert agent.__struct_defaults__[: len(model.__struct_defaults__)] == model.__struct_defaults__
 
 
-def test_every_agent_event_says_who_spoke() -> None:
+def test_every_event_says_what_is_needed_to_place_it() -> None:
     """RTA-14: agent_id and agent_name on each agent event."""
     agent_events = [event for event in SERVER if event_type(event).startswith("agent_")]
     assert len(agent_events) == 33
-    for event in agent_events:
-        assert {"agent_id", "agent_name"} <= set(event.__struct_fields__)
-
-
-def test_every_server_event_says_where_it_stands_in_the_log() -> None:
-    for event in SERVER:
-        assert event.__struct_fields__[-2:] == ("seq", "ts_ms")
-
-
-def test_every_client_event_may_name_its_session_and_itself() -> None:
-    for event in CLIENT:
-        assert event.__struct_fields__[:2] == ("session_id", "event_id")
-
-
-def test_every_event_of_a_response_names_the_response() -> None:
-    for event in (*MODEL, *SERVER):
-        if re.match(r"(model|agent)_response_", event_type(event)):
-            assert "response_id" in event.__struct_fields__
+    assert [event for event in agent_events if not {"agent_id", "agent_name"} <= {*event.__struct_fields__}] == []
+    assert {event.__struct_fields__[-2:] for event in SERVER} == {("seq", "ts_ms")}
+    assert {event.__struct_fields__[:2] for event in CLIENT} == {("session_id", "event_id")}
+    of_responses = [event for event in (*MODEL, *SERVER) if re.match(r"(model|agent)_response_", event_type(event))]
+    assert [event for event in of_responses if "response_id" not in event.__struct_fields__] == []
 
 
 def test_a_type_string_is_the_class_name_in_snake_case_with_its_sender_in_front() -> None:
@@ -112,18 +94,12 @@ def test_a_type_string_is_the_class_name_in_snake_case_with_its_sender_in_front(
         assert all(event_type(event).startswith(senders) for event in events)
 
 
-@pytest.mark.parametrize("module", [ClientEvents, ModelEvents, ServerEvents])
-def test_a_union_holds_every_event_class_of_its_module(module: ModuleType) -> None:
-    union = next(value for name, value in vars(module).items() if re.fullmatch("(Client|Model|Server)Event", name))
-    defined = {
-        value
-        for value in vars(module).values()
-        if inspect.isclass(value) and issubclass(value, Event) and value.__struct_config__.tag is not None
-    }
-    homes = (module.__name__, "realtime.event.call") if module is ServerEvents else (module.__name__,)
-    assert {event for event in defined if event.__module__ in homes and event.__name__ != "ClientEventBase"} == {
-        *event_classes(union)
-    }
+def test_a_union_holds_every_event_class_of_its_module() -> None:
+    for module, union in ((ClientEvents, CLIENT), (ModelEvents, MODEL), (ServerEvents, SERVER)):
+        classes = [value for value in vars(module).values() if inspect.isclass(value) and issubclass(value, Event)]
+        homes = (module.__name__, "realtime.event.call") if module is ServerEvents else (module.__name__,)
+        at_home = {event for event in classes if event.__struct_config__.tag is not None and event.__module__ in homes}
+        assert {event for event in at_home if event.__name__ != "ClientEventBase"} == {*union}
 
 
 def test_every_event_is_explained() -> None:
@@ -154,11 +130,7 @@ def test_audio_is_given_as_bytes_or_as_base64_text_in_python() -> None:
 
 def test_the_three_vocabularies_are_imported_from_the_package_itself() -> None:
     """CEV-13: `from ...realtime import ClientEvents`, ServerEvents and ModelEvents alike."""
-    from realtime import ClientEvents as ClientEventsOfPackage
-    from realtime import ModelEvents as ModelEventsOfPackage
-    from realtime import ServerEvents as ServerEventsOfPackage
-
-    assert (ClientEventsOfPackage, ModelEventsOfPackage, ServerEventsOfPackage) == (
+    assert (realtime.ClientEvents, realtime.ModelEvents, realtime.ServerEvents) == (
         ClientEvents,
         ModelEvents,
         ServerEvents,
@@ -180,23 +152,17 @@ def test_the_end_of_a_spoken_answer_carries_its_full_text() -> None:
         assert done.model_dump()["transcript"] == "Twelve degrees."
 
 
-@pytest.mark.parametrize(
-    "spelling",
-    [
+def test_both_spellings_of_an_audio_format_and_mixtures_mean_the_same() -> None:
+    for spelling in (
         {"type": "audio/pcm", "rate": 16000},
         {"encoding": "pcm16", "sample_rate": 16000},
         {"type": "audio/pcm", "sample_rate": 16000},
         {"encoding": "PCM16", "rate": 16000},
         {"type": "audio/pcm", "rate": 16000, "encoding": "pcm16", "sample_rate": 16000},
         {"rate": 16000},
-    ],
-)
-def test_both_spellings_of_an_audio_format_and_mixtures_mean_the_same(spelling: dict[str, object]) -> None:
-    assert msgspec.convert(spelling, AudioFormat).rate_hz(default_hz=24_000) == 16_000
-
-
-def test_a_format_that_names_no_rate_means_the_default() -> None:
-    assert AudioFormat().rate_hz(default_hz=24_000) == 24_000
+    ):
+        assert msgspec.convert(spelling, AudioFormat).rate_hz(default_hz=24_000) == 16_000, spelling
+    assert AudioFormat().rate_hz(default_hz=24_000) == 24_000, "a format that names no rate"
 
 
 def test_an_outgoing_format_carries_all_four_keys() -> None:
@@ -208,31 +174,17 @@ def test_an_outgoing_format_carries_all_four_keys() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("audio_format", "reason"),
-    [
+def test_an_audio_format_that_cannot_be_is_refused() -> None:
+    for audio_format, reason in (
         (AudioFormat(encoding="opus"), "'opus' is not supported"),
         (AudioFormat(type="audio/mpeg"), "'audio/mpeg' is not supported"),
         (AudioFormat(rate=16_000, sample_rate=24_000), "rate 16000 and sample_rate 24000"),
         (AudioFormat(rate=7_999), "7999 Hz is not served: use one of 8000, "),
         (AudioFormat(sample_rate=192_000), "192000 Hz is not served"),
         (AudioFormat(rate=0), "0 Hz is not served"),
-    ],
-)
-def test_an_audio_format_that_cannot_be_is_refused(audio_format: AudioFormat, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        audio_format.rate_hz(default_hz=16_000)
-
-
-@pytest.mark.parametrize("meaning", DIRECT)
-def test_a_model_event_is_told_under_the_name_of_its_agent(meaning: str) -> None:
-    """SEV-20: `ServerEvents.from_model_event(event, agent_id, agent_name)`."""
-    golden = {event_type(type(event)): event for event in golden_model_events()}
-    event = golden[event_type(getattr(ModelEvents, f"Model{meaning}Event"))]
-    told = ServerEvents.from_model_event(event, "agent_1", "Friday")
-    who = {"type": event.type.replace("model_", "agent_", 1), "agent_id": "agent_1", "agent_name": "Friday"}
-    fields = told.model_dump()
-    assert {name: value for name, value in fields.items() if name not in ("seq", "ts_ms")} == event.model_dump() | who
+    ):
+        with pytest.raises(ValueError, match=reason):
+            audio_format.rate_hz(default_hz=16_000)
 
 
 def test_the_beginning_and_the_end_of_a_models_session_are_those_of_its_agent() -> None:

@@ -14,8 +14,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 Json = dict[str, Any]
-PATIENCE_S = 10.0
-"""How long a test waits for a frame or a session before it fails."""
+PATIENCE_S = 120.0
+"""How long a test waits for a frame or a session before it fails: a guard against hanging."""
 
 
 class LoopbackSession:

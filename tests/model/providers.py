@@ -24,7 +24,13 @@ from tests.model.gemini_emulator import GeminiEmulator
 from tests.model.loopback import PATIENCE_S, LoopbackService
 
 KEY = "sk-test-0123456789abcdef"
-LIMITS = WireLimits(first_delay_s=0.02, max_delay_s=0.1, close_timeout_s=0.3, open_timeout_s=5.0, session_timeout_s=5.0)
+LIMITS = WireLimits(
+    first_delay_s=0.02,
+    max_delay_s=0.1,
+    close_timeout_s=0.3,
+    open_timeout_s=PATIENCE_S,
+    session_timeout_s=PATIENCE_S,
+)
 COUNT = itertools.count(1)
 """Ids are never used twice, as with the services."""
 GET_TIME = ("get_time", {"city": "Oslo"})

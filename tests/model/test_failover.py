@@ -35,9 +35,10 @@ from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.runtime import Runtime
 from tests.model.emulator import Emulator
 from tests.model.grammar import check_grammar
+from tests.model.loopback import PATIENCE_S
 from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
 
-QUICK = WireLimits(first_delay_s=0.01, max_delay_s=0.02, attempts=2, open_timeout_s=5.0, session_timeout_s=5.0)
+QUICK = WireLimits(first_delay_s=0.01, max_delay_s=0.02, attempts=2)
 PCM = b"\x01\x02" * 12_000
 A = Profile(provider="a", model="a-1", input_rate_hz=24_000, output_rate_hz=24_000, voices=("ann",))
 B = Profile(
@@ -113,7 +114,7 @@ class Call:
         return [event.type.removeprefix("model_") for event in self.events]
 
     async def until(self, kind: str, count: int = 1) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while self.types.count(kind) < count:
                 self._said.clear()
                 await self._said.wait()

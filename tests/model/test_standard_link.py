@@ -9,11 +9,13 @@ from websockets.asyncio.client import ClientConnection
 from realtime.model import link
 from realtime.model._standard_link import StandardLink
 from realtime.model.base import Address
+from realtime.model.wire import Wire
 from tests.model import test_wire_sockets as short
 from tests.model.emulator import Emulator
-from tests.model.test_wire_sockets import KEY, LIMITS, Call, call, provider
+from tests.model.providers import KEY, LIMITS
+from tests.model.test_wire_sockets import Call, call, provider, wire
 
-__all__ = ["call", "provider"]
+__all__ = ["call", "provider", "wire"]
 
 ALIKE = [
     short.test_a_session_opens_speaks_and_closes,
@@ -41,9 +43,9 @@ def without_an_internal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("behaves", ALIKE, ids=lambda test: test.__name__.removeprefix("test_"))
 async def test_the_standard_way_behaves_alike(
-    behaves: Callable[[Emulator, Call], Coroutine[None, None, None]], provider: Emulator, call: Call
+    behaves: Callable[[Emulator, Call, Wire], Coroutine[None, None, None]], provider: Emulator, call: Call, wire: Wire
 ) -> None:
-    await behaves(provider, call)
+    await behaves(provider, call, wire)
 
 
 async def test_a_message_beyond_the_limit_costs_the_link_not_the_session(provider: Emulator) -> None:

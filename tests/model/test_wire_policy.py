@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 import pytest
+import pytest_asyncio
 
 from realtime.errors import ProviderError
 from realtime.event import Item, ModelEvent, ModelEvents
@@ -38,6 +40,9 @@ pytestmark = pytest.mark.virtual_time
 PROFILE = Profile(provider="toy", model="toy", input_rate_hz=1000, output_rate_hz=1000)
 SECOND = b"\1\0" * 1000
 LIMITS = WireLimits(attempts=4, first_delay_s=1.0, max_delay_s=3.0, settled_s=60.0)
+
+
+E = TypeVar("E")
 
 
 class ToyCodec:
@@ -136,10 +141,11 @@ class Call:
         self.events: list[ModelEvent] = []
         self.limits = limits
         self.history = history
+        self.wire: Wire
 
     async def open(self) -> Wire:
         loop = asyncio.get_running_loop()
-        return await open_wire(
+        self.wire = await open_wire(
             ToyCodec,
             Settings(instructions="be brief"),
             on_event=self.events.append,
@@ -148,6 +154,7 @@ class Call:
             dial=self.provider.dial,
             limits=self.limits,
         )
+        return self.wire
 
     @property
     def link(self) -> ToyLink:
@@ -156,6 +163,18 @@ class Call:
     @property
     def types(self) -> list[str]:
         return [event.type.removeprefix("model_") for event in self.events]
+
+    def all(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest_asyncio.fixture
+async def call() -> AsyncIterator[Call]:
+    """A call that is open, and closed in the end."""
+    made = Call()
+    await made.open()
+    yield made
+    await made.wire.close()
 
 
 def down(code: str = "provider_refused", *, retryable: bool = True) -> ProviderError:
@@ -246,29 +265,25 @@ async def test_cancelling_the_opening_leaves_no_link() -> None:
     assert call.link.aborts == 1
 
 
-async def test_delays_double_with_jitter_up_to_a_limit_then_it_gives_up_once() -> None:
+async def test_delays_double_with_jitter_up_to_a_limit_then_it_gives_up_once(call: Call) -> None:
     """MEV-02: ended exactly once after the provider is gone for good."""
-    call = Call()
-    wire = await call.open()
     call.provider.failures = [down() for _ in range(4)]
     call.link.lose()
     await asyncio.sleep(60)
     assert call.types == ["session_created", *["reconnecting"] * 4, "error", "session_ended"]
-    tries = [event for event in call.events if isinstance(event, ModelEvents.ModelReconnectingEvent)]
+    tries = call.all(ModelEvents.ModelReconnectingEvent)
     assert [event.attempt for event in tries] == [1, 2, 3, 4]
     assert [event.reason for event in tries] == ["link_lost", *["provider_refused"] * 3]
     for event, full_ms in zip(tries, (1000, 2000, 3000, 3000), strict=True):
         assert full_ms / 2 <= event.retry_after_ms <= full_ms
     waits_ms = [round(1000 * (after - before)) for before, after in pairwise(call.provider.dialled_s)]
     assert waits_ms == [event.retry_after_ms for event in tries]
-    wire.send(AudioCommit())
-    await wire.close()
+    call.wire.send(AudioCommit())
+    await call.wire.close()
     assert call.types.count("session_ended") == 1
 
 
-async def test_a_failure_that_no_retry_can_mend_ends_it_at_once() -> None:
-    call = Call()
-    await call.open()
+async def test_a_failure_that_no_retry_can_mend_ends_it_at_once(call: Call) -> None:
     call.provider.failures = [down("invalid_api_key", retryable=False)]
     call.link.lose()
     await asyncio.sleep(60)
@@ -278,9 +293,7 @@ async def test_a_failure_that_no_retry_can_mend_ends_it_at_once() -> None:
     assert error.code == "invalid_api_key"
 
 
-async def test_a_link_that_never_settles_uses_up_its_attempts() -> None:
-    call = Call()
-    await call.open()
+async def test_a_link_that_never_settles_uses_up_its_attempts(call: Call) -> None:
     while call.types[-1] != "session_ended":
         await asyncio.sleep(10)
         call.link.lose()
@@ -288,15 +301,12 @@ async def test_a_link_that_never_settles_uses_up_its_attempts() -> None:
     assert len(call.provider.links) == 1 + LIMITS.attempts
 
 
-async def test_a_link_that_settled_starts_the_count_anew() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_a_link_that_settled_starts_the_count_anew(call: Call) -> None:
     for _ in range(3 * LIMITS.attempts):
         await asyncio.sleep(100)
         call.link.lose()
     await asyncio.sleep(100)
     assert call.types.count("reconnected") == 3 * LIMITS.attempts
-    await wire.close()
 
 
 async def test_the_context_and_the_latest_settings_come_back() -> None:
@@ -310,8 +320,8 @@ async def test_the_context_and_the_latest_settings_come_back() -> None:
     call.link.lose()
     await asyncio.sleep(5)
     assert call.link.written == ["open be long", "restore a", "restore b"]
-    gaps = [event.gap_ms for event in call.events if isinstance(event, ModelEvents.ModelReconnectedEvent)]
-    tries = [event.retry_after_ms for event in call.events if isinstance(event, ModelEvents.ModelReconnectingEvent)]
+    gaps = [event.gap_ms for event in call.all(ModelEvents.ModelReconnectedEvent)]
+    tries = [event.retry_after_ms for event in call.all(ModelEvents.ModelReconnectingEvent)]
     assert gaps == tries
     assert call.types.count("session_created") == 1
     assert call.events[0] == ModelEvents.ModelSessionCreatedEvent(session_id="sess_1")
@@ -336,18 +346,15 @@ async def test_what_changes_while_a_session_is_being_opened_is_told_to_it() -> N
     await wire.close()
 
 
-async def test_audio_of_the_gap_is_kept_up_to_ten_seconds_oldest_dropped() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_audio_of_the_gap_is_kept_up_to_ten_seconds_oldest_dropped(call: Call) -> None:
     call.link.lose()
     for second in range(12):
-        wire.send(AudioAppend(SECOND[: 2000 - 2 * second]))
-    wire.send(AudioCommit())
+        call.wire.send(AudioAppend(SECOND[: 2000 - 2 * second]))
+    call.wire.send(AudioCommit())
     await asyncio.sleep(5)
     kept = [f"audio {2000 - 2 * second}" for second in range(2, 12)]
     assert call.link.written == ["open be brief", *kept, "AudioCommit"]
-    assert wire.dropped_audio_bytes == 2000 + 1998
-    await wire.close()
+    assert call.wire.dropped_audio_bytes == 2000 + 1998
 
 
 async def test_after_a_dropped_link_speech_is_kept_and_waits_300_ms_beyond_the_handshake_at_most() -> None:
@@ -362,79 +369,67 @@ async def test_after_a_dropped_link_speech_is_kept_and_waits_300_ms_beyond_the_h
             call.link.lose()
     await asyncio.sleep(1)
     sent_to_both = [link.written[1:] for link in call.provider.links]
-    reconnected = [event for event in call.events if isinstance(event, ModelEvents.ModelReconnectedEvent)]
+    reconnected = call.all(ModelEvents.ModelReconnectedEvent)
     assert [400 < event.gap_ms <= 400 + 300 for event in reconnected] == [True]
     assert [len(written) for written in sent_to_both] == [25, 25], "every frame went over one link or the other"
     await wire.close()
 
 
-async def test_speech_is_placed_in_the_whole_stream_after_a_reconnect() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_speech_is_placed_in_the_whole_stream_after_a_reconnect(call: Call) -> None:
     for _ in range(5):
-        wire.send(AudioAppend(SECOND))
+        call.wire.send(AudioAppend(SECOND))
     call.link.say(started(4000))
     call.link.lose()
-    wire.send(AudioAppend(SECOND))
+    call.wire.send(AudioAppend(SECOND))
     await asyncio.sleep(5)
-    wire.send(AudioAppend(SECOND))
+    call.wire.send(AudioAppend(SECOND))
     call.link.say(started(500))
     call.link.say(ModelEvents.ModelInputDoneEvent(item_id="u", audio_end_ms=1500))
-    starts = [event.audio_start_ms for event in call.events if isinstance(event, ModelEvents.ModelInputStartedEvent)]
+    starts = [event.audio_start_ms for event in call.all(ModelEvents.ModelInputStartedEvent)]
     assert starts == [4000, 5500]
-    ends = [event.audio_end_ms for event in call.events if isinstance(event, ModelEvents.ModelInputDoneEvent)]
+    ends = [event.audio_end_ms for event in call.all(ModelEvents.ModelInputDoneEvent)]
     assert ends == [6500]
-    await wire.close()
 
 
-async def test_what_is_said_again_from_inside_the_news_comes_first_and_is_not_new_on_the_timeline() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_what_is_said_again_from_inside_the_news_comes_first_and_is_not_new_on_the_timeline(call: Call) -> None:
     for _ in range(5):
-        wire.send(AudioAppend(SECOND))
+        call.wire.send(AudioAppend(SECOND))
     note = call.events.append
 
     def say_again(event: ModelEvent) -> None:
         note(event)
         if isinstance(event, ModelEvents.ModelReconnectingEvent):
-            wire.send(AudioAppend(SECOND, again=True))
-            wire.send(AudioCommit())
+            call.wire.send(AudioAppend(SECOND, again=True))
+            call.wire.send(AudioCommit())
 
-    wire._on_event = say_again
+    call.wire._on_event = say_again
     call.link.lose()
-    wire.send(AudioAppend(SECOND[:1000]))
+    call.wire.send(AudioAppend(SECOND[:1000]))
     await asyncio.sleep(5)
     assert call.link.written == ["open be brief", "audio 2000", "AudioCommit", "audio 1000"]
     call.link.say(started(250))
     assert call.events[-1] == started(4250)
-    await wire.close()
 
 
-async def test_all_of_a_long_append_goes_out_although_the_link_fills_up_meanwhile() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_all_of_a_long_append_goes_out_although_the_link_fills_up_meanwhile(call: Call) -> None:
     call.link.can_write = False
     for _ in range(30):
-        wire.send(AudioAppend(SECOND, follows=True))
+        call.wire.send(AudioAppend(SECOND, follows=True))
     assert call.link.written[1:] == ["audio 2000"] * 30
     call.link.is_open = False
-    wire.send(AudioAppend(SECOND, follows=True))
+    call.wire.send(AudioAppend(SECOND, follows=True))
     assert len(call.link.written) == 31, "on a link that closes it would be lost"
-    assert wire.dropped_audio_bytes == 0
-    await wire.close()
+    assert call.wire.dropped_audio_bytes == 0
 
 
-async def test_what_waited_for_a_stalled_link_is_left_to_be_said_again() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_what_waited_for_a_stalled_link_is_left_to_be_said_again(call: Call) -> None:
     call.link.can_write = False
     for message in (AudioAppend(SECOND), AudioCommit(), ResponseCreate(), ItemCreate(text_item("a"))):
-        wire.send(message)
+        call.wire.send(message)
     call.link.lose()
     await asyncio.sleep(5)
     assert call.link.written == ["open be brief", "ItemCreate"]
-    assert wire.dropped_audio_bytes == 0
-    await wire.close()
+    assert call.wire.dropped_audio_bytes == 0
 
 
 async def test_messages_that_the_restored_context_holds_or_voids_are_not_repeated() -> None:
@@ -468,109 +463,91 @@ async def test_messages_that_the_restored_context_holds_or_voids_are_not_repeate
     await wire.close()
 
 
-async def test_a_response_that_dies_with_the_link_is_reported_as_failed() -> None:
+async def test_a_response_that_dies_with_the_link_is_reported_as_failed(call: Call) -> None:
     """MEV-04: done exactly once, also where the provider could not say so."""
-    call = Call()
-    wire = await call.open()
     for response_id in ("resp_1", "resp_2"):
         call.link.say(ModelEvents.ModelResponseCreatedEvent(response_id=response_id))
     call.link.say(ModelEvents.ModelResponseDoneEvent(response_id="resp_1"))
     call.link.lose()
-    done = [event for event in call.events if isinstance(event, ModelEvents.ModelResponseDoneEvent)]
+    done = call.all(ModelEvents.ModelResponseDoneEvent)
     assert [(event.response_id, event.status) for event in done] == [("resp_1", "completed"), ("resp_2", "failed")]
     assert done[1].status_details == {"type": "failed", "reason": "link_lost"}
     assert call.types[-2:] == ["response_done", "reconnecting"], "at once: nothing may be sent before the news"
-    await wire.close()
 
 
-async def test_closing_ends_a_running_response_first() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_closing_ends_a_running_response_first(call: Call) -> None:
     call.link.say(ModelEvents.ModelResponseCreatedEvent(response_id="resp_1"))
-    await wire.close()
+    await call.wire.close()
     assert call.types == ["session_created", "response_created", "response_done", "session_ended"]
     assert call.link.closes == 1
 
 
-async def test_events_of_a_lost_or_closing_link_are_ignored() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_events_of_a_lost_or_closing_link_are_ignored(call: Call) -> None:
     first = call.link
     first.lose()
     first.say(started(1))
     await asyncio.sleep(5)
     first.say(started(2))
-    await wire.close()
+    await call.wire.close()
     call.link.say(started(3))
     call.link.lose()
     assert call.types == ["session_created", "reconnecting", "reconnected", "session_ended"]
 
 
-async def test_closing_while_dialling_again_ends_it_and_leaves_no_task() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_closing_while_dialling_again_ends_it_and_leaves_no_task(call: Call) -> None:
     call.link.lose()
     await asyncio.sleep(0)
-    await wire.close()
-    await wire.close()
+    await call.wire.close()
+    await call.wire.close()
     assert call.types == ["session_created", "reconnecting", "session_ended"]
     await asyncio.sleep(60)
     assert len(call.provider.links) == 1
 
 
-async def test_a_clean_end_by_the_provider_is_no_error() -> None:
+NO_MONEY = ModelEvents.ModelErrorEvent(error_type="provider_error", code="insufficient_quota", message="no money")
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "reason", "types"),
+    [
+        ([], 1000, "closed", ["session_ended"]),
+        ([], 3000, "insufficient_quota", ["error", "session_ended"]),
+        ([NO_MONEY], 3000, "insufficient_quota", ["error", "session_ended"]),
+    ],
+    ids=["clean", "for good", "for good and told before"],
+)
+async def test_an_end_by_the_provider_is_told_once_and_an_error_unless_it_is_clean(
+    call: Call, told: list[ModelEvent], code: int, reason: str, types: list[str]
+) -> None:
     """MEV-02: ended after provider close."""
-    call = Call()
-    await call.open()
-    call.link.lose(1000, "closed")
-    assert call.types == ["session_created", "session_ended"]
+    for event in told:
+        call.link.say(event)
+    call.link.lose(code, reason)
+    assert call.types == ["session_created", *types]
 
 
-async def test_a_final_close_is_one_error_and_the_end() -> None:
-    call = Call()
-    await call.open()
-    call.link.lose(3000, "insufficient_quota")
-    assert call.types == ["session_created", "error", "session_ended"]
-
-
-async def test_an_error_already_reported_is_not_repeated_at_the_close() -> None:
-    call = Call()
-    await call.open()
-    call.link.say(
-        ModelEvents.ModelErrorEvent(error_type="provider_error", code="insufficient_quota", message="no money")
-    )
-    call.link.lose(3000, "insufficient_quota")
-    assert call.types == ["session_created", "error", "session_ended"]
-
-
-async def test_a_stalled_provider_loses_the_oldest_audio_and_no_control() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_a_stalled_provider_loses_the_oldest_audio_and_no_control(call: Call) -> None:
     call.link.can_write = False
-    wire.send(AudioCommit())
+    call.wire.send(AudioCommit())
     for _ in range(12):
-        wire.send(AudioAppend(SECOND))
-    wire.send(ResponseCreate())
+        call.wire.send(AudioAppend(SECOND))
+    call.wire.send(ResponseCreate())
     assert call.link.written == ["open be brief"]
-    assert wire.dropped_audio_bytes == 2 * len(SECOND)
+    assert call.wire.dropped_audio_bytes == 2 * len(SECOND)
     call.link.can_write = True
     call.link.receiver.writable()
     assert call.link.written == ["open be brief", "AudioCommit", *["audio 2000"] * 10, "ResponseCreate"]
     call.link.say(started(500))
     assert call.events[-1] == started(2500)
-    await wire.close()
 
 
-async def test_nothing_overtakes_what_waits() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_nothing_overtakes_what_waits(call: Call) -> None:
     call.link.can_write = False
-    wire.send(AudioCommit())
+    call.wire.send(AudioCommit())
     call.link.can_write = True
-    wire.send(ResponseCreate())
+    call.wire.send(ResponseCreate())
     call.link.receiver.writable()
     assert call.link.written[1:] == ["AudioCommit", "ResponseCreate"]
-    await wire.close()
 
 
 async def test_too_many_waiting_control_messages_end_the_session() -> None:
@@ -587,9 +564,9 @@ async def test_too_many_waiting_control_messages_end_the_session() -> None:
     assert call.types[-1] == "session_ended"
 
 
-async def test_faults_cost_one_frame_or_event_and_no_content_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    call = Call()
-    wire = await call.open()
+async def test_faults_cost_one_frame_or_event_and_no_content_is_logged(
+    call: Call, caplog: pytest.LogCaptureFixture
+) -> None:
     kept = call.events.append
 
     def fails_on_speech(event: ModelEvent) -> None:
@@ -597,18 +574,17 @@ async def test_faults_cost_one_frame_or_event_and_no_content_is_logged(caplog: p
             raise ValueError("secret words")
         kept(event)
 
-    wire._on_event = fails_on_speech
+    call.wire._on_event = fails_on_speech
     call.link.say(started(1))
     call.link.receiver.received(b"secret words", True)
-    wire.send(ItemDelete("bad"))
-    wire.send(AudioCommit())
+    call.wire.send(ItemDelete("bad"))
+    call.wire.send(AudioCommit())
     call.link.say(ModelEvents.ModelInputClearedEvent())
-    assert wire.faults == 3
+    assert call.wire.faults == 3
     assert call.types == ["session_created", "input_cleared"]
     assert call.link.written[-1] == "AudioCommit"
     assert "on_event raised ValueError" in caplog.text
     assert "secret" not in caplog.text
-    await wire.close()
 
 
 async def test_a_broken_history_ends_the_session_rather_than_hang() -> None:
@@ -628,53 +604,46 @@ async def test_a_broken_history_ends_the_session_rather_than_hang() -> None:
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["asked", "begun"])
-async def test_a_provider_that_owes_an_answer_and_says_nothing_for_a_minute_is_dialled_again(begun: bool) -> None:
-    call = Call()
-    wire = await call.open()
+async def test_a_provider_that_owes_an_answer_and_says_nothing_for_a_minute_is_dialled_again(
+    call: Call, begun: bool
+) -> None:
     await asyncio.sleep(500)
     assert call.types == ["session_created"], "silence is no fault where nothing is owed"
     first = call.link
-    wire.send(ResponseCreate())
+    call.wire.send(ResponseCreate())
     if begun:
         await asyncio.sleep(50)
         first.say(ModelEvents.ModelResponseCreatedEvent(response_id="resp_1"))
     await asyncio.sleep(59)
     assert "reconnecting" not in call.types
     await asyncio.sleep(35)
-    news = [event for event in call.events if isinstance(event, ModelEvents.ModelReconnectingEvent)]
+    news = call.all(ModelEvents.ModelReconnectingEvent)
     assert [event.reason for event in news] == ["provider_silent"]
     assert call.types[-1] == "reconnected"
     assert first.aborts == 1
-    await wire.close()
 
 
-async def test_an_answer_that_keeps_coming_or_is_over_is_no_silence() -> None:
-    call = Call()
-    wire = await call.open()
-    wire.send(ResponseCreate())
+async def test_an_answer_that_keeps_coming_or_is_over_is_no_silence(call: Call) -> None:
+    call.wire.send(ResponseCreate())
     call.link.say(ModelEvents.ModelResponseCreatedEvent(response_id="resp_1"))
     for _ in range(10):
         await asyncio.sleep(29)
         call.link.say(ModelEvents.ModelInputClearedEvent())
     call.link.say(ModelEvents.ModelResponseDoneEvent(response_id="resp_1"))
     await asyncio.sleep(500)
-    wire.send(ResponseCreate())
+    call.wire.send(ResponseCreate())
     call.link.say(ModelEvents.ModelErrorEvent(error_type="server_error", code="overloaded", message="later"))
     await asyncio.sleep(500)
     assert "reconnecting" not in call.types
-    await wire.close()
 
 
-async def test_reading_is_paused_and_stays_so_over_a_reconnect() -> None:
-    call = Call()
-    wire = await call.open()
+async def test_reading_is_paused_and_stays_so_over_a_reconnect(call: Call) -> None:
     seen = []
-    wire.pause_reading()
+    call.wire.pause_reading()
     seen.append(call.link.reading)
     call.link.lose()
     await asyncio.sleep(5)
     seen.append(call.link.reading)
-    wire.resume_reading()
+    call.wire.resume_reading()
     seen.append(call.link.reading)
     assert seen == [False, False, True]
-    await wire.close()

@@ -29,11 +29,13 @@ from realtime.model.wire import Wire, WireLimits, dial_websocket
 from realtime.runtime import Runtime
 from realtime.slices import SLICE_S, slices_of
 from realtime.websocket import TEXT, server_frame
+from tests.conftest import TURNS_TO_END
 from tests.model.emulator import Emulator, Session
 from tests.model.grammar import check_grammar
+from tests.model.loopback import PATIENCE_S
+from tests.model.providers import KEY, LIMITS
+from tests.volumes import volume
 
-KEY = "sk-test-0123456789abcdef"
-LIMITS = WireLimits(first_delay_s=0.02, max_delay_s=0.1, close_timeout_s=0.3, open_timeout_s=5.0, session_timeout_s=5.0)
 CHUNK = AudioAppend(b"\1\0" * 960)
 MEGABYTE = AudioAppend(bytes(1_000_000))
 
@@ -74,7 +76,7 @@ class Call:
         return [event.type.removeprefix("model_") for event in self.events]
 
     async def until(self, kind: str, count: int = 1) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while self.types.count(kind) < count:
                 self._reported.clear()
                 await self._reported.wait()
@@ -91,9 +93,16 @@ def call(provider: Emulator) -> Call:
     return Call(provider)
 
 
-async def test_a_session_opens_speaks_and_closes(provider: Emulator, call: Call) -> None:
+@pytest_asyncio.fixture
+async def wire(call: Call) -> AsyncIterator[Wire]:
+    """The open wire of the call, closed in the end."""
+    opened = await call.open()
+    yield opened
+    await opened.close()
+
+
+async def test_a_session_opens_speaks_and_closes(provider: Emulator, call: Call, wire: Wire) -> None:
     """MEV-01: created after connect. MEV-02: ended after disconnect."""
-    wire = await call.open()
     assert call.types[0] == "session_created"
     session = await provider.session()
     assert session.header("Authorization") == f"Bearer {KEY}"
@@ -109,19 +118,16 @@ async def test_a_session_opens_speaks_and_closes(provider: Emulator, call: Call)
     assert call.events[-1] == ModelEvents.ModelSessionEndedEvent(session_id="sess_1", reason="closed")
 
 
-async def test_long_bursts_arrive_whole_and_in_order(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_long_bursts_arrive_whole_and_in_order(provider: Emulator, call: Call, wire: Wire) -> None:
     session = await provider.session()
     pcm = b"".join(number.to_bytes(2, "little") for number in range(60_000)) * 10
     await session.speak("resp_1", "item_a", "words " * 50, pcm)
     await call.until("response_done")
     deltas = [event.delta for event in call.events if isinstance(event, ModelEvents.ModelResponseAudioDeltaEvent)]
     assert b"".join(deltas) == pcm
-    await wire.close()
 
 
-async def test_what_is_sent_arrives_whole_and_in_order(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_what_is_sent_arrives_whole_and_in_order(provider: Emulator, call: Call, wire: Wire) -> None:
     session = await provider.session()
     for number in range(2000):
         wire.send(AudioAppend(number.to_bytes(2, "little") * 960))
@@ -131,19 +137,15 @@ async def test_what_is_sent_arrives_whole_and_in_order(provider: Emulator, call:
     await session.until("input_audio_buffer.commit")
     assert session.audio == b"".join(number.to_bytes(2, "little") * 960 for number in range(2000))
     assert wire.dropped_audio_bytes == 0
-    await wire.close()
 
 
-async def test_a_healthy_session_has_no_task_of_ours(call: Call) -> None:
-    wire = await call.open()
+async def test_a_healthy_session_has_no_task_of_ours(call: Call, wire: Wire) -> None:
     ours = str(Path(realtime.__file__).parent)
     codes = [getattr(task.get_coro(), "cr_code", None) for task in asyncio.all_tasks()]
     assert [code for code in codes if code is not None and code.co_filename.startswith(ours)] == []
-    await wire.close()
 
 
-async def test_events_are_reported_in_the_read_callback(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_events_are_reported_in_the_read_callback(provider: Emulator, call: Call, wire: Wire) -> None:
     session = await provider.session()
     tasks: list[asyncio.Task[object] | None] = []
 
@@ -154,12 +156,10 @@ async def test_events_are_reported_in_the_read_callback(provider: Emulator, call
     call.on_event = note
     await session.send("input_audio_buffer.cleared")
     await call.until("input_cleared")
-    assert tasks == [None]
-    await wire.close()
+    assert {*tasks} == {None}
 
 
-async def test_fragmented_and_binary_messages_are_read(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_fragmented_and_binary_messages_are_read(provider: Emulator, call: Call, wire: Wire) -> None:
     session = await provider.session()
     await session.socket.send(['{"type":"input_audio_', "buffer.clea", 'red"}'])
     await session.socket.send(b'{"type":"input_audio_buffer.cleared"}')
@@ -167,11 +167,9 @@ async def test_fragmented_and_binary_messages_are_read(provider: Emulator, call:
     await call.until("input_cleared", 3)
     received = [frame for direction, frame, _ in call.tapped if direction == "received" and b"cleared" in _bytes(frame)]
     assert [type(frame) for frame in received] == [str, bytes, bytes]
-    await wire.close()
 
 
-async def test_the_tap_sees_every_frame_and_no_key(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_the_tap_sees_every_frame_and_no_key(provider: Emulator, call: Call, wire: Wire) -> None:
     wire.send(CHUNK)
     await (await provider.session()).until("input_audio_buffer.append")
     await wire.close()
@@ -181,8 +179,9 @@ async def test_the_tap_sees_every_frame_and_no_key(provider: Emulator, call: Cal
     assert not any(KEY.encode() in _bytes(frame) for _, frame, _ in call.tapped)
 
 
-async def test_a_dropped_link_comes_back_with_context_and_the_audio_of_the_gap(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_a_dropped_link_comes_back_with_context_and_the_audio_of_the_gap(
+    provider: Emulator, call: Call, wire: Wire
+) -> None:
     session = await provider.session()
     wire.send(CHUNK)
     await session.until("input_audio_buffer.append")
@@ -208,13 +207,11 @@ async def test_a_dropped_link_comes_back_with_context_and_the_audio_of_the_gap(p
 
 
 @pytest.mark.parametrize("code", [1001, 1011, 1012, 1013])
-async def test_closes_that_pass_are_dialled_again(provider: Emulator, call: Call, code: int) -> None:
-    wire = await call.open()
+async def test_closes_that_pass_are_dialled_again(provider: Emulator, call: Call, wire: Wire, code: int) -> None:
     await (await provider.session()).close(code, "Your session hit the maximum duration of 60 minutes.")
     await call.until("reconnected")
     reasons = [event.reason for event in call.events if isinstance(event, ModelEvents.ModelReconnectingEvent)]
     assert reasons == ["session_expired" if code == 1001 else "link_lost"]
-    await wire.close()
 
 
 @pytest.mark.parametrize(
@@ -227,10 +224,9 @@ async def test_closes_that_pass_are_dialled_again(provider: Emulator, call: Call
     ],
 )
 async def test_closes_that_stay_end_the_session_once(
-    provider: Emulator, call: Call, code: int, reason: str, events: list[str], ended: str
+    provider: Emulator, call: Call, wire: Wire, code: int, reason: str, events: list[str], ended: str
 ) -> None:
     """MEV-02: ended after provider close."""
-    wire = await call.open()
     await call.until("session_updated")
     await (await provider.session()).close(code, reason)
     await call.until("session_ended")
@@ -327,7 +323,7 @@ async def test_a_link_keeps_no_key_and_understands_control_frames_after_the_hand
     assert isinstance(link, ClientConnection)
     assert KEY not in f"{link.request} {link.response}"
     pong = await link.ping()
-    await asyncio.wait_for(pong, 5)
+    await asyncio.wait_for(pong, PATIENCE_S)
     assert link.can_write
     await link.close()
 
@@ -348,7 +344,7 @@ async def test_a_close_behind_a_burst_ends_the_link_though_the_socket_ended_befo
         address = Address(f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         link = await dial_websocket(address, receiver, LIMITS)
         assert isinstance(link, ClientConnection)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await link.wait_closed()
     assert (receiver.messages, receiver.ends) == (50, [(1001, "going away")])
 
@@ -364,8 +360,9 @@ async def test_a_provider_that_drops_the_handshake_may_be_tried_again() -> None:
     assert caught.value.retryable
 
 
-async def test_a_stalled_provider_costs_bounded_memory_and_old_audio_only(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_a_stalled_provider_costs_bounded_memory_and_old_audio_only(
+    provider: Emulator, call: Call, wire: Wire
+) -> None:
     session = await provider.session()
     session.stall()
     for _ in range(40):
@@ -377,7 +374,6 @@ async def test_a_stalled_provider_costs_bounded_memory_and_old_audio_only(provid
     session.go_on()
     await session.until("input_audio_buffer.commit")
     assert session.kinds[-1] == "input_audio_buffer.commit"
-    await wire.close()
 
 
 async def test_a_message_beyond_the_limit_costs_the_link_not_the_session(provider: Emulator) -> None:
@@ -388,8 +384,7 @@ async def test_a_message_beyond_the_limit_costs_the_link_not_the_session(provide
     await wire.close()
 
 
-async def test_reading_can_be_paused(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_reading_can_be_paused(provider: Emulator, call: Call, wire: Wire) -> None:
     await call.until("session_updated")
     session = await provider.session()
     wire.pause_reading()
@@ -402,11 +397,9 @@ async def test_reading_can_be_paused(provider: Emulator, call: Call) -> None:
     wire.resume_reading()
     await call.until("input_cleared")
     wire.pause_reading()
-    await wire.close()
 
 
-async def test_an_exception_of_the_listener_does_not_harm_the_link(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_an_exception_of_the_listener_does_not_harm_the_link(provider: Emulator, call: Call, wire: Wire) -> None:
     session = await provider.session()
     await call.until("session_updated")
 
@@ -419,11 +412,9 @@ async def test_an_exception_of_the_listener_does_not_harm_the_link(provider: Emu
     await session.send("input_audio_buffer.cleared")
     await call.until("input_cleared")
     assert wire.faults == 1
-    await wire.close()
 
 
-async def test_close_is_idempotent_and_nothing_is_sent_after_it(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_close_is_idempotent_and_nothing_is_sent_after_it(provider: Emulator, call: Call, wire: Wire) -> None:
     session = await provider.session()
     await asyncio.gather(wire.close(), wire.close())
     await wire.close()
@@ -434,25 +425,23 @@ async def test_close_is_idempotent_and_nothing_is_sent_after_it(provider: Emulat
     assert call.types.count("session_ended") == 1
 
 
-async def test_closing_does_not_wait_for_a_stalled_provider(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_closing_does_not_wait_for_a_stalled_provider(provider: Emulator, call: Call, wire: Wire) -> None:
     session = await provider.session()
     session.stall()
     for _ in range(10):
         wire.send(MEGABYTE)
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(PATIENCE_S):
         await wire.close()
     assert call.types[-1] == "session_ended"
 
 
-async def test_a_cancelled_close_releases_everything(provider: Emulator, call: Call) -> None:
-    wire = await call.open()
+async def test_a_cancelled_close_releases_everything(provider: Emulator, call: Call, wire: Wire) -> None:
     session = await provider.session()
     session.stall()
     for _ in range(10):
         wire.send(MEGABYTE)
     closing = asyncio.ensure_future(wire.close())
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0)
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await closing
@@ -475,41 +464,37 @@ async def test_a_cancelled_connect_leaves_nothing_open() -> None:
         await session.socket.wait_closed()
 
 
-async def test_two_hundred_calls_leave_no_task_and_no_socket(provider: Emulator) -> None:
+async def test_many_calls_leave_no_task_and_no_socket(provider: Emulator) -> None:
     process = psutil.Process()
 
-    async def one(number: int) -> None:
-        call = Call(provider)
-        wire = await call.open()
-        wire.send(CHUNK)
-        session = provider.sessions[-1]
-        if number % 3 == 0:
-            session.drop()
-            await asyncio.sleep(0.005)
-        await wire.close()
-        assert call.types.count("session_ended") == 1
+    async def left_after(n_calls: int) -> tuple[int, int]:
+        for number in range(n_calls):
+            call = Call(provider)
+            wire = await call.open()
+            wire.send(CHUNK)
+            if number % 3 == 0:
+                provider.sessions[-1].drop()
+                await call.until("reconnecting")
+            await wire.close()
+            assert call.types.count("session_ended") == 1
+        for session in provider.sessions:
+            await session.socket.wait_closed()
+        for _ in range(TURNS_TO_END):
+            await asyncio.sleep(0)
+        return len(asyncio.all_tasks()), process.num_fds()
 
-    await one(1)
-    await asyncio.sleep(0.05)
-    tasks, files = len(asyncio.all_tasks()), process.num_fds()
-    for number in range(200):
-        await one(number)
-    for _ in range(500):
-        if len(asyncio.all_tasks()) <= tasks and process.num_fds() <= files:
-            break
-        await asyncio.sleep(0.01)
-    assert (len(asyncio.all_tasks()), process.num_fds()) == (tasks, files)
+    after_one = await left_after(1)
+    assert await left_after(volume(50, 200)) == after_one
     with warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
         gc.collect()
 
 
 async def test_the_key_is_in_no_log_no_repr_and_no_error(
-    provider: Emulator, call: Call, caplog: pytest.LogCaptureFixture
+    provider: Emulator, call: Call, wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
     """RTM-19: the key is never logged."""
     caplog.set_level(logging.DEBUG)
-    wire = await call.open()
     session = await provider.session()
     message = f"Incorrect API key provided: {KEY}. Or sk-proj-ab**********cd?"
     await session.send("error", error={"type": "invalid_request_error", "code": "odd", "message": message})

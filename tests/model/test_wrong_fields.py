@@ -11,15 +11,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from realtime.event import ModelEvent, ModelEvents
 from realtime.model.base import Codec, Settings
 from realtime.model.gemini.model import GeminiCodec, profile_of
-from tests.model import dashscope_frames, gemini_frames, openai_frames
-from tests.model.openai_frames import PLACE, types
+from tests.model.frames import (
+    FIXTURES,
+    GEMINI_MODEL,
+    KEY,
+    PLACE,
+    RECORDINGS,
+    Json,
+    content,
+    dashscope,
+    fixture_rows,
+    gemini,
+    openai,
+    received,
+    recorded,
+    types,
+)
 
-Json = dict[str, Any]
 Path_ = tuple[str | int, ...]
 
 OPENAI_NEEDED = frozenset(
@@ -59,9 +71,9 @@ def gemini_codec() -> Codec:
     """Its ids count by their kind: one more of a session moves none of an item."""
     counts: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
     codec = GeminiCodec(
-        profile_of(gemini_frames.MODEL),
+        profile_of(GEMINI_MODEL),
         url="wss://x/ws",
-        api_key=gemini_frames.KEY,
+        api_key=KEY,
         new_id=lambda prefix: f"{prefix}_{next(counts[prefix])}",
     )
     codec.opening(Settings(), ())
@@ -69,20 +81,12 @@ def gemini_codec() -> Codec:
 
 
 PROVIDERS: dict[str, tuple[Callable[[], Codec], frozenset[str]]] = {
-    "openai": (openai_frames.make_codec, OPENAI_NEEDED),
-    "dashscope": (dashscope_frames.make_codec, OPENAI_NEEDED),
+    "openai": (openai, OPENAI_NEEDED),
+    "dashscope": (dashscope, OPENAI_NEEDED),
     "gemini": (gemini_codec, GEMINI_NEEDED),
 }
-OURS = [
-    (provider, path.stem)
-    for provider in PROVIDERS
-    for path in sorted((Path(__file__).parents[2] / "fixtures" / "models" / provider).glob("*.jsonl"))
-]
-THEIRS = [
-    (provider, name)
-    for provider in ("openai", "gemini")
-    for name in ("text_in_audio_out_turn", "tool_call_round", "message_history_seeding")
-]
+OURS = [(provider, path.stem) for provider in PROVIDERS for path in sorted((FIXTURES / provider).glob("*.jsonl"))]
+THEIRS = [(provider, name) for provider in ("openai", "gemini") for name in RECORDINGS]
 
 
 def optional_fields(value: Any, needed: frozenset[str], path: Path_ = ()) -> Iterator[Path_]:
@@ -155,60 +159,32 @@ def check_all(provider: str, frames: list[Json]) -> None:
 
 
 @pytest.mark.parametrize(("provider", "name"), OURS)
-def test_a_wrong_optional_field_costs_no_event(fixtures_dir: Path, provider: str, name: str) -> None:
-    lines = (fixtures_dir / "models" / provider / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = map(json.loads, lines)
-    check_all(provider, [row["data"] for row in rows if row.get("direction", "received") == "received"])
+def test_a_wrong_optional_field_costs_no_event(provider: str, name: str) -> None:
+    check_all(provider, received(fixture_rows(provider, name)))
 
 
 @pytest.mark.parametrize(("provider", "name"), THEIRS)
 def test_a_wrong_optional_field_in_a_recorded_frame_costs_no_event(
     recordings_dir: Path, provider: str, name: str
 ) -> None:
-    text = (recordings_dir / "recordings" / f"{provider}-{name}.yaml").read_text(encoding="utf-8")
-    rows = yaml.safe_load(text)["interactions"]
-    check_all(provider, [row["data"] for row in rows if row["direction"] == "received"])
-
-
-def test_words_arrive_beside_a_count_of_tokens_that_cannot_be_read() -> None:
-    codec = openai_frames.make_codec()
-    kind = "conversation.item.input_audio_transcription.completed"
-    (event,) = openai_frames.one(codec, kind, item_id="i", transcript="Hi.", usage={"input_tokens": "three"})
-    assert isinstance(event, ModelEvents.ModelInputTranscriptionDoneEvent)
-    assert (event.transcript, event.input_tokens) == ("Hi.", None)
-    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 1)
+    check_all(provider, received(recorded(recordings_dir, provider, name)))
 
 
 def test_speech_arrives_in_a_frame_whose_place_cannot_be_read() -> None:
     frame = {"type": "response.output_audio.delta"} | PLACE | {"output_index": "one", "delta": "AAAA"}
-    assert types(openai_frames.make_codec().decode(json.dumps(frame))) == ["response_audio_delta"]
+    assert types(openai().decode(json.dumps(frame))) == ["response_audio_delta"]
 
 
 def test_an_error_without_readable_details_is_still_an_error() -> None:
-    for codec in (openai_frames.make_codec(), dashscope_frames.make_codec()):
+    for codec in (openai(), dashscope()):
         for details in (5, {"code": 5, "message": ["no"]}):
             assert types(codec.decode(json.dumps({"type": "error", "error": details}))) == ["error"]
 
 
-def test_the_other_calls_of_a_frame_run_where_one_cannot_be_read() -> None:
-    codec = gemini_frames.make_codec()
-    calls = ["none", {"id": "fc_2", "name": "get_time", "args": {"city": "Rome"}}]
-    events = gemini_frames.hear(codec, toolCall={"functionCalls": calls})
-    (call,) = gemini_frames.only(events, ModelEvents.ModelResponseToolUseDoneEvent)
-    assert (call.tool_use.id, call.tool_use.input) == ("fc_2", '{"city":"Rome"}')
-
-
-@pytest.mark.parametrize("mark", [True, 1, "true", {"kind": "plan"}])
-def test_a_thought_is_never_spoken_however_it_is_marked(mark: Any) -> None:
-    codec = gemini_frames.make_codec()
-    events = gemini_frames.content(codec, modelTurn={"parts": [{"text": "They want a joke.", "thought": mark}]})
-    assert types(events) == ["response_created", "response_thinking_delta"]
-
-
 def test_an_unknown_key_beside_the_words_of_gemini_is_counted_and_the_words_arrive() -> None:
-    codec = gemini_frames.make_codec()
-    events = gemini_frames.content(codec, outputTranscription={"text": "Hi."}, moodRing={"colour": "teal"})
+    codec = gemini()
+    events = content(codec, outputTranscription={"text": "Hi."}, moodRing={"colour": "teal"})
     assert types(events) == ["response_created", "item_added", "response_audio_transcript_delta"]
     assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (1, 0)
-    assert types(gemini_frames.content(codec, waitingForInput=True, urlContextMetadata={})) == []
+    assert types(content(codec, waitingForInput=True, urlContextMetadata={})) == []
     assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (1, 0)
