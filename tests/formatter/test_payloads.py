@@ -171,18 +171,12 @@ PDF = {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="}
 FILE = {
     **shown(
         "Look:",
-        openai={
-            "type": "file",
-            "file": {"filename": "plan.pdf", "file_data": "data:application/pdf;base64,JVBERg=="},
-        },
+        openai={"type": "file", "file": {"filename": "plan.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}},
         dashscope={},
         gemini={"inline_data": {"data": b"%PDF", "mime_type": "application/pdf"}},
         anthropic={"type": "document", "source": PDF, "title": "plan.pdf"},
     ),
-    "dashscope": {
-        "role": "user",
-        "content": "Look:\n[plan.pdf, application/pdf, which cannot be shown to you]",
-    },
+    "dashscope": {"role": "user", "content": "Look:\n[plan.pdf, application/pdf, which cannot be shown to you]"},
 }
 TEXT_FILE = only_words("Look:", '<file name="a.csv">\nn,m\n1,2\n</file>')
 ARCHIVE = only_words("Look:", "[a.zip, application/zip, which cannot be shown to you]")
@@ -218,19 +212,13 @@ SIGNED = ThinkingBlock(thinking="Hm.", signature="sig", thought_signature="c2ln"
 CASES: dict[str, tuple[list[Msg], dict[str, list[Json]]]] = {
     "system": ([SystemMsg("system", "Be nice.")], in_turn(spoken("system", "Be nice."))),
     "user": ([UserMsg("Ada", "Hello")], in_turn(spoken("user", "Hello"))),
-    "assistant": (
-        agent(TextBlock(text="Hi"), TextBlock(text="Ada")),
-        in_turn(spoken("assistant", "Hi", "Ada")),
-    ),
+    "assistant": (agent(TextBlock(text="Hi"), TextBlock(text="Ada")), in_turn(spoken("assistant", "Hi", "Ada"))),
     "call and result": (
         agent(TextBlock(text="Let me see."), call(), result(), TextBlock(text="Rain.")),
         in_turn(asked("Let me see."), answered("Rain"), spoken("assistant", "Rain.")),
     ),
     "call without result": (agent(call()), in_turn(asked(), answered(NO_RESULT, error=True))),
-    "running": (
-        agent(call(), result("", ToolResultState.RUNNING)),
-        in_turn(asked(), answered(NO_RESULT_YET)),
-    ),
+    "running": (agent(call(), result("", ToolResultState.RUNNING)), in_turn(asked(), answered(NO_RESULT_YET))),
     "empty result": (agent(call(), result("")), in_turn(asked(), answered("The tool returned nothing."))),
     "error": (
         agent(call(), result("No network", ToolResultState.ERROR)),
@@ -265,14 +253,8 @@ CASES: dict[str, tuple[list[Msg], dict[str, list[Json]]]] = {
             spoken("assistant", "Two."),
         ),
     ),
-    "hint of blocks": (
-        agent(HintBlock(hint=[TextBlock(text="Look:"), data("image/png")])),
-        in_turn(PICTURE),
-    ),
-    "thinking": (
-        agent(ThinkingBlock(thinking="Hm."), TextBlock(text="Hi")),
-        in_turn(spoken("assistant", "Hi")),
-    ),
+    "hint of blocks": (agent(HintBlock(hint=[TextBlock(text="Look:"), data("image/png")])), in_turn(PICTURE)),
+    "thinking": (agent(ThinkingBlock(thinking="Hm."), TextBlock(text="Hi")), in_turn(spoken("assistant", "Hi"))),
     "thinking with a signature": (
         agent(SIGNED, call(), result()),
         {
@@ -365,10 +347,7 @@ async def test_what_a_tool_shows_is_named_where_the_program_says_so() -> None:
     """For models without eyes."""
     formatter = FAMILIES["openai"].chat(promote_tool_result_images=False)
     payload = await formatter.format(agent(call(), result([data("image/png")])))
-    assert payload == [
-        asked()["openai"],
-        answered("[image/png, which cannot be shown to you]")["openai"],
-    ]
+    assert payload == [asked()["openai"], answered("[image/png, which cannot be shown to you]")["openai"]]
 
 
 async def test_sound_and_film_of_a_tool_are_shown_where_the_program_says_so() -> None:
@@ -429,10 +408,7 @@ async def test_a_pdf_at_a_url_is_read_by_those_that_can(family: str) -> None:
         "gemini": {"file_data": {"file_uri": "https://example.org/a.pdf", "mime_type": "application/pdf"}},
         "anthropic": {"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}},
     }
-    expected = {
-        **only_words("Look:", named),
-        **{one: shown("Look:", **{**note(""), **reads})[one] for one in reads},
-    }
+    expected = {**only_words("Look:", named), **{one: shown("Look:", **{**note(""), **reads})[one] for one in reads}}
     assert payload == [expected[family]]
     await FAMILIES[family].judge(payload)
 

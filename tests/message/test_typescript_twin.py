@@ -206,11 +206,7 @@ class Streams:
             case "DATA_BLOCK_DELTA":
                 return {"block_id": self._id("block"), "data": self._base64()}
             case "HINT_BLOCK":
-                return {
-                    "block_id": self._id("block"),
-                    "hint": self._hint(),
-                    "source": self._pick([None, "team"]),
-                }
+                return {"block_id": self._id("block"), "hint": self._hint(), "source": self._pick([None, "team"])}
             case "TOOL_CALL_START" | "TOOL_RESULT_START":
                 return {"tool_call_id": self._id("call"), "tool_call_name": "look"}
             case "TOOL_CALL_DELTA" | "TOOL_RESULT_TEXT_DELTA":
@@ -248,11 +244,7 @@ class Streams:
                 return {"block_id": self._id("block")}
 
     def _call(self) -> dict[str, Any]:
-        call: dict[str, Any] = {
-            "type": "tool_call",
-            "id": self._id("call"),
-            "name": self._pick(["look", "go"]),
-        }
+        call: dict[str, Any] = {"type": "tool_call", "id": self._id("call"), "name": self._pick(["look", "go"])}
         if self._chance.random() < 0.7:
             call |= {"input": self._text(), "suggested_rules": [{"tool_name": "look"}] * self._chance.randint(0, 2)}
         return call

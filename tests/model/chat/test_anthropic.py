@@ -45,11 +45,7 @@ TEXT = [{"type": "text", "text": "Be kind."}]
 
 @pytest.mark.parametrize(
     ("contents", "system"),
-    [
-        (["Be kind."], "Be kind."),
-        ([TEXT], TEXT),
-        ([TEXT, "Be short."], [*TEXT, {"type": "text", "text": "Be short."}]),
-    ],
+    [(["Be kind."], "Be kind."), ([TEXT], TEXT), ([TEXT, "Be short."], [*TEXT, {"type": "text", "text": "Be short."}])],
 )
 async def test_the_first_system_messages_are_the_system_prompt(
     endpoint: ChatEndpoint, contents: list[object], system: object

@@ -31,12 +31,7 @@ TWO = [("weather", '{"city": "Oslo"}'), ("clock", "{}")]
             (1, "", "", "{}"),
         ],
         # Several at once, their pieces mixed.
-        [
-            (0, "call_a", "weather", '{"ci'),
-            (1, "call_b", "clock", "{"),
-            (0, "", "", 'ty": "Oslo"}'),
-            (1, "", "", "}"),
-        ],
+        [(0, "call_a", "weather", '{"ci'), (1, "call_b", "clock", "{"), (0, "", "", 'ty": "Oslo"}'), (1, "", "", "}")],
         # Ollama: whole calls, all numbered 0 (ollama/ollama#15457).
         [(0, "call_a", "weather", '{"city": "Oslo"}'), (0, "call_b", "clock", "{}")],
         # Ollama before 0.4.7: not numbered (ollama/ollama#7881).

@@ -16,12 +16,7 @@ from realtime.errors import UsageError
 from realtime.model import ChatModelBase
 from realtime.model.chat.families import FAMILIES, Family
 
-PACKAGES = {
-    "openai": "openai",
-    "dashscope": "dashscope",
-    "gemini": "google-genai",
-    "anthropic": "anthropic",
-}
+PACKAGES = {"openai": "openai", "dashscope": "dashscope", "gemini": "google-genai", "anthropic": "anthropic"}
 MODULES = {"gemini": "google"}
 
 

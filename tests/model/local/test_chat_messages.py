@@ -11,13 +11,7 @@ from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
 from realtime.formatter import NO_RESULT_YET
 from realtime.message import ToolCallBlock, ToolResultBlock
-from realtime.model.local.chat_messages import (
-    GO_ON,
-    LISTENING,
-    NOT_UNDERSTOOD,
-    HistoryLimits,
-    write_tool,
-)
+from realtime.model.local.chat_messages import GO_ON, LISTENING, NOT_UNDERSTOOD, HistoryLimits, write_tool
 from realtime.model.local.language_model import Prompt
 from realtime.model.local.messages import write_messages
 

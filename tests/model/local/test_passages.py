@@ -22,11 +22,7 @@ def split(*deltas: str) -> list[tuple[str, str]]:
         ("Try `ls` first.", [("Try `ls` first.", "Try `ls` first.")]),
         (
             "Like this:\n```python\nprint(1)\n```\nThat is all.",
-            [
-                ("Like this:", "Like this:"),
-                ("```python\nprint(1)\n```", CODE_ALOUD),
-                ("That is all.", "That is all."),
-            ],
+            [("Like this:", "Like this:"), ("```python\nprint(1)\n```", CODE_ALOUD), ("That is all.", "That is all.")],
         ),
         ("```\na. b. c.", [("```\na. b. c.", CODE_ALOUD)]),
         ("````\n```\nx\n```\n````", [("````\n```\nx\n```\n````", CODE_ALOUD)]),

@@ -12,14 +12,7 @@ import pytest
 from realtime.audio.files import read_pcm16
 from realtime.audio.vad import shared_silero
 from realtime.model.local.ears import RATE_HZ, Ears, Ended, Paused, endpoint_config
-from realtime.model.local.recognizer import (
-    Decoded,
-    Floats,
-    Recognizer,
-    log_mel,
-    mel_filters,
-    split_at_pauses,
-)
+from realtime.model.local.recognizer import Decoded, Floats, Recognizer, log_mel, mel_filters, split_at_pauses
 from realtime.model.local.weights import whisper_folder
 
 DIGITS = {"4": "four", "5": "five", "7": "seven", "8": "eight", "10": "ten", "12": "twelve"}

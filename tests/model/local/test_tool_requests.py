@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.event.base import ContentPart, Item
+from realtime.event.base import Item
 from realtime.event.config import ToolDeclaration
 from realtime.model.local.keyless.conversationalist import respond_to
 from realtime.model.local.keyless.toolbox import Context, request_in
@@ -19,8 +19,10 @@ from realtime.model.local.keyless.utterance import Utterance
 from realtime.model.local.keyless.words import each
 from realtime.model.local.language_model import Prompt, Reply, ReplyText
 from realtime.tool import Toolkit
-from tests.model.local.test_conversationalist import called, message
+from tests.model.local.keyless_chat import called, message, said
+from tests.model.local.rows import assert_none, rows
 
+Json = dict[str, Any]
 FRIDAY = date(2026, 11, 27)
 
 
@@ -104,93 +106,60 @@ def talk(tools: tuple[ToolDeclaration, ...], *turns: str) -> list[Reply]:
     """The reply to the last of the user's turns; the model's own words stand between them."""
     history: list[Item] = []
     replies: list[Reply] = []
-    for number, turn in enumerate(turns):
-        history.append(Item(id=f"u{number}", role="user", content=(ContentPart(type="text", text=turn),)))
+    for turn in turns:
+        history.append(message("user", turn))
         replies = respond_to(Prompt(history=list(history), tools=tools, today=FRIDAY))
         history += [message("assistant", reply.text) for reply in replies if isinstance(reply, ReplyText)]
     return replies
 
 
-def said(replies: list[Reply]) -> str:
-    return " ".join(reply.text for reply in replies if isinstance(reply, ReplyText))
+def tool(name: str, **types: Any) -> ToolDeclaration:
+    """A tool of a client, all of whose arguments are required."""
+    return ToolDeclaration(name=name, parameters={"properties": types, "required": [*types]})
 
 
-@pytest.mark.parametrize(
-    ("tool", "turn", "arguments"),
-    [
-        (book_table, "book a table for four people on Friday", {"people": 4, "day": "Friday"}),
-        (book_table, "Reserve us a table next Friday, we are six.", {"people": 6, "day": "next Friday"}),
-        (book_table, "make a reservation tomorrow night for a party of nine", {"people": 9, "day": "tomorrow night"}),
-        (book_table, "a table for my wife and me on June 5th please", {"people": 2, "day": "June 5th"}),
-        (book_table, "book a table for two adults and three kids today", {"people": 5, "day": "today"}),
-        (book_table, "table for to on sunday", {"people": 2, "day": "Sunday"}),
-        (book_table, "book a table on friday at 8 for four", {"people": 4, "day": "Friday"}),
-        (book_table, "it's my birthday book a table for ten on sunday", {"people": 10, "day": "Sunday"}),
-        (book_table, "book a table for four on friday, no, five", {"people": 5, "day": "Friday"}),
-        (book_table, "book a table for four on friday no saturday", {"people": 4, "day": "Saturday"}),
-        (reserve, "reserve a table for two tomorrow for Bob", {"people": 2, "date": "2026-11-28", "name": "Bob"}),
-        (
-            reserve,
-            "reserve a table for two on december 24th under the name Miller, non smoking",
-            {"people": 2, "date": "2026-12-24", "name": "Miller", "smoking": False},
-        ),
-        (set_alarm, "set an alarm for 7 am on Mondays and Fridays", {"time": "7 am", "days": ["monday", "friday"]}),
-        (set_timer, "set a timer for half an hour", {"minutes": 30}),
-        (get_time, "what time is it in Tokyo", {"city": "Tokyo"}),
-        (translate, "translate good morning into Spanish", {"text": "good morning", "target_language": "Spanish"}),
-        (search_products, "search for red shoes", {"query": "red shoes"}),
-        (call_taxi, "call me a taxi from the station to the airport", {"pickup": "station", "destination": "airport"}),
-        (
-            create_ticket,
-            "create a high priority ticket called printer broken",
-            {"title": "printer broken", "priority": "high"},
-        ),
-        (
-            send_email,
-            "send an email to bob@example.com with the subject lunch saying let's meet at noon",
-            {"to": "bob@example.com", "subject": "lunch", "body": "let's meet at noon"},
-        ),
-        (find_order, "where is my order 4711?", {"number": 4711}),
-        (order_status, "what's the status of my order A-17", {"order_id": "A-17"}),
-        (order_status, "how is order four seven one one doing", {"order_id": "4711"}),
-        (
-            schedule_call,
-            "schedule a call with Anna tomorrow at 5 pm, her number is 555 123 456",
-            {"name": "Anna", "phone": "555 123 456", "when": "tomorrow at 5 pm"},
-        ),
-        (hang_up, "please hang up", {}),
-        (hang_up, "end the call", {}),
-        (switch_lights, "turn off the lights in the hall", {"room": "hall", "on": False}),
-    ],
-)
-def test_an_argument_gets_what_was_said_for_it(tool: Callable[..., Any], turn: str, arguments: dict[str, Any]) -> None:
-    assert called(talk(declared(tool), turn)) == [(tool.__name__, arguments)]
+TEXT: Json = {"type": "string"}
+BUILT_IN = tuple(ToolDeclaration(name=name) for name in ("get_time", "get_date", "calculate", "set_timer"))
+OFFERED = {
+    one.name: one
+    for one in (
+        *declared(book_table, reserve, set_alarm, set_timer, get_time, translate, search_products, call_taxi),
+        *declared(create_ticket, send_email, find_order, order_status, schedule_call, hang_up, switch_lights),
+        *(tool("change_colour", colour=TEXT), tool("setColor", color=TEXT), tool("turn_on_light", room=TEXT)),
+        *(tool("add_to_list", item=TEXT), tool("get_weather", city=TEXT), tool("open_gate")),
+        tool("setLights", level={"type": "integer"}, room={"enum": ["kitchen", "hall"]}),
+    )
+}
 
 
-@pytest.mark.parametrize(
-    "turn",
-    [
-        "don't book a table for four on friday",
-        "I booked a table for four on Friday",
-        "my sister books a table for four every Friday",
-        "why should I book a table for four on Friday",
-        "how do I book a table for four on Friday?",
-        "if I book a table for four on Friday, is it cheaper?",
-        "we never book a table for four on a Friday",
-        "I forgot to book a table for four on Friday",
-        "the table for four on Friday was great",
-        "what time do you close on Friday",
-        "four people on Friday",
-        "hello, how are you?",
-    ],
-)
-def test_what_only_speaks_of_a_deed_calls_nothing(turn: str) -> None:
-    assert called(talk(declared(book_table), turn)) == []
+def test_a_tool_is_called_with_the_words_that_are_meant_also_beside_the_built_in_ones() -> None:
+    wrong = []
+    for name, turn, arguments in rows("tool_calls"):
+        beside = [one for one in BUILT_IN if one.name != name]
+        made = [called(talk(tools, turn)) for tools in ((OFFERED[name],), (*beside, OFFERED[name]))]
+        if made != [[(name, json.loads(arguments))]] * 2:
+            wrong.append((turn, arguments, made))
+    assert_none(wrong)
+
+
+def test_several_numbers_are_heard_in_order() -> None:
+    sums = (tool("get-sum", a={"type": "number"}, b={"type": "integer"}),)
+    assert called(talk(sums, "What is the sum of twelve and 30?")) == [("get-sum", {"a": 12, "b": 30})]
+    assert called(talk(sums, "What is the sum of twelve?")) == []
+
+
+def test_what_only_speaks_of_a_deed_or_a_tools_subject_calls_nothing() -> None:
+    offered = [OFFERED[name] for name in ("book_table", "change_colour", "turn_on_light", "add_to_list", "open_gate")]
+    assert_none(turn for (turn,) in rows("no_tool_calls") if called(talk(tuple(offered), turn)))
+
+
+def test_what_a_tool_lacks_is_asked_for_in_plain_words_and_wins_over_a_refusal() -> None:
+    told = [(*row, said(talk((OFFERED[row[0]],), row[1])), said(talk((), row[1]))) for row in rows("tool_questions")]
+    assert_none(row for row in told if row[3] != row[2] or row[2] in row[4])
 
 
 def test_what_is_missing_is_asked_for_and_the_answer_fills_it() -> None:
     tools = declared(book_table)
-    assert said(talk(tools, "book a table")) == "For how many people, and for which day?"
     assert said(talk(tools, "book a table", "four people")) == "For which day?"
     for turns in (("four people", "friday"), ("for four people on friday",), ("on friday", "four, please")):
         assert called(talk(tools, "book a table", *turns)) == [("book_table", {"people": 4, "day": "Friday"})]
@@ -206,12 +175,12 @@ def test_a_question_that_was_cut_by_its_answer_is_answered_all_the_same() -> Non
     assert called(replies) == [("book_table", {"people": 6, "day": "Friday"})]
 
 
-@pytest.mark.parametrize("turn", ["never mind", "no thanks", "what can you do", "hello", "tell me a joke"])
-def test_anything_else_than_an_answer_goes_on_without_a_call(turn: str) -> None:
-    replies = talk(declared(book_table), "book a table on friday", turn)
-    assert called(replies) == []
-    assert "For how many people?" not in said(replies)
-    assert called(talk(declared(book_table), "book a table on friday", turn, "four")) == []
+def test_anything_else_than_an_answer_goes_on_without_a_call() -> None:
+    for turn in ("never mind", "no thanks", "what can you do", "hello", "tell me a joke"):
+        replies = talk(declared(book_table), "book a table on friday", turn)
+        assert called(replies) == []
+        assert "For how many people?" not in said(replies)
+        assert called(talk(declared(book_table), "book a table on friday", turn, "four")) == []
 
 
 def test_who_asks_whether_it_can_be_done_is_told_and_asked_and_nothing_is_called() -> None:
@@ -220,23 +189,6 @@ def test_who_asks_whether_it_can_be_done_is_told_and_asked_and_nothing_is_called
     asked = ("can you book tables?", "for four on friday")
     assert called(talk(tools, *asked)) == [("book_table", {"people": 4, "day": "Friday"})]
     assert called(talk(tools, "can you book a table for four on friday")) == called(talk(tools, *asked))
-
-
-@pytest.mark.parametrize(
-    ("tool", "turn", "question"),
-    [
-        (find_order, "where is my order", "Which number?"),
-        (order_status, "where is my order", "What is the order id?"),
-        (set_timer, "set a kitchen timer", "For how long?"),
-        (call_taxi, "get me a taxi to the airport", "From where?"),
-        (send_email, "email Anna", "What is the subject, and what should it say?"),
-        (switch_lights, "turn the lights on", "Which room: hall or kitchen?"),
-        (reserve, "reserve a table for four on friday", "Under which name?"),
-        (set_alarm, "set an alarm on monday", "At what time?"),
-    ],
-)
-def test_a_question_names_what_is_needed_in_plain_words(tool: Callable[..., Any], turn: str, question: str) -> None:
-    assert said(talk(declared(tool), turn)) == question
 
 
 def test_fields_of_an_object_are_filled_like_arguments() -> None:

@@ -90,7 +90,7 @@ def installed_smart_turn() -> Path:
 def test_status_names_every_part_and_what_it_gives() -> None:
     parts = {part.name: part for part in speech_status(install="make serve")}
     assert list(parts) == [
-        *("voice activity", "recognition", "better ears", "end of a turn", "small model", "voice", "espeak-ng"),
+        *("voice activity", "recognition", "better ears", "end of a turn", "small model", "voice", "espeak-ng")
     ]
     assert all(parts[name].available for name in ("voice activity", "recognition", "end of a turn", "voice"))
     assert all(part.gives for part in parts.values())
