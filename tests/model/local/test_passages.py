@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,29 +14,30 @@ def split(*deltas: str) -> list[tuple[str, str]]:
     return [(passage.text, passage.aloud) for passage in (*passages, *splitter.finish())]
 
 
-@pytest.mark.parametrize(
-    ("text", "passages"),
-    [
-        ("", []),
-        ("Try `ls` first.", [("Try `ls` first.", "Try `ls` first.")]),
-        (
-            "Like this:\n```python\nprint(1)\n```\nThat is all.",
-            [("Like this:", "Like this:"), ("```python\nprint(1)\n```", CODE_ALOUD), ("That is all.", "That is all.")],
-        ),
-        ("```\na. b. c.", [("```\na. b. c.", CODE_ALOUD)]),
-        ("````\n```\nx\n```\n````", [("````\n```\nx\n```\n````", CODE_ALOUD)]),
-        ("```\nx\n`````\nDone.", [("```\nx\n`````", CODE_ALOUD), ("Done.", "Done.")]),
-        (
-            '```python\nmark = "```"\nprint(mark)\n```\nDone.',
-            [('```python\nmark = "```"\nprint(mark)\n```', CODE_ALOUD), ("Done.", "Done.")],
-        ),
-        ("```md\n```sh\nls\n```\nDone.", [("```md\n```sh\nls\n```", CODE_ALOUD), ("Done.", "Done.")]),
-        ("```\nls```  \nDone.", [("```\nls```", CODE_ALOUD), ("Done.", "Done.")]),
-        ("Say ```x``` now.", [("Say", "Say"), ("```x```", CODE_ALOUD), ("now.", "now.")]),
-    ],
-)
-def test_code_between_fences_is_shown_and_not_read_aloud(text: str, passages: list[tuple[str, str]]) -> None:
-    assert split(text) == passages
+def test_code_between_fences_is_shown_and_not_read_aloud() -> None:
+    def code(text: str) -> tuple[str, str]:
+        return text, CODE_ALOUD
+
+    def words(text: str) -> tuple[str, str]:
+        return text, text
+
+    passages = {
+        "": [],
+        "Try `ls` first.": [words("Try `ls` first.")],
+        "Like this:\n```python\nprint(1)\n```\nThat is all.": [
+            *(words("Like this:"), code("```python\nprint(1)\n```"), words("That is all."))
+        ],
+        "```\na. b. c.": [code("```\na. b. c.")],
+        "````\n```\nx\n```\n````": [code("````\n```\nx\n```\n````")],
+        "```\nx\n`````\nDone.": [code("```\nx\n`````"), words("Done.")],
+        '```python\nmark = "```"\nprint(mark)\n```\nDone.': [
+            *(code('```python\nmark = "```"\nprint(mark)\n```'), words("Done."))
+        ],
+        "```md\n```sh\nls\n```\nDone.": [code("```md\n```sh\nls\n```"), words("Done.")],
+        "```\nls```  \nDone.": [code("```\nls```"), words("Done.")],
+        "Say ```x``` now.": [words("Say"), code("```x```"), words("now.")],
+    }
+    assert {text: split(text) for text in passages} == passages
 
 
 @given(st.text(alphabet="`ab. \n", max_size=80), st.lists(st.integers(0, 80), max_size=8))
