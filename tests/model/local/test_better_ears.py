@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from realtime.model.local.engine import SpeechEngine, load_better
 from realtime.model.local.recognition import Recognition
 from realtime.model.local.recognizer import Transcript
 from realtime.model.local.weights import BETTER_PARTS, BETTER_SHA256, SpeechPartMissing, better_files, speech_status
-from tests.model.local.stand_ins import FakeRecognizer, speech, stand_in_parts
+from tests.model.local.stand_ins import HANG_S, FakeRecognizer, speech, stand_in_parts
 
 RATE_HZ = 16_000
 CLIP = speech(1_000)
@@ -73,22 +73,22 @@ def test_the_installed_parts_are_read_and_never_imported(packages: None) -> None
     assert not set(BETTER_PARTS) & set(sys.modules)
 
 
-@pytest.mark.parametrize("name", sorted(BETTER_SHA256))
-def test_a_file_with_another_checksum_is_refused(stand_in: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    known = {each: weights.hashlib.sha256(b"{}").hexdigest() for each in BETTER_SHA256}
+def test_a_file_with_another_checksum_is_refused_and_a_missing_one_is_named(
+    stand_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = dict.fromkeys(BETTER_SHA256, weights.hashlib.sha256(b"{}").hexdigest())
     known["model.bin"] = weights.hashlib.sha256(b"network").hexdigest()
     monkeypatch.setattr(weights, "BETTER_SHA256", known)
     assert better_files()["model.bin"] == b"network"
-    changed = stand_in / BETTER_PARTS[1] / "data" / "model.bin.part2"
-    if name != "model.bin":
-        changed = stand_in / BETTER_PARTS[0] / "data" / name
-    changed.write_bytes(b"other")
-    with pytest.raises(SpeechPartMissing, match=rf"{name} is not the file .* SHA-256"):
-        better_files()
-
-
-def test_a_missing_file_is_named(stand_in: Path) -> None:
-    (stand_in / BETTER_PARTS[0] / "data" / "config.json").unlink()
+    first, second = (stand_in / name / "data" for name in BETTER_PARTS)
+    for name in sorted(BETTER_SHA256):
+        changed = second / "model.bin.part2" if name == "model.bin" else first / name
+        before = changed.read_bytes()
+        changed.write_bytes(b"other")
+        with pytest.raises(SpeechPartMissing, match=rf"{name} is not the file .* SHA-256"):
+            better_files()
+        changed.write_bytes(before)
+    (first / "config.json").unlink()
     with pytest.raises(SpeechPartMissing, match=r"config\.json cannot be read"):
         better_files()
 
@@ -166,58 +166,53 @@ async def test_without_the_larger_whisper_the_fast_ears_listen_and_say_so(fast: 
 # In a session
 
 
-async def words_of(engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str]) -> str:
-    recognition.take_turn("item", CLIP)
-    return await asyncio.wait_for(words.get(), 5)
+@dataclass
+class Heard:
+    """A recognition, and the words that it gave: of turns, and early ones in pauses."""
+
+    recognition: Recognition
+    words: asyncio.Queue[str]
+    early: asyncio.Queue[str]
+
+    async def turn(self) -> str:
+        """The words of a turn that ends now."""
+        self.recognition.take_turn("item", CLIP)
+        return await asyncio.wait_for(self.words.get(), HANG_S)
 
 
 @pytest.fixture
-def words() -> asyncio.Queue[str]:
-    return asyncio.Queue()
-
-
-@pytest.fixture
-def recognition(
-    engine: SpeechEngine, fast: FakeRecognizer, better: FakeRecognizer, words: asyncio.Queue[str]
-) -> Recognition:
+def heard(engine: SpeechEngine, fast: FakeRecognizer, better: FakeRecognizer) -> Heard:
     def understood(item_id: str, heard: asyncio.Future[Transcript] | None) -> None:
         words.put_nowait("" if heard is None else heard.result().text)
 
-    return Recognition(engine, fast, understood, better)
+    words: asyncio.Queue[str] = asyncio.Queue()
+    return Heard(Recognition(engine, fast, understood, better), words, asyncio.Queue())
 
 
-async def test_a_turn_gets_the_better_words_and_its_end_the_fast_ones(
-    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], better: FakeRecognizer
-) -> None:
-    early: asyncio.Queue[str] = asyncio.Queue()
-    recognition.guess(CLIP, early.put_nowait)
-    assert await asyncio.wait_for(early.get(), 5) == "turn on the lap"
-    assert await words_of(engine, recognition, words) == "turn on the lamp"
+async def test_a_turn_gets_the_better_words_and_its_end_the_fast_ones(heard: Heard, better: FakeRecognizer) -> None:
+    heard.recognition.guess(CLIP, heard.early.put_nowait)
+    assert await asyncio.wait_for(heard.early.get(), HANG_S) == "turn on the lap"
+    assert await heard.turn() == "turn on the lamp"
     assert better.clips_ms == [1_000]
 
 
-async def test_a_turn_without_a_pause_is_heard_by_the_better_ears(
-    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], fast: FakeRecognizer
-) -> None:
-    assert await words_of(engine, recognition, words) == "turn on the lamp"
+async def test_a_turn_without_a_pause_is_heard_by_the_better_ears(heard: Heard, fast: FakeRecognizer) -> None:
+    assert await heard.turn() == "turn on the lamp"
     assert fast.clips_ms == []
 
 
 async def test_the_fast_ears_take_what_would_wait_too_long_for_the_better_ones(
-    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], better: FakeRecognizer
+    engine: SpeechEngine, heard: Heard, better: FakeRecognizer
 ) -> None:
     waiting = [engine.transcribe_better(better, CLIP) for _ in range(3)]
     assert None not in waiting
     assert engine.transcribe_better(better, CLIP) is None
-    assert await words_of(engine, recognition, words) == "turn on the lap"
+    assert await heard.turn() == "turn on the lap"
     await asyncio.gather(*[one for one in waiting if one is not None])
 
 
-async def test_a_turn_that_continues_drops_both_recognitions(
-    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], better: FakeRecognizer
-) -> None:
-    early: asyncio.Queue[str] = asyncio.Queue()
-    recognition.guess(CLIP, early.put_nowait)
-    recognition.drop_guess()
-    assert await words_of(engine, recognition, words) == "turn on the lamp"
-    assert early.empty()
+async def test_a_turn_that_continues_drops_both_recognitions(heard: Heard) -> None:
+    heard.recognition.guess(CLIP, heard.early.put_nowait)
+    heard.recognition.drop_guess()
+    assert await heard.turn() == "turn on the lamp"
+    assert heard.early.empty()
