@@ -105,6 +105,6 @@ async def test_any_messages_are_formatted_and_every_call_is_answered(
     payload = await formatter.format(messages)
     check(family, payload)
     if family != "dashscope":  # a server for each example would take minutes; its golden payloads are judged
-        await makes.judge(payload)
+        await makes.judge([payload])
     assert [message.to_json() for message in messages] == before
     assert await formatter.format(messages) == payload

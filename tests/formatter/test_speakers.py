@@ -85,7 +85,7 @@ async def test_equal_ids_of_several_agents_do_not_mix(family: str) -> None:
     payload = await FAMILIES[family].speakers(own_name="B").format(messages)
     assert "12:00" not in str(payload)
     assert len(payload) == 2
-    await FAMILIES[family].judge(payload)
+    await FAMILIES[family].judge([payload])
 
 
 async def test_pictures_of_participants_are_shown_and_voices_of_agents_are_words() -> None:

@@ -448,8 +448,8 @@ async def test_a_second_response_is_refused_while_one_runs(call: Call[Parrot]) -
 async def test_an_out_of_band_response_runs_beside_and_leaves_no_trace(call: Call[Parrot]) -> None:
     call.send(typed("think"), ResponseCreate())
     beside = (Item(id="x", role="user", content=(ContentPart(type="text", text="aside"),)),)
-    overrides = ResponseOverrides(conversation="none", input=beside, output_modalities=("text",), metadata={"a": "b"})
-    call.send(ResponseCreate(replace(overrides, instructions="Write.")))
+    shape: dict[str, Any] = {"conversation": "none", "output_modalities": ("text",), "metadata": {"a": "b"}}
+    call.send(ResponseCreate(ResponseOverrides(input=beside, instructions="Write.", **shape)))
     done = await call.until(m.ModelResponseDoneEvent)
     assert (done.conversation, done.metadata, done.output_modalities) == ("none", {"a": "b"}, ("text",))
     assert call.all(m.ModelResponseTextDoneEvent)[0].text.strip() == "You said: aside. Right?"
