@@ -4,6 +4,7 @@ import base64
 import json
 import logging
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -124,44 +125,34 @@ def test_the_end_of_the_reply_finishes_the_message() -> None:
 # -- text, thinking, data ----------------------------------------------------------------------------------------------
 
 
-def test_a_text_block_begins_empty_and_grows() -> None:
-    """REC-06: id = block_id, text "". REC-07, EVT-06: two interleaved text blocks."""
-    msg = fold(e.TextBlockStartEvent(block_id="a", **R), e.TextBlockStartEvent(block_id="b", **R))
-    assert msg.content == [TextBlock(text="", id=name, created_at=AT) for name in "ab"]
-    for number in range(3):
-        for name in "ab":
-            msg.append_event(e.TextBlockDeltaEvent(block_id=name, delta=f"{name}{number}", **R))
-    assert msg.content == [TextBlock(text=f"{n}0{n}1{n}2", id=n, created_at=AT) for n in "ab"]
+def test_text_and_thinking_blocks_begin_empty_and_grow() -> None:
+    """REC-06: id = block_id, text "". REC-07, EVT-06: two interleaved text blocks. REC-10: id = block_id, thinking "".
+    REC-11: two interleaved thinking blocks."""
+    for begin, delta, block, field in (
+        (e.TextBlockStartEvent, e.TextBlockDeltaEvent, partial(TextBlock, created_at=AT), "text"),
+        (e.ThinkingBlockStartEvent, e.ThinkingBlockDeltaEvent, partial(ThinkingBlock, created_at=AT), "thinking"),
+    ):
+        msg = fold(begin(block_id="a", **R), begin(block_id="b", **R))
+        assert msg.content == [block(**{field: ""}, id=name) for name in "ab"]
+        for number in range(3):
+            for name in "ab":
+                msg.append_event(delta(block_id=name, delta=f"{name}{number}", **R))
+        assert msg.content == [block(**{field: f"{n}0{n}1{n}2"}, id=n) for n in "ab"]
 
 
-def test_a_thinking_block_begins_empty_and_grows() -> None:
-    """REC-10: id = block_id, thinking "". REC-11: two interleaved thinking blocks."""
-    msg = fold(e.ThinkingBlockStartEvent(block_id="a", **R), e.ThinkingBlockStartEvent(block_id="b", **R))
-    assert msg.content == [ThinkingBlock(thinking="", id=name, created_at=AT) for name in "ab"]
-    for number in range(3):
-        for name in "ab":
-            msg.append_event(e.ThinkingBlockDeltaEvent(block_id=name, delta=f"{name}{number}", **R))
-    assert msg.content == [ThinkingBlock(thinking=f"{n}0{n}1{n}2", id=n, created_at=AT) for n in "ab"]
-
-
-def test_a_data_block_begins_empty() -> None:
-    """REC-08: base64 source, empty data, media_type kept."""
-    msg = fold(e.DataBlockStartEvent(block_id="a", media_type="audio/pcm", **R))
-    assert msg.content == [DataBlock(source=Base64Source(data=b"", media_type="audio/pcm"), id="a", created_at=AT)]
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7])
-def test_data_is_joined_as_bytes(size: int) -> None:
-    """REC-09: decoded bytes = sum of decoded chunks, for chunk sizes not divisible by 3 (AMB-25)."""
+def test_data_begins_empty_and_is_joined_as_bytes() -> None:
+    """REC-08: base64 source, empty data, media_type kept. REC-09: decoded bytes = sum of decoded chunks, for chunk
+    sizes not divisible by 3 (AMB-25)."""
+    begin = e.DataBlockStartEvent(block_id="a", media_type="audio/pcm", **R)
+    empty = Base64Source(data=b"", media_type="audio/pcm")
+    assert fold(begin).content == [DataBlock(source=empty, id="a", created_at=AT)]
     whole = bytes(range(256))
-    chunks = [whole[at : at + size] for at in range(0, len(whole), size)]
-    frames = [
-        {"type": "DATA_BLOCK_DELTA", "id": f"e{n}", "block_id": "a", "data": base64.b64encode(chunk).decode()} | R
-        for n, chunk in enumerate(chunks)
-    ]
-    msg = fold(e.DataBlockStartEvent(block_id="a", media_type="audio/pcm", **R), *map(read_reply_event, frames))
-    (block,) = msg.model_dump()["content"]
-    assert base64.b64decode(block["source"]["data"], validate=True) == whole
+    for size in (1, 2, 3, 4, 5, 7):
+        chunks = [base64.b64encode(whole[at : at + size]).decode() for at in range(0, len(whole), size)]
+        frame = {"type": "DATA_BLOCK_DELTA", "block_id": "a", **R}
+        deltas = [read_reply_event(frame | {"id": f"e{n}", "data": chunk}) for n, chunk in enumerate(chunks)]
+        (block,) = fold(begin, *deltas).model_dump()["content"]
+        assert base64.b64decode(block["source"]["data"], validate=True) == whole
 
 
 def test_block_ids_are_unique_within_a_type_only() -> None:
@@ -234,18 +225,14 @@ def test_a_call_begins_empty_and_its_input_grows() -> None:
     assert json.loads(call.input) == {"amount": 5}
 
 
-def test_a_result_begins_empty_and_runs() -> None:
-    """REC-14, MSG-71: state running right after ToolResultStartEvent."""
+def test_a_result_begins_empty_and_runs_and_its_text_is_joined() -> None:
+    """REC-14, MSG-71: state running right after ToolResultStartEvent. REC-15: several deltas make one text."""
     msg = fold(*calls(PAY), result_start())
     (result,) = msg.get_content_blocks("tool_result")
     assert (result.id, result.name, result.output, result.state) == ("c1", "pay", "", "running")
-
-
-def test_text_of_a_tool_is_joined() -> None:
-    """REC-15: several deltas make one text."""
-    deltas = [e.ToolResultTextDeltaEvent(tool_call_id="c1", delta=part, **R) for part in ("12", " ", "°C")]
-    (result,) = fold(*calls(PAY), result_start(), *deltas).get_content_blocks("tool_result")
-    assert result.output == "12 °C"
+    for part in ("12", " ", "°C"):
+        msg.append_event(e.ToolResultTextDeltaEvent(tool_call_id="c1", delta=part, **R))
+    assert [result.output for result in msg.get_content_blocks("tool_result")] == ["12 °C"]
 
 
 def test_text_and_data_of_a_tool_keep_their_order() -> None:
@@ -269,14 +256,14 @@ def test_text_and_data_of_a_tool_keep_their_order() -> None:
     ]
 
 
-@pytest.mark.parametrize("state", ToolResultState)
-def test_the_end_of_a_result_has_its_state_and_finishes_the_call(state: ToolResultState) -> None:
+def test_the_end_of_a_result_has_its_state_and_finishes_the_call() -> None:
     """REC-17, EVT-42: five states. MSG-64: `finished` after ToolResultEndEvent in every outcome. AMB-29: `running`
     is allowed."""
-    msg = fold(*calls(PAY), result_start(), result_end(state))
-    (call,), (result,) = msg.get_content_blocks("tool_call"), msg.get_content_blocks("tool_result")
-    assert (call.state, result.state) == ("finished", state)
-    assert msg.check_pairs() == []
+    for state in ToolResultState:
+        msg = fold(*calls(PAY), result_start(), result_end(state))
+        (call,), (result,) = msg.get_content_blocks("tool_call"), msg.get_content_blocks("tool_result")
+        assert (call.state, result.state) == ("finished", state)
+        assert msg.check_pairs() == []
 
 
 def test_results_of_parallel_tools_may_interleave() -> None:
@@ -327,37 +314,41 @@ def test_a_question_sets_the_named_calls_to_asking() -> None:
     assert (mail.state, mail.suggested_rules) == ("pending", [])
 
 
-def test_an_approved_call_goes_from_asking_to_allowed_to_finished() -> None:
-    """REC-22: state walk. MSG-62: allowed after approval, before result."""
-    events = [*calls(PAY), ask(PAY), answer(PAY, True)]
-    assert states(events) == ["pending", "asking", "allowed"]
-    assert states([*events, result_start(), result_end("success")]) == ["pending", "asking", "allowed", "finished"]
+ASKED = [*calls(PAY), ask(PAY)]
+DENIED = [*ASKED, answer(PAY, False), result_start(), result_end("denied")]
+PAID = ToolResultBlock(id="c1", name="pay", output="paid")
+BROKEN = calls(ToolCallBlock(id="c1", name="pay", input='{"amount"'))
+WALKS: dict[str, tuple[list[e.AgentEvent], list[str]]] = {
+    "approved": ([*ASKED, answer(PAY, True)], ["pending", "asking", "allowed"]),
+    "approved and run": (
+        [*ASKED, answer(PAY, True), result_start(), result_end("success")],
+        ["pending", "asking", "allowed", "finished"],
+    ),
+    "refused": (DENIED, ["pending", "asking", "finished"]),
+    "allowed without having asked": (
+        [*calls(PAY), answer(PAY, True, rules=[PermissionRule(tool_name="pay", behavior="allow")])],
+        ["pending", "allowed"],
+    ),
+    "submitted until its result comes": (
+        [*ASKED, answer(PAY, True), submit(PAY), executed(PAID)],
+        ["pending", "asking", "allowed", "submitted", "finished"],
+    ),
+    "not run, as it is broken": ([*BROKEN, result_start(), result_end("error")], ["pending", "finished"]),
+    "not run, as it is denied": ([*BROKEN, result_start(), result_end("denied")], ["pending", "finished"]),
+    "finished, which never goes back": (
+        [*DENIED, ask(PAY), answer(PAY, True), submit(PAY)],
+        ["pending", "asking", "finished"],
+    ),
+}
 
 
-def test_a_refused_call_is_finished_and_denied() -> None:
-    """MSG-75: deny path. REC-22: finished if refused."""
-    events = [*calls(PAY), ask(PAY), answer(PAY, False), result_start(), result_end("denied")]
-    assert states(events) == ["pending", "asking", "finished"]
-    (result,) = fold(*events).get_content_blocks("tool_result")
+def test_a_call_walks_through_its_states() -> None:
+    """REC-22: state walk; finished if refused; -> submitted. MSG-62: allowed after approval, before result. MSG-75:
+    deny path. MSG-63: after RequireExternalExecutionEvent."""
+    for name, (events, walk) in WALKS.items():
+        assert states(events) == walk, name
+    (result,) = fold(*DENIED).get_content_blocks("tool_result")
     assert result.state == "denied"
-
-
-def test_a_call_may_be_allowed_without_having_asked() -> None:
-    rule = PermissionRule(tool_name="pay", behavior="allow")
-    assert states([*calls(PAY), answer(PAY, True, rules=[rule])]) == ["pending", "allowed"]
-
-
-def test_an_external_call_is_submitted_until_its_result_comes() -> None:
-    """MSG-63: after RequireExternalExecutionEvent. REC-22: -> submitted."""
-    result = ToolResultBlock(id="c1", name="pay", output="paid")
-    events = [*calls(PAY), ask(PAY), answer(PAY, True), submit(PAY), executed(result)]
-    assert states(events) == ["pending", "asking", "allowed", "submitted", "finished"]
-
-
-@pytest.mark.parametrize("state", ["error", "denied"])
-def test_a_call_that_is_not_run_is_finished_at_once(state: ToolResultState) -> None:
-    broken = ToolCallBlock(id="c1", name="pay", input='{"amount"')
-    assert states([*calls(broken), result_start(), result_end(state)]) == ["pending", "finished"]
 
 
 def test_external_results_are_appended_once() -> None:
@@ -368,23 +359,18 @@ def test_external_results_are_appended_once() -> None:
     assert [call.state for call in msg.get_content_blocks("tool_call")] == ["finished", "finished"]
 
 
-def test_a_call_without_an_answer_goes_on_asking() -> None:
-    """HITL-04: missing one leaves that call asking."""
+def test_a_call_without_an_answer_goes_on_asking_and_the_reply_is_not_finished() -> None:
+    """HITL-04: missing one leaves that call asking. HITL-19: check parked Msg."""
     msg = fold(*calls(PAY, MAIL), ask(PAY, MAIL), answer(MAIL, True))
     assert [call.state for call in msg.get_content_blocks("tool_call")] == ["asking", "allowed"]
+    for parked in (msg, fold(*ASKED), fold(*calls(PAY), submit(PAY))):
+        assert (parked.finished_at, parked.finished_reason) == (None, None)
 
 
 def test_the_user_may_change_what_is_run() -> None:
     changed = ToolCallBlock(id="c1", name="pay_later", input='{"amount": 4}')
     (call,) = fold(*calls(PAY), ask(PAY), answer(changed, True)).get_content_blocks("tool_call")
     assert (call.state, call.name, call.input) == ("allowed", "pay_later", '{"amount": 4}')
-
-
-def test_a_reply_that_waits_is_not_finished() -> None:
-    """HITL-19: check parked Msg."""
-    for events in ([*calls(PAY), ask(PAY)], [*calls(PAY), submit(PAY)]):
-        msg = fold(*events)
-        assert (msg.finished_at, msg.finished_reason) == (None, None)
 
 
 def test_an_answer_for_a_call_that_does_not_wait_is_refused() -> None:
@@ -400,11 +386,6 @@ def test_an_answer_for_a_call_that_does_not_wait_is_refused() -> None:
         msg.check_answers(e.UserConfirmResultEvent(reply_id="r2", confirm_results=[]))
     with pytest.raises(ValueError, match="REPLY_START is no answer"):
         msg.check_answers(start())
-
-
-def test_a_finished_call_never_goes_back() -> None:
-    done = [*calls(PAY), ask(PAY), answer(PAY, False), result_start(), result_end("denied")]
-    assert states([*done, ask(PAY), answer(PAY, True), submit(PAY)]) == ["pending", "asking", "finished"]
 
 
 # -- what changes nothing ----------------------------------------------------------------------------------------------
@@ -451,43 +432,31 @@ def test_events_of_another_reply_are_skipped_with_a_warning(caplog: pytest.LogCa
     assert not caplog.records
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        e.TextBlockDeltaEvent(block_id="lost", delta="x", **R),
-        e.TextBlockEndEvent(block_id="lost", **R),
-        e.ThinkingBlockDeltaEvent(block_id="lost", delta="x", **R),
-        e.ThinkingBlockEndEvent(block_id="lost", **R),
-        e.DataBlockDeltaEvent(block_id="lost", data=b"x", **R),
-        e.DataBlockEndEvent(block_id="lost", **R),
-        e.ToolCallDeltaEvent(tool_call_id="lost", delta="x", **R),
-        e.ToolCallEndEvent(tool_call_id="lost", **R),
-        e.ToolResultTextDeltaEvent(tool_call_id="lost", delta="x", **R),
-        e.ToolResultDataDeltaEvent(tool_call_id="lost", block_id="b", media_type="a/b", data=b"x", **R),
-        e.ToolResultEndEvent(tool_call_id="lost", state="success", **R),
-        ask(PAY),
-        answer(PAY, True),
-        submit(PAY),
-        executed(ToolResultBlock(id="c1", name="pay")),
-    ],
-    ids=lambda event: event.type,
-)
-def test_an_event_for_an_unknown_block_is_skipped_with_a_warning(
-    event: e.AgentEvent, caplog: pytest.LogCaptureFixture
+LOST: list[e.AgentEvent] = [
+    *(e.TextBlockDeltaEvent(block_id="lost", delta="x", **R), e.TextBlockEndEvent(block_id="lost", **R)),
+    *(e.ThinkingBlockDeltaEvent(block_id="lost", delta="x", **R), e.ThinkingBlockEndEvent(block_id="lost", **R)),
+    *(e.DataBlockDeltaEvent(block_id="lost", data=b"x", **R), e.DataBlockEndEvent(block_id="lost", **R)),
+    *(e.ToolCallDeltaEvent(tool_call_id="lost", delta="x", **R), e.ToolCallEndEvent(tool_call_id="lost", **R)),
+    e.ToolResultTextDeltaEvent(tool_call_id="lost", delta="x", **R),
+    e.ToolResultDataDeltaEvent(tool_call_id="lost", block_id="b", media_type="a/b", data=b"x", **R),
+    e.ToolResultEndEvent(tool_call_id="lost", state="success", **R),
+    *(ask(PAY), answer(PAY, True), submit(PAY), executed(PAID)),
+]
+
+
+def test_an_event_for_an_unknown_block_or_of_a_later_version_is_skipped_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """REC-24: lost start event."""
     msg = fold()
     before = msg.to_json()
     with caplog.at_level(logging.WARNING):
-        msg.append_event(event)
-    assert msg.to_json() == before
-    (record,) = caplog.records
-    assert f"{event.type}) of reply r1 skipped" in record.getMessage()
-
-
-def test_an_event_of_a_later_version_is_skipped_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    msg = fold()
-    before = msg.to_json()
+        for event in LOST:
+            caplog.clear()
+            msg.append_event(event)
+            assert msg.to_json() == before
+            (record,) = caplog.records
+            assert f"{event.type}) of reply r1 skipped" in record.getMessage()
     msg.append_event(SimpleNamespace(id="e9", type="SMELL", created_at=AT, reply_id="r1"))
     assert msg.to_json() == before
     assert "event e9 (SMELL) of reply r1 skipped: its type is unknown" in caplog.text

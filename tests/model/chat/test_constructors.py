@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -15,7 +16,9 @@ import realtime.model.chat
 from realtime.errors import UsageError
 from realtime.model import ChatModelBase
 from realtime.model.chat.families import FAMILIES, Family
+from realtime.model.chat.sdk_model import RETRIES
 
+Json = dict[str, Any]
 PACKAGES = {"openai": "openai", "dashscope": "dashscope", "gemini": "google-genai", "anthropic": "anthropic"}
 MODULES = {"gemini": "google"}
 
@@ -66,19 +69,48 @@ def test_a_missing_package_names_the_extra(family: Family, monkeypatch: pytest.M
     assert "/opt" not in caught.value.message
 
 
-def test_a_model_without_a_name_is_none(family: Family) -> None:
+def test_names_and_arguments_are_checked_and_the_key_is_in_no_repr(family: Family) -> None:
     with pytest.raises(UsageError, match="`model_name`"):
         family.model()("", "key")
-
-
-def test_an_argument_that_no_model_has_is_refused(family: Family) -> None:
     with pytest.raises(TypeError, match="temprature"):
         family.model()("model-x", "key", temprature=0.3)
-
-
-def test_the_key_is_in_no_repr(family: Family) -> None:
     made = family.model()("model-x", "secret-key-7")
     assert "secret-key-7" not in repr(made) + repr(made.endpoint)
+
+
+CLIENTS: list[tuple[str, str, Json, Json]] = [
+    ("openai", "openai.AsyncClient", {"api_key": "key"}, {"api_key": "key", "organization": None}),
+    (
+        *("openai", "openai.AsyncClient"),
+        {"api_key": "key", "organization": "org", "client_kwargs": {"timeout": 30, "max_retries": 5}},
+        {"api_key": "key", "organization": "org", "timeout": 30},
+    ),
+    (
+        *("gemini", "google.genai.Client"),
+        {"api_key": "key", "client_kwargs": {"http_options": {"timeout": 30}}},
+        {"api_key": "key", "http_options": {"timeout": 30}},
+    ),
+    (
+        *("gemini", "google.genai.Client"),
+        {"client_kwargs": {"vertexai": True, "project": "p"}},
+        {"vertexai": True, "project": "p"},
+    ),
+    ("anthropic", "anthropic.AsyncAnthropic", {"api_key": "key"}, {"api_key": "key"}),
+    (
+        *("anthropic", "anthropic.AsyncAnthropic"),
+        {"api_key": "key", "client_kwargs": {"timeout": 30, "max_retries": 0}},
+        {"api_key": "key", "timeout": 30},
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "client", "given", "called"), CLIENTS)
+def test_the_client_is_made_of_the_arguments(name: str, client: str, given: Json, called: Json) -> None:
+    with patch(client) as made_client:
+        made = FAMILIES[name].model()("model-x", **given)
+        made_client.assert_called_once_with(**called)
+    retries = given.get("client_kwargs", {}).get("max_retries")
+    assert (made.stream, made.retries) == (True, RETRIES if retries is None else retries)
 
 
 def test_the_names_load_no_sdk() -> None:

@@ -6,23 +6,36 @@ import asyncio
 import itertools
 import logging
 import socket
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from realtime.errors import ProviderError
 from realtime.message import TextBlock, ThinkingBlock, ToolCallBlock
 from realtime.model.chat import ChatResponse, ChatUsage, sdk_model
 from realtime.model.chat.sdk_model import SdkChatModel
-from tests.model.chat.scripts import PROVIDERS, SEEN, Call, Provider, Script
+from tests.model.chat.scripts import (
+    ALL as EVERYTHING,
+)
+from tests.model.chat.scripts import (
+    JSON,
+    PERSON,
+    PROVIDERS,
+    SEEN,
+    Call,
+    Person,
+    Provider,
+    Script,
+    responses_of,
+    whole,
+)
 from tests.model.local.chat_endpoint import KEY, Break, ChatEndpoint, Frame, Hold, Json
+from tests.model.local.stand_ins import HANG_S
 
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
 """Google's SDK does that."""
 
-JSON = (("content-type", "application/json"),)
 WEATHER = {
     "type": "function",
     "function": {
@@ -39,38 +52,9 @@ ALL = Script(
 )
 
 
-class Person(BaseModel):
-    """Someone."""
-
-    name: str
-    age: int
-
-
-@pytest.fixture(params=PROVIDERS)
-def provider(request: pytest.FixtureRequest) -> Provider:
-    return PROVIDERS[request.param]
-
-
-@pytest.fixture(params=[True, False], ids=["stream", "whole"])
-def stream(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param)
-
-
-def will(endpoint: ChatEndpoint, provider: Provider, script: Script, *, stream: bool = True) -> None:
-    """Answer one more request so."""
-    if stream:
-        endpoint.will(*provider.frames(script))
-    else:
-        endpoint.will(provider.whole(script), headers=JSON)
-
-
-async def responses_of(asked: ChatResponse | AsyncGenerator[ChatResponse, None]) -> list[ChatResponse]:
-    return [asked] if isinstance(asked, ChatResponse) else [response async for response in asked]
-
-
 async def ask(model: SdkChatModel, provider: Provider, text: str = "Hello.", **more: Any) -> ChatResponse:
     """The whole response."""
-    return (await responses_of(await model(provider.payload(text), **more)))[-1]
+    return await whole(await model(provider.payload(text), **more))
 
 
 def words_of(response: ChatResponse) -> str:
@@ -84,11 +68,39 @@ def calls_of(response: ChatResponse) -> list[tuple[str, str]]:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
+def read_by_sdk(name: str, frames: list[Frame], whole: str) -> None:
+    """Raises where the types of the SDK do not know a frame of a stream, or a whole answer. DashScope has none."""
+    match name:
+        case "openai":
+            from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+            for frame in frames[:-1]:
+                ChatCompletionChunk.model_validate(frame)
+            ChatCompletion.model_validate_json(whole)
+        case "gemini":
+            from google.genai.types import GenerateContentResponse
+
+            for frame in frames:
+                GenerateContentResponse.model_validate(frame)
+            GenerateContentResponse.model_validate_json(whole)
+        case "anthropic":
+            from anthropic.types import Message, RawMessageStreamEvent
+
+            events: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
+            for text in [str(frame) for frame in frames if "event: ping" not in str(frame)]:
+                events.validate_json(text.partition("data: ")[2])
+            Message.model_validate_json(whole)
+
+
+def test_the_frames_of_these_tests_are_those_of_the_sdk(provider: Provider) -> None:
+    read_by_sdk(provider.name, provider.frames(EVERYTHING), provider.whole(EVERYTHING))
+
+
 async def test_thoughts_words_calls_and_usage_are_the_same_from_every_family(
     endpoint: ChatEndpoint, provider: Provider, stream: bool
 ) -> None:
     """FMT-18: the three families of the documents, and Anthropic's."""
-    will(endpoint, provider, ALL, stream=stream)
+    provider.will(endpoint, ALL, stream=stream)
     response = await ask(provider.model(endpoint.base_url, stream=stream), provider)
     thoughts, words, *calls = response.content
     assert isinstance(thoughts, ThinkingBlock)
@@ -107,7 +119,7 @@ async def test_thoughts_words_calls_and_usage_are_the_same_from_every_family(
 
 
 async def test_each_response_of_a_stream_holds_all_before_it(endpoint: ChatEndpoint, provider: Provider) -> None:
-    will(endpoint, provider, ALL)
+    provider.will(endpoint, ALL)
     responses = await responses_of(await provider.model(endpoint.base_url)(provider.payload("Hello.")))
     assert len(responses) >= 6
     assert len({response.id for response in responses}) == 1
@@ -128,7 +140,6 @@ async def test_the_first_words_are_there_while_the_rest_is_still_to_come(
     first = next(at for at, frame in enumerate(frames) if "It is" in str(frame)) + 1
     endpoint.will(*frames[:first], hold, *frames[first:])
     coming = await provider.model(endpoint.base_url)(provider.payload("Hello."))
-    assert not isinstance(coming, ChatResponse)
     assert words_of(await anext(coming)) == "It is"
     assert not hold.go_on.is_set()
     hold.go_on.set()
@@ -138,7 +149,7 @@ async def test_the_first_words_are_there_while_the_rest_is_still_to_come(
 async def test_an_empty_answer_is_one_response_without_blocks(
     endpoint: ChatEndpoint, provider: Provider, stream: bool
 ) -> None:
-    will(endpoint, provider, Script(), stream=stream)
+    provider.will(endpoint, Script(), stream=stream)
     (response,) = await responses_of(await provider.model(endpoint.base_url, stream=stream)(provider.payload("Hello.")))
     assert [*response.content] == []
     assert response.usage is not None
@@ -149,7 +160,7 @@ async def test_thoughts_among_the_words_are_told_apart_from_them(
 ) -> None:
     """FMT-10: the tags of reasoning models, split across chunks."""
     script = Script(words=("<th", "ink>The user", " greets.</thi", "nk>\n\nHi", "."))
-    will(endpoint, provider, script, stream=stream)
+    provider.will(endpoint, script, stream=stream)
     response = await ask(provider.model(endpoint.base_url, stream=stream), provider)
     assert words_of(response) == "Hi."
     assert [block.thinking for block in response.content if isinstance(block, ThinkingBlock)] == ["The user greets."]
@@ -175,7 +186,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 async def test_tools_and_the_choice_among_them_are_told_in_each_familys_words(
     endpoint: ChatEndpoint, provider: Provider, choice: str | None
 ) -> None:
-    will(endpoint, provider, Script(words=("Hi.",)))
+    provider.will(endpoint, Script(words=("Hi.",)))
     await ask(provider.model(endpoint.base_url), provider, tools=[WEATHER, CLOCK], tool_choice=choice)
     asked = await endpoint.request()
     assert provider.tools(asked) == ["get_weather", "clock"]
@@ -184,7 +195,7 @@ async def test_tools_and_the_choice_among_them_are_told_in_each_familys_words(
 
 
 async def test_without_tools_no_choice_is_sent(endpoint: ChatEndpoint, provider: Provider) -> None:
-    will(endpoint, provider, Script(words=("Hi.",)))
+    provider.will(endpoint, Script(words=("Hi.",)))
     await ask(provider.model(endpoint.base_url), provider, tool_choice="auto")
     asked = await endpoint.request()
     assert (provider.tools(asked), provider.choice(asked)) == ([], None)
@@ -192,7 +203,7 @@ async def test_without_tools_no_choice_is_sent(endpoint: ChatEndpoint, provider:
 
 async def test_two_calls_with_one_id_get_two(endpoint: ChatEndpoint, provider: Provider, stream: bool) -> None:
     script = Script(calls=(Call("call_1", "get_weather", ('{"city": "Oslo"}',)), Call("call_1", "clock")))
-    will(endpoint, provider, script, stream=stream)
+    provider.will(endpoint, script, stream=stream)
     response = await ask(provider.model(endpoint.base_url, stream=stream), provider)
     assert calls_of(response) == [("get_weather", '{"city": "Oslo"}'), ("clock", "{}")]
     first, second = (block.id for block in response.content)
@@ -203,7 +214,7 @@ async def test_two_calls_with_one_id_get_two(endpoint: ChatEndpoint, provider: P
 async def test_arguments_that_are_no_json_stay_as_they_are(endpoint: ChatEndpoint, name: str) -> None:
     """Running the tool tells the model. Gemini's arguments are an object by themselves."""
     provider = PROVIDERS[name]
-    will(endpoint, provider, Script(calls=(Call("call_1", "get_weather", ('{"city": Os', "lo")),)))
+    provider.will(endpoint, Script(calls=(Call("call_1", "get_weather", ('{"city": Os', "lo")),)))
     response = await ask(provider.model(endpoint.base_url), provider)
     assert calls_of(response) == [("get_weather", '{"city": Oslo')]
     call = response.content[0]
@@ -224,7 +235,7 @@ def person(provider: Provider, arguments: str) -> Script:
 async def test_structured_output_is_one_response_with_the_object(
     endpoint: ChatEndpoint, provider: Provider, stream: bool
 ) -> None:
-    will(endpoint, provider, person(provider, '{"name": "Ann", "age": 30}'), stream=stream)
+    provider.will(endpoint, person(provider, '{"name": "Ann", "age": 30}'), stream=stream)
     asked = await provider.model(endpoint.base_url, stream=stream)(provider.payload("Who?"), structured_model=Person)
     assert isinstance(asked, ChatResponse) is not stream
     (response,) = await responses_of(asked)
@@ -238,7 +249,7 @@ async def test_an_object_that_does_not_match_is_no_answer(
     endpoint: ChatEndpoint, provider: Provider, stream: bool
 ) -> None:
     for _ in range(2):
-        will(endpoint, provider, person(provider, '{"name": "Ann", "age": "secret"}'), stream=stream)
+        provider.will(endpoint, person(provider, '{"name": "Ann", "age": "secret"}'), stream=stream)
     with pytest.raises(ProviderError) as caught:
         await ask(provider.model(endpoint.base_url, stream=stream), provider, structured_model=Person)
     assert (caught.value.code, caught.value.retryable) == ("invalid_structured_output", True)
@@ -246,12 +257,21 @@ async def test_an_object_that_does_not_match_is_no_answer(
     assert len(endpoint.asked) == (2 if provider.name == "openai" else 1), "OpenAI's servers are asked for a tool, too"
 
 
-async def test_tools_are_left_out_of_a_request_for_structured_output(
-    endpoint: ChatEndpoint, provider: Provider
+@pytest.mark.parametrize("thinks", [False, True])
+@pytest.mark.parametrize(("name", "setting"), [("dashscope", "enable_thinking"), ("anthropic", "thinking")])
+async def test_a_model_that_thinks_takes_no_tool_by_name(
+    endpoint: ChatEndpoint, name: str, setting: str, thinks: bool
 ) -> None:
-    will(endpoint, provider, person(provider, '{"name": "Ann", "age": 30}'))
-    await ask(provider.model(endpoint.base_url), provider, tools=[CLOCK], structured_model=Person)
-    assert "clock" not in provider.tools(await endpoint.request())
+    """And tools are left out of a request for structured output."""
+    provider = PROVIDERS[name]
+    thinking: dict[str, Any] = {"dashscope": thinks, "anthropic": {"type": "enabled" if thinks else "disabled"}}
+    model = provider.model(endpoint.base_url, **{setting: thinking[name]})
+    provider.will(endpoint, PERSON)
+    assert (await ask(model, provider, tools=[CLOCK], structured_model=Person)).metadata == {"name": "Ann", "age": 30}
+    asked = await endpoint.request()
+    assert provider.tools(asked) == ["generate_structured_output"]
+    chosen = str(provider.choice(asked))
+    assert ("generate_structured_output" in chosen, "auto" in chosen) == (not thinks, thinks)
 
 
 # -- failures ----------------------------------------------------------------------------------------------------------
@@ -274,6 +294,7 @@ async def failure(
         (401, "invalid_api_key", False),
         (403, "invalid_api_key", False),
         (404, "model_not_found", False),
+        (422, "invalid_request", False),
         (429, "rate_limit_exceeded", True),
         (500, "provider_failed", True),
         (503, "provider_failed", True),
@@ -312,7 +333,6 @@ async def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one(
         frames = provider.frames(Script(words=("It is",), is_cut=True))
         endpoint.will(*frames, *end)
         coming = await provider.model(endpoint.base_url)(provider.payload("Hello."))
-        assert not isinstance(coming, ChatResponse)
         assert words_of(await anext(coming)) == "It is"
         with pytest.raises(ProviderError) as caught:
             await anext(coming)
@@ -324,11 +344,38 @@ async def test_a_stream_that_dies_inside_a_tool_call_fails(endpoint: ChatEndpoin
     assert (await failure(endpoint, provider, *provider.frames(script), Break())).code == "link_lost"
 
 
+ERRORS: dict[str, dict[str, str]] = {
+    "anthropic": {
+        "overloaded_error": "provider_failed",
+        "rate_limit_error": "rate_limit_exceeded",
+        "authentication_error": "invalid_api_key",
+        "invalid_request_error": "invalid_request",
+        "timeout_error": "provider_timeout",
+    },
+    # The SDK gives all of them the status 400.
+    "dashscope": {
+        "Throttling.RateQuota": "rate_limit_exceeded",
+        "InvalidApiKey": "invalid_api_key",
+        "ModelNotFound": "model_not_found",
+        "DataInspectionFailed": "invalid_request",
+        "InternalError.Timeout": "provider_failed",
+        "RequestTimeOut": "provider_timeout",
+    },
+}
+PASSING = ("provider_failed", "rate_limit_exceeded", "provider_timeout")
+
+
 async def test_an_error_in_the_middle_of_the_stream_is_told(endpoint: ChatEndpoint, provider: Provider) -> None:
     frames = provider.frames(Script(words=("It is",), is_cut=True))
     error = await failure(endpoint, provider, *frames, provider.error_frame("the server's words"))
     assert (error.code, error.retryable) == ("provider_failed", True)
     assert "the server's words" in error.message
+    assert "HTTP" not in error.message or provider.name != "anthropic"
+    told: Any = {"anthropic": lambda kind: {"kind": kind}, "dashscope": lambda code: {"code": code, "status": 400}}
+    for said, code in ERRORS.get(provider.name, {}).items():
+        frame = provider.error_frame("the server's words", **told[provider.name](said))
+        error = await failure(endpoint, provider, frame)
+        assert (error.code, error.retryable) == (code, code in PASSING), said
 
 
 async def test_what_is_no_answer_at_all_is_said_to_be_none(
@@ -378,7 +425,7 @@ async def test_after_a_failure_the_next_answer_is_as_good_as_ever(
     endpoint.will(provider.error("no", 500), status=500, headers=JSON)
     with pytest.raises(ProviderError):
         await ask(model, provider)
-    will(endpoint, provider, Script(words=("Hi.",)), stream=stream)
+    provider.will(endpoint, Script(words=("Hi.",)), stream=stream)
     assert words_of(await ask(model, provider)) == "Hi."
 
 
@@ -396,7 +443,7 @@ async def test_a_request_of_which_nothing_came_is_sent_again(
 ) -> None:
     endpoint.will(provider.error("busy", 503), status=503, headers=JSON)
     endpoint.will(Break()) if stream else endpoint.will(provider.error("busy", 429), status=429, headers=JSON)
-    will(endpoint, provider, Script(words=("Hi.",)), stream=stream)
+    provider.will(endpoint, Script(words=("Hi.",)), stream=stream)
     assert words_of(await ask(provider.model(endpoint.base_url, stream=stream, retries=2), provider)) == "Hi."
     assert len(endpoint.asked) == 3
 
@@ -425,11 +472,10 @@ async def test_after_the_first_words_nothing_is_sent_again(endpoint: ChatEndpoin
 async def test_closing_the_stream_closes_the_request(endpoint: ChatEndpoint, provider: Provider, taken: int) -> None:
     endpoint.will(*provider.frames(Script(words=("One.",), is_cut=True)), Hold())
     coming = await provider.model(endpoint.base_url)(provider.payload("Hello."))
-    assert not isinstance(coming, ChatResponse)
     for _ in range(taken):
         assert words_of(await anext(coming)) == "One."
     await coming.aclose()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_S):
         await (await endpoint.request()).left.wait()
     assert await responses_of(coming) == []
 
@@ -441,29 +487,25 @@ async def test_cancelling_closes_the_request(endpoint: ChatEndpoint, provider: P
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_S):
         await asked.left.wait()
 
 
 async def test_cancelling_in_the_middle_closes_the_request(endpoint: ChatEndpoint, provider: Provider) -> None:
     endpoint.will(*provider.frames(Script(words=("One.",), is_cut=True)), Hold())
-    seen: list[str] = []
+    began = asyncio.Event()
 
     async def take() -> None:
-        coming = await provider.model(endpoint.base_url)(provider.payload("Hello."))
-        assert not isinstance(coming, ChatResponse)
-        async for response in coming:
-            seen.append(words_of(response))
+        async for response in await provider.model(endpoint.base_url)(provider.payload("Hello.")):
+            assert words_of(response) == "One."
             began.set()
 
-    began = asyncio.Event()
     taking = asyncio.create_task(take())
     await began.wait()
     taking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await taking
-    assert seen == ["One."]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_S):
         await (await endpoint.request()).left.wait()
 
 
@@ -473,15 +515,18 @@ async def test_cancelling_in_the_middle_closes_the_request(endpoint: ChatEndpoin
 async def test_neither_key_nor_words_are_in_reprs_or_logs(
     endpoint: ChatEndpoint, provider: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """At the levels that a server writes; with DEBUG for everything, an SDK may write its requests."""
     caplog.set_level(logging.INFO)
     caplog.set_level(logging.DEBUG, "realtime")
     model = provider.model(endpoint.base_url)
-    will(endpoint, provider, Script(words=("Confidential words.",)))
+    provider.will(endpoint, Script(words=("Confidential words.",)))
     await ask(model, provider, "Confidential question.")
-    endpoint.will(provider.error(f"wrong key {KEY}", 401), status=401, headers=JSON)
-    with pytest.raises(ProviderError) as caught:
-        await ask(model, provider, "Confidential question.")
-    seen = [repr(model), repr(model.endpoint), repr(caught.value), repr(caught.value.__cause__)]
+    seen = [repr(model), repr(model.endpoint)]
+    for status in (400, 401, 404, 429, 500):
+        endpoint.will(provider.error(f"wrong key {KEY}", status), status=status, headers=JSON)
+        with pytest.raises(ProviderError) as caught:
+            await ask(model, provider, "Confidential question.")
+        seen += [caught.value.message, repr(caught.value), repr(caught.value.__cause__)]
     seen += [record.getMessage() + str(record.exc_info) for record in caplog.records]
     for secret in (KEY, "Confidential"):
         assert not [text for text in seen if secret in text]
