@@ -79,12 +79,8 @@ class Streams:
         return frame
 
     def _fields(self, kind: str) -> Json:
-        block, call, delta = (
-            {"block_id": self._id("block")},
-            {"tool_call_id": self._id("call")},
-            {"delta": self._text()},
-        )
-        data, url = {"delta": self._text()}, {"data": self._base64()}, {"url": "https://example.org/a%20b.png"}
+        block, call = {"block_id": self._id("block")}, {"tool_call_id": self._id("call")}
+        delta, data, url = {"delta": self._text()}, {"data": self._base64()}, {"url": "https://example.org/a%20b.png"}
         calls = {"tool_calls": [self._call() for _ in range(self._chance.randint(0, 2))]}
         answers = [{"confirmed": self._pick([True, False]), "tool_call": self._call()} for _ in range(2)]
         correction = {"reply_id": self._id("reply", 2), **block, "text": self._text()}

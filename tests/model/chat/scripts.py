@@ -59,7 +59,6 @@ class Script:
     """The stream ends before the provider says that this was all."""
 
 
-ALL = Script(thoughts=("Let me see.",), words=("Hi.",), calls=(Call("call_1", "clock"),))
 PERSON = Script(calls=(Call("call_1", "generate_structured_output", ('{"name": "Ann", "age": 30}',)),))
 """A `Person` as the arguments of a tool."""
 
@@ -350,7 +349,7 @@ class Anthropic(Provider):
     def error(self, message: str, status: int) -> str:
         return json.dumps({"type": "error", "error": {"type": "some_error", "message": message}})
 
-    def error_frame(self, message: str, kind: str = "overloaded_error") -> str:
+    def error_frame(self, message: str, kind: str = "overloaded_error", status: int = 0) -> str:
         return self._event("error", error={"type": kind, "message": message})
 
     def tools(self, asked: Asked) -> list[str]:
