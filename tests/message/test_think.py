@@ -1,6 +1,8 @@
 """Thoughts in `<think>` tags, however they arrive."""
 
+import json
 from itertools import pairwise
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,16 +29,8 @@ def parse(pieces: list[str], *, starts_inside: bool = False) -> list[Piece]:
 
 def test_thoughts_are_told_apart_from_what_is_said() -> None:
     """FMT-10: also where a tag is never closed, nested, or split into single characters."""
-    told: dict[str, list[tuple[str, str]]] = {
-        "Hello": [("text", "Hello")],
-        "<think>Hm.</think>Yes": [("thinking", "Hm."), ("text", "Yes")],
-        "Well<think>hm": [("text", "Well"), ("thinking", "hm")],
-        "<think>a<think>b</think>c</think>d": [("thinking", "a<think>b</think>c"), ("text", "d")],
-        "no end</think> here": [("text", "no end here")],
-        "1 < 2 <b>": [("text", "1 < 2 <b>")],
-        "<thi": [("text", "<thi")],
-        "<think></think>Yes": [("text", "Yes")],
-    }
+    labelled = json.loads(Path(__file__).with_name("thoughts.json").read_text(encoding="utf-8"))
+    told = {text: [(kind, words) for kind, words in pieces] for text, pieces in labelled.items()}
     assert {text: parse([text]) for text in told} == told
     assert {text: parse(list(text)) for text in told} == told
     # The prompt of some models has opened the tag: their output has an end alone.

@@ -174,7 +174,7 @@ async def test_how_complete_a_voice_sounds_decides_when_its_turn_is_over_and_els
     assert judge.clips_ms == [pytest.approx(1_600, abs=100)]
 
 
-async def test_a_spoken_turn_is_answered_aloud(call: Call[Parrot]) -> None:
+async def test_a_spoken_turn_is_answered_aloud_at_once(call: Call[Parrot]) -> None:
     await speak(call, 1_000)
     await call.until(m.ModelResponseDoneEvent)
     assert call.types() == [
@@ -200,15 +200,10 @@ async def test_a_spoken_turn_is_answered_aloud(call: Call[Parrot]) -> None:
     assert first is not None
     assert first["first_token"] >= first["first_sentence"] >= 0, "how long the first words waited for their sound"
     assert second is None
-
-
-async def test_recognition_is_over_when_the_turn_is_and_speech_follows_at_once(call: Call[Parrot]) -> None:
-    await speak(call, 1_000)
-    audio = await call.until(m.ModelResponseAudioDeltaEvent)
-    decided = call.at(call.all(m.ModelInputDoneEvent)[0])
-    assert call.at(call.all(m.ModelInputTranscriptionDoneEvent)[0]) == decided
-    # The first sentence was synthesised in the pause.
-    assert call.at(audio) - decided == pytest.approx(0, abs=0.001)
+    # Recognition is over when the turn is; the first sentence was synthesised in the pause.
+    decided_s = call.at(done)
+    assert call.at(call.all(m.ModelInputTranscriptionDoneEvent)[0]) == decided_s
+    assert call.at(audio[0]) - decided_s == pytest.approx(0, abs=0.001)
     assert len(call.recognizer.clips_ms) == 1
 
 
@@ -327,18 +322,9 @@ async def test_whoever_stops_the_answer_wants_none_behind_it_either(call: Call[P
     assert statuses(call) == ["cancelled"]
 
 
-async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call: Call[Parrot]) -> None:
-    call.recognizer.texts = ["I would like", "a cup of tea"]
-    await speak(call, pause_ms=800)
-    reply = await call.until(m.ModelResponseAudioDeltaEvent)
-    await call.say(speech(600), silence(800))
-    call.send(ItemDelete(reply.item_id))
-    await call.until(m.ModelResponseDoneEvent, 2)
-    assert asked(call)[-1].endswith("a cup of tea")
-    assert call.language_model.prompts[-1].history[0].text == "I would like"
-
-
-async def test_when_the_answer_was_taken_back_before_the_turn_went_on_it_never_was(call: Call[Parrot]) -> None:
+@pytest.mark.parametrize("at_once", [False, True], ids=["behind the turn", "before the turn went on"])
+async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call: Call[Parrot], at_once: bool) -> None:
+    """When its answer was taken back before the turn went on, it never was."""
     call.recognizer.texts = ["I would like", "a cup of tea"]
     await speak(call, pause_ms=800)
     reply = await call.until(m.ModelResponseAudioDeltaEvent)
@@ -347,10 +333,16 @@ async def test_when_the_answer_was_taken_back_before_the_turn_went_on_it_never_w
         if isinstance(event, m.ModelInputStartedEvent):
             call.send(ItemDelete(reply.item_id))
 
-    call.on_event = take_back
+    if at_once:
+        call.on_event = take_back
     await call.say(speech(600), silence(800))
-    await call.until(m.ModelResponseAudioDoneEvent, 2)
-    assert asked(call) == ["I would like a cup of tea"]
+    if not at_once:
+        call.send(ItemDelete(reply.item_id))
+    await call.until(m.ModelResponseDoneEvent, 2)
+    if at_once:
+        assert asked(call) == ["I would like a cup of tea"]
+    assert asked(call)[0].startswith("I would like")
+    assert asked(call)[-1].endswith("a cup of tea")
 
 
 async def test_much_later_speech_is_a_turn_of_its_own(call: Call[Parrot]) -> None:
@@ -472,48 +464,34 @@ async def test_overrides_hold_for_one_response(call: Call[Parrot]) -> None:
     assert errors(call)[-1] == "bad_response_create"
 
 
-async def test_push_to_talk_answers_only_when_asked(call: Call[Parrot]) -> None:
-    call.send(SessionUpdate(Settings(turn_detection="none")))
-    await call.say(speech(600), silence(1500))
-    assert call.types() == ["session_created", "session_updated"]
-    call.send(AudioCommit())
-    await call.until(m.ModelInputTranscriptionDoneEvent)
-    assert call.recognizer.clips_ms == [2100]
-    assert call.all(m.ModelResponseCreatedEvent) == []
-    call.send(ResponseCreate())
-    await call.until(m.ModelResponseAudioDeltaEvent)
-
-
-async def test_an_answer_waits_for_the_words_of_the_turn(call: Call[Parrot]) -> None:
-    call.send(SessionUpdate(Settings(turn_detection="none")))
-    await call.say(speech(600))
-    call.send(AudioCommit(), ResponseCreate())
-    await call.until(m.ModelResponseDoneEvent)
-    assert [item.text for item in call.language_model.prompts[0].history] == ["hello there"]
-
-
-async def test_a_client_that_stops_sending_right_after_its_last_word_is_answered(call: Call[Parrot]) -> None:
-    call.send(AudioAppend(speech(1_000)))
-    await asyncio.sleep(6)
-    assert len(call.all(m.ModelInputDoneEvent)) == 1
-    assert len(call.all(m.ModelResponseDoneEvent)) == 1
-
-
-async def test_speech_that_the_client_takes_back_is_not_answered(call: Call[Parrot]) -> None:
-    call.send(AudioAppend(speech(1_000)), AudioClear(), AudioAppend(speech(500) + silence(1_000)))
-    await asyncio.sleep(6)
-    assert call.all(m.ModelResponseCreatedEvent) == []
-    call.send(AudioAppend(speech(1_000) + silence(1_000)))
-    await asyncio.sleep(3)
-    assert len(call.all(m.ModelResponseCreatedEvent)) == 1
-
-
-async def test_an_empty_commit_is_refused_and_cleared_audio_is_gone(call: Call[Parrot]) -> None:
+async def test_push_to_talk_answers_only_when_asked_and_then_waits_for_the_words(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(turn_detection="none")), AudioCommit())
     await call.say(speech(600))
     call.send(AudioClear(), AudioCommit())
     assert errors(call) == ["input_audio_buffer_commit_empty"] * 2
     assert len(call.all(m.ModelInputClearedEvent)) == 1
+    await call.say(speech(600), silence(1500))
+    assert call.types()[-2:] == ["input_cleared", "error"]
+    call.send(AudioCommit())
+    await call.until(m.ModelInputTranscriptionDoneEvent)
+    assert call.recognizer.clips_ms == [2100]
+    assert call.all(m.ModelResponseCreatedEvent) == []
+    call.send(ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent)
+    await call.say(speech(600))
+    call.send(AudioCommit(), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert asked(call) == ["hello there", "You said: hello there. Right?", "hello there"]
+
+
+async def test_a_client_that_stops_sending_is_answered_and_speech_that_it_takes_back_is_not(call: Call[Parrot]) -> None:
+    call.send(AudioAppend(speech(1_000)), AudioClear(), AudioAppend(speech(500) + silence(1_000)))
+    await asyncio.sleep(6)
+    assert call.all(m.ModelResponseCreatedEvent) == []
+    call.send(AudioAppend(speech(1_000)))
+    await asyncio.sleep(6)
+    assert len(call.all(m.ModelInputDoneEvent)) == 1
+    assert statuses(call) == ["completed"]
 
 
 async def test_the_silence_timer_follows_the_settings(call: Call[Parrot]) -> None:
@@ -616,21 +594,18 @@ async def test_without_a_voice_answers_are_written() -> None:
         assert call.all(m.ModelResponseTextDoneEvent)[0].text.strip() == "You said: hi. Right?"
 
 
-async def test_the_profile_is_that_of_a_provider_with_a_detector(engine: SpeechEngine) -> None:
+async def test_the_profile_is_that_of_a_provider_with_a_detector_and_the_voice_that_will_really_speak(
+    engine: SpeechEngine,
+) -> None:
     model = LocalRealtimeModel(engine=engine)
-    steps: list[str] = []
-    assert await model.warm_up(steps.append) == ()
+    assert await model.warm_up([].append) == ()
     profile = model.profile
     assert (profile.input_rate_hz, profile.output_rate_hz) == (16_000, 24_000)
     assert profile.emits_speech_events
     assert profile.aligns_transcript
     assert (profile.voices, profile.languages) == (("heart", "heart-low"), ("en",))
-
-
-async def test_an_agent_names_the_voice_that_will_really_speak(engine: SpeechEngine) -> None:
     for wanted, speaks in ((None, "heart"), ("heart-low", "heart-low"), ("alloy", "heart")):
-        agent = RealtimeAgent("Robin", "", LocalRealtimeModel(engine=engine), voice=wanted)
-        assert agent.describe()["voice"] == speaks
+        assert RealtimeAgent("Robin", "", model, voice=wanted).describe()["voice"] == speaks
     assert RealtimeAgent("Robin", "", LocalRealtimeModel("nova", engine=engine)).describe()["voice"] == "heart"
 
 

@@ -23,6 +23,7 @@ from realtime.model.local.voice import (
     trim_silence,
 )
 from realtime.model.local.weights import SpeechPartMissing
+from tests.model.local.rows import labelled
 
 SENTENCES = (
     "Good morning, I am glad that you are here.",
@@ -88,19 +89,7 @@ def test_what_cannot_be_read_is_no_sound(voices: dict[str, Voice]) -> None:
 
 
 def test_markup_addresses_and_emoji_are_not_read_aloud() -> None:
-    read = {
-        "**Bold**, *soft* and `code`": "Bold , soft and code",
-        "# Heading\n- one\n- two": "Heading one two",
-        "See [the guide](https://example.com/a?b=c).": "See the guide.",
-        "Open https://example.com/x now": "Open a link now",
-        "Hello <b>there</b> 👋": "Hello there",
-        "5 < 6 and it's 50% of $9.99": "5 is less than 6 and it's 50% of $9.99",
-        "Zoë likes café au lait, naïvely — 20 °C": "Zoë likes café au lait, naïvely — 20 °C",
-        "set OPENAI_API_KEY": "set OPENAI_API_KEY",
-        "It is \N{MINUS SIGN}5 degrees.": "It is -5 degrees.",
-        "3 * 4 = 12 and 10^6": "3 times 4 = 12 and 10 to the power of 6",
-        "_emphasis_ here": "emphasis here",
-    }
+    read = labelled("read_aloud")
     assert {text: readable_text(text) for text in read} == read
 
 
