@@ -10,6 +10,7 @@ from tests.model.local.rows import assert_none, rows
 
 def test_sums_are_found_and_worked_out_and_other_talk_holds_none() -> None:
     assert find_expression("") is None
+    assert evaluate("twelve times seven") == 84
     wrong = []
     for heard, expression, value in rows("sums"):
         found = find_expression(heard)
@@ -35,24 +36,18 @@ def test_what_cannot_be_worked_out_is_said_in_a_sentence() -> None:
             evaluate(expression)
 
 
-def test_a_sum_may_be_given_in_words() -> None:
-    assert evaluate("twelve times seven") == 84
-
-
-def test_expressions_and_numbers_are_said_as_people_say_them() -> None:
-    assert say_expression("12 * 7") == "12 times 7"
-    assert say_expression("20 % * 50") == "20 percent of 50"
-    assert say_expression("5 ^ 2") == "5 squared"
-    assert say_expression("2 ^ 20") == "2 to the power of 20"
-    assert say_expression("10.5 * 3") == "10.5 times 3"
-    assert say_number(1 / 3) == "0.3333"
-    assert say_number(1234567.0) == "1,234,567"
-
-
-def test_the_first_number_is_found_in_words_and_digits() -> None:
-    assert find_number("in five minutes") == 5
-    assert find_number("for 2.5 hours") == 2.5
-    assert find_number("a lot") is None
+def test_expressions_and_numbers_are_said_as_people_say_them_and_found_in_words_and_digits() -> None:
+    said = {
+        "12 * 7": "12 times 7",
+        "20 % * 50": "20 percent of 50",
+        "5 ^ 2": "5 squared",
+        "2 ^ 20": "2 to the power of 20",
+        "10.5 * 3": "10.5 times 3",
+    }
+    assert {expression: say_expression(expression) for expression in said} == said
+    assert (say_number(1 / 3), say_number(1234567.0)) == ("0.3333", "1,234,567")
+    numbers = {"in five minutes": 5, "for 2.5 hours": 2.5, "a lot": None}
+    assert {words: find_number(words) for words in numbers} == numbers
 
 
 def outcome(expression: str) -> str:

