@@ -17,43 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = sorted((ROOT / "fixtures/messages").glob("*.json"))
 STREAMS = volume(40, 400)
 
-FOLD = """
-import { readFileSync } from "node:fs";
-const { Transcript, foldStream, readReplyEvent, Msg, canonicalJson } = await import(process.argv[1]);
-console.warn = () => {};
-const { streams, messages, values, text } = JSON.parse(readFileSync(0, "utf8"));
-const fold = (frames) => {
-  const transcript = new Transcript();
-  const refused = [];
-  frames.forEach((frame, place) => {
-    let event;
-    try { event = readReplyEvent(frame); } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      refused.push(place);
-      return;
-    }
-    transcript.append(event);
-  });
-  const write = (messages) => messages.map((message) => message.toCanonicalJson());
-  return { refused, messages: write(transcript.messages), told: write(transcript.told()) };
-};
-const transcript = new Transcript();
-const ids = [];
-for await (const { id } of foldStream(new Blob([text]).stream(), transcript)) ids.push(id);
-console.log(JSON.stringify({
-  streamed: { ids, messages: transcript.told().map((message) => message.toCanonicalJson()) },
-  streams: streams.map(fold),
-  messages: messages.map((message) => Msg.read(message).toCanonicalJson()),
-  values: values.map(canonicalJson),
-}));
-"""
+FOLD = Path(__file__).with_name("fold.mjs")
 
 
 def in_node(**asked: Any) -> Any:
     """What the TypeScript module makes of `streams` of frames, `messages`, `values` and an event stream's `text`."""
     module = (ROOT / "web/packages/messages/src/index.ts").as_uri()
     whole = {"streams": [], "messages": [], "values": [], "text": "", **asked}
-    return json.loads(run_node(["--input-type=module", "--eval", FOLD, "--", module], ROOT, json.dumps(whole)))
+    return json.loads(run_node([str(FOLD), module], ROOT, json.dumps(whole)))
 
 
 def fold_in_python(frames: list[Any]) -> dict[str, Any]:

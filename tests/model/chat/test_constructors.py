@@ -6,6 +6,7 @@ import builtins
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -18,7 +19,6 @@ from realtime.model import ChatModelBase
 from realtime.model.chat.families import FAMILIES, Family
 from realtime.model.chat.sdk_model import RETRIES
 
-Json = dict[str, Any]
 PACKAGES = {"openai": "openai", "dashscope": "dashscope", "gemini": "google-genai", "anthropic": "anthropic"}
 MODULES = {"gemini": "google"}
 
@@ -78,39 +78,13 @@ def test_names_and_arguments_are_checked_and_the_key_is_in_no_repr(family: Famil
     assert "secret-key-7" not in repr(made) + repr(made.endpoint)
 
 
-CLIENTS: list[tuple[str, str, Json, Json]] = [
-    ("openai", "openai.AsyncClient", {"api_key": "key"}, {"api_key": "key", "organization": None}),
-    (
-        *("openai", "openai.AsyncClient"),
-        {"api_key": "key", "organization": "org", "client_kwargs": {"timeout": 30, "max_retries": 5}},
-        {"api_key": "key", "organization": "org", "timeout": 30},
-    ),
-    (
-        *("gemini", "google.genai.Client"),
-        {"api_key": "key", "client_kwargs": {"http_options": {"timeout": 30}}},
-        {"api_key": "key", "http_options": {"timeout": 30}},
-    ),
-    (
-        *("gemini", "google.genai.Client"),
-        {"client_kwargs": {"vertexai": True, "project": "p"}},
-        {"vertexai": True, "project": "p"},
-    ),
-    ("anthropic", "anthropic.AsyncAnthropic", {"api_key": "key"}, {"api_key": "key"}),
-    (
-        *("anthropic", "anthropic.AsyncAnthropic"),
-        {"api_key": "key", "client_kwargs": {"timeout": 30, "max_retries": 0}},
-        {"api_key": "key", "timeout": 30},
-    ),
-]
-
-
-@pytest.mark.parametrize(("name", "client", "given", "called"), CLIENTS)
-def test_the_client_is_made_of_the_arguments(name: str, client: str, given: Json, called: Json) -> None:
-    with patch(client) as made_client:
-        made = FAMILIES[name].model()("model-x", **given)
-        made_client.assert_called_once_with(**called)
-    retries = given.get("client_kwargs", {}).get("max_retries")
-    assert (made.stream, made.retries) == (True, RETRIES if retries is None else retries)
+def test_the_client_is_made_of_the_arguments() -> None:
+    for case in json.loads(Path(__file__).with_name("clients.json").read_text(encoding="utf-8")):
+        with patch(case["client"]) as client:
+            made = FAMILIES[case["family"]].model()("model-x", **case["given"])
+            client.assert_called_once_with(**case["called"])
+        retries = case["given"].get("client_kwargs", {}).get("max_retries", RETRIES)
+        assert (made.stream, made.retries) == (True, retries)
 
 
 def test_the_names_load_no_sdk() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import logging
 import socket
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +47,9 @@ ALL = Script(
 HI = Script(words=("Hi.",))
 BEGUN = Script(words=("It is",), is_cut=True)
 OSLO = Call("call_1", "get_weather", ('{"city": "Oslo"}',))
+WORDS: Json = json.loads(Path(__file__).with_name("families.json").read_text(encoding="utf-8"))
+"""How each family writes the choice of a tool, and what the errors inside its streams mean. DashScope's SDK gives all of
+them the status 400."""
 PASSING = ("provider_failed", "rate_limit_exceeded", "provider_timeout", "provider_unavailable", "link_lost")
 """Codes after which it may be tried again."""
 
@@ -204,24 +209,6 @@ async def test_thoughts_among_the_words_are_told_apart_from_them(family: Family)
 
 # -- tools -------------------------------------------------------------------------------------------------------------
 
-NAMED = {"type": "function", "function": {"name": "clock"}}
-CHOICES: dict[str, dict[str, Any]] = {
-    "openai": {"auto": "auto", "none": "none", "required": "required", "clock": NAMED},
-    "dashscope": {"auto": "auto", "none": "none", "required": "auto", "clock": NAMED},
-    "gemini": {
-        "auto": {"mode": "AUTO"},
-        "none": {"mode": "NONE"},
-        "required": {"mode": "ANY"},
-        "clock": {"mode": "ANY", "allowedFunctionNames": ["clock"]},
-    },
-    "anthropic": {
-        "auto": {"type": "auto"},
-        "none": {"type": "none"},
-        "required": {"type": "any"},
-        "clock": {"type": "tool", "name": "clock"},
-    },
-}
-
 
 @pytest.mark.parametrize("choice", [None, "auto", "none", "required", "clock"])
 async def test_tools_and_the_choice_among_them_are_told_in_each_familys_words(
@@ -229,7 +216,7 @@ async def test_tools_and_the_choice_among_them_are_told_in_each_familys_words(
 ) -> None:
     asked = await streaming.asked(tools=[WEATHER, CLOCK], tool_choice=choice)
     assert streaming.provider.tools(asked) == ["get_weather", "clock"]
-    assert streaming.provider.choice(asked) == (choice and CHOICES[streaming.provider.name][choice])
+    assert streaming.provider.choice(asked) == (choice and WORDS[streaming.provider.name]["choices"][choice])
     if choice in (None, "auto"):
         streaming.endpoint.asked.clear()
         asked = await streaming.asked(tool_choice=choice)
@@ -293,14 +280,13 @@ async def test_an_object_that_does_not_match_is_no_answer(family: Family) -> Non
 async def test_a_model_that_thinks_takes_no_tool_by_name(streaming: Family, thinks: bool) -> None:
     on: Json = {"type": "enabled", "budget_tokens": 1024} if thinks else {"type": "disabled"}
     thinking: Json = {"dashscope": {"enable_thinking": thinks}, "anthropic": {"thinking": on}}
-    auto: Json = {"dashscope": "auto", "anthropic": {"type": "auto"}}
-    name = "generate_structured_output"
-    named: Json = {"dashscope": NAMED | {"function": {"name": name}}, "anthropic": {"type": "tool", "name": name}}
+    choices = WORDS[streaming.provider.name]["choices"]
+    named = json.loads(json.dumps(choices["clock"]).replace("clock", "generate_structured_output"))
     streaming.will(PERSON)
     model = streaming.model(**thinking[streaming.provider.name])
     assert (await streaming.ask(model, structured_model=Person)).metadata == {"name": "Ann", "age": 30}
     chosen = streaming.provider.choice(await streaming.endpoint.request())
-    assert chosen == (auto if thinks else named)[streaming.provider.name]
+    assert chosen == (choices["auto"] if thinks else named)
 
 
 # -- failures ----------------------------------------------------------------------------------------------------------
@@ -356,32 +342,12 @@ async def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one(streaming:
     assert (await streaming.failure(*call, Break())).code == "link_lost"
 
 
-ERRORS: dict[str, dict[str, str]] = {
-    "anthropic": {
-        "overloaded_error": "provider_failed",
-        "rate_limit_error": "rate_limit_exceeded",
-        "authentication_error": "invalid_api_key",
-        "invalid_request_error": "invalid_request",
-        "timeout_error": "provider_timeout",
-    },
-    # The SDK gives all of them the status 400.
-    "dashscope": {
-        "Throttling.RateQuota": "rate_limit_exceeded",
-        "InvalidApiKey": "invalid_api_key",
-        "ModelNotFound": "model_not_found",
-        "DataInspectionFailed": "invalid_request",
-        "InternalError.Timeout": "provider_failed",
-        "RequestTimeOut": "provider_timeout",
-    },
-}
-
-
 async def test_an_error_in_the_middle_of_the_stream_is_told(streaming: Family) -> None:
     provider: Any = streaming.provider
     error = await streaming.failure(*provider.frames(BEGUN), provider.error_frame("the server's words"))
     assert error.code == "provider_failed"
     assert "the server's words" in error.message
-    for kind, code in ERRORS.get(provider.name, {}).items():
+    for kind, code in WORDS[provider.name].get("errors", {}).items():
         error = await streaming.failure(provider.error_frame("the server's words", kind, status=400))
         assert error.code == code, kind
         assert provider.name != "anthropic" or "HTTP" not in error.message

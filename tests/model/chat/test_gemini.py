@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pybase64
@@ -90,30 +91,13 @@ async def test_pictures_are_blocks(endpoint: ChatEndpoint) -> None:
     assert shown.source == Base64Source(data=b"\x89PN", media_type="image/png")
 
 
-PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-NESTED = {"type": "object", "properties": {"who": {"$ref": "#/$defs/Person"}}, "$defs": {"Person": PERSON}}
-TREE = {
-    "type": "object",
-    "properties": {"child": {"$ref": "#/$defs/Tree"}},
-    "$defs": {"Tree": {"type": "object", "properties": {"child": {"$ref": "#/$defs/Tree"}}}},
-}
-SEVERAL = {"type": "object", "properties": {"age": {"type": ["integer", "null"]}}}
-BETWEEN = {"type": "object", "properties": {"age": {"type": "integer", "exclusiveMinimum": 0}}}
-
-
 async def test_schemas_are_written_without_references_or_as_plain_json_schema(endpoint: ChatEndpoint) -> None:
     model = GEMINI.model(endpoint.base_url)
-    for parameters, field, written in (
-        (PERSON, "parameters", PERSON),
-        (NESTED, "parameters", {"type": "object", "properties": {"who": PERSON}}),
-        (TREE, "parameters_json_schema", TREE),
-        (BETWEEN, "parameters_json_schema", BETWEEN),
-        (SEVERAL, "parameters_json_schema", SEVERAL),
-        ({"$ref": "#/nowhere"}, "parameters_json_schema", {"$ref": "#/nowhere"}),
-    ):
+    cases = json.loads(Path(__file__).with_name("schemas.json").read_text(encoding="utf-8"))
+    for case in cases.values():
         function = {"name": "look", "description": "Looks."}
-        tool = {"type": "function", "function": function | {"parameters": parameters}}
-        declared = [{"function_declarations": [function | {field: written}]}]
+        tool = {"type": "function", "function": function | {"parameters": case["parameters"]}}
+        declared = [{"function_declarations": [function | {case["field"]: case["written"]}]}]
         assert model._format_tools_json_schemas([tool]) == declared
         GEMINI.will(endpoint, Script(words=("Hi.",)))
         await whole(await model(HELLO, tools=[tool]))
