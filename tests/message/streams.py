@@ -18,6 +18,14 @@ WORDS = (
 )
 KEYS = (*WORDS, "__proto__", "toString", "constructor", "10", "9")
 NUMBERS = (0, -0.0, 1e21, 1e-7, 0.1, 2**53)
+NAMES = ("Ada", "Ben", "Friday", "a]\n[b", "", "שלום")
+TYPES = ("image/png", "image/bmp", "audio/wav", "audio/pcm;rate=16000", "application/pdf", "text/x", "x")
+URLS = ("https://example.org/a", "file:///etc/hostname", "data:,x", "data:x;base64,?", "gs://a", "urn:a:b")
+MAY_HOLD = {
+    "user": ("text", "data"),
+    "system": ("text",),
+    "assistant": ("text", "data", "thinking", "hint", "tool_call", "tool_result"),
+}
 STATES = ("running", "success", "error", "interrupted", "denied", "SUCCESS", "Denied")
 
 
@@ -46,22 +54,22 @@ class Streams:
         head = {"type": kind, "id": f"ev_{self._count}", "created_at": self._time(), "reply_id": self._id("reply", 2)}
         return head | self._fields(kind)
 
-    def message(self) -> Json:
-        """A stored message."""
-        blocks = [self._call(), self._result(named=True), self._part(named=True), self._part(named=True)]
-        blocks.append({"type": "thinking", "thinking": self._text(), "id": "think_1", "signature": self._value(2)})
-        blocks.append({"type": "hint", "hint": self._hint(named=True), "id": self._id("hint")})
-        self._chance.shuffle(blocks)
+    def message(self, role: str = "") -> Json:
+        """A stored message of this role, or of any."""
+        role = role or self._pick([*MAY_HOLD])
+        makers: list[Any] = [self._call, self._result, self._part, self._thought, self._named_hint]
+        blocks = [make() for make in self._chance.choices(makers, k=self._chance.randint(0, 8))]
         optional: Json = {
             "metadata": {"a": self._value(3)},
             "finished_at": self._time(),
-            "usage": {"input_tokens": 3, "output_tokens": 4},
+            "usage": {"input_tokens": 3, "output_tokens": 4} if role == "assistant" else None,
             "finished_reason": "interrupted",
             "structured_output": {"b": self._value(3)},
             "error": self._text(),
         }
         chosen = {name: self._pick([value, value, None]) for name, value in optional.items() if self._pick([0, 1])}
-        message = {"id": "m", "name": self._text(), "role": "assistant", "content": blocks, "created_at": self._time()}
+        content = [block for block in blocks if block["type"] in MAY_HOLD[role]]
+        message = {"id": "m", "name": self._pick(NAMES), "role": role, "content": content, "created_at": self._time()}
         return message | chosen
 
     def values(self, count: int) -> list[Any]:
@@ -112,7 +120,7 @@ class Streams:
             "REQUIRE_EXTERNAL_EXECUTION": calls,
             "USER_CONFIRM_RESULT": {"confirm_results": answers},
             "EXTERNAL_EXECUTION_RESULT": {
-                "execution_results": [self._result() for _ in range(self._chance.randint(0, 2))]
+                "execution_results": [self._result(named=False) for _ in range(self._chance.randint(0, 2))]
             },
             "CUSTOM": self._pick(
                 [{"name": "text_corrected", "value": correction}, {"name": "x", "value": {"y": self._value(2)}}]
@@ -135,17 +143,24 @@ class Streams:
         rules = [{"tool_name": "look"}] * self._chance.randint(0, 2)
         return call | self._pick([{}, *[{"input": self._text(), "suggested_rules": rules}] * 2])
 
-    def _result(self, *, named: bool = False) -> Json:
+    def _result(self, *, named: bool = True) -> Json:
         result: Json = {"type": "tool_result", "id": self._id("call"), "name": "look"}
         output, state = {"output": self._hint(named=named)}, {"state": self._pick(STATES)}
         return result | self._pick([{}, output, *[output | state] * 3, state])
 
+    def _thought(self) -> Json:
+        signatures = {"signature": self._text(), "thought_signature": self._text(), "note": self._value(2)}
+        return {"type": "thinking", "thinking": self._text(), "id": self._id("think")} | self._pick([{}, signatures])
+
+    def _named_hint(self) -> Json:
+        return {"type": "hint", "hint": self._hint(named=True), "id": self._id("hint")}
+
     def _hint(self, *, named: bool = False) -> Any:
         return self._pick([self._text(), [self._part(named=named), self._part(named=named)]])
 
-    def _part(self, *, named: bool = False) -> Json:
-        inside = {"type": "base64", "data": self._base64(), "media_type": "audio/wav"}
-        outside = {"type": "url", "url": self._pick(["file:///a", "data:,x", "urn:a:b"]), "media_type": "a/b"}
+    def _part(self, *, named: bool = True) -> Json:
+        inside = {"type": "base64", "data": self._base64(), "media_type": self._pick(TYPES)}
+        outside = {"type": "url", "url": self._pick(URLS), "media_type": self._pick(TYPES)}
         data = {"type": "data", "source": self._pick([inside, outside])}
         part: Json = self._pick([{"type": "text", "text": self._text()}, data])
         # Where it has none, it gets one from its event; a stored message brings its own.

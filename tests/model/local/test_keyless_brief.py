@@ -45,12 +45,9 @@ def test_questions_are_answered_by_the_sentence_that_they_match_and_orders_and_s
         assert [word for word in ORDERS if word in told] == [], question
 
 
-def test_what_it_was_not_told_it_does_not_know() -> None:
+def test_what_it_was_not_told_it_does_not_know_and_who_it_is_is_its_role() -> None:
     assert "don't know" in robin().ask("do you have parking")
     assert "language model" not in robin().ask("who is the mayor of the town")
-
-
-def test_who_it_is_and_what_it_does_is_its_role() -> None:
     assert robin().ask("who are you") == "I'm Robin. I answer the phone of a small bookshop."
     assert robin().ask("what can you do").startswith("I answer the phone of a small bookshop.")
 
