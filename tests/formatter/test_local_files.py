@@ -8,7 +8,7 @@ import pytest
 
 from realtime.formatter import OpenAIChatFormatter
 from realtime.formatter.media import MAX_FILE_BYTES
-from realtime.message import AssistantMsg, DataBlock, HintBlock, Msg, ToolCallBlock, ToolResultBlock, URLSource, UserMsg
+from realtime.message import AssistantMsg, DataBlock, HintBlock, ToolCallBlock, ToolResultBlock, URLSource, UserMsg
 
 UNREAD = "[image/png, which cannot be read]"
 SHOWN = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}}
@@ -43,7 +43,9 @@ async def test_a_file_below_the_folder_is_put_into_the_payload(folder: Path) -> 
     assert payload[-1]["content"][1] == SHOWN
 
 
-async def test_a_file_elsewhere_is_not_read(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_file_elsewhere_and_any_without_a_folder_is_not_read(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """A client could name any file of the server. The model reads that it cannot be read; the log holds no name."""
     (folder / "link.png").symlink_to(folder.parent / "secret.png")
     names = [
@@ -61,11 +63,7 @@ async def test_a_file_elsewhere_is_not_read(folder: Path, caplog: pytest.LogCapt
     assert payload == [{"role": "user", "content": "\n".join([UNREAD] * len(names))}]
     assert len(caplog.records) == len(names)
     assert not any(".png" in record.getMessage() for record in caplog.records)
-
-
-async def test_without_a_folder_no_file_is_read(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        payload = await OpenAIChatFormatter().format([UserMsg("Ada", [shows((folder / "a b.png").as_uri())])])
+    payload = await OpenAIChatFormatter().format([UserMsg("Ada", [shows((folder / "a b.png").as_uri())])])
     assert payload == [{"role": "user", "content": UNREAD}]
     assert "there is no `local_files`" in caplog.text
 
@@ -80,13 +78,9 @@ async def test_neither_a_pipe_nor_a_huge_file_is_read(folder: Path) -> None:
     assert payload == [{"role": "user", "content": f"{UNREAD}\n{UNREAD}"}]
 
 
-@pytest.mark.parametrize("url", ["data:image/png;base64,?", "data:image/png;base64,a"])
-async def test_a_broken_data_url_is_named(url: str) -> None:
-    message: Msg = UserMsg("Ada", [shows(url)])
-    assert await OpenAIChatFormatter().format([message]) == [{"role": "user", "content": UNREAD}]
-
-
-async def test_a_data_url_may_be_plain() -> None:
-    block = DataBlock(source=URLSource(url="data:text/plain,a%20b", media_type="text/plain"))
-    payload = await OpenAIChatFormatter().format([UserMsg("Ada", [block])])
-    assert payload == [{"role": "user", "content": '<file name="text/plain">\na b\n</file>'}]
+async def test_a_data_url_may_be_plain_and_a_broken_one_is_named() -> None:
+    plain = DataBlock(source=URLSource(url="data:text/plain,a%20b", media_type="text/plain"))
+    broken = [shows(f"data:image/png;base64,{data}") for data in ("?", "a")]
+    payload = await OpenAIChatFormatter().format([UserMsg("Ada", [plain, *broken])])
+    file = '<file name="text/plain">\na b\n</file>'
+    assert payload == [{"role": "user", "content": f"{file}\n{UNREAD}\n{UNREAD}"}]

@@ -1,7 +1,6 @@
 """`InMemoryMemory`: what an agent remembers, by marks, with a summary, and saved as JSON."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -76,7 +75,7 @@ async def test_what_its_owner_changes_later_stays_as_it_was() -> None:
     assert await remembered(memory, mark="done") == []
 
 
-async def test_messages_are_found_by_a_mark_and_without_one() -> None:
+async def test_messages_are_found_and_removed_by_their_marks() -> None:
     memory = await filled("0")
     await memory.add(messages("1", "2"), ["important", "todo"])
     await memory.add(messages("3"), "important")
@@ -84,6 +83,10 @@ async def test_messages_are_found_by_a_mark_and_without_one() -> None:
     assert await remembered(memory, exclude_mark="todo") == ["0", "3"]
     assert await remembered(memory, mark="important", exclude_mark="todo") == ["3"]
     assert await remembered(memory, mark="strange") == []
+    assert await memory.delete_by_mark("strange") == 0
+    assert await memory.delete_by_mark(["todo", "strange"]) == 2
+    assert await memory.delete_by_mark("important") == 1
+    assert await remembered(memory) == ["0"]
 
 
 async def test_marks_are_added_replaced_and_removed() -> None:
@@ -98,17 +101,6 @@ async def test_marks_are_added_replaced_and_removed() -> None:
     assert await remembered(memory, mark="old") == []
     assert await memory.update_messages_mark(None) == 0
     assert await memory.update_messages_mark("all") == 3
-
-
-async def test_messages_are_removed_by_their_marks() -> None:
-    memory = await filled("0")
-    await memory.add(messages("1"), "a")
-    await memory.add(messages("2"), ["a", "b"])
-    await memory.add(messages("3"), "c")
-    assert await memory.delete_by_mark("strange") == 0
-    assert await memory.delete_by_mark(["b", "c"]) == 2
-    assert await memory.delete_by_mark("a") == 1
-    assert await remembered(memory) == ["0"]
 
 
 async def test_compressed_messages_are_left_out_and_their_summary_comes_first() -> None:
@@ -163,24 +155,16 @@ def test_a_state_without_messages_is_refused_unless_it_may_lack_them() -> None:
         memory.load_state_dict({"_compressed_summary": "", "content": [[{}, []]]})
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda memory: memory.add("words"),
-        lambda memory: memory.add([*messages("1"), {"name": "Ada"}]),
-        lambda memory: memory.add(messages("1"), [5]),
-        lambda memory: memory.delete_by_mark(["a", 5]),
-        lambda memory: memory.get_memory(mark=["a"]),
-        lambda memory: memory.get_memory(exclude_mark=5),
-        lambda memory: memory.update_messages_mark(5),
-        lambda memory: memory.update_messages_mark("a", old_mark=5),
-    ],
-)
-async def test_what_is_no_message_and_no_mark_is_refused(wrong: Callable[[InMemoryMemory], Any]) -> None:
+async def test_what_is_no_message_and_no_mark_is_refused() -> None:
     """And nothing is kept of it."""
-    memory = InMemoryMemory()
-    with pytest.raises(TypeError):
-        await wrong(memory)
+    memory: Any = InMemoryMemory()
+    for wrong in (
+        *(memory.add("words"), memory.add([*messages("1"), {"name": "Ada"}]), memory.add(messages("1"), [5])),
+        *(memory.delete_by_mark(["a", 5]), memory.get_memory(mark=["a"]), memory.get_memory(exclude_mark=5)),
+        *(memory.update_messages_mark(5), memory.update_messages_mark("a", old_mark=5)),
+    ):
+        with pytest.raises(TypeError):
+            await wrong
     assert await memory.size() == 0
 
 

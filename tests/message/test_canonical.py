@@ -2,6 +2,7 @@
 
 import json
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,35 +22,15 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
-    ("bits", "text"),
-    [
-        ("0000000000000000", "0"),
-        ("8000000000000000", "0"),
-        ("0000000000000001", "5e-324"),
-        ("8000000000000001", "-5e-324"),
-        ("7fefffffffffffff", "1.7976931348623157e+308"),
-        ("4340000000000000", "9007199254740992"),
-        ("c340000000000000", "-9007199254740992"),
-        ("4430000000000000", "295147905179352830000"),
-        ("44b52d02c7e14af5", "9.999999999999997e+22"),
-        ("44b52d02c7e14af6", "1e+23"),
-        ("44b52d02c7e14af7", "1.0000000000000001e+23"),
-        ("444b1ae4d6e2ef4e", "999999999999999700000"),
-        ("444b1ae4d6e2ef4f", "999999999999999900000"),
-        ("444b1ae4d6e2ef50", "1e+21"),
-        ("3eb0c6f7a0b5ed8c", "9.999999999999997e-7"),
-        ("3eb0c6f7a0b5ed8d", "0.000001"),
-        ("41b3de4355555553", "333333333.3333332"),
-        ("41b3de4355555557", "333333333.33333343"),
-        ("becbf647612f3696", "-0.0000033333333333333333"),
-        ("43143ff3c1cb0959", "1424953923781206.2"),
-    ],
-)
-def test_numbers_are_printed_as_javascript_does(bits: str, text: str) -> None:
+def test_numbers_are_printed_as_javascript_does() -> None:
     """The samples of RFC 8785, appendix B."""
-    (value,) = struct.unpack(">d", bytes.fromhex(bits))
-    assert canonical_json(value) == text.encode()
+    lines = Path(__file__).with_name("numbers.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    printed = dict(line.split("\t") for line in lines)
+    assert len(printed) == 20
+    values = {bits: struct.unpack(">d", bytes.fromhex(bits))[0] for bits in printed}
+    assert {bits: canonical_json(value).decode() for bits, value in values.items()} == printed
+    assert canonical_json(2**53 + 1) == b"9007199254740992", "integers beyond the exact ones are those of JavaScript"
+    assert canonical_json(10**21) == b"1e+21"
 
 
 def test_a_document_is_written_as_in_the_rfc() -> None:
@@ -74,26 +55,15 @@ def test_keys_are_sorted_by_their_utf_16_units() -> None:
     assert written == ["\r", "1", "\u0080", "\u00f6", "\u20ac", "\U0001f600", "\ufb33"]
 
 
-def test_integers_beyond_the_exact_ones_are_those_of_javascript() -> None:
-    assert canonical_json(2**53 + 1) == b"9007199254740992"
-    assert canonical_json(10**21) == b"1e+21"
-
-
-@pytest.mark.parametrize(
-    "value",
-    [float("nan"), float("-inf"), 10**400, "\ud83d", {"\ud83d": 1}, {1: 2}, {1, 2}, b"bytes", object()],
-    ids=["nan", "infinity", "huge", "half-pair", "half-pair-key", "number-key", "set", "bytes", "object"],
-)
-def test_what_has_no_canonical_form_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match=r".+"):
-        canonical_json(value)
-
-
-def test_nesting_without_end_is_refused() -> None:
-    value: list[Any] = []
-    value.append(value)
+def test_what_has_no_canonical_form_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    others = (float("nan"), float("-inf"), 10**400, "\ud83d", {"\ud83d": 1}, {1: 2}, {1, 2}, b"bytes", object())
+    for value in others:
+        with pytest.raises(ValueError, match=r".+"):
+            canonical_json(value)
     with pytest.raises(ValueError, match="nested too deeply"):
-        canonical_json(value)
+        canonical_json(endless)
 
 
 @pytest.mark.long

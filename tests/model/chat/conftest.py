@@ -1,4 +1,4 @@
-"""The endpoint of the chat models' tests, and the end of what their SDKs keep."""
+"""The endpoint of the chat models' tests, the four families, and the end of what their SDKs keep."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.model.chat.scripts import PROVIDERS
+from tests.model.chat.scripts import PROVIDERS, Provider
 from tests.model.local.chat_endpoint import ChatEndpoint, chat_endpoint
 
 
@@ -14,6 +14,16 @@ from tests.model.local.chat_endpoint import ChatEndpoint, chat_endpoint
 async def endpoint() -> AsyncIterator[ChatEndpoint]:
     async with chat_endpoint() as made:
         yield made
+
+
+@pytest.fixture(params=PROVIDERS)
+def provider(request: pytest.FixtureRequest) -> Provider:
+    return PROVIDERS[request.param]
+
+
+@pytest.fixture(params=[True, False], ids=["stream", "whole"])
+def stream(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
 
 
 @pytest.fixture(autouse=True)

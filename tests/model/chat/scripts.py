@@ -7,17 +7,30 @@ The shapes are those of the SDKs' own types: `ChatCompletionChunk` of openai, `G
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from realtime.model.chat import AnthropicChatModel, GeminiChatModel, OpenAIChatModel
+from pydantic import BaseModel
+
+from realtime.model.chat import ChatResponse
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import SdkChatModel
-from tests.model.local.chat_endpoint import KEY, Asked, Frame, Json, chunk, piece
+from tests.model.local.chat_endpoint import KEY, Asked, ChatEndpoint, Frame, Json, chunk, piece
+from tests.model.local.stand_ins import HANG_S
 
 SEEN = {"openai": "chatcmpl-1", "dashscope": "req-1", "gemini": "resp-1", "anthropic": "msg_1"}
 """The id that each family gives its response."""
+JSON = (("content-type", "application/json"),)
+HELLO = [{"role": "user", "content": "Hello."}]
+
+
+class Person(BaseModel):
+    """Someone."""
+
+    name: str
+    age: int
 
 
 @dataclass(frozen=True)
@@ -46,59 +59,88 @@ class Script:
     """The stream ends before the provider says that this was all."""
 
 
+PERSON = Script(calls=(Call("call_1", "generate_structured_output", ('{"name": "Ann", "age": 30}',)),))
+"""A `Person` as the arguments of a tool."""
+
+
+async def responses_of(asked: ChatResponse | AsyncGenerator[ChatResponse, None]) -> list[ChatResponse]:
+    return [asked] if isinstance(asked, ChatResponse) else [response async for response in asked]
+
+
+async def whole(asked: ChatResponse | AsyncGenerator[ChatResponse, None]) -> ChatResponse:
+    return (await responses_of(asked))[-1]
+
+
 @dataclass(frozen=True)
-class Provider:
+class Provider(ABC):
     """How one family is asked and how it answers. Subclasses write the frames."""
 
     name: str = ""
     made: list[SdkChatModel] = field(default_factory=list)
     """The models that a test made."""
 
-    def model(self, base_url: str, *, stream: bool = True, **settings: Any) -> SdkChatModel:
+    def model(self, base_url: str, *, stream: bool = True, **settings: Any) -> Any:
         family = FAMILIES[self.name]
-        settings = {"retries": 0, "timeout_s": 5.0} | settings
+        settings = {"retries": 0, "timeout_s": HANG_S} | settings
         made: SdkChatModel = family.model()("model-x", KEY, stream=stream, **(family.at(base_url) | settings))
         self.made.append(made)
         return made
 
-    async def close(self, model: SdkChatModel) -> None:
+    async def close(self, model: Any) -> None:
         """Close the connections that the SDK keeps for the next request."""
-        raise NotImplementedError
+        await model.client.close()
 
+    def will(self, endpoint: ChatEndpoint, script: Script, *, stream: bool = True) -> None:
+        """Let the endpoint answer one more request so."""
+        if stream:
+            endpoint.will(*self.frames(script))
+        else:
+            endpoint.will(self.whole(script), headers=JSON)
+
+    @abstractmethod
     def frames(self, script: Script) -> list[Frame]:
         """The answer as a stream."""
-        raise NotImplementedError
 
+    @abstractmethod
     def whole(self, script: Script) -> str:
         """The answer in one piece."""
-        raise NotImplementedError
 
+    @abstractmethod
     def error(self, message: str, status: int) -> str:
         """The body of a refusal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def error_frame(self, message: str) -> str:
         """A failure of the provider in the middle of a stream."""
-        raise NotImplementedError
+
+    def settings(self, asked: Asked) -> Json:
+        """The part of a request that holds the tools."""
+        return asked.body
 
     def tools(self, asked: Asked) -> list[str]:
         """Names of the tools that a request declares."""
-        raise NotImplementedError
+        return [tool["function"]["name"] for tool in self.settings(asked).get("tools", [])]
 
     def choice(self, asked: Asked) -> Any:
         """The choice of a tool in a request."""
-        raise NotImplementedError
+        return self.settings(asked).get("tool_choice")
 
     def payload(self, text: str) -> list[Json]:
         """The messages of a user who says this."""
         return [{"role": "user", "content": text}]
 
 
-class OpenAI(Provider):
-    async def close(self, model: SdkChatModel) -> None:
-        assert isinstance(model, OpenAIChatModel)
-        await model.client.close()
+def whole_message(script: Script) -> Json:
+    """The whole answer as OpenAI and DashScope write it."""
+    message: Json = {"role": "assistant", "content": "".join(script.words)}
+    if script.thoughts:
+        message["reasoning_content"] = "".join(script.thoughts)
+    if script.calls:
+        message["tool_calls"] = [piece(at, one.id, one.name, one.arguments) for at, one in enumerate(script.calls)]
+    return message
 
+
+class OpenAI(Provider):
     def frames(self, script: Script) -> list[Frame]:
         found = [chunk({"role": "assistant", "content": ""}, id=SEEN["openai"])]
         found += [chunk({"reasoning_content": text}) for text in script.thoughts]
@@ -112,28 +154,19 @@ class OpenAI(Provider):
         return [*found, chunk({}, reason), chunk() | {"choices": [], "usage": self._usage(script)}, "data: [DONE]\n\n"]
 
     def whole(self, script: Script) -> str:
-        message: Json = {"role": "assistant", "content": "".join(script.words) or None}
-        if script.thoughts:
-            message["reasoning_content"] = "".join(script.thoughts)
-        if script.calls:
-            message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-                for call in script.calls
-            ]
         reason = "content_filter" if script.is_held_back else "stop"
+        message = whole_message(script) | {"content": "".join(script.words) or None}
         choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
         body = {"id": SEEN["openai"], "object": "chat.completion", "created": 1, "model": "model-x"}
         return json.dumps(body | {"choices": [choice], "usage": self._usage(script)})
 
     def _usage(self, script: Script) -> Json:
         given, made, cached, thought = script.usage
-        return {
-            "prompt_tokens": given,
-            "completion_tokens": made,
-            "total_tokens": given + made,
+        details = {
             "prompt_tokens_details": {"cached_tokens": cached},
             "completion_tokens_details": {"reasoning_tokens": thought},
         }
+        return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made} | details
 
     def error(self, message: str, status: int) -> str:
         return json.dumps({"error": {"message": message, "type": "some_error", "param": None, "code": None}})
@@ -141,15 +174,9 @@ class OpenAI(Provider):
     def error_frame(self, message: str) -> str:
         return f"data: {json.dumps({'error': {'message': message, 'type': 'server_error'}})}\n\n"
 
-    def tools(self, asked: Asked) -> list[str]:
-        return [tool["function"]["name"] for tool in asked.body.get("tools", [])]
-
-    def choice(self, asked: Asked) -> Any:
-        return asked.body.get("tool_choice")
-
 
 class DashScope(Provider):
-    async def close(self, model: SdkChatModel) -> None:
+    async def close(self, model: Any) -> None:
         from dashscope.api_entities.aio_session import close_shared_aio_session
 
         await close_shared_aio_session()
@@ -158,32 +185,16 @@ class DashScope(Provider):
         found = [self._frame({"content": "", "reasoning_content": text}) for text in script.thoughts]
         found += [self._frame({"content": text}) for text in script.words]
         for index, call in enumerate(script.calls):
-            function = {"name": call.name, "arguments": ""}
-            begin = {"index": index, "id": call.id, "type": "function", "function": function}
-            found.append(self._frame({"content": "", "tool_calls": [begin]}))
-            for text in call.pieces:
-                more = {"index": index, "id": "", "type": "function", "function": {"arguments": text}}
-                found.append(self._frame({"content": "", "tool_calls": [more]}))
+            pieces = [piece(index, call.id, call.name, "")]
+            pieces += [piece(index, "", None, text) | {"type": "function"} for text in call.pieces]
+            found += [self._frame({"content": "", "tool_calls": [one]}) for one in pieces]
         if script.is_cut:
             return [*found]
         reason = "tool_calls" if script.calls else "stop"
         return [*found, self._frame({"content": ""}, reason, usage=self._usage(script))]
 
     def whole(self, script: Script) -> str:
-        message: Json = {"role": "assistant", "content": "".join(script.words)}
-        if script.thoughts:
-            message["reasoning_content"] = "".join(script.thoughts)
-        if script.calls:
-            message["tool_calls"] = [
-                {
-                    "index": index,
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": call.arguments},
-                }
-                for index, call in enumerate(script.calls)
-            ]
-        output = {"choices": [{"finish_reason": "stop", "message": message}]}
+        output = {"choices": [{"finish_reason": "stop", "message": whole_message(script)}]}
         return json.dumps({"output": output, "usage": self._usage(script), "request_id": SEEN["dashscope"]})
 
     def _frame(self, message: Json, reason: str = "null", usage: Json | None = None) -> str:
@@ -193,31 +204,26 @@ class DashScope(Provider):
 
     def _usage(self, script: Script) -> Json:
         given, made, cached, thought = script.usage
-        return {
-            "input_tokens": given,
-            "output_tokens": made,
-            "total_tokens": given + made,
+        details = {
             "prompt_tokens_details": {"cached_tokens": cached},
             "output_tokens_details": {"reasoning_tokens": thought},
         }
+        return {"input_tokens": given, "output_tokens": made, "total_tokens": given + made} | details
 
     def error(self, message: str, status: int) -> str:
         return json.dumps({"code": "Some.Code", "message": message, "request_id": SEEN["dashscope"]})
 
-    def error_frame(self, message: str) -> str:
-        body = {"code": "InternalError.Algo", "message": message, "request_id": SEEN["dashscope"]}
-        return f"id:2\nevent:error\n:HTTP_STATUS/500\ndata:{json.dumps(body)}\n\n"
+    def error_frame(self, message: str, code: str = "InternalError.Algo", status: int = 500) -> str:
+        body = {"code": code, "message": message, "request_id": SEEN["dashscope"]}
+        return f"id:2\nevent:error\n:HTTP_STATUS/{status}\ndata:{json.dumps(body)}\n\n"
 
-    def tools(self, asked: Asked) -> list[str]:
-        return [tool["function"]["name"] for tool in asked.body["parameters"].get("tools", [])]
-
-    def choice(self, asked: Asked) -> Any:
-        return asked.body["parameters"].get("tool_choice")
+    def settings(self, asked: Asked) -> Json:
+        parameters: Json = asked.body["parameters"]
+        return parameters
 
 
 class Gemini(Provider):
-    async def close(self, model: SdkChatModel) -> None:
-        assert isinstance(model, GeminiChatModel)
+    async def close(self, model: Any) -> None:
         await model.client.aio.aclose()
 
     def frames(self, script: Script) -> list[Frame]:
@@ -277,10 +283,6 @@ class Gemini(Provider):
 
 
 class Anthropic(Provider):
-    async def close(self, model: SdkChatModel) -> None:
-        assert isinstance(model, AnthropicChatModel)
-        await model.client.close()
-
     def frames(self, script: Script) -> list[Frame]:
         begun = self._message([], None, self._usage(script) | {"output_tokens": 1})
         found = [self._event("message_start", message=begun), self._event("ping")]
@@ -322,16 +324,8 @@ class Anthropic(Provider):
         return "refusal" if script.is_held_back else "tool_use" if script.calls else "end_turn"
 
     def _message(self, content: list[Json], reason: str | None, usage: Json) -> Json:
-        return {
-            "id": SEEN["anthropic"],
-            "type": "message",
-            "role": "assistant",
-            "model": "model-x",
-            "content": content,
-            "stop_reason": reason,
-            "stop_sequence": None,
-            "usage": usage,
-        }
+        head = {"id": SEEN["anthropic"], "type": "message", "role": "assistant", "model": "model-x"}
+        return head | {"content": content, "stop_reason": reason, "stop_sequence": None, "usage": usage}
 
     def _usage(self, script: Script) -> Json:
         given, made, cached, thought = script.usage
@@ -355,14 +349,11 @@ class Anthropic(Provider):
     def error(self, message: str, status: int) -> str:
         return json.dumps({"type": "error", "error": {"type": "some_error", "message": message}})
 
-    def error_frame(self, message: str) -> str:
-        return self._event("error", error={"type": "overloaded_error", "message": message})
+    def error_frame(self, message: str, kind: str = "overloaded_error", status: int = 0) -> str:
+        return self._event("error", error={"type": kind, "message": message})
 
     def tools(self, asked: Asked) -> list[str]:
         return [tool["name"] for tool in asked.body.get("tools", [])]
-
-    def choice(self, asked: Asked) -> Any:
-        return asked.body.get("tool_choice")
 
 
 PROVIDERS: dict[str, Provider] = {

@@ -149,6 +149,27 @@ def test_there_are_not_thousands_of_calls() -> None:
         growing.call(1000, "", "", "")
 
 
+def test_thoughts_among_the_words_are_told_apart_from_them() -> None:
+    """FMT-10: a tag split across chunks, an unclosed tag, nested tags, thoughts in the middle."""
+    for pieces, expected in (
+        (["<th", "ink>The user greets", ".</thi", "nk>\n\n", "Hi", "."], ("Hi.", "The user greets.")),
+        (["\n<think>\nOne.\n</think>\n<think>Two.</think> Hello."], ("Hello.", "\nOne.\nTwo.")),
+        (["<think></think>Hello."], ("Hello.", "")),
+        (["<think>I never stop thin"], ("", "I never stop thin")),
+        (["<think>a<think>b</think>c</think>d"], ("d", "a<think>b</think>c")),
+        (["Hm. <think>Or ", "not?</think>Yes."], ("Hm. Yes.", "Or not?")),
+        (["<thi"], ("<thi", "")),
+        (["<thinking> is what I do."], ("<thinking> is what I do.", "")),
+        ([" \n5 < 6"], ("5 < 6", "")),
+    ):
+        growing = answer()
+        for piece in pieces:
+            growing.say(piece)
+        pairs = told(whole(growing))
+        said, thought = ("".join(text for kind, text in pairs if kind == wanted) for wanted in ("text", "thinking"))
+        assert (said, thought) == expected
+
+
 @given(st.text("<>/think a\n", max_size=40), st.lists(st.integers(1, 5), max_size=40))
 def test_any_division_of_a_text_gives_the_same(text: str, sizes: list[int]) -> None:
     at_once, divided = answer(), answer()

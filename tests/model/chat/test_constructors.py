@@ -6,7 +6,9 @@ import builtins
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -15,13 +17,9 @@ import realtime.model.chat
 from realtime.errors import UsageError
 from realtime.model import ChatModelBase
 from realtime.model.chat.families import FAMILIES, Family
+from realtime.model.chat.sdk_model import RETRIES
 
-PACKAGES = {
-    "openai": "openai",
-    "dashscope": "dashscope",
-    "gemini": "google-genai",
-    "anthropic": "anthropic",
-}
+PACKAGES = {"openai": "openai", "dashscope": "dashscope", "gemini": "google-genai", "anthropic": "anthropic"}
 MODULES = {"gemini": "google"}
 
 
@@ -71,19 +69,22 @@ def test_a_missing_package_names_the_extra(family: Family, monkeypatch: pytest.M
     assert "/opt" not in caught.value.message
 
 
-def test_a_model_without_a_name_is_none(family: Family) -> None:
+def test_names_and_arguments_are_checked_and_the_key_is_in_no_repr(family: Family) -> None:
     with pytest.raises(UsageError, match="`model_name`"):
         family.model()("", "key")
-
-
-def test_an_argument_that_no_model_has_is_refused(family: Family) -> None:
     with pytest.raises(TypeError, match="temprature"):
         family.model()("model-x", "key", temprature=0.3)
-
-
-def test_the_key_is_in_no_repr(family: Family) -> None:
     made = family.model()("model-x", "secret-key-7")
     assert "secret-key-7" not in repr(made) + repr(made.endpoint)
+
+
+def test_the_client_is_made_of_the_arguments() -> None:
+    for case in json.loads(Path(__file__).with_name("clients.json").read_text(encoding="utf-8")):
+        with patch(case["client"]) as client:
+            made = FAMILIES[case["family"]].model()("model-x", **case["given"])
+            client.assert_called_once_with(**case["called"])
+        retries = case["given"].get("client_kwargs", {}).get("max_retries", RETRIES)
+        assert (made.stream, made.retries) == (True, retries)
 
 
 def test_the_names_load_no_sdk() -> None:

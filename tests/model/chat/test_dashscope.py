@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator
 from typing import Any
 from unittest.mock import AsyncMock, Mock, patch
 
 import pytest
-from pydantic import BaseModel
 
-from realtime.errors import ProviderError
 from realtime.message import ThinkingBlock
-from realtime.model.chat import ChatResponse, DashScopeChatModel
+from realtime.model.chat import DashScopeChatModel
 from realtime.model.chat.failures import shown_address
-from tests.model.chat.scripts import PROVIDERS, Call, Script
+from tests.model.chat.scripts import HELLO, PROVIDERS, Script, whole
 from tests.model.local.chat_endpoint import KEY, ChatEndpoint
 
 DASHSCOPE = PROVIDERS["dashscope"]
-HELLO = [{"role": "user", "content": "Hello."}]
 CLOCK = {"type": "function", "function": {"name": "clock"}}
-JSON = (("content-type", "application/json"),)
-
-
-class Person(BaseModel):
-    name: str
-    age: int
-
-
-async def whole(asked: ChatResponse | AsyncGenerator[ChatResponse, None]) -> ChatResponse:
-    return asked if isinstance(asked, ChatResponse) else [response async for response in asked][-1]
 
 
 async def test_the_documented_constructor_asks_the_endpoint(
@@ -67,7 +52,7 @@ async def test_thoughts_are_switched_and_only_streamed(
     response = await whole(await model(HELLO))
     assert [block.thinking for block in response.content if isinstance(block, ThinkingBlock)] == ["Let me see."]
     assert (await endpoint.request()).body["parameters"]["enable_thinking"] is True
-    endpoint.will(DASHSCOPE.whole(Script(words=("Hi.",))), headers=JSON)
+    DASHSCOPE.will(endpoint, Script(words=("Hi.",)), stream=False)
     await whole(await DASHSCOPE.model(endpoint.base_url, stream=False, enable_thinking=False)(HELLO))
     assert (await endpoint.request(2)).body["parameters"]["enable_thinking"] is False
 
@@ -78,35 +63,25 @@ async def test_a_required_tool_is_the_only_one_or_left_to_the_model(endpoint: Ch
     assert DASHSCOPE.choice(await endpoint.request()) == {"type": "function", "function": {"name": "clock"}}
 
 
-async def test_a_model_that_thinks_takes_no_tool_by_name(endpoint: ChatEndpoint) -> None:
-    script = Script(calls=(Call("call_1", "generate_structured_output", ('{"name": "Ann", "age": 30}',)),))
-    endpoint.will(*DASHSCOPE.frames(script))
-    model = DASHSCOPE.model(endpoint.base_url, enable_thinking=True)
-    assert (await whole(await model(HELLO, structured_model=Person))).metadata == {"name": "Ann", "age": 30}
-    assert DASHSCOPE.choice(await endpoint.request()) == "auto"
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "is_multimodal"),
-    [
+async def test_pictures_have_a_service_of_their_own() -> None:
+    models: list[tuple[str, dict[str, Any], bool]] = [
         ("qwen-max", {}, False),
         ("qwen-vl-plus", {}, True),
         ("qvq-max", {}, True),
         ("qwen-max", {"multimodality": True}, True),
         ("qwen-vl-plus", {"multimodality": False}, False),
-    ],
-)
-async def test_pictures_have_a_service_of_their_own(name: str, settings: dict[str, Any], is_multimodal: bool) -> None:
-    message = {"role": "assistant", "content": [{"text": "A "}, {"text": "door."}] if is_multimodal else "A door."}
-    answer = Mock(status_code=200, request_id="req-1", usage=None)
-    answer.output.choices = [Mock(message=message, finish_reason="stop")]
-    with (
-        patch("dashscope.AioMultiModalConversation.call", new=AsyncMock(return_value=answer)) as seeing,
-        patch("dashscope.aigc.generation.AioGeneration.call", new=AsyncMock(return_value=answer)) as blind,
-    ):
-        response = await whole(await DashScopeChatModel(name, KEY, stream=False, **settings)(HELLO))
-    assert (seeing.call_count, blind.call_count) == ((1, 0) if is_multimodal else (0, 1))
-    assert [getattr(block, "text", "") for block in response.content] == ["A door."]
+    ]
+    for name, settings, sees in models:
+        message = {"role": "assistant", "content": [{"text": "A "}, {"text": "door."}] if sees else "A door."}
+        answer = Mock(status_code=200, request_id="req-1", usage=None)
+        answer.output.choices = [Mock(message=message, finish_reason="stop")]
+        with (
+            patch("dashscope.AioMultiModalConversation.call", new=AsyncMock(return_value=answer)) as seeing,
+            patch("dashscope.aigc.generation.AioGeneration.call", new=AsyncMock(return_value=answer)) as blind,
+        ):
+            response = await whole(await DashScopeChatModel(name, KEY, stream=False, **settings)(HELLO))
+        assert (seeing.call_count, blind.call_count) == ((1, 0) if sees else (0, 1))
+        assert [getattr(block, "text", "") for block in response.content] == ["A door."]
 
 
 async def test_the_service_for_pictures_streams_as_the_other_does(endpoint: ChatEndpoint) -> None:
@@ -115,28 +90,6 @@ async def test_the_service_for_pictures_streams_as_the_other_does(endpoint: Chat
     endpoint.will(*frames)
     response = await whole(await DASHSCOPE.model(endpoint.base_url, multimodality=True)(HELLO))
     assert [getattr(block, "text", "") for block in response.content] == ["A door."]
-
-
-@pytest.mark.parametrize(
-    ("code", "means", "retryable"),
-    [
-        ("Throttling.RateQuota", "rate_limit_exceeded", True),
-        ("InvalidApiKey", "invalid_api_key", False),
-        ("ModelNotFound", "model_not_found", False),
-        ("DataInspectionFailed", "invalid_request", False),
-        ("InternalError.Timeout", "provider_failed", True),
-        ("RequestTimeOut", "provider_timeout", True),
-    ],
-)
-async def test_errors_inside_a_stream_mean_what_their_code_says(
-    endpoint: ChatEndpoint, code: str, means: str, retryable: bool
-) -> None:
-    """The SDK gives all of them the status 400."""
-    body = {"code": code, "message": "the server's words", "request_id": "req-1"}
-    endpoint.will(f"id:1\nevent:error\n:HTTP_STATUS/400\ndata:{json.dumps(body)}\n\n")
-    with pytest.raises(ProviderError) as caught:
-        await whole(await DASHSCOPE.model(endpoint.base_url)(HELLO))
-    assert (caught.value.code, caught.value.retryable) == (means, retryable)
 
 
 def test_an_address_is_shown_without_secrets() -> None:

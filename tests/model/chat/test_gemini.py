@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pybase64
 import pytest
@@ -14,8 +13,7 @@ from pydantic import BaseModel
 from realtime.errors import ProviderError
 from realtime.formatter import GeminiChatFormatter
 from realtime.message import AssistantMsg, Base64Source, DataBlock, ThinkingBlock, ToolCallBlock
-from realtime.model.chat import ChatResponse, GeminiChatModel
-from tests.model.chat.scripts import PROVIDERS, Call, Script
+from tests.model.chat.scripts import JSON, PROVIDERS, Script, whole
 from tests.model.local.chat_endpoint import KEY, ChatEndpoint, Json
 
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
@@ -23,26 +21,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientS
 
 GEMINI = PROVIDERS["gemini"]
 HELLO = GEMINI.payload("Hello.")
-JSON = (("content-type", "application/json"),)
 SIGNATURE = pybase64.b64encode_as_string(b"signed")
-
-
-async def whole(asked: ChatResponse | AsyncGenerator[ChatResponse, None]) -> ChatResponse:
-    return asked if isinstance(asked, ChatResponse) else [response async for response in asked][-1]
 
 
 def parts(*found: Json, reason: str | None = "STOP") -> Json:
     """A whole answer, or a chunk of one."""
     return {"candidates": [{"content": {"role": "model", "parts": [*found]}, "finishReason": reason, "index": 0}]}
-
-
-def test_the_client_is_made_of_the_arguments() -> None:
-    with patch("google.genai.Client") as client:
-        GeminiChatModel("gemini-x", "key", client_kwargs={"http_options": {"timeout": 30}})
-        client.assert_called_once_with(api_key="key", http_options={"timeout": 30})
-    with patch("google.genai.Client") as client:
-        GeminiChatModel("gemini-x", client_kwargs={"vertexai": True, "project": "p"})
-        client.assert_called_once_with(vertexai=True, project="p")
 
 
 async def test_the_settings_go_into_the_config_and_the_first_system_messages_are_the_instruction(
@@ -62,16 +46,6 @@ async def test_the_settings_go_into_the_config_and_the_first_system_messages_are
     assert (await endpoint.request()).headers["x-goog-api-key"] == KEY
 
 
-def test_the_frames_of_these_tests_are_those_of_the_sdk() -> None:
-    from google.genai.types import GenerateContentResponse
-
-    script = Script(thoughts=("Let me see.",), words=("Hi.",), calls=(Call("call_1", "clock"),))
-    for frame in GEMINI.frames(script):
-        GenerateContentResponse.model_validate(frame)
-    GenerateContentResponse.model_validate_json(GEMINI.whole(script))
-
-
-@pytest.mark.parametrize("stream", [True, False])
 async def test_a_signed_call_has_its_signature_before_it(endpoint: ChatEndpoint, stream: bool) -> None:
     """Gemini 3 refuses a call that comes back without it."""
     weather = {"functionCall": {"name": "get_weather", "args": {"city": "Oslo"}}, "thoughtSignature": SIGNATURE}
@@ -87,7 +61,6 @@ async def test_a_signed_call_has_its_signature_before_it(endpoint: ChatEndpoint,
     assert second.input == "{}"
 
 
-@pytest.mark.parametrize("stream", [True, False])
 async def test_signed_words_come_back_with_their_signature(endpoint: ChatEndpoint, stream: bool) -> None:
     """A stream has the signature in a last part without text, a whole answer in the part with the text."""
     alone = {"text": "", "thoughtSignature": SIGNATURE}
@@ -118,57 +91,29 @@ async def test_pictures_are_blocks(endpoint: ChatEndpoint) -> None:
     assert shown.source == Base64Source(data=b"\x89PN", media_type="image/png")
 
 
-def tool(parameters: Json) -> Json:
-    return {"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": parameters}}
-
-
-PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-NESTED = {"type": "object", "properties": {"who": {"$ref": "#/$defs/Person"}}, "$defs": {"Person": PERSON}}
-TREE = {
-    "type": "object",
-    "properties": {"child": {"$ref": "#/$defs/Tree"}},
-    "$defs": {"Tree": {"type": "object", "properties": {"child": {"$ref": "#/$defs/Tree"}}}},
-}
-SEVERAL = {"type": "object", "properties": {"age": {"type": ["integer", "null"]}}}
-BETWEEN = {"type": "object", "properties": {"age": {"type": "integer", "exclusiveMinimum": 0}}}
-
-
-@pytest.mark.parametrize(
-    ("parameters", "field", "written"),
-    [
-        (PERSON, "parameters", PERSON),
-        (NESTED, "parameters", {"type": "object", "properties": {"who": PERSON}}),
-        (TREE, "parameters_json_schema", TREE),
-        (BETWEEN, "parameters_json_schema", BETWEEN),
-        (SEVERAL, "parameters_json_schema", SEVERAL),
-        ({"$ref": "#/nowhere"}, "parameters_json_schema", {"$ref": "#/nowhere"}),
-    ],
-)
-async def test_schemas_are_written_without_references_or_as_plain_json_schema(
-    endpoint: ChatEndpoint, parameters: Json, field: str, written: Json
-) -> None:
+async def test_schemas_are_written_without_references_or_as_plain_json_schema(endpoint: ChatEndpoint) -> None:
     model = GEMINI.model(endpoint.base_url)
-    assert isinstance(model, GeminiChatModel)
-    assert model._format_tools_json_schemas([tool(parameters)]) == [
-        {"function_declarations": [{"name": "look", "description": "Looks.", field: written}]}
-    ]
-    endpoint.will(*GEMINI.frames(Script(words=("Hi.",))))
-    await whole(await model(HELLO, tools=[tool(parameters)]))
-    assert GEMINI.tools(await endpoint.request()) == ["look"]
+    cases = json.loads(Path(__file__).with_name("schemas.json").read_text(encoding="utf-8"))
+    for case in cases.values():
+        function = {"name": "look", "description": "Looks."}
+        tool = {"type": "function", "function": function | {"parameters": case["parameters"]}}
+        declared = [{"function_declarations": [function | {case["field"]: case["written"]}]}]
+        assert model._format_tools_json_schemas([tool]) == declared
+        GEMINI.will(endpoint, Script(words=("Hi.",)))
+        await whole(await model(HELLO, tools=[tool]))
+        assert GEMINI.tools(endpoint.asked[-1]) == ["look"]
 
 
-async def test_a_blocked_prompt_is_a_refused_answer(endpoint: ChatEndpoint) -> None:
-    endpoint.will({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}})
-    with pytest.raises(ProviderError) as caught:
-        await whole(await GEMINI.model(endpoint.base_url)(HELLO))
-    assert caught.value.code == "content_refused"
-
-
-async def test_a_call_that_gemini_cannot_read_itself_may_be_asked_for_again(endpoint: ChatEndpoint) -> None:
-    endpoint.will(parts(reason="MALFORMED_FUNCTION_CALL"))
-    with pytest.raises(ProviderError) as caught:
-        await whole(await GEMINI.model(endpoint.base_url)(HELLO))
-    assert (caught.value.code, caught.value.retryable) == ("malformed_answer", True)
+async def test_an_answer_that_gemini_does_not_give_is_a_failure(endpoint: ChatEndpoint) -> None:
+    """A call that it cannot read itself may be asked for again."""
+    for frame, means in (
+        ({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}, ("content_refused", False)),
+        (parts(reason="MALFORMED_FUNCTION_CALL"), ("malformed_answer", True)),
+    ):
+        endpoint.will(frame)
+        with pytest.raises(ProviderError) as caught:
+            await whole(await GEMINI.model(endpoint.base_url)(HELLO))
+        assert (caught.value.code, caught.value.retryable) == means
 
 
 async def test_a_wrong_key_is_told_although_gemini_says_400(endpoint: ChatEndpoint) -> None:

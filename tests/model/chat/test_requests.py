@@ -16,10 +16,9 @@ from realtime.model.chat.answer import Answer
 from realtime.model.chat.failures import Endpoint, Refusal
 from realtime.model.chat.sdk_model import AFTER_END_S, SdkChatModel
 from realtime.runtime import Runtime
+from tests.model.chat.scripts import HELLO, responses_of
 
 pytestmark = pytest.mark.virtual_time(limit_s=3_600)
-
-HELLO = [{"role": "user", "content": "Hello."}]
 
 
 class Refused(Exception):
@@ -80,9 +79,14 @@ class Scripted(SdkChatModel):
 
 async def said_by(model: Scripted) -> list[str]:
     """The text of each response."""
-    asked = await model(HELLO)
-    responses = [asked] if isinstance(asked, ChatResponse) else [one async for one in asked]
+    responses = await responses_of(await model(HELLO))
     return ["".join(getattr(block, "text", "") for block in one.content) for one in responses]
+
+
+async def streamed(model: Scripted) -> AsyncGenerator[ChatResponse, None]:
+    coming = await model(HELLO)
+    assert not isinstance(coming, ChatResponse)
+    return coming
 
 
 async def failure_of(model: Scripted) -> ProviderError:
@@ -91,7 +95,6 @@ async def failure_of(model: Scripted) -> ProviderError:
     return caught.value
 
 
-@pytest.mark.parametrize("stream", [True, False])
 async def test_a_busy_provider_is_asked_again_with_growing_waits(stream: bool) -> None:
     model = Scripted([Refused(503)], [Refused(429)], ["Hi", "."], stream=stream, retries=2)
     assert (await said_by(model))[-1] == "Hi"
@@ -101,37 +104,26 @@ async def test_a_busy_provider_is_asked_again_with_growing_waits(stream: bool) -
     assert model.closed == 3
 
 
-async def test_the_provider_says_how_long_to_wait() -> None:
+async def test_the_provider_says_how_long_to_wait_and_a_wait_that_nobody_wants_is_not_waited() -> None:
     model = Scripted([Refused(429, retry_after_s=4.0)], ["Hi", "."])
     assert await said_by(model) == ["Hi"]
     assert model.asked_at == [0.0, 4.0]
-
-
-async def test_a_wait_that_nobody_wants_is_not_waited() -> None:
     model = Scripted([Refused(429, retry_after_s=60.0)], ["Hi", "."])
     assert (await failure_of(model)).code == "rate_limit_exceeded"
-    assert model.asked_at == [0.0]
+    assert model.asked_at == [4.0]
 
 
-@pytest.mark.parametrize(
-    ("error", "tries"),
-    [
-        (Refused(400), 1),
-        (Refused(401), 1),
-        (Refused(404), 1),
-        (Refused(500), 3),
-        (ConnectionResetError(), 3),
-        (ValueError("no JSON"), 1),
-        (KeyError("code"), 1),
-    ],
-)
-async def test_only_what_may_pass_is_tried_again(error: Exception, tries: int) -> None:
-    model = Scripted(*[[error]] * 3, retries=2)
-    await failure_of(model)
-    assert len(model.asked_at) == tries
+async def test_only_what_may_pass_is_tried_again() -> None:
+    tries: list[tuple[Exception, int]] = [
+        *((Refused(400), 1), (Refused(401), 1), (Refused(404), 1), (Refused(500), 3)),
+        *((ConnectionResetError(), 3), (ValueError("no JSON"), 1), (KeyError("code"), 1)),
+    ]
+    for error, count in tries:
+        model = Scripted(*[[error]] * 3, retries=2)
+        await failure_of(model)
+        assert len(model.asked_at) == count
 
 
-@pytest.mark.parametrize("stream", [True, False])
 async def test_silence_ends_the_request_and_is_not_waited_for_twice(stream: bool) -> None:
     model = Scripted([60.0, "Hi", "."], ["Hi", "."], stream=stream, timeout_s=30.0)
     error = await failure_of(model)
@@ -152,15 +144,14 @@ async def test_after_the_end_little_is_waited_for() -> None:
     assert asyncio.get_running_loop().time() == AFTER_END_S
 
 
-@pytest.mark.parametrize("error", [Refused(500), ConnectionResetError(), ValueError(), RecursionError()])
-async def test_what_fails_behind_the_end_takes_nothing_from_the_answer(error: Exception) -> None:
-    assert await said_by(Scripted(["Hi", ".", error])) == ["Hi"]
+async def test_what_fails_behind_the_end_takes_nothing_from_the_answer() -> None:
+    for error in (Refused(500), ConnectionResetError(), ValueError(), RecursionError()):
+        assert await said_by(Scripted(["Hi", ".", error])) == ["Hi"]
 
 
 async def test_after_the_first_words_a_failure_is_told_and_nothing_is_asked_again() -> None:
     model = Scripted(["Hi", ConnectionResetError()], ["Hi", "."])
-    coming = await model(HELLO)
-    assert not isinstance(coming, ChatResponse)
+    coming = await streamed(model)
     await anext(coming)
     with pytest.raises(ProviderError) as caught:
         await anext(coming)
@@ -168,32 +159,24 @@ async def test_after_the_first_words_a_failure_is_told_and_nothing_is_asked_agai
     assert (len(model.asked_at), model.closed) == (1, 1)
 
 
-async def test_cancelling_while_it_waits_ends_the_asking() -> None:
-    model = Scripted([Refused(429, retry_after_s=8.0)], ["Hi", "."])
-    asking = asyncio.create_task(said_by(model))
-    await asyncio.sleep(4.0)
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    assert (len(model.asked_at), model.closed) == (1, 1)
-
-
-@pytest.mark.parametrize("at_s", [0.5, 1.5, 2.5])
-async def test_cancelling_anywhere_closes_the_request(at_s: float) -> None:
-    model = Scripted([1.0, "Hi", 1.0, " there", 1.0, "."])
-    asking = asyncio.create_task(said_by(model))
-    await asyncio.sleep(at_s)
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    assert model.closed == 1
+async def test_cancelling_anywhere_ends_the_asking_and_closes_the_request() -> None:
+    """Also while it waits to ask again."""
+    waits: list[Step] = [Refused(429, retry_after_s=8.0)]
+    speaks: list[Step] = [1.0, "Hi", 1.0, " there", 1.0, "."]
+    for steps, at_s in ((waits, 4.0), (speaks, 0.5), (speaks, 1.5), (speaks, 2.5)):
+        model = Scripted(steps, ["Hi", "."])
+        asking = asyncio.create_task(said_by(model))
+        await asyncio.sleep(at_s)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert (len(model.asked_at), model.closed) == (1, 1)
 
 
 async def test_a_stream_may_be_closed_at_any_place_and_more_than_once() -> None:
     for taken in range(3):
         model = Scripted(["Hi", " there", 1.0, "."])
-        coming = await model(HELLO)
-        assert not isinstance(coming, ChatResponse)
+        coming = await streamed(model)
         for _ in range(taken):
             await anext(coming)
         await coming.aclose()
@@ -204,8 +187,6 @@ async def test_a_stream_may_be_closed_at_any_place_and_more_than_once() -> None:
 
 async def test_an_exception_thrown_into_a_stream_ends_the_request() -> None:
     model = Scripted(["Hi", " there", "."])
-    coming = await model(HELLO)
-    assert not isinstance(coming, ChatResponse)
     with pytest.raises(LookupError):
-        await coming.athrow(LookupError())
+        await (await streamed(model)).athrow(LookupError())
     assert model.closed == 1

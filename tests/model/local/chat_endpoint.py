@@ -15,10 +15,11 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
+from tests.model.local.stand_ins import HANG_S
 from tests.server.harness import serving_app
 
 Json = dict[str, Any]
-PATIENCE_S = 10.0
+PATIENCE_S = HANG_S
 """How long a test waits for a request before it fails."""
 DONE = "data: [DONE]\n\n"
 KEY = "llm-key-4f1c09"

@@ -14,9 +14,21 @@ from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model.local.keyless.conversationalist import respond_to
 from realtime.model.local.keyless.product import Product
 from realtime.model.local.keyless.skills import make_skills
-from realtime.model.local.language_model import Prompt, ReplyText, ReplyToolCall
+from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 
 THURSDAY_NOON_S = 1_767_268_800.0  # 2026-01-01T12:00:00Z
+
+
+def message(role: Any, text: str) -> Item:
+    return Item(id=f"{role}-{text}", role=role, content=(ContentPart(type="text", text=text),))
+
+
+def said(replies: list[Reply]) -> str:
+    return " ".join(reply.text for reply in replies if isinstance(reply, ReplyText))
+
+
+def called(replies: list[Reply]) -> list[tuple[str, dict[str, Any]]]:
+    return [(reply.name, json.loads(reply.arguments)) for reply in replies if isinstance(reply, ReplyToolCall)]
 
 
 class Chat:
@@ -52,18 +64,18 @@ class Chat:
         return self._respond()
 
     def _respond(self) -> str:
-        said: list[str] = []
+        told: list[str] = []
         declared = tuple(ToolDeclaration(name=name) for name in self.tools)
         while True:
             prompt = Prompt(self.instructions, list(self.history), declared, agent_name=self.agent_name)
             replies = respond_to(prompt, self.product)
-            text = " ".join(reply.text for reply in replies if isinstance(reply, ReplyText))
+            text = said(replies)
             calls = [reply for reply in replies if isinstance(reply, ReplyToolCall)]
             if text:
                 self._add("assistant", text)
-                said.append(text)
+                told.append(text)
             if not calls:
-                return " ".join(said)
+                return " ".join(told)
             self._run(calls)
 
     def _run(self, calls: list[ReplyToolCall]) -> None:

@@ -19,6 +19,8 @@ from realtime.runtime import Runtime
 RATE_HZ = 16_000
 CHUNK_BYTES = 1280
 SENTENCE_BYTES = 48_000
+HANG_S = 120.0
+"""A real wait that takes longer hangs."""
 E = TypeVar("E", bound=Event)
 R = TypeVar("R")
 

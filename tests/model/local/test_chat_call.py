@@ -35,7 +35,6 @@ from tests.model.local.chat_endpoint import (
     ChatEndpoint,
     Hold,
     calls,
-    chat_endpoint,
     chunk,
     piece,
     words,
@@ -48,12 +47,6 @@ WEATHER = ToolDeclaration(
     description="Tells the weather.",
     parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 )
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[ChatEndpoint]:
-    async with chat_endpoint() as made:
-        yield made
 
 
 @pytest.fixture
@@ -71,14 +64,24 @@ async def call(endpoint: ChatEndpoint, engine: SpeechEngine) -> AsyncIterator[Ca
     await made.connection.close()
 
 
+async def answer(call: Call[Any], text: str = "Hello.", number: int = 1, **overrides: Any) -> m.ModelResponseDoneEvent:
+    """Type it; the end of the response to it, which has this number."""
+    response = ResponseCreate(ResponseOverrides(**overrides)) if overrides else ResponseCreate()
+    call.send(typed(text, f"typed{number}"), response)
+    return await call.until(m.ModelResponseDoneEvent, number)
+
+
+def said(call: Call[Any]) -> list[str]:
+    return [event.transcript for event in call.all(m.ModelResponseAudioTranscriptDoneEvent)]
+
+
 async def test_a_question_a_tool_its_result_and_a_spoken_answer(
     endpoint: ChatEndpoint, call: Call[ChatLanguageModel]
 ) -> None:
     endpoint.will(*words("Let me see.")[:-1], *calls(piece(0, "call_a", "get_weather", '{"city":"Oslo"}')), USAGE, DONE)
-    call.send(typed("How is the weather in Oslo?"), ResponseCreate())
-    used = await call.until(m.ModelResponseToolUseDoneEvent)
+    done = await answer(call, "How is the weather in Oslo?")
+    (used,) = call.all(m.ModelResponseToolUseDoneEvent)
     assert (used.tool_use.name, used.tool_use.input) == ("get_weather", '{"city":"Oslo"}')
-    done = await call.until(m.ModelResponseDoneEvent)
     assert (done.status, done.input_tokens, done.output_tokens) == ("completed", 19, 10)
     assert done.usage_detail is not None
     assert done.usage_detail.input_cached_tokens == 4
@@ -86,10 +89,7 @@ async def test_a_question_a_tool_its_result_and_a_spoken_answer(
     endpoint.will(*words("It is", " sunny", " in Oslo", "."), DONE)
     call.send(ToolResult(ToolResultBlock(id=used.tool_use.id, name="get_weather", output="sunny")), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent, 2)
-    assert [event.transcript for event in call.all(m.ModelResponseAudioTranscriptDoneEvent)] == [
-        "Let me see.",
-        "It is sunny in Oslo.",
-    ]
+    assert said(call) == ["Let me see.", "It is sunny in Oslo."]
     assert call.all(m.ModelResponseAudioDeltaEvent)
     first, second = endpoint.asked
     assert first.said == [("system", "Be kind."), ("user", "How is the weather in Oslo?")]
@@ -108,9 +108,8 @@ async def test_the_first_sentence_is_spoken_while_the_rest_is_still_to_come(
     endpoint.will(first, second, hold, *words(" could not sleep.")[1:], DONE)
     call.send(typed("Tell me a story."), ResponseCreate())
     await call.until(m.ModelResponseAudioDeltaEvent)
-    assert [event.delta for event in call.all(m.ModelResponseAudioTranscriptDeltaEvent)] == [
-        "Once there was a lighthouse."
-    ]
+    deltas = call.all(m.ModelResponseAudioTranscriptDeltaEvent)
+    assert [event.delta for event in deltas] == ["Once there was a lighthouse."]
     assert not hold.go_on.is_set()
     assert call.all(m.ModelResponseDoneEvent) == []
     hold.go_on.set()
@@ -152,16 +151,14 @@ async def test_thoughts_are_told_but_neither_spoken_nor_sent_back(
 ) -> None:
     """FMT-11: told as thoughts; the payload of the next request has none."""
     endpoint.will(*words("<think>", "A greeting. I greet.", "</think>", "Hello."), DONE)
-    call.send(typed("Hello."), ResponseCreate())
-    await call.until(m.ModelResponseDoneEvent)
-    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == "Hello."
+    await answer(call)
+    assert said(call) == ["Hello."]
     assert [one.delta for one in call.all(m.ModelResponseThinkingDeltaEvent)] == ["A greeting. I greet."]
     (thought,) = call.all(m.ModelResponseThinkingDoneEvent)
     assert thought.thinking == "A greeting. I greet."
     assert thought.item_id not in {one.item_id for one in call.all(m.ModelResponseAudioDeltaEvent)}
     endpoint.will(*words("Yes?"), DONE)
-    call.send(typed("Are you there?", "next"), ResponseCreate())
-    await call.until(m.ModelResponseDoneEvent, 2)
+    await answer(call, "Are you there?", 2)
     assert endpoint.asked[1].said[2] == ("assistant", "Hello.")
 
 
@@ -172,14 +169,12 @@ async def test_code_in_an_answer_is_shown_and_remembered_but_not_read_aloud(
     synthesize = FakeVoice.synthesize
     monkeypatch.setattr(FakeVoice, "synthesize", lambda voice, text: (aloud.append(text), synthesize(voice, text))[1])
     endpoint.will(*words("Like this:\n``", "`python\nprint(1)\n", "```\nTry it."), DONE)
-    call.send(typed("How do I print?"), ResponseCreate())
-    await call.until(m.ModelResponseDoneEvent)
+    await answer(call, "How do I print?")
     assert aloud == ["Like this:", CODE_ALOUD, "Try it."]
     shown = "Like this:\n```python\nprint(1)\n```\nTry it."
-    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == shown
+    assert said(call) == [shown]
     endpoint.will(*words("Yes?"), DONE)
-    call.send(typed("Are you there?", "next"), ResponseCreate())
-    await call.until(m.ModelResponseDoneEvent, 2)
+    await answer(call, "Are you there?", 2)
     assert endpoint.asked[1].said[2] == ("assistant", shown)
 
 
@@ -187,45 +182,35 @@ async def test_an_answer_that_breaks_off_was_spoken_as_far_as_it_came(
     endpoint: ChatEndpoint, call: Call[ChatLanguageModel]
 ) -> None:
     endpoint.will(*words("One sentence. Another", " one")[:3], Break())
-    call.send(typed("Hello."), ResponseCreate())
-    done = await call.until(m.ModelResponseDoneEvent)
+    done = await answer(call)
     assert (done.status, done.status_details) == ("failed", {"reason": "link_lost"})
-    error = call.all(m.ModelErrorEvent)[0]
+    (error,) = call.all(m.ModelErrorEvent)
     assert (error.error_type, error.code, error.retryable) == ("provider_error", "link_lost", True)
-    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == "One sentence."
+    assert said(call) == ["One sentence."]
     endpoint.will(*words("Yes?"), DONE)
-    call.send(typed("Are you there?", "next"), ResponseCreate())
-    assert (await call.until(m.ModelResponseDoneEvent, 2)).status == "completed"
+    assert (await answer(call, "Are you there?", 2)).status == "completed"
 
 
 async def test_no_event_holds_the_key(endpoint: ChatEndpoint, call: Call[ChatLanguageModel]) -> None:
     body = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}."}})
-    for status in (400, 401, 500):
+    for number, status in enumerate((400, 401, 500), 1):
         endpoint.will(body, status=status, headers=(("content-type", "application/json"),))
-        call.send(typed("Hello.", f"item{status}"), ResponseCreate())
-        await call.until(m.ModelResponseDoneEvent, len(endpoint.asked) + 1)
+        await answer(call, number=number)
     assert len(call.all(m.ModelErrorEvent)) == 3
     assert KEY not in json.dumps([event.model_dump() for event in call.events])
 
 
 async def test_one_response_may_be_asked_for_otherwise(endpoint: ChatEndpoint, call: Call[ChatLanguageModel]) -> None:
-    endpoint.will(*words("Yes."), DONE)
     choice = {"type": "function", "name": "get_weather"}
-    call.send(
-        typed("Hello."), ResponseCreate(ResponseOverrides(tool_choice=choice, temperature=0.9, max_output_tokens=7))
-    )
-    await call.until(m.ModelResponseDoneEvent)
-    body = (await endpoint.request()).body
+    endpoint.will(*words("Yes."), DONE)
+    await answer(call, tool_choice=choice, temperature=0.9, max_output_tokens=7)
+    body = endpoint.asked[0].body
     assert body["tool_choice"] == {"type": "function", "function": {"name": "get_weather"}}
     assert (body["temperature"], body["max_tokens"]) == (0.9, 7)
-
-
-async def test_one_response_may_be_as_long_as_it_likes(endpoint: ChatEndpoint, call: Call[ChatLanguageModel]) -> None:
-    endpoint.will(*words("Yes."), DONE)
     call.send(SessionUpdate(Settings(max_output_tokens=7)))
-    call.send(typed("Hello."), ResponseCreate(ResponseOverrides(max_output_tokens="inf")))
-    await call.until(m.ModelResponseDoneEvent)
-    assert "max_tokens" not in (await endpoint.request()).body
+    endpoint.will(*words("Yes."), DONE)
+    await answer(call, number=2, max_output_tokens="inf")
+    assert "max_tokens" not in endpoint.asked[1].body, "it may be as long as it likes"
 
 
 async def test_images_are_taken_where_the_model_is_said_to_understand_them(
@@ -263,12 +248,13 @@ async def test_the_variables_alone_make_it_the_mind_of_the_embedded_model(
     assert LocalRealtimeModel(engine=engine).profile.model == f"qwen3 at {host}"
 
 
-async def test_the_example_gives_each_agent_a_model_of_its_own(
+async def test_the_short_example_gives_each_agent_a_model_of_its_own(
     endpoint: ChatEndpoint, engine: SpeechEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OLLAMA_OPENAI_URL", endpoint.base_url)
     monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: engine)
     make_agent = load_make_agent(f"{EXAMPLE}:make_agent")
+    assert len(EXAMPLE.read_text(encoding="utf-8").splitlines()) <= 30, "it is short"
     for user, name, model in (("ann", "Robin", "qwen3:4b"), ("desk", "Mila", "llama3.2")):
         agent = await make_agent_of(make_agent, user=user, config=SessionConfig(), call_id="call_1")
         endpoint.will(*words("Yes?"), DONE)
@@ -276,10 +262,6 @@ async def test_the_example_gives_each_agent_a_model_of_its_own(
         assert await answer_of(agent, "Hello.") == "Yes?"
         assert endpoint.asked[-1].body["model"] == model
         assert endpoint.asked[-1].said[0][1].startswith(f"You are {name}.")
-
-
-def test_the_example_is_short() -> None:
-    assert len(EXAMPLE.read_text(encoding="utf-8").splitlines()) <= 30
 
 
 async def answer_of(agent: RealtimeAgent, text: str) -> str:

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-import realtime.formatter
 from realtime.errors import ProviderError, UsageError
-from realtime.event.base import ContentPart, Item
+from realtime.event.base import Item
 from realtime.event.config import ToolDeclaration
-from realtime.formatter import FormatterBase
-from realtime.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock
+from realtime.message import Msg, ToolCallBlock, ToolResultBlock
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import SdkChatModel
 from realtime.model.local import FormattedLanguageModel, LocalRealtimeModel, language_model_from_environment
@@ -27,7 +25,8 @@ from realtime.model.local.language_model import (
     ReplyUsage,
 )
 from tests.model.chat.scripts import PROVIDERS, Call, Provider, Script
-from tests.model.local.chat_endpoint import KEY, ChatEndpoint, Hold, Json, chat_endpoint
+from tests.model.local.chat_endpoint import KEY, ChatEndpoint, Hold, Json
+from tests.model.local.keyless_chat import message
 
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
 """Google's SDK does that."""
@@ -35,38 +34,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientS
 JSON = (("content-type", "application/json"),)
 CLOCK = ToolDeclaration(name="clock", description="Tells the time.", parameters={"type": "object", "properties": {}})
 OTHERS = [name for name in PROVIDERS if name != "openai"]
-
-
-class PlainFormatter(FormatterBase):
-    """Texts, calls and results, as plain as a family takes them."""
-
-    name = ""
-
-    async def format(self, msgs: Any, **kwargs: Any) -> list[Json]:
-        self.assert_list_of_msgs(msgs)
-        return [self.written(msg) for msg in msgs]
-
-    def written(self, msg: Msg) -> Json:
-        told = [block.text if isinstance(block, TextBlock) else block.type for block in msg.content]
-        if self.name == "gemini":
-            return {"role": msg.role.replace("assistant", "model"), "parts": [{"text": text} for text in told]}
-        return {"role": msg.role, "content": " ".join(told)}
-
-
-class GeminiFormatter(PlainFormatter):
-    name = "gemini"
-
-
-@pytest.fixture(autouse=True)
-def _formatters(monkeypatch: pytest.MonkeyPatch) -> None:
-    for family, made in (("Anthropic", PlainFormatter), ("DashScope", PlainFormatter), ("Gemini", GeminiFormatter)):
-        monkeypatch.setattr(realtime.formatter, f"{family}ChatFormatter", made, raising=False)
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[ChatEndpoint]:
-    async with chat_endpoint() as made:
-        yield made
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -88,20 +55,8 @@ def environment(provider: str, base_url: str = "", **more: str) -> dict[str, str
     return {f"REALTIME_LLM_{name}": value for name, value in told.items()}
 
 
-def item(role: Any, text: str, **more: Any) -> Item:
-    return Item(id=text, role=role, content=(ContentPart(type="text", text=text),), **more)
-
-
 def prompt(*history: Item, **more: Any) -> Prompt:
-    return Prompt(history=history or (item("user", "Hello."),), **more)
-
-
-def said_in(provider: Provider, body: Json) -> list[tuple[str, str]]:
-    """Role and text of each message in a request."""
-    messages = body["input"]["messages"] if provider.name == "dashscope" else body.get("messages", body.get("contents"))
-    assert isinstance(messages, list)
-    texts = [one["parts"][0]["text"] if "parts" in one else one["content"] for one in messages]
-    return [(one["role"], text) for one, text in zip(messages, texts, strict=True)]
+    return Prompt(history=history or (message("user", "Hello."),), **more)
 
 
 async def test_words_thoughts_calls_and_usage_reach_the_cascade(
@@ -136,7 +91,9 @@ async def test_the_request_says_what_the_client_set(
     assert settings.get("temperature") == (None if provider.name == "anthropic" else 0.3)
     assert provider.choice(await endpoint.request()) is not None
     assert "Be kind." in str(body)
-    assert said_in(provider, body)[-1] == ("user", "Hello.")
+    last = (body.get("messages") or body.get("contents") or body["input"]["messages"])[-1]
+    assert last["role"] == "user"
+    assert "Hello." in str(last)
 
 
 async def test_the_first_words_are_there_while_the_rest_is_still_to_come_and_leaving_ends_the_request(
@@ -178,29 +135,24 @@ def test_the_familys_own_key_does_as_well(name: str) -> None:
     assert chosen is not None
     assert (chosen.key, chosen.key_from) == ("own-key", family.key_variables[0])
     assert (chosen.address, chosen.read_by) == (family.address, family.company)
-    made = language_model_from_environment(own)
+    made, seeing = (language_model_from_environment(own | more) for more in ({}, {"REALTIME_LLM_IMAGES": "1"}))
     assert made is not None
-    assert made.name == f"model-x at {family.address.split('/')[2]}"
-    assert not made.takes_images
-    seeing = language_model_from_environment(own | {"REALTIME_LLM_IMAGES": "1"})
+    assert (made.name, made.takes_images) == (f"model-x at {family.address.split('/')[2]}", False)
     assert seeing is not None
     assert seeing.takes_images
 
 
-@pytest.mark.parametrize(
-    ("variables", "named"),
-    [
+def test_half_an_environment_names_the_variable() -> None:
+    for variables, named in (
         ({"PROVIDER": "mistral"}, "REALTIME_LLM_PROVIDER is one of openai, dashscope, gemini, anthropic"),
         ({"PROVIDER": "gemini", "MODEL": ""}, "REALTIME_LLM_MODEL is not: name a model of Gemini"),
         ({"PROVIDER": "gemini", "API_KEY": ""}, "no key for Gemini: set GEMINI_API_KEY or GOOGLE_API_KEY"),
         ({"PROVIDER": "openai", "API_KEY": ""}, "no key for OpenAI: set OPENAI_API_KEY"),
         ({"PROVIDER": "anthropic", "BASE_URL": "http://ann:pw@x"}, "a key goes into REALTIME_LLM_API_KEY"),
         ({"PROVIDER": ""}, "or name a REALTIME_LLM_PROVIDER"),
-    ],
-)
-def test_half_an_environment_names_the_variable(variables: dict[str, str], named: str) -> None:
-    with pytest.raises(UsageError, match=named):
-        language_model_from_environment(environment("", **variables))
+    ):
+        with pytest.raises(UsageError, match=named):
+            language_model_from_environment(environment("", **variables))
 
 
 def test_openais_key_goes_to_openai_alone() -> None:
@@ -220,7 +172,7 @@ def test_openais_key_goes_to_openai_alone() -> None:
 
 def test_any_chat_model_with_a_formatter_can_speak() -> None:
     model = FAMILIES["gemini"].model()("model-x", KEY, retries=0)
-    spoken = FormattedLanguageModel(model, GeminiFormatter())
+    spoken = FormattedLanguageModel(model, FAMILIES["gemini"].formatter()())
     assert spoken.name == "model-x at generativelanguage.googleapis.com"
     assert LocalRealtimeModel(language_model=spoken).profile.model == spoken.name
 
@@ -232,20 +184,21 @@ async def test_a_conversation_with_tools_is_written_by_the_formatter(endpoint: C
     model = provider.model(endpoint.base_url)
     seen: list[Msg] = []
 
-    class Seeing(GeminiFormatter if name == "gemini" else PlainFormatter):  # type: ignore[misc]
-        def written(self, msg: Msg) -> Json:
-            seen.append(msg)
-            return super().written(msg)  # type: ignore[no-any-return]
+    class Seeing(FAMILIES[name].formatter()):  # type: ignore[misc]
+        async def format(self, msgs: list[Msg], **kwargs: Any) -> list[Json]:
+            seen.extend(msgs)
+            return await super().format(msgs, **kwargs)  # type: ignore[no-any-return]
 
-    asked = item("user", "What time is it?")
     called = Item(id="c", type="tool_call", tool_call=ToolCallBlock(id="call_1", name="clock", input="{}"))
     told = Item(id="r", type="tool_result", tool_result=ToolResultBlock(id="call_1", name="clock", output="12:00"))
-    answer = FormattedLanguageModel(model, Seeing()).respond(prompt(asked, called, told, instructions="Be kind."))
+    asked = prompt(message("user", "What time is it?"), called, told, instructions="Be kind.")
+    answer = FormattedLanguageModel(model, Seeing()).respond(asked)
     assert [reply.text async for reply in answer if isinstance(reply, ReplyText)] == ["It is noon."]
     assert [msg.role for msg in seen] == ["system", "user", "assistant"]
     call, result = seen[2].content
     assert isinstance(call, ToolCallBlock)
     assert isinstance(result, ToolResultBlock)
     assert (call.id, result.output) == (result.id, "12:00")
+    assert "12:00" in str((await endpoint.request()).body)
     await provider.close(model)
     provider.made.remove(model)

@@ -1,25 +1,22 @@
-"""What a chat endpoint is sent: the newest of the conversation, in an order that strict chat templates take."""
+"""What a chat model is sent: the newest of the conversation, in an order that strict chat templates take.
 
+A formatter is given messages; a chat endpoint what OpenAI's formatter makes of them.
+"""
+
+import itertools
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
 from realtime.formatter import NO_RESULT_YET
-from realtime.message import ToolCallBlock, ToolResultBlock
-from realtime.model.local.chat_messages import (
-    GO_ON,
-    LISTENING,
-    NOT_UNDERSTOOD,
-    HistoryLimits,
-    write_tool,
-)
+from realtime.message import Base64Source, DataBlock, Msg, TextBlock, ToolCallBlock, ToolResultBlock, check_pairs
+from realtime.model.local.chat_messages import GO_ON, LISTENING, NOT_UNDERSTOOD, HistoryLimits, write_tool
 from realtime.model.local.language_model import Prompt
-from realtime.model.local.messages import write_messages
+from realtime.model.local.messages import messages_of, write_messages
 
 Json = dict[str, Any]
 NO_LIMITS = HistoryLimits(messages=10_000, chars=10_000_000)
@@ -52,8 +49,22 @@ def written(*history: Item, limits: HistoryLimits = NO_LIMITS, images: bool = Fa
     return write_messages(Prompt(instructions=system, history=history), limits, takes_images=images)
 
 
+def messages(*history: Item, limits: HistoryLimits = NO_LIMITS, images: bool = False, **more: Any) -> list[Msg]:
+    return messages_of(Prompt(history=history, **more), limits, takes_images=images)
+
+
 def said(*history: Item, **options: Any) -> list[tuple[str, Any]]:
     return [(message["role"], message["content"]) for message in written(*history, **options)]
+
+
+def test_messages_have_roles_and_names() -> None:
+    made = messages(spoken("Hello."), assistant("Hi."), user("Bye.", "Ann"), instructions="Be kind.", agent_name="Mia")
+    assert [(one.role, one.name, one.get_text_content()) for one in made] == [
+        ("system", "system", "Be kind."),
+        ("user", "user", "Hello."),
+        ("assistant", "Mia", "Hi."),
+        ("user", "Ann", "Bye."),
+    ]
 
 
 def test_instructions_words_and_answers_become_messages() -> None:
@@ -70,21 +81,16 @@ def test_roles_alternate_also_where_turns_did_not() -> None:
     assert said(*history) == [("user", "One.\nTwo."), ("assistant", "Three. Four."), ("user", "Five.")]
 
 
-def test_a_turn_that_nobody_understood_is_said_to_be_one() -> None:
-    """A language model that is asked to go on would talk by itself after each noise."""
-    noise = Item(id="noise", role="user", content=(ContentPart(type="audio", transcript=""),))
-    assert said(user("Hello."), assistant("Hi."), noise)[-1] == ("user", NOT_UNDERSTOOD)
-
-
 def test_the_user_comes_first_and_the_answer_follows_somebody() -> None:
-    assert said() == [("user", LISTENING)]
-    assert said(assistant("Welcome."), user("Thanks.")) == [
-        ("user", LISTENING),
-        ("assistant", "Welcome."),
-        ("user", "Thanks."),
-    ]
-    assert said(user("Hello."), assistant("Hi.")) == [("user", "Hello."), ("assistant", "Hi."), ("user", GO_ON)]
-    assert said(assistant("Hi.")) == [("user", LISTENING), ("assistant", "Hi."), ("user", GO_ON)]
+    noise = Item(id="noise", role="user", content=(ContentPart(type="audio", transcript=""),))
+    hello, hi, welcome = ("user", "Hello."), ("assistant", "Hi."), ("assistant", "Welcome.")
+    listening, go_on = ("user", LISTENING), ("user", GO_ON)
+    assert said() == [listening]
+    assert said(assistant("Welcome."), user("Hello.")) == [listening, welcome, hello]
+    assert said(user("Hello."), assistant("Hi.")) == [hello, hi, go_on]
+    assert said(assistant("Hi.")) == [listening, hi, go_on]
+    # A language model that is asked to go on would talk by itself after each noise.
+    assert said(user("Hello."), assistant("Hi."), noise) == [hello, hi, ("user", NOT_UNDERSTOOD)]
 
 
 def test_what_was_not_understood_is_not_sent() -> None:
@@ -93,12 +99,9 @@ def test_what_was_not_understood_is_not_sent() -> None:
 
 def test_system_items_stay_where_they_stand() -> None:
     note = Item(id="n", role="system", content=(ContentPart(type="text", text="Ann has left."),))
-    assert said(user("Hello."), note, user("And now?"), system="Be kind.") == [
-        ("system", "Be kind."),
-        ("user", "Hello."),
-        ("system", "Ann has left."),
-        ("user", "And now?"),
-    ]
+    left = ("system", "Ann has left.")
+    told = said(user("Hello."), note, note, user("And now?"), system="Be kind.")
+    assert told == [("system", "Be kind."), ("user", "Hello."), left, left, ("user", "And now?")]
 
 
 def test_speakers_are_named_where_there_are_several() -> None:
@@ -120,73 +123,60 @@ def test_neither_words_nor_a_user_name_put_words_into_another_s_mouth() -> None:
     ]
 
 
+def asked(*call_ids: str, arguments: str = "{}") -> list[Json]:
+    function = {"name": "clock", "arguments": arguments}
+    return [{"id": call_id, "type": "function", "function": function} for call_id in call_ids]
+
+
 def test_calls_and_results_are_paired_by_ids_of_nine_letters_and_digits() -> None:
-    messages = written(user("Time?"), assistant("Let me see."), call("a"), call("b"), result("b", "one"), result("a"))
-    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool"]
-    asked = messages[1]
-    assert asked["content"] == "Let me see."
-    assert asked["tool_calls"] == [
-        {"id": "call00000", "type": "function", "function": {"name": "clock", "arguments": "{}"}},
-        {"id": "call00001", "type": "function", "function": {"name": "clock", "arguments": "{}"}},
+    """Also where ids of several models collide."""
+    sent = written(user("Time?"), assistant("Let me see."), call("a"), call("b"), result("b", "one"), result("a"))
+    assert sent[1:] == [
+        {"role": "assistant", "content": "Let me see.", "tool_calls": asked("call00000", "call00001")},
+        {"role": "tool", "tool_call_id": "call00000", "content": "noon"},
+        {"role": "tool", "tool_call_id": "call00001", "content": "one"},
     ]
-    assert [(message["tool_call_id"], message["content"]) for message in messages[2:]] == [
-        ("call00000", "noon"),
-        ("call00001", "one"),
-    ]
+    (turn,) = messages(user("Time?"), call("x", '{"a": 1}'), call("x"), result("x"), assistant("Noon."))[1:2]
+    ids = ["call00000", "call00001", "call00000", "call00001"]
+    assert [block.id for block in turn.content if not isinstance(block, TextBlock)] == ids
 
 
 def test_one_call_after_the_other_stays_so() -> None:
-    messages = written(user("Time?"), call("a"), result("a"), call("b"), result("b"), assistant("Noon."))
-    assert [message["role"] for message in messages[:-1]] == [
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-        "tool",
-        "assistant",
-    ]
-    assert messages[1]["content"] is None
+    sent = written(user("Time?"), call("a"), result("a"), call("b"), result("b"), assistant("Noon."))
+    roles = ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+    assert [message["role"] for message in sent[:-1]] == roles
+    assert sent[1]["content"] is None
 
 
 def test_a_result_that_came_late_stands_beside_its_call_and_one_that_never_came_is_said() -> None:
-    assert said(user("Time?"), call("a"), user("Hurry."), result("a")) == [
-        ("user", "Time?"),
-        ("assistant", None),
-        ("tool", "noon"),
-        ("user", "Hurry."),
-    ]
-    assert said(user("Time?"), call("a"), user("Hurry."))[2] == ("tool", NO_RESULT_YET)
+    called, hurry = [("user", "Time?"), ("assistant", None)], ("user", "Hurry.")
+    assert said(user("Time?"), call("a"), user("Hurry."), result("a")) == [*called, ("tool", "noon"), hurry]
+    assert said(user("Time?"), call("a"), user("Hurry.")) == [*called, ("tool", NO_RESULT_YET), hurry]
+    assert said(user("Time?"), result("x")) == [("user", "Time?")], "one without its call is left out"
 
 
-def test_a_result_without_its_call_is_left_out() -> None:
-    assert said(user("Time?"), result("x")) == [("user", "Time?")]
-
-
-@pytest.mark.parametrize("arguments", ["", '{"city": "Os', "[1]", "null", "7", "[" * 100_000])
-def test_broken_arguments_are_not_sent_back(arguments: str) -> None:
-    assert written(user("Time?"), call("a", arguments))[1]["tool_calls"][0]["function"]["arguments"] == "{}"
+def test_broken_arguments_are_not_sent_back() -> None:
+    for arguments in ("", '{"city": "Os', "[1]", "null", "7", "[" * 100_000):
+        assert written(user("Time?"), call("a", arguments))[1]["tool_calls"] == asked("call00000")
 
 
 def test_images_are_data_urls_for_a_model_that_takes_them() -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO"}}
+    one, two = ({"type": "text", "text": text} for text in ("One.", "Two."))
     image = b"\x89PN"
-    assert said(user("Look.", image=image), images=True) == [("user", [{"type": "text", "text": "Look."}, picture])]
-    assert said(user("Look.", image=image)) == [("user", "Look.")]
+    assert said(user("One.", image=image), images=True) == [("user", [one, picture])]
+    assert said(user("One.", image=image)) == [("user", "One.")]
     assert said(user("", image=image)) == [("user", LISTENING)]
-    assert said(user("One."), user("", image=image), user("Two."), images=True) == [
-        ("user", [{"type": "text", "text": "One."}, picture, {"type": "text", "text": "Two."}])
-    ]
+    assert said(user("One."), user("", image=image), user("Two."), images=True) == [("user", [one, picture, two])]
+    shown = messages(user("One.", image=image), images=True)[0].content[1]
+    assert isinstance(shown, DataBlock)
+    assert shown.source == Base64Source(data=image, media_type="image/png")
 
 
 def test_tools_are_declared_with_a_schema_each() -> None:
-    assert write_tool(ToolDeclaration(name="clock", description="Tells the time.")) == {
-        "type": "function",
-        "function": {
-            "name": "clock",
-            "description": "Tells the time.",
-            "parameters": {"type": "object", "properties": {}},
-        },
-    }
+    told = {"name": "clock", "description": "Tells the time.", "parameters": {"type": "object", "properties": {}}}
+    declaration = ToolDeclaration(name="clock", description="Tells the time.")
+    assert write_tool(declaration) == {"type": "function", "function": told}
 
 
 def turns(count: int) -> list[Item]:
@@ -211,11 +201,8 @@ def test_the_front_stands_still_for_many_turns_so_that_a_server_need_not_read_al
 
 def test_since_the_last_words_of_the_user_nothing_is_left_out() -> None:
     history = [user("Old."), assistant("Older."), user("Look it up."), call("a"), result("a", "x" * 1000)]
-    assert said(*history, limits=HistoryLimits(messages=2, chars=50)) == [
-        ("user", "Look it up."),
-        ("assistant", None),
-        ("tool", "x" * 1000),
-    ]
+    kept = [("user", "Look it up."), ("assistant", None), ("tool", "x" * 1000)]
+    assert said(*history, limits=HistoryLimits(messages=2, chars=50)) == kept
 
 
 ITEMS = st.lists(
@@ -230,19 +217,21 @@ ITEMS = st.lists(
 
 
 @given(ITEMS, st.integers(1, 30), st.integers(1, 100))
-def test_whatever_happened_the_messages_are_in_order(history: list[Item], messages: int, chars: int) -> None:
-    sent = written(*history, limits=HistoryLimits(messages, chars))
+def test_whatever_happened_the_messages_are_in_order(history: list[Item], count: int, chars: int) -> None:
+    made = messages(*history, limits=HistoryLimits(count, chars))
+    assert all(one.role != other.role for one, other in itertools.pairwise(made))
+    assert all(message.content for message in made)
+    assert check_pairs(made) == []
+    sent = written(*history, limits=HistoryLimits(count, chars))
     assert sent[0]["role"] == "user"
     assert sent[-1]["role"] in ("user", "tool")
     open_ids: list[str] = []
-    for before, message in zip([{"role": None}, *sent], sent, strict=False):
+    for message in sent:
         if message["role"] == "tool":
             assert message["tool_call_id"] == open_ids.pop(0)
         else:
             assert open_ids == []
-            assert before["role"] != message["role"]
-        open_ids += [made["id"] for made in message.get("tool_calls", ())]
-        assert all(
-            isinstance(json.loads(made["function"]["arguments"]), dict) for made in message.get("tool_calls", ())
-        )
+        for called in message.get("tool_calls", ()):
+            open_ids.append(called["id"])
+            assert isinstance(json.loads(called["function"]["arguments"]), dict)
     assert open_ids == []

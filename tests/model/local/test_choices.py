@@ -1,5 +1,6 @@
 """Language models on this computer: which servers are found, what they are called, and what is never asked."""
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -80,20 +81,17 @@ def test_a_running_server_is_found_with_the_models_that_answer(servers: Servers,
     assert len(servers.asked) == 2
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"<html>", b"[]", b"{}", b'{"data":5}', b'{"data":[{"id":7}]}', b'{"data":[{}]}', b"\xff\xfe", b"[" * 50_000],
-    ids=["empty", "page", "list", "object", "number", "id", "none", "bytes", "deep"],
-)
-def test_another_program_on_the_port_is_no_server_of_models(servers: Servers, put: Put, body: bytes) -> None:
-    put("llamacpp", servers.answer(body))
+def test_another_program_on_the_port_is_no_server_of_models(servers: Servers, put: Put) -> None:
     put("ollama", servers.answer(OLLAMA, status=404))
-    assert find_servers() == []
+    for body in (
+        *(b"", b"<html>", b"[]", b"{}", b'{"data":5}', b'{"data":[{"id":7}]}', b'{"data":[{}]}', b"\xff\xfe"),
+        b"[" * 50_000,
+    ):
+        put("llamacpp", servers.answer(body))
+        assert find_servers() == [], body[:20]
 
 
-def test_a_server_that_hangs_is_not_waited_for(servers: Servers, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    import socket
-
+def test_a_server_that_hangs_is_not_waited_for(servers: Servers, put: Put) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -126,11 +124,11 @@ def test_a_model_is_opened_by_its_name_without_looking_for_it(servers: Servers) 
     assert (choice.model, choice.read_by) == ("qwen/qwen3-4b", "LM Studio on this computer")
 
 
-@pytest.mark.parametrize("name", ["", "ollama", "ollama/", "vllm/llama", "tiny"])
-def test_another_name_is_refused_with_the_known_ones(name: str) -> None:
-    with pytest.raises(UsageError, match="local:ollama/MODEL") as refused:
-        choice_of(name)
-    assert refused.value.code == "unknown_model"
+def test_another_name_is_refused_with_the_known_ones() -> None:
+    for name in ("", "ollama", "ollama/", "vllm/llama", "tiny"):
+        with pytest.raises(UsageError, match="local:ollama/MODEL") as refused:
+            choice_of(name)
+        assert refused.value.code == "unknown_model"
 
 
 def test_the_real_servers_are_the_three_on_their_ports() -> None:

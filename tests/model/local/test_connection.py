@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -109,100 +110,100 @@ async def call(engine: SpeechEngine, parts: SpeechParts) -> Any:
     await made.connection.close()
 
 
-class FakeJudge:
-    """Finds every voice equally complete; remembers the lengths."""
+@asynccontextmanager
+async def call_with(parts: SpeechParts, history: Sequence[Item] = ()) -> AsyncIterator[Call[Parrot]]:
+    """A call of a model with these parts."""
+    engine = SpeechEngine(lambda progress: parts)
+    made = Call(FakeRecognizer(), Parrot())
+    await connect(made, engine, history=history)
+    yield made
+    await made.connection.close()
+    engine.close()
 
-    def __init__(self, completeness: float) -> None:
+
+async def speak(call: Call[Parrot], voice_ms: int = 600, pause_ms: int = 1_000) -> None:
+    """Begin to speak, and end."""
+    await call.say(silence(400), speech(voice_ms), silence(pause_ms))
+
+
+def asked(call: Call[Parrot]) -> list[str]:
+    """The conversation about which the language model was asked last."""
+    return [item.text for item in call.language_model.prompts[-1].history]
+
+
+def statuses(call: Call[Parrot]) -> list[str]:
+    return [done.status for done in call.all(m.ModelResponseDoneEvent)]
+
+
+def said(call: Call[Parrot]) -> list[str]:
+    return [done.transcript for done in call.all(m.ModelResponseAudioTranscriptDoneEvent)]
+
+
+def heard(call: Call[Parrot]) -> list[str]:
+    return [done.transcript for done in call.all(m.ModelInputTranscriptionDoneEvent)]
+
+
+def errors(call: Call[Parrot]) -> list[str]:
+    return [error.code for error in call.all(m.ModelErrorEvent)]
+
+
+class FakeJudge:
+    """Finds every voice equally complete, or fails; remembers the lengths."""
+
+    def __init__(self, completeness: float | None) -> None:
         self._completeness = completeness
         self.clips_ms: list[int] = []
 
     def completeness(self, pcm: bytes) -> float:
         self.clips_ms.append(len(pcm) // 32)
+        if self._completeness is None:
+            raise RuntimeError("the network broke")
         return self._completeness
 
 
-@pytest.mark.parametrize(("completeness", "wait_s"), [(0.0, 1.25), (1.0, 0.5)])
-async def test_how_complete_a_voice_sounds_decides_when_its_turn_is_over(
-    parts: SpeechParts, completeness: float, wait_s: float
+@pytest.mark.parametrize(("completeness", "wait_s"), [(0.0, 1.25), (1.0, 0.5), (None, 0.5)])
+async def test_how_complete_a_voice_sounds_decides_when_its_turn_is_over_and_else_the_timer_does(
+    parts: SpeechParts, completeness: float | None, wait_s: float
 ) -> None:
     judge = FakeJudge(completeness)
-    engine = SpeechEngine(lambda progress: replace(parts, judge=judge))
-    made = Call(FakeRecognizer(), Parrot())
-    await connect(made, engine)
-    began_s = asyncio.get_running_loop().time()
-    await made.say(silence(400), speech(1000), silence(2_500))
-    done = await made.until(m.ModelInputDoneEvent)
-    assert made.at(done) - began_s == pytest.approx(1.4 + wait_s, abs=0.1)
+    async with call_with(replace(parts, judge=judge)) as call:
+        began_s = asyncio.get_running_loop().time()
+        await speak(call, 1_000, 2_500)
+        done = await call.until(m.ModelInputDoneEvent)
+        assert call.at(done) - began_s == pytest.approx(1.4 + wait_s, abs=0.1)
     assert judge.clips_ms == [pytest.approx(1_600, abs=100)]
-    await made.connection.close()
-    engine.close()
 
 
-async def test_a_judge_that_fails_leaves_the_turn_to_the_timer(parts: SpeechParts) -> None:
-    class BrokenJudge:
-        def completeness(self, pcm: bytes) -> float:
-            raise RuntimeError("the network broke")
-
-    engine = SpeechEngine(lambda progress: replace(parts, judge=BrokenJudge()))
-    made = Call(FakeRecognizer(), Parrot())
-    await connect(made, engine)
-    began_s = asyncio.get_running_loop().time()
-    await made.say(silence(400), speech(1000), silence(1_000))
-    done = await made.until(m.ModelInputDoneEvent)
-    assert made.at(done) - began_s == pytest.approx(1.9, abs=0.1)
-    await made.connection.close()
-    engine.close()
-
-
-async def test_a_spoken_turn_is_answered_aloud(call: Call[Parrot]) -> None:
-    await call.say(silence(400), speech(1000), silence(1000))
+async def test_a_spoken_turn_is_answered_aloud_at_once(call: Call[Parrot]) -> None:
+    await speak(call, 1_000)
     await call.until(m.ModelResponseDoneEvent)
     assert call.types() == [
-        "session_created",
-        "input_started",
-        "input_done",
-        "input_committed",
-        "input_transcription_done",
-        "response_created",
-        "response_audio_transcript_delta",
-        "response_audio_delta",
-        "response_audio_transcript_delta",
-        "response_audio_delta",
-        "response_audio_done",
-        "response_audio_transcript_done",
-        "response_done",
+        *("session_created", "input_started", "input_done", "input_committed", "input_transcription_done"),
+        *("response_created", "response_audio_transcript_delta", "response_audio_delta"),
+        *("response_audio_transcript_delta", "response_audio_delta", "response_audio_done"),
+        *("response_audio_transcript_done", "response_done"),
     ]
     started, done = call.all(m.ModelInputStartedEvent)[0], call.all(m.ModelInputDoneEvent)[0]
     assert abs(started.audio_start_ms - 400) < 80
     assert abs(done.audio_end_ms - 1400) < 80
-    assert call.all(m.ModelInputTranscriptionDoneEvent)[0].transcript == "hello there"
-    words = [event.delta for event in call.all(m.ModelResponseAudioTranscriptDeltaEvent)]
-    assert words == ["You said: hello there.", " Right?"]
-    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == "You said: hello there. Right?"
+    assert heard(call) == ["hello there"]
+    words = call.all(m.ModelResponseAudioTranscriptDeltaEvent)
+    assert [event.delta for event in words] == ["You said: hello there.", " Right?"]
+    assert said(call) == ["You said: hello there. Right?"]
     audio = call.all(m.ModelResponseAudioDeltaEvent)
     assert sum(len(event.delta) for event in audio) == 2 * SENTENCE_BYTES
     assert all(100 <= len(event.delta) / 48 <= 400 for event in audio)
     assert len({event.item_id for event in audio}) == 1
-    assert call.all(m.ModelResponseDoneEvent)[0].status == "completed"
+    assert statuses(call) == ["completed"]
     assert call.language_model.prompts[0].instructions == "Be kind."
-
-
-async def test_the_first_words_say_how_long_they_waited_for_their_sound(call: Call[Parrot]) -> None:
-    await call.say(silence(400), speech(1000), silence(1000))
-    await call.until(m.ModelResponseDoneEvent)
-    first, second = (event.ready_ms for event in call.all(m.ModelResponseAudioTranscriptDeltaEvent))
+    first, second = (event.ready_ms for event in words)
     assert first is not None
-    assert first["first_token"] >= first["first_sentence"] >= 0
+    assert first["first_token"] >= first["first_sentence"] >= 0, "how long the first words waited for their sound"
     assert second is None
-
-
-async def test_recognition_is_over_when_the_turn_is_and_speech_follows_at_once(call: Call[Parrot]) -> None:
-    await call.say(silence(400), speech(1000), silence(1000))
-    audio = await call.until(m.ModelResponseAudioDeltaEvent)
-    decided = call.at(call.all(m.ModelInputDoneEvent)[0])
-    assert call.at(call.all(m.ModelInputTranscriptionDoneEvent)[0]) == decided
-    # The first sentence was synthesised in the pause.
-    assert call.at(audio) - decided == pytest.approx(0, abs=0.001)
+    # Recognition is over when the turn is; the first sentence was synthesised in the pause.
+    decided_s = call.at(done)
+    assert call.at(call.all(m.ModelInputTranscriptionDoneEvent)[0]) == decided_s
+    assert call.at(audio[0]) - decided_s == pytest.approx(0, abs=0.001)
     assert len(call.recognizer.clips_ms) == 1
 
 
@@ -210,27 +211,19 @@ async def test_a_guess_is_thrown_away_when_the_voice_goes_on(call: Call[Parrot])
     call.recognizer.texts = ["I would", "I would like tea"]
     await call.say(silence(400), speech(600), silence(320), speech(600), silence(1000))
     await call.until(m.ModelResponseDoneEvent)
-    assert [event.transcript for event in call.all(m.ModelInputTranscriptionDoneEvent)] == ["I would like tea"]
+    assert heard(call) == ["I would like tea"]
     assert len(call.recognizer.clips_ms) == 2
     assert call.recognizer.clips_ms[1] > call.recognizer.clips_ms[0] + 800
 
 
-async def test_where_nothing_was_understood_nothing_is_said(call: Call[Parrot]) -> None:
+async def test_where_nothing_was_understood_nothing_is_said_but_given_words(call: Call[Parrot]) -> None:
     call.recognizer.texts = [""]
-    await call.say(silence(400), speech(600), silence(1000))
-    done = await call.until(m.ModelResponseDoneEvent)
-    assert done.status == "completed"
-    assert call.all(m.ModelResponseAudioDeltaEvent) == []
-    assert call.language_model.prompts == []
-
-
-async def test_given_words_are_said_to_a_turn_without_words(call: Call[Parrot]) -> None:
-    call.recognizer.texts = [""]
-    await call.say(silence(400), speech(600), silence(1000))
+    await speak(call)
     await call.until(m.ModelResponseDoneEvent)
+    assert (statuses(call), call.all(m.ModelResponseAudioDeltaEvent)) == (["completed"], [])
     call.connection.send(ResponseCreate(say="Sorry, I did not catch that."))
-    said = await call.until(m.ModelResponseAudioTranscriptDoneEvent)
-    assert said.transcript == "Sorry, I did not catch that."
+    await call.until(m.ModelResponseAudioTranscriptDoneEvent)
+    assert said(call) == ["Sorry, I did not catch that."]
     assert call.all(m.ModelResponseAudioDeltaEvent) != []
     assert call.language_model.prompts == []
 
@@ -246,28 +239,26 @@ class UnsureVad(LoudnessVad):
 async def test_a_short_answer_that_is_no_sure_voice_is_heard_after_a_question(
     parts: SpeechParts, has_asked: bool
 ) -> None:
-    engine = SpeechEngine(lambda progress: replace(parts, make_vad=UnsureVad))
-    made = Call(FakeRecognizer("yes"), Parrot())
-    await connect(made, engine)
-    detection = TurnDetection(create_response=False, interrupt_response=False)
-    made.connection.send(SessionUpdate(Settings(turn_detection=detection)))
-    if has_asked:
-        beside = ResponseOverrides(conversation="none")
-        made.connection.send(ResponseCreate(overrides=beside, say="Shall I book it?"))
-        await made.until(m.ModelResponseDoneEvent)
-    await asyncio.sleep(5)
-    await made.say(silence(400), speech(300), silence(1_000))
-    assert len(made.all(m.ModelInputStartedEvent)) == has_asked
-    await made.connection.close()
-    engine.close()
+    async with call_with(replace(parts, make_vad=UnsureVad)) as call:
+        detection = TurnDetection(create_response=False, interrupt_response=False)
+        call.send(SessionUpdate(Settings(turn_detection=detection)))
+        if has_asked:
+            beside = ResponseOverrides(conversation="none")
+            call.send(ResponseCreate(overrides=beside, say="Shall I book it?"))
+            await call.until(m.ModelResponseDoneEvent)
+        await asyncio.sleep(5)
+        await speak(call, 300)
+        assert len(call.all(m.ModelInputStartedEvent)) == has_asked
 
 
-async def test_given_words_are_written_in_a_written_call(call: Call[Parrot]) -> None:
-    call.connection.send(SessionUpdate(Settings(output_modalities=("text",))))
-    call.connection.send(ResponseCreate(say="Your taxi is here."))
-    written = await call.until(m.ModelResponseTextDoneEvent)
-    assert written.text == "Your taxi is here."
+async def test_in_a_written_call_answers_and_given_words_are_written(call: Call[Parrot]) -> None:
+    call.send(SessionUpdate(Settings(output_modalities=("text",))), ResponseCreate(say="Your taxi is here."))
+    assert (await call.until(m.ModelResponseTextDoneEvent)).text == "Your taxi is here."
     assert call.language_model.prompts == []
+    await call.until(m.ModelResponseDoneEvent)
+    call.send(typed("hi"), ResponseCreate())
+    assert (await call.until(m.ModelResponseTextDoneEvent, 2)).text == "You said: hi. Right? "
+    assert call.all(m.ModelResponseAudioDeltaEvent) == []
 
 
 async def test_a_noise_while_the_answer_is_thought_of_loses_no_question(call: Call[Parrot]) -> None:
@@ -282,12 +273,12 @@ async def test_a_noise_while_the_answer_is_thought_of_loses_no_question(call: Ca
 
 async def test_a_broken_recognition_is_reported_and_the_next_turn_works(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["!", "hello"]
-    await call.say(silence(400), speech(600), silence(1000))
+    await speak(call)
     await call.until(m.ModelResponseDoneEvent)
     assert call.all(m.ModelInputTranscriptionFailedEvent)[0].code == "recognition_failed"
     await call.say(speech(600), silence(1000))
     await call.until(m.ModelResponseDoneEvent, 2)
-    assert call.all(m.ModelInputTranscriptionDoneEvent)[0].transcript == "hello"
+    assert heard(call)[0] == "hello"
 
 
 async def test_speech_cancels_the_answer(call: Call[Parrot]) -> None:
@@ -314,65 +305,61 @@ async def test_a_turn_that_ends_over_an_answer_is_answered_behind_it(call: Call[
         await call.say(speech(300), silence(800))
     else:
         call.send(typed("think"), ResponseCreate())
-        await call.say(silence(400), speech(600), silence(800))
+        await speak(call, pause_ms=800)
     assert len(call.all(m.ModelResponseCreatedEvent)) == 1
     await call.until(m.ModelResponseDoneEvent, 2)
     await asyncio.sleep(30)
-    first, second = call.all(m.ModelResponseDoneEvent)
-    assert (first.status, second.status) == ("completed", "completed")
-    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[-1].transcript == "You said: and now this. Right?"
+    assert statuses(call) == ["completed", "completed"]
+    assert said(call)[-1] == "You said: and now this. Right?"
 
 
 async def test_whoever_stops_the_answer_wants_none_behind_it_either(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(turn_detection=TurnDetection(type="server_vad", interrupt_response=False))))
     call.send(typed("think"), ResponseCreate())
-    await call.say(silence(400), speech(600), silence(800))
+    await speak(call, pause_ms=800)
     call.send(ResponseCancel())
     await asyncio.sleep(30)
-    assert [done.status for done in call.all(m.ModelResponseDoneEvent)] == ["cancelled"]
+    assert statuses(call) == ["cancelled"]
 
 
-async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call: Call[Parrot]) -> None:
+@pytest.mark.parametrize("at_once", [False, True], ids=["behind the turn", "before the turn went on"])
+async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call: Call[Parrot], at_once: bool) -> None:
+    """When its answer was taken back before the turn went on, it never was."""
     call.recognizer.texts = ["I would like", "a cup of tea"]
-    await call.say(silence(400), speech(600), silence(800))
-    reply = await call.until(m.ModelResponseAudioDeltaEvent)
-    await call.say(speech(600), silence(800))
-    call.send(ItemDelete(reply.item_id))
-    await call.until(m.ModelResponseDoneEvent, 2)
-    assert [item.text for item in call.language_model.prompts[-1].history][-1].endswith("a cup of tea")
-    assert call.language_model.prompts[-1].history[0].text == "I would like"
-
-
-async def test_when_the_answer_was_taken_back_before_the_turn_went_on_it_never_was(call: Call[Parrot]) -> None:
-    call.recognizer.texts = ["I would like", "a cup of tea"]
-    await call.say(silence(400), speech(600), silence(800))
+    await speak(call, pause_ms=800)
     reply = await call.until(m.ModelResponseAudioDeltaEvent)
 
     def take_back(event: m.ModelEvent) -> None:
         if isinstance(event, m.ModelInputStartedEvent):
             call.send(ItemDelete(reply.item_id))
 
-    call.on_event = take_back
+    if at_once:
+        call.on_event = take_back
     await call.say(speech(600), silence(800))
-    await call.until(m.ModelResponseAudioDoneEvent, 2)
-    assert [item.text for item in call.language_model.prompts[-1].history] == ["I would like a cup of tea"]
+    if not at_once:
+        call.send(ItemDelete(reply.item_id))
+    await call.until(m.ModelResponseDoneEvent, 2)
+    if at_once:
+        assert asked(call) == ["I would like a cup of tea"]
+    assert asked(call)[0].startswith("I would like")
+    assert asked(call)[-1].endswith("a cup of tea")
 
 
 async def test_much_later_speech_is_a_turn_of_its_own(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["one", "two"]
     await call.say(silence(400), speech(600), silence(3000), speech(600), silence(800))
     await call.until(m.ModelResponseDoneEvent, 2)
-    assert [item.text for item in call.language_model.prompts[-1].history] == ["one", "You said: one. Right?", "two"]
+    assert asked(call) == ["one", "You said: one. Right?", "two"]
 
 
 async def test_two_turns_in_one_message_are_two_turns_with_two_answers(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["one", "two"]
     call.send(AudioAppend(silence(400) + speech(600) + silence(700) + speech(600) + silence(800)))
     await call.until(m.ModelResponseDoneEvent, 2)
-    assert [done.status for done in call.all(m.ModelResponseDoneEvent)] == ["completed", "completed"]
+    assert statuses(call) == ["completed", "completed"]
     starts = [event.audio_start_ms for event in call.all(m.ModelInputStartedEvent)]
     assert [round(start_ms, -2) for start_ms in starts] == [400, 1700]
-    assert [item.text for item in call.language_model.prompts[-1].history] == ["one", "You said: one. Right?", "two"]
+    assert asked(call) == ["one", "You said: one. Right?", "two"]
     # The second turn comes when the first answer, two sentences of a second, was heard.
     assert call.at(call.all(m.ModelInputStartedEvent)[1]) - call.at(call.all(m.ModelResponseAudioDeltaEvent)[0]) > 2
 
@@ -400,9 +387,8 @@ async def test_a_voice_that_is_heard_live_stops_the_answers_to_what_came_at_once
     await call.until(m.ModelResponseAudioDeltaEvent)
     await call.say(speech(600), silence(800))
     await call.until(m.ModelResponseDoneEvent, 3)
-    statuses = [done.status for done in call.all(m.ModelResponseDoneEvent)]
-    assert statuses[1:] == ["cancelled", "completed"]
-    assert [event.transcript for event in call.all(m.ModelInputTranscriptionDoneEvent)] == ["one", "two", "three"]
+    assert statuses(call)[1:] == ["cancelled", "completed"]
+    assert heard(call) == ["one", "two", "three"]
 
 
 async def test_a_turn_whose_beginning_came_late_is_live(call: Call[Parrot]) -> None:
@@ -412,7 +398,7 @@ async def test_a_turn_whose_beginning_came_late_is_live(call: Call[Parrot]) -> N
     assert len(call.all(m.ModelInputStartedEvent)) == 2
     await call.say(silence(800))
     await call.until(m.ModelResponseDoneEvent, 2)
-    assert [done.status for done in call.all(m.ModelResponseDoneEvent)] == ["cancelled", "completed"]
+    assert statuses(call) == ["cancelled", "completed"]
 
 
 async def test_what_was_not_heard_is_forgotten(call: Call[Parrot]) -> None:
@@ -425,7 +411,7 @@ async def test_what_was_not_heard_is_forgotten(call: Call[Parrot]) -> None:
     assert call.all(m.ModelItemRetrievedEvent)[0].item.text == "You said:"
     call.send(typed("more", "next"), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent, 2)
-    assert [item.text for item in call.language_model.prompts[-1].history] == ["good day", "You said:", "more"]
+    assert asked(call) == ["good day", "You said:", "more"]
 
 
 async def test_a_tool_call_ends_the_response_and_its_result_is_told(call: Call[Parrot]) -> None:
@@ -433,21 +419,23 @@ async def test_a_tool_call_ends_the_response_and_its_result_is_told(call: Call[P
     call.send(typed("use clock"), ResponseCreate())
     used = await call.until(m.ModelResponseToolUseDoneEvent)
     assert (used.tool_use.name, used.tool_use.input, used.output_index) == ("clock", '{"x": 1}', 1)
-    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == "Let me see."
     assert [tool.name for tool in call.language_model.prompts[0].tools] == ["clock"]
     await call.until(m.ModelResponseDoneEvent)
     call.send(ToolResult(ToolResultBlock(id=used.tool_use.id, name="clock", output="noon")), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent, 2)
-    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[1].transcript == "The tool says noon."
+    assert said(call) == ["Let me see.", "The tool says noon."]
 
 
-async def test_a_second_response_is_refused_while_one_runs(call: Call[Parrot]) -> None:
+async def test_what_cannot_be_done_is_an_error_that_says_so(call: Call[Parrot]) -> None:
+    call.send(ItemDelete("a"), ItemRetrieve("b"), ItemTruncate("c", 0))
+    assert errors(call) == ["unknown_item"] * 3
+    assert [event.message[-4:-1] for event in call.all(m.ModelErrorEvent)] == [" 'a", " 'b", " 'c"]
     call.send(typed("think"), ResponseCreate(), ResponseCreate())
-    assert [event.code for event in call.all(m.ModelErrorEvent)] == ["conversation_already_has_active_response"]
+    assert errors(call)[3:] == ["conversation_already_has_active_response"]
     call.send(ResponseCancel("another"))
-    assert call.all(m.ModelResponseDoneEvent) == []
+    assert statuses(call) == []
     call.send(ResponseCancel())
-    assert call.all(m.ModelResponseDoneEvent)[0].status == "cancelled"
+    assert statuses(call) == ["cancelled"]
     call.send(ResponseCreate())
     assert len(call.all(m.ModelResponseCreatedEvent)) == 2
 
@@ -455,24 +443,15 @@ async def test_a_second_response_is_refused_while_one_runs(call: Call[Parrot]) -
 async def test_an_out_of_band_response_runs_beside_and_leaves_no_trace(call: Call[Parrot]) -> None:
     call.send(typed("think"), ResponseCreate())
     beside = (Item(id="x", role="user", content=(ContentPart(type="text", text="aside"),)),)
-    call.send(
-        ResponseCreate(
-            ResponseOverrides(
-                conversation="none",
-                input=beside,
-                output_modalities=("text",),
-                instructions="Write.",
-                metadata={"a": "b"},
-            )
-        )
-    )
+    shape: dict[str, Any] = {"conversation": "none", "output_modalities": ("text",), "metadata": {"a": "b"}}
+    call.send(ResponseCreate(ResponseOverrides(input=beside, instructions="Write.", **shape)))
     done = await call.until(m.ModelResponseDoneEvent)
     assert (done.conversation, done.metadata, done.output_modalities) == ("none", {"a": "b"}, ("text",))
     assert call.all(m.ModelResponseTextDoneEvent)[0].text.strip() == "You said: aside. Right?"
     assert call.language_model.prompts[-1].instructions == "Write."
     call.send(ResponseCancel(), typed("now", "later"), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent, 3)
-    assert [item.text for item in call.language_model.prompts[-1].history] == ["think", "now"]
+    assert asked(call) == ["think", "now"]
 
 
 async def test_overrides_hold_for_one_response(call: Call[Parrot]) -> None:
@@ -485,61 +464,54 @@ async def test_overrides_hold_for_one_response(call: Call[Parrot]) -> None:
     call.send(ResponseCreate(ResponseOverrides(tool_choice="none")))
     assert (await call.until(m.ModelResponseAudioDeltaEvent, heard + 1)).delta[:2] == b"\x01\x00"
     call.send(ResponseCreate(ResponseOverrides(tools=({"name": 7},), conversation="none")))
-    assert call.all(m.ModelErrorEvent)[-1].code == "bad_response_create"
+    assert errors(call)[-1] == "bad_response_create"
 
 
-async def test_push_to_talk_answers_only_when_asked(call: Call[Parrot]) -> None:
-    call.send(SessionUpdate(Settings(turn_detection="none")))
+async def test_push_to_talk_answers_only_when_asked_and_then_waits_for_the_words(call: Call[Parrot]) -> None:
+    call.send(SessionUpdate(Settings(turn_detection="none")), AudioCommit())
+    await call.say(speech(600))
+    call.send(AudioClear(), AudioCommit())
+    assert errors(call) == ["input_audio_buffer_commit_empty"] * 2
+    assert len(call.all(m.ModelInputClearedEvent)) == 1
     await call.say(speech(600), silence(1500))
-    assert call.types() == ["session_created", "session_updated"]
+    assert call.types()[-2:] == ["input_cleared", "error"]
     call.send(AudioCommit())
     await call.until(m.ModelInputTranscriptionDoneEvent)
     assert call.recognizer.clips_ms == [2100]
     assert call.all(m.ModelResponseCreatedEvent) == []
     call.send(ResponseCreate())
-    await call.until(m.ModelResponseAudioDeltaEvent)
-
-
-async def test_an_answer_waits_for_the_words_of_the_turn(call: Call[Parrot]) -> None:
-    call.send(SessionUpdate(Settings(turn_detection="none")))
+    await call.until(m.ModelResponseDoneEvent)
     await call.say(speech(600))
     call.send(AudioCommit(), ResponseCreate())
-    await call.until(m.ModelResponseDoneEvent)
-    assert [item.text for item in call.language_model.prompts[0].history] == ["hello there"]
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert asked(call) == ["hello there", "You said: hello there. Right?", "hello there"]
 
 
-async def test_a_client_that_stops_sending_right_after_its_last_word_is_answered(call: Call[Parrot]) -> None:
-    call.send(AudioAppend(speech(1_000)))
-    await asyncio.sleep(6)
-    assert len(call.all(m.ModelInputDoneEvent)) == 1
-    assert len(call.all(m.ModelResponseDoneEvent)) == 1
-
-
-async def test_speech_that_the_client_takes_back_is_not_answered(call: Call[Parrot]) -> None:
+async def test_a_client_that_stops_sending_is_answered_and_speech_that_it_takes_back_is_not(call: Call[Parrot]) -> None:
     call.send(AudioAppend(speech(1_000)), AudioClear(), AudioAppend(speech(500) + silence(1_000)))
     await asyncio.sleep(6)
     assert call.all(m.ModelResponseCreatedEvent) == []
-    call.send(AudioAppend(speech(1_000) + silence(1_000)))
-    await asyncio.sleep(3)
-    assert len(call.all(m.ModelResponseCreatedEvent)) == 1
+    call.send(AudioAppend(speech(1_000)))
+    await asyncio.sleep(6)
+    assert len(call.all(m.ModelInputDoneEvent)) == 1
+    assert statuses(call) == ["completed"]
 
 
-async def test_an_empty_commit_is_refused_and_cleared_audio_is_gone(call: Call[Parrot]) -> None:
-    call.send(SessionUpdate(Settings(turn_detection="none")), AudioCommit())
-    await call.say(speech(600))
-    call.send(AudioClear(), AudioCommit())
-    assert [event.code for event in call.all(m.ModelErrorEvent)] == ["input_audio_buffer_commit_empty"] * 2
-    assert len(call.all(m.ModelInputClearedEvent)) == 1
-
-
-async def test_the_silence_timer_follows_the_settings(call: Call[Parrot]) -> None:
+async def test_the_silence_timer_and_the_transcription_follow_the_settings(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(turn_detection=TurnDetection(silence_duration_ms=1500))))
-    await call.say(silence(400), speech(600), silence(1200))
+    await speak(call, pause_ms=1200)
     assert call.all(m.ModelInputDoneEvent) == []
     await call.say(silence(500))
     assert len(call.all(m.ModelInputDoneEvent)) == 1
+    assert heard(call) == ["hello there"]
+    call.send(SessionUpdate(Settings(input_audio_transcription=False)))
+    await call.until(m.ModelResponseDoneEvent)
+    await speak(call)
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert len(heard(call)) == 1, "no transcription is reported where none is wanted"
+    assert asked(call)[-1] == "hello there"
     call.send(SessionUpdate(Settings(turn_detection=TurnDetection(threshold=1.5))))
-    assert call.all(m.ModelErrorEvent)[0].code == "invalid_turn_detection"
+    assert errors(call)[0] == "invalid_turn_detection"
 
 
 async def test_an_unknown_voice_is_the_default_one_and_is_told(
@@ -553,27 +525,12 @@ async def test_an_unknown_voice_is_the_default_one_and_is_told(
     assert (await call.until(m.ModelResponseAudioDeltaEvent)).delta[:2] == b"\x02\x00"
 
 
-async def test_text_only_answers_are_written(call: Call[Parrot]) -> None:
-    call.send(SessionUpdate(Settings(output_modalities=("text",))), typed("hi"), ResponseCreate())
-    await call.until(m.ModelResponseDoneEvent)
-    assert call.all(m.ModelResponseAudioDeltaEvent) == []
-    assert call.all(m.ModelResponseTextDoneEvent)[0].text == "You said: hi. Right? "
-
-
-async def test_no_transcription_is_reported_where_none_is_wanted(call: Call[Parrot]) -> None:
-    call.send(SessionUpdate(Settings(input_audio_transcription=False)))
-    await call.say(silence(400), speech(600), silence(1000))
-    await call.until(m.ModelResponseDoneEvent)
-    assert call.all(m.ModelInputTranscriptionDoneEvent) == []
-    assert call.language_model.prompts[0].history[0].text == "hello there"
-
-
 @pytest.mark.parametrize(("text", "code", "spoken"), [("fail", "no_mind", 5), ("crash", "language_model_failed", 0)])
 async def test_a_failing_mind_fails_its_answer_alone(call: Call, text: str, code: str, spoken: int) -> None:
     call.send(typed(text), ResponseCreate())
     done = await call.until(m.ModelResponseDoneEvent)
     assert (done.status, done.status_details) == ("failed", {"reason": code})
-    assert [event.code for event in call.all(m.ModelErrorEvent)] == [code]
+    assert errors(call) == [code]
     assert len(call.all(m.ModelResponseAudioDeltaEvent)) == spoken
     call.send(typed("hi", "next"), ResponseCreate())
     assert (await call.until(m.ModelResponseDoneEvent, 2)).status == "completed"
@@ -589,86 +546,62 @@ async def test_a_long_answer_is_not_synthesised_far_ahead_of_its_hearing(call: C
     assert len(call.all(m.ModelResponseAudioTranscriptDeltaEvent)) == 60
 
 
-async def test_unknown_items_are_an_error_that_names_them(call: Call[Parrot]) -> None:
-    call.send(ItemDelete("a"), ItemRetrieve("b"), ItemTruncate("c", 0))
-    assert [event.code for event in call.all(m.ModelErrorEvent)] == ["unknown_item"] * 3
-    assert [event.message[-4:-1] for event in call.all(m.ModelErrorEvent)] == [" 'a", " 'b", " 'c"]
-
-
-async def test_a_call_can_be_restored_from_its_history(engine: SpeechEngine) -> None:
-    call = Call(FakeRecognizer(), Parrot())
+async def test_a_call_can_be_restored_from_its_history(parts: SpeechParts) -> None:
     history = [Item(id="old", role="user", content=(ContentPart(type="text", text="I'm Pete."),))]
-    await connect(call, engine, history=history)
-    call.send(typed("hi"), ResponseCreate())
-    await call.until(m.ModelResponseDoneEvent)
-    assert [item.text for item in call.language_model.prompts[0].history] == ["I'm Pete.", "hi"]
-    await call.connection.close()
+    async with call_with(parts, history) as call:
+        call.send(typed("hi"), ResponseCreate())
+        await call.until(m.ModelResponseDoneEvent)
+        assert asked(call) == ["I'm Pete.", "hi"]
 
 
 async def test_closing_ends_what_runs_and_says_so_once(call: Call[Parrot]) -> None:
-    await call.say(silence(400), speech(600), silence(480))
+    await speak(call, pause_ms=480)
     call.send(typed("tell"), ResponseCreate())
     await call.until(m.ModelResponseAudioDeltaEvent)
     await call.connection.close()
     await call.connection.close()
     call.send(typed("hi"), ResponseCreate())
     await asyncio.sleep(30)
-    assert call.types()[-4:] == [
-        "response_audio_done",
-        "response_audio_transcript_done",
-        "response_done",
-        "session_ended",
-    ]
-    assert call.all(m.ModelResponseDoneEvent)[-1].status == "cancelled"
+    ends = ["response_audio_done", "response_audio_transcript_done", "response_done", "session_ended"]
+    assert call.types()[-4:] == ends
+    assert statuses(call)[-1] == "cancelled"
     assert len(call.all(m.ModelSessionEndedEvent)) == 1
 
 
 async def test_without_recognition_typed_text_is_answered_aloud_and_the_lack_is_told() -> None:
     parts = SpeechParts(voices={"heart": FakeVoice(1)}, make_vad=LoudnessVad, missing=("no weights for recognition",))
-    engine = SpeechEngine(lambda progress: parts)
-    call = Call(FakeRecognizer(), Parrot())
-    await connect(call, engine)
-    assert call.connection.profile.input_modalities == {"text"}
-    assert not call.connection.profile.emits_speech_events
-    await call.say(speech(600), silence(1000))
-    call.send(AudioCommit())
-    codes = [event.code for event in call.all(m.ModelErrorEvent)]
-    assert codes == ["speech_part_missing", "input_audio_buffer_commit_empty"]
-    assert "no weights for recognition" in call.all(m.ModelErrorEvent)[0].message
-    call.send(typed("hi"), ResponseCreate())
-    await call.until(m.ModelResponseAudioDeltaEvent)
-    await call.connection.close()
-    engine.close()
+    async with call_with(parts) as call:
+        assert call.connection.profile.input_modalities == {"text"}
+        assert not call.connection.profile.emits_speech_events
+        await call.say(speech(600), silence(1000))
+        call.send(AudioCommit())
+        assert errors(call) == ["speech_part_missing", "input_audio_buffer_commit_empty"]
+        assert "no weights for recognition" in call.all(m.ModelErrorEvent)[0].message
+        call.send(typed("hi"), ResponseCreate())
+        await call.until(m.ModelResponseAudioDeltaEvent)
 
 
 async def test_without_a_voice_answers_are_written() -> None:
-    engine = SpeechEngine(lambda progress: SpeechParts(missing=("no voice",)))
-    call = Call(FakeRecognizer(), Parrot())
-    await connect(call, engine)
-    assert call.connection.profile.output_modalities == {"text"}
-    call.send(typed("hi"), ResponseCreate())
-    done = await call.until(m.ModelResponseDoneEvent)
-    assert done.output_modalities == ("text",)
-    assert call.all(m.ModelResponseTextDoneEvent)[0].text.strip() == "You said: hi. Right?"
-    await call.connection.close()
-    engine.close()
+    async with call_with(SpeechParts(missing=("no voice",))) as call:
+        assert call.connection.profile.output_modalities == {"text"}
+        call.send(typed("hi"), ResponseCreate())
+        done = await call.until(m.ModelResponseDoneEvent)
+        assert done.output_modalities == ("text",)
+        assert call.all(m.ModelResponseTextDoneEvent)[0].text.strip() == "You said: hi. Right?"
 
 
-async def test_the_profile_is_that_of_a_provider_with_a_detector(engine: SpeechEngine) -> None:
+async def test_the_profile_is_that_of_a_provider_with_a_detector_and_the_voice_that_will_really_speak(
+    engine: SpeechEngine,
+) -> None:
     model = LocalRealtimeModel(engine=engine)
-    steps: list[str] = []
-    assert await model.warm_up(steps.append) == ()
+    assert await model.warm_up([].append) == ()
     profile = model.profile
     assert (profile.input_rate_hz, profile.output_rate_hz) == (16_000, 24_000)
     assert profile.emits_speech_events
     assert profile.aligns_transcript
     assert (profile.voices, profile.languages) == (("heart", "heart-low"), ("en",))
-
-
-async def test_an_agent_names_the_voice_that_will_really_speak(engine: SpeechEngine) -> None:
     for wanted, speaks in ((None, "heart"), ("heart-low", "heart-low"), ("alloy", "heart")):
-        agent = RealtimeAgent("Robin", "", LocalRealtimeModel(engine=engine), voice=wanted)
-        assert agent.describe()["voice"] == speaks
+        assert RealtimeAgent("Robin", "", model, voice=wanted).describe()["voice"] == speaks
     assert RealtimeAgent("Robin", "", LocalRealtimeModel("nova", engine=engine)).describe()["voice"] == "heart"
 
 
@@ -698,6 +631,6 @@ async def test_too_much_waiting_recognition_is_refused_by_name(
         raise caught.value
 
     monkeypatch.setattr(engine, "transcribe", overloaded)
-    await call.say(silence(400), speech(600), silence(700))
+    await speak(call, pause_ms=700)
     assert (await call.until(m.ModelInputTranscriptionFailedEvent)).code == "overloaded"
     assert (await call.until(m.ModelResponseDoneEvent)).status == "completed"

@@ -34,9 +34,8 @@ async def make_later() -> ReActAgent:
     return react(say("Hello."))
 
 
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
+def test_agents_language_models_and_functions_that_make_them() -> None:
+    named: list[tuple[Any, str]] = [
         (Echo(), "echo"),
         (make_agent(), "Friday on scripted"),
         (make_agent().as_language_model(takes_images=True), "Friday on scripted"),
@@ -44,11 +43,9 @@ async def make_later() -> ReActAgent:
         (lambda: Echo(), "echo"),
         (partial(react, say("Hello."), name="Monday"), "Monday on scripted"),
         (Conversationalist, "local"),
-    ],
-    ids=["language model", "agent", "agent with eyes", "function", "lambda", "partial", "class"],
-)
-def test_agents_language_models_and_functions_that_make_them(given: Any, name: str) -> None:
-    assert LocalRealtimeModel(language_model=given).profile.model == name
+    ]
+    for given, name in named:
+        assert LocalRealtimeModel(language_model=given).profile.model == name
 
 
 def test_what_understands_images_takes_them() -> None:
@@ -72,26 +69,23 @@ def test_a_function_is_called_for_each_call_and_once_before_for_the_name() -> No
         return made[-1]
 
     calls = for_calls(make)
-    assert len(made) == 1
-    calls.for_call()
-    assert len(made) == 1
-    calls.for_call()
-    assert len(made) == 2
+    counts = [len(made)]
+    for _ in range(2):
+        calls.for_call()
+        counts.append(len(made))
+    assert counts == [1, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
+def test_anything_else_is_refused_with_a_sentence() -> None:
+    others: list[tuple[Any, str]] = [
         (7, "language_model is a int: give an agent such as ReActAgent, a function that makes one, or"),
         (ScriptedChat(say("Hello.")), "language_model is a ScriptedChat: give an agent such as ReActAgent"),
         (RealtimeAgent("Robin", "Be kind.", ScriptedModel([])), "language_model is a RealtimeAgent: give an agent"),
         (ReActAgent, "language_model is ReActAgent, which cannot be called without arguments: give an object"),
         (lambda: 7, "the function given as language_model makes a int: let it return an agent"),
         (make_later, "the function given as language_model makes a coroutine: let it return an agent"),
-    ],
-    ids=["number", "chat model", "voice agent", "class", "wrong function", "async function"],
-)
-def test_anything_else_is_refused_with_a_sentence(given: Any, sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence) as refused:
-        LocalRealtimeModel(language_model=given)
-    assert refused.value.code == "bad_language_model"
+    ]
+    for given, sentence in others:
+        with pytest.raises(UsageError, match=sentence) as refused:
+            LocalRealtimeModel(language_model=given)
+        assert refused.value.code == "bad_language_model"

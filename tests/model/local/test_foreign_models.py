@@ -58,8 +58,7 @@ class Foreign(ChatModelBase):
 
     def __init__(self, error: Exception, *, begins: bool) -> None:
         super().__init__("house-model", stream=True)
-        self.error = error
-        self.begins = begins
+        self.error, self.begins = error, begins
 
     async def __call__(self, *args: Any, **kwargs: Any) -> AsyncGenerator[ChatResponse, None]:
         if not self.begins:

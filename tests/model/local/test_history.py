@@ -36,16 +36,12 @@ def test_items_stand_where_they_were_put() -> None:
     assert texts(conversation) == ["zero", "one", "two", "three", "four"]
 
 
-def test_an_item_with_a_known_id_is_replaced_where_it_stands() -> None:
-    conversation = conversation_of([user("a", "one"), user("b", "two")])
+def test_an_item_with_a_known_id_is_replaced_where_it_stands_and_words_arrive_after_their_item() -> None:
+    conversation = conversation_of([user("a", "one"), user("b")])
+    conversation.set_transcript("b", "two")
+    assert texts(conversation) == ["one", "two"]
     assert add_item(conversation, user("a", "again")) is None
     assert texts(conversation) == ["again", "two"]
-
-
-def test_words_arrive_after_their_item() -> None:
-    conversation = conversation_of([user("a")])
-    conversation.set_transcript("a", "hello")
-    assert texts(conversation) == ["hello"]
 
 
 def test_two_pieces_of_one_turn_are_one_turn_for_the_language_model() -> None:
@@ -73,16 +69,11 @@ def test_a_piece_behind_a_response_that_was_heard_is_a_turn_of_its_own() -> None
 def test_a_response_is_cut_to_the_words_that_were_heard() -> None:
     conversation = conversation_of([])
     speak(conversation, "r", ("One two three.", 1000), (" Four five.", 1000))
+    assert truncate(conversation, ItemTruncate("r", 1500, "")) == "One two three. Four", "only the time is known"
     assert truncate(conversation, ItemTruncate("r", 700, "One two")) == "One two"
     conversation.add_text("r", " Six.")
     conversation.update("r", content=(ContentPart(type="audio", transcript="One two three. Four five. Six."),))
     assert texts(conversation) == ["One two"]
-
-
-def test_where_only_the_time_is_known_words_are_counted_off() -> None:
-    conversation = conversation_of([])
-    speak(conversation, "r", ("One two three.", 1000), (" Four five.", 1000))
-    assert truncate(conversation, ItemTruncate("r", 1500, "")) == "One two three. Four"
     with pytest.raises(KeyError):
         truncate(conversation, ItemTruncate("nobody", 0, ""))
 

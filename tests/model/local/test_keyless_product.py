@@ -2,11 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 import realtime
 from realtime.commands.serve import serve
@@ -19,7 +17,7 @@ from realtime.model.services import SERVICES
 from realtime.server.builtin import INSTRUCTIONS, product_of
 from realtime.server.settings import ServerSettings
 from tests.model.local.keyless_chat import Chat
-from tests.model.local.new_users import LATEST, MORE, QUESTIONS, UNSEEN
+from tests.model.local.rows import rows
 
 ROOT = Path(__file__).resolve().parents[3]
 KEPT = Product(store="disk")
@@ -32,16 +30,14 @@ def ask(question: str, product: Product | None = KEPT) -> str:
     return Chat(INSTRUCTIONS, product=product).ask(question)
 
 
-def told() -> Iterator[str]:
+@cache
+def told() -> str:
     """Everything that is said of the product: in answers to the questions of new users, and the fixed texts."""
     products = (None, KEPT, replace(KEPT, store="memory", records=True, ready=("OpenAI",), lists_calls=False))
-    for product in products:
-        for turns, _ in (*QUESTIONS, *UNSEEN, *MORE, *LATEST):
-            yield Chat(INSTRUCTIONS, product=product).ask(turns[-1])
-    yield from (text for name, text in vars(self_told).items() if name.isupper() and isinstance(text, str))
-
-
-TOLD = " \n".join(told())
+    questions = [turns[-1] for _, *turns in rows("new_users")]
+    answers = [ask(question, product) for product in products for question in questions]
+    fixed = [text for name, text in vars(self_told).items() if name.isupper() and isinstance(text, str)]
+    return " \n".join([*answers, *fixed])
 
 
 def page_sources() -> str:
@@ -50,23 +46,23 @@ def page_sources() -> str:
 
 
 def test_each_variable_is_read_by_the_code() -> None:
-    named = set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", TOLD))
+    named = set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", told()))
     assert named >= {BASE_URL, MODEL, "OPENAI_API_KEY", "GEMINI_API_KEY", "DASHSCOPE_API_KEY"}
     assert named <= VARIABLES
 
 
 def test_each_option_is_one_of_the_command() -> None:
-    named = set(re.findall(r"--([a-z][a-z-]+)", TOLD))
+    named = set(re.findall(r"--([a-z][a-z-]+)", told()))
     assert named == {"room", "allow-embed", "host", "tls", "token"}
     assert {name.replace("-", "_") for name in named} <= set(inspect.signature(serve).parameters)
 
 
 def test_each_document_and_name_exists() -> None:
-    documents = set(re.findall(r"\bdocs/[\w-]+\.md\b", TOLD))
+    documents = set(re.findall(r"\bdocs/[\w-]+\.md\b", told()))
     assert "docs/quickstart.md" in documents
     assert [name for name in documents if not (ROOT / name).is_file()] == []
     for name in ("RealtimeAgent", "voice_router"):
-        assert name in TOLD
+        assert name in told()
         assert hasattr(realtime, name)
     assert "Apache License" in (ROOT / "LICENSE").read_text("utf-8")
     assert realtime.__version__ in ask("which version are you")
@@ -99,21 +95,18 @@ def test_the_providers_are_those_of_the_registry_and_the_free_way_comes_first() 
     assert "With a key here: Gemini." in ask("what models are there", replace(KEPT, ready=("Gemini",)))
 
 
-@pytest.mark.parametrize(
-    ("settings", "said", "not_said"),
-    [
+def test_what_is_stored_is_said_by_the_settings() -> None:
+    for settings, said, not_said in (
         (ServerSettings(), "Nothing of a call is stored", "Delete button"),
         (ServerSettings(store="memory:"), "gone when the server stops", "until someone"),
         (ServerSettings(store="sqlite:calls.sqlite"), "until someone deletes them", "Nothing"),
         (ServerSettings(store="file:calls", keep_s=2 * 86_400.0), "for 2 days after the end", "until someone"),
         (ServerSettings(store="file:calls", keep_bytes=3_000_000_000), "at most 3 gigabytes", "until someone"),
         (ServerSettings(store="file:calls", lists_calls=False), "Whoever runs this server", "Delete button"),
-    ],
-)
-def test_what_is_stored_is_said_by_the_settings(settings: ServerSettings, said: str, not_said: str) -> None:
-    answer = ask("do you store what I say", product_of(settings, {}))
-    assert said in answer
-    assert not_said not in answer
+    ):
+        answer = ask("do you store what I say", product_of(settings, {}))
+        assert said in answer
+        assert not_said not in answer
 
 
 def test_whether_sound_is_recorded_is_said_by_the_settings() -> None:

@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.model.local.passages import CODE_ALOUD, PassageSplitter
+from tests.model.local.rows import labelled
 
 
 def split(*deltas: str) -> list[tuple[str, str]]:
@@ -15,33 +15,11 @@ def split(*deltas: str) -> list[tuple[str, str]]:
     return [(passage.text, passage.aloud) for passage in (*passages, *splitter.finish())]
 
 
-@pytest.mark.parametrize(
-    ("text", "passages"),
-    [
-        ("", []),
-        ("Try `ls` first.", [("Try `ls` first.", "Try `ls` first.")]),
-        (
-            "Like this:\n```python\nprint(1)\n```\nThat is all.",
-            [
-                ("Like this:", "Like this:"),
-                ("```python\nprint(1)\n```", CODE_ALOUD),
-                ("That is all.", "That is all."),
-            ],
-        ),
-        ("```\na. b. c.", [("```\na. b. c.", CODE_ALOUD)]),
-        ("````\n```\nx\n```\n````", [("````\n```\nx\n```\n````", CODE_ALOUD)]),
-        ("```\nx\n`````\nDone.", [("```\nx\n`````", CODE_ALOUD), ("Done.", "Done.")]),
-        (
-            '```python\nmark = "```"\nprint(mark)\n```\nDone.',
-            [('```python\nmark = "```"\nprint(mark)\n```', CODE_ALOUD), ("Done.", "Done.")],
-        ),
-        ("```md\n```sh\nls\n```\nDone.", [("```md\n```sh\nls\n```", CODE_ALOUD), ("Done.", "Done.")]),
-        ("```\nls```  \nDone.", [("```\nls```", CODE_ALOUD), ("Done.", "Done.")]),
-        ("Say ```x``` now.", [("Say", "Say"), ("```x```", CODE_ALOUD), ("now.", "now.")]),
-    ],
-)
-def test_code_between_fences_is_shown_and_not_read_aloud(text: str, passages: list[tuple[str, str]]) -> None:
-    assert split(text) == passages
+def test_code_between_fences_is_shown_and_not_read_aloud() -> None:
+    """The passages of a text; those that begin with a fence are code."""
+    for text, passages in labelled("passages").items():
+        aloud = [CODE_ALOUD if passage.startswith("```") else passage for passage in passages]
+        assert split(text) == [*zip(passages, aloud, strict=True)]
 
 
 @given(st.text(alphabet="`ab. \n", max_size=80), st.lists(st.integers(0, 80), max_size=8))

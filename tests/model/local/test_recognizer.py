@@ -12,14 +12,7 @@ import pytest
 from realtime.audio.files import read_pcm16
 from realtime.audio.vad import shared_silero
 from realtime.model.local.ears import RATE_HZ, Ears, Ended, Paused, endpoint_config
-from realtime.model.local.recognizer import (
-    Decoded,
-    Floats,
-    Recognizer,
-    log_mel,
-    mel_filters,
-    split_at_pauses,
-)
+from realtime.model.local.recognizer import Decoded, Floats, Recognizer, log_mel, mel_filters, split_at_pauses
 from realtime.model.local.weights import whisper_folder
 
 DIGITS = {"4": "four", "5": "five", "7": "seven", "8": "eight", "10": "ten", "12": "twelve"}
@@ -69,36 +62,30 @@ def test_features_fill_the_window_with_the_floor() -> None:
     assert abs(int(features[:, 50].argmax()) - centre_hz / 37.2) < 2
 
 
-@pytest.mark.parametrize(("seconds", "window_s"), [(1.0, 15), (13.0, 15), (13.1, 30), (29.0, 30)])
-def test_only_windows_of_15_and_30_seconds_are_used(seconds: float, window_s: int) -> None:
-    decoder = TableDecoder(Decoded((1, 2), 0.1))
-    assert Recognizer(decoder).transcribe(silence(seconds)).text == "w1 w2"
-    assert decoder.windows_s == [window_s]
+def test_only_windows_of_15_and_30_seconds_are_used() -> None:
+    for seconds, window_s in ((1.0, 15), (13.0, 15), (13.1, 30), (29.0, 30)):
+        decoder = TableDecoder(Decoded((1, 2), 0.1))
+        assert Recognizer(decoder).transcribe(silence(seconds)).text == "w1 w2"
+        assert decoder.windows_s == [window_s]
 
 
 def test_endless_repetition_is_tried_again_in_the_long_window() -> None:
     decoder = TableDecoder(Decoded(tuple([7] * 24), 0.1), Decoded((1,), 0.1))
     transcript = Recognizer(decoder).transcribe(silence(1.0))
-    assert decoder.windows_s == [15, 30]
-    assert decoder.limits == [24, 24]
-    assert transcript.text == "w1"
+    assert (decoder.windows_s, decoder.limits, transcript.text) == ([15, 30], [24, 24], "w1")
 
 
-def test_what_whisper_itself_takes_for_no_speech_is_dropped() -> None:
-    recognizer = Recognizer(TableDecoder(Decoded((1,), 0.61)))
-    transcript = recognizer.transcribe(silence(2.0))
-    assert (transcript.text, transcript.no_speech_prob, transcript.audio_ms) == ("", 0.61, 2000)
-
-
-@pytest.mark.parametrize(
-    ("no_speech_prob", "mean_logprob", "text"),
-    [(0.4, -1.8, ""), (0.4, -0.9, "w1"), (0.1, -1.8, "w1"), (0.59, -0.2, "w1")],
-)
-def test_words_are_dropped_where_neither_speech_nor_words_are_sure(
-    no_speech_prob: float, mean_logprob: float, text: str
-) -> None:
-    recognizer = Recognizer(TableDecoder(Decoded((1,), no_speech_prob, mean_logprob)))
-    assert recognizer.transcribe(silence(2.0)).text == text
+def test_words_are_dropped_where_neither_speech_nor_words_are_sure() -> None:
+    """And what Whisper itself takes for no speech."""
+    for decoded, text in (
+        (Decoded((1,), 0.61), ""),
+        (Decoded((1,), 0.4, -1.8), ""),
+        (Decoded((1,), 0.4, -0.9), "w1"),
+        (Decoded((1,), 0.1, -1.8), "w1"),
+        (Decoded((1,), 0.59, -0.2), "w1"),
+    ):
+        transcript = Recognizer(TableDecoder(decoded)).transcribe(silence(2.0))
+        assert (transcript.text, transcript.no_speech_prob, transcript.audio_ms) == (text, decoded.no_speech_prob, 2000)
 
 
 def test_long_speech_is_split_in_its_quietest_place_and_joined_again() -> None:
@@ -116,9 +103,9 @@ def test_long_speech_is_split_in_its_quietest_place_and_joined_again() -> None:
     assert (transcript.text, transcript.no_speech_prob, transcript.audio_ms) == ("w1 w2", 0.3, 40_000)
 
 
-@pytest.mark.parametrize("pcm", [b"", b"\x00", silence(0.01)])
-def test_too_little_audio_is_no_speech(pcm: bytes) -> None:
-    assert Recognizer(TableDecoder()).transcribe(pcm).text == ""
+def test_too_little_audio_is_no_speech() -> None:
+    for pcm in (b"", b"\x00", silence(0.01)):
+        assert Recognizer(TableDecoder()).transcribe(pcm).text == ""
 
 
 @pytest.fixture(scope="module")
@@ -181,14 +168,16 @@ def test_at_most_5_percent_of_the_words_of_our_own_speech_are_wrong(fixtures_dir
     assert rate <= 0.05
 
 
-def test_nothing_is_understood_in_noise_silence_and_music(fixtures_dir: Path, recognizer: Recognizer) -> None:
-    for name in ("noise_room.flac", "silence.flac", "music_synthetic.flac"):
-        transcript = recognizer.transcribe(read_pcm16(fixtures_dir / "audio" / name, RATE_HZ))
+@pytest.mark.parametrize("folder", ["fixtures_dir", "recordings_dir"])
+def test_nothing_is_understood_in_noise_silence_and_music(
+    request: pytest.FixtureRequest, recognizer: Recognizer, folder: str
+) -> None:
+    names = {
+        "fixtures_dir": ("noise_room.flac", "silence.flac", "music_synthetic.flac"),
+        "recordings_dir": ("noise_office.wav", "noise_pink.wav", "silence.wav", "music_synthetic.wav"),
+    }
+    for name in names[folder]:
+        pcm = read_pcm16(request.getfixturevalue(folder) / "audio" / name, RATE_HZ)
+        transcript = recognizer.transcribe(pcm)
         assert transcript.text == "", name
-        assert transcript.no_speech_prob > 0.3
-
-
-def test_nothing_is_understood_in_recorded_noise(recordings_dir: Path, recognizer: Recognizer) -> None:
-    for name in ("noise_office.wav", "noise_pink.wav", "silence.wav", "music_synthetic.wav"):
-        transcript = recognizer.transcribe(read_pcm16(recordings_dir / "audio" / name, RATE_HZ))
-        assert transcript.text == "", name
+        assert folder == "recordings_dir" or transcript.no_speech_prob > 0.3

@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.model.local.sentences import MAX_CHARS, SentenceSplitter
+from tests.model.local.rows import labelled
 
 
 def split_sentences(text: str) -> list[str]:
@@ -15,23 +15,9 @@ def split_sentences(text: str) -> list[str]:
     return [*splitter.push(text), *splitter.finish()]
 
 
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("", []),
-        (" \n ", []),
-        ("Hello", ["Hello"]),
-        ("Hello there. How are you? Fine!", ["Hello there.", "How are you?", "Fine!"]),
-        ("Mr. Smith met Dr. J. Jones. They talked.", ["Mr. Smith met Dr. J. Jones.", "They talked."]),
-        ("It is 3.5 degrees at 10:30. Cold.", ["It is 3.5 degrees at 10:30.", "Cold."]),
-        ("Wait... What?", ["Wait...", "What?"]),
-        ('"Really?" He nodded.', ['"Really?"', "He nodded."]),
-        ("One line\nanother line", ["One line", "another line"]),
-        ("So do I. You too?", ["So do I.", "You too?"]),
-    ],
-)
-def test_sentences_end_where_a_reader_would_pause(text: str, sentences: list[str]) -> None:
-    assert split_sentences(text) == sentences
+def test_sentences_end_where_a_reader_would_pause() -> None:
+    sentences = labelled("sentences")
+    assert {text: split_sentences(text) for text in sentences} == sentences
 
 
 def test_long_text_is_cut_at_a_comma_and_else_at_a_word() -> None:

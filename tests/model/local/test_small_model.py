@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.errors import ProviderError
-from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
 from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.keyless.conversationalist import Conversationalist
@@ -28,15 +27,13 @@ from realtime.model.local.small_model import (
     shared_llama,
 )
 from realtime.model.local.weights import SpeechPartMissing, small_model_looks_installed
+from tests.model.local.keyless_chat import message
+from tests.model.local.stand_ins import HANG_S
 
 
-def prompt_of(*said: str) -> Prompt:
+def prompt_of(*turns: str) -> Prompt:
     """A conversation: the user and the agent in turn."""
-    history = []
-    for number, text in enumerate(said):
-        role = "assistant" if number % 2 else "user"
-        history.append(Item(id=f"i{number}", role=role, content=(ContentPart(type="text", text=text),)))  # type: ignore[arg-type]
-    return Prompt(history=history)
+    return Prompt(history=[message("assistant" if at % 2 else "user", text) for at, text in enumerate(turns)])
 
 
 class Author:
@@ -72,6 +69,10 @@ async def test_what_a_rule_answers_the_small_model_is_not_asked() -> None:
     assert author.given == []
     assert Conversationalist().can_answer(prompt_of("My name is Anna."))
     assert not Conversationalist().can_answer(prompt_of("Why do cats purr?"))
+    both = dataclasses.replace(
+        prompt_of("What time is it and why do cats purr?"), tools=(ToolDeclaration(name="get_time"),)
+    )
+    assert Conversationalist().can_answer(both), "a tool that was asked for beside what no rule knows is called"
 
 
 async def test_what_no_rule_answers_gets_a_sentence_and_the_history_is_left_out() -> None:
@@ -80,22 +81,10 @@ async def test_what_no_rule_answers_gets_a_sentence_and_the_history_is_left_out(
     assert said == "Cats purr to show that they are content."
     assert author.given == [asked_of("Why do cats purr?")]
     assert "ships" not in author.given[0]
-
-
-async def test_what_users_tell_and_no_rule_knows_the_small_model_answers() -> None:
-    author = Author("I'm glad to hear that. It is")
-    assert await answer(author, "I just got a new job.") == "I'm glad to hear that."
-    assert author.given == [asked_of("I just got a new job.")]
-
-
-def test_a_tool_that_was_asked_for_beside_what_no_rule_knows_is_called() -> None:
-    clock = ToolDeclaration(name="get_time")
-    asked = dataclasses.replace(prompt_of("What time is it and why do cats purr?"), tools=(clock,))
-    assert Conversationalist().can_answer(asked)
-
-
-async def test_a_model_without_words_says_so() -> None:
-    assert await answer(Author(""), "Why do cats purr?") == NO_WORDS
+    assert await answer(Author(""), "Why do cats purr?") == NO_WORDS, "a model without words says so"
+    told = Author("I'm glad to hear that. It is")
+    assert await answer(told, "I just got a new job.") == "I'm glad to hear that."
+    assert told.given == [asked_of("I just got a new job.")]
 
 
 async def test_missing_weights_are_an_error_of_the_answer_and_not_of_the_call() -> None:
@@ -109,23 +98,17 @@ async def test_missing_weights_are_an_error_of_the_answer_and_not_of_the_call() 
     model.close()
 
 
-@pytest.mark.parametrize(
-    ("written", "sentence"),
-    [
-        ("Rome is the capital. It is", "Rome is the capital."),
-        ("Rome is the capital", "Rome is the capital."),
-        ("**Bold** and `code`. More", "Bold and code."),
-        ("Il Coriobella, il Coriobella, il Coriobella, il Coriobella, il", ""),
-        ("It is good to walk and it is good to walk and it is", ""),
-        (
-            "Bees make wax and honey, which they eat, and bees make wax and honey",
-            "Bees make wax and honey, which they eat.",
-        ),
-        ("", ""),
-    ],
-)
-def test_the_sentence_that_is_said(written: str, sentence: str) -> None:
-    assert sentence_of(written) == sentence
+def test_the_sentence_that_is_said() -> None:
+    sentences = {
+        "Rome is the capital. It is": "Rome is the capital.",
+        "Rome is the capital": "Rome is the capital.",
+        "**Bold** and `code`. More": "Bold and code.",
+        "Il Coriobella, il Coriobella, il Coriobella, il Coriobella, il": "",
+        "It is good to walk and it is good to walk and it is": "",
+        "Bees make wax and honey, which they eat, bees make wax and honey": "Bees make wax and honey, which they eat.",
+        "": "",
+    }
+    assert {written: sentence_of(written) for written in sentences} == sentences
 
 
 @given(st.text(max_size=400))
@@ -162,11 +145,11 @@ async def test_an_interruption_ends_the_writing_and_does_not_wait_for_it() -> No
     model = SmallLanguageModel(Conversationalist(), Endless)
     replies = model.respond(prompt_of("Why do cats purr?"))
     waiting = asyncio.ensure_future(anext(replies))
-    assert await asyncio.to_thread(began.wait, 10)
+    assert await asyncio.to_thread(began.wait, HANG_S)
     waiting.cancel()
-    await asyncio.wait([waiting], timeout=5)
+    await asyncio.wait([waiting], timeout=HANG_S)
     assert waiting.cancelled()
-    assert await asyncio.to_thread(stopped.wait, 10)
+    assert await asyncio.to_thread(stopped.wait, HANG_S)
     await replies.aclose()
     await asyncio.to_thread(model.close)
 
@@ -182,7 +165,7 @@ mine = psutil.Process()
 print([one for one in mine.net_connections("inet") if one.status == psutil.CONN_LISTEN])
 print(mine.memory_info().rss < 300e6)
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANG_S)
     assert run.stdout.splitlines()[-3:] == ["The capital of Greece is Athens.", "[]", "True"]
 
 
@@ -215,6 +198,7 @@ def test_a_model_that_is_wrong_so_often_is_not_the_default() -> None:
     assert isinstance(language_model_from_environment({}) or Conversationalist(), Conversationalist)
 
 
+@pytest.mark.night
 @pytest.mark.skipif(not small_model_looks_installed(), reason="requirements/small-model.txt is not installed")
 def test_what_was_judged_is_what_it_says() -> None:
     llama = shared_llama()

