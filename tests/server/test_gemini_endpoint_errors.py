@@ -19,13 +19,12 @@ from realtime.model.scripted import Emit, Hangup, ScriptedModel, Speak, echo_bot
 from realtime.server.app import create_app
 from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
+from tests.server.cases import cases
 from tests.server.ears import asked
 from tests.server.gemini_sdk import WEATHER, calling, live_address, sdk, serving, talking, trusting
 from tests.server.harness import PATIENCE_S, Json, Place, settled
 
 SETUP: Json = {"setup": {"model": "models/m"}}
-UNSUPPORTED = "Operation is not implemented, or supported, or enabled. "
-INVALID = "Request contains an invalid argument."
 GONE = (1011, "Deadline expired before operation could complete.")
 
 
@@ -33,58 +32,16 @@ def echo_agent() -> RealtimeAgent:
     return RealtimeAgent("F", "F", ScriptedModel(echo_bot(seconds=0.1)))
 
 
-def setup(**fields: Json) -> Json:
-    return {"setup": SETUP["setup"] | fields}
-
-
-def media(data: str, kind: str) -> Json:
-    return {"realtimeInput": {"audio": {"data": data, "mimeType": kind}}}
-
-
 # -- frames that end a session -----------------------------------------------------------------------------------------
 
-Row = tuple[list[str | bytes | Json], int, str, str]
-ENDINGS: list[Row] = [
-    # what is sent, and the code, the beginning and a word of the reason with which the socket is closed
-    *(
-        ([first], 1007, INVALID, word)
-        for first, word in (
-            ("no json", "not JSON"),
-            (b"\xff\x00", "not JSON"),
-            ("[]", "one JSON object"),
-            ("{}", "exactly one message"),
-            ('{"setup": {}}', "model"),
-            (setup(voice="Kore"), "voice"),
-            (setup(generationConfig={"stopSequences": ["x"]}), "stopSequences"),
-            (setup(generationConfig={"responseModalities": ["SMELL"]}), "SMELL"),
-            ({"clientContent": {"turnComplete": True}}, "setup"),
-            (SETUP | {"clientContent": {}}, "exactly one message"),
-            ("[" * 9_000, "not JSON"),
-            ("[" * 100_000, "keys and values"),
-        )
-    ),
-    # What only the service can do.
-    ([setup(tools=[{"googleSearch": {}}])], 1008, UNSUPPORTED, "googleSearch"),
-    ([setup(avatarConfig={"avatarName": "Ada"})], 1008, UNSUPPORTED, "avatarConfig"),
-    (
-        [setup(generationConfig={"translationConfig": {"targetLanguageCode": "de"}})],
-        1008,
-        UNSUPPORTED,
-        "translationConfig",
-    ),
-    *(
-        ([SETUP, second], 1007, INVALID, word)
-        for second, word in (
-            (SETUP, "one setup"),
-            ({"input": {}}, "input"),
-            (media("*", "audio/pcm"), "Base64"),
-            (media("AAAA", "audio/ogg"), "audio/ogg"),
-            (media("AAAA", "audio/pcm;rate=9"), "rate"),
-            ({"realtimeInput": {"activityStart": {}}}, "automaticActivityDetection"),
-            ({"toolResponse": {"functionResponses": [{"id": "fc_9", "response": {}}]}}, "fc_9"),
-            ({"clientContent": {"turns": [{"role": "system", "parts": []}]}}, "role"),
-        )
-    ),
+REASONS = {
+    1007: "Request contains an invalid argument.",
+    1008: "Operation is not implemented, or supported, or enabled. ",
+}
+NO_JSON = [
+    ([b"\xff\x00"], 1007, "not JSON"),
+    (["[" * 9_000], 1007, "not JSON"),
+    (["[" * 100_000], 1007, "keys and values"),
 ]
 
 
@@ -92,14 +49,14 @@ async def test_what_a_session_cannot_have_ends_it_with_a_reason(tls: TlsFiles) -
     """One frame or two of each row, in a session of its own."""
     wrong = []
     async with serving(echo_agent, tls) as place:
-        for frames, code, begins, word in ENDINGS:
+        for frames, code, word in [*NO_JSON, *cases("gemini_endings")]:
             async with connect(live_address(place), ssl=trusting(tls)) as socket:
                 for frame in frames:
                     await socket.send(json.dumps(frame) if isinstance(frame, dict) else frame)
                 async with asyncio.timeout(PATIENCE_S):
                     await socket.wait_closed()
             reason = socket.close_reason or ""
-            if (socket.close_code, reason.startswith(begins), word in reason) != (code, True, True):
+            if (socket.close_code, reason.startswith(REASONS[code]), word in reason) != (code, True, True):
                 wrong.append((str(frames)[:200], socket.close_code, reason))
         await settled(lambda: place.calls.running == 0)
     assert wrong == []

@@ -21,70 +21,14 @@ from realtime.model.scripted import PROFILE, Emit, Hangup, ScriptedModel, Speak
 from realtime.server.dashscope_endpoint import PATH
 from realtime.server.settings import ServerSettings
 from tests.server import dashscope_sdk, openai_sdk
+from tests.server.cases import cases
 from tests.server.dashscope_sdk import FLASH, NEWEST, STYLES, SessionStyle
 from tests.server.ears import asked, received
 from tests.server.harness import Json, begun_calls, serving, settled
 from tests.server.test_openai_family_endpoints import CLIENTS, every_client, talking
 
-Row = tuple[str | Json, str, str | None]
-INVALID = "invalid_value"
-ITEM_GONE = {"item_id": "x"}
-
-
-def update(**session: Any) -> Json:
-    return {"type": "session.update", "session": {"type": "realtime", **session}}
-
-
-BAD_FRAMES: dict[str, list[Row]] = {
-    # a frame, the code of its error, and the parameter that it names
-    "openai": [
-        ("no json", "invalid_event", None),
-        ("[]", "invalid_event", None),
-        (b"\x00\x01", "invalid_event", None),
-        ({}, "invalid_event", "type"),
-        ({"type": "input.dance"}, "invalid_event", "type"),
-        ({"type": "session.update"}, "missing_required_parameter", "session"),
-        (update(voice="ash"), "unknown_parameter", "session.voice"),
-        (update(instructions=3), "invalid_type", "session.instructions"),
-        (
-            update(audio={"output": {"format": {"type": "audio/pcmu", "rate": 16_000}}}),
-            INVALID,
-            "session.audio.output.format.rate",
-        ),
-        ({"type": "response.cancel"}, "response_cancel_not_active", None),
-        ({"type": "input_audio_buffer.commit"}, "input_audio_buffer_commit_empty", None),
-        ({"type": "input_audio_buffer.append", "audio": "*"}, INVALID, "audio"),
-        ({"type": "conversation.item.retrieve", **ITEM_GONE}, "item_retrieve_invalid_item_id", "item_id"),
-        ({"type": "conversation.item.delete", **ITEM_GONE}, "item_delete_invalid_item_id", "item_id"),
-        (
-            {"type": "conversation.item.truncate", "content_index": 0, "audio_end_ms": 1, **ITEM_GONE},
-            "item_truncate_invalid_item_id",
-            "item_id",
-        ),
-    ],
-    "callbacks": [
-        ("no json", INVALID, ""),
-        ("[]", INVALID, ""),
-        ({}, INVALID, "type"),
-        ({"type": "input.dance"}, INVALID, "type"),
-        ({"type": "conversation.item.truncate", **ITEM_GONE}, INVALID, "type"),
-        ({"type": "session.update"}, INVALID, ""),
-        (update(modalities=["audio"]), INVALID, "session.modalities"),
-        (update(temperature="hot"), INVALID, "session.temperature"),
-        (update(input_audio_format="mp3"), INVALID, "session.input_audio_format"),
-        ({"type": "response.cancel"}, "", ""),
-        ({"type": "input_audio_buffer.commit"}, INVALID, ""),
-        ({"type": "input_audio_buffer.append", "audio": "*"}, INVALID, "audio"),
-        ({"type": "input_image_buffer.append", "image": "AAAA"}, "", ""),
-        ({"type": "conversation.item.delete", **ITEM_GONE}, INVALID, "item_id"),
-        ({"type": "conversation.item.create", "item": {"type": "mcp_approval_response"}}, INVALID, "item.type"),
-        (
-            {"type": "conversation.item.create", "item": {"type": "function_call_output", "call_id": "call_gone"}},
-            "",
-            "",
-        ),
-    ],
-}
+BAD_FRAMES = {"openai": "bad_frames_openai", "callbacks": "bad_frames_dashscope"}
+"""Tables of a frame, the code of its error, and the parameter that it names."""
 SENTENCES = {
     "response.cancel": "Conversation has none active response",
     "input_image_buffer.append": "Error append image before append audio.",
@@ -96,14 +40,17 @@ SENTENCES = {
 @pytest.mark.parametrize("client", BAD_FRAMES)
 async def test_what_cannot_be_done_is_told_and_the_session_lives_on(client: str) -> None:
     async with talking(client, asked(), Speak("Still here.", 0.4)) as (ear, model):
-        for frame, code, param in BAD_FRAMES[client]:
+        for frame, code, param in cases(BAD_FRAMES[client]):
             event_id = "mine" if isinstance(frame, dict) else None
             await ear.do("raw", json.dumps(frame | {"event_id": "mine"}) if isinstance(frame, dict) else frame)
             error = (await ear.until("error"))["error"]
             told = (error["type"], error["code"], error["param"], error.get("event_id"))
             assert told == ("invalid_request_error", code, param, event_id), frame
             if not code:
-                assert error["message"] == SENTENCES[frame["type"]]  # type: ignore[index]
+                assert error["message"] == SENTENCES[frame["type"]]
+        if client == "openai":
+            await ear.sdk.send_raw(b"\x00\x01")
+            assert (await ear.until("error"))["error"]["code"] == "invalid_event"
         assert received(model, base.ItemCreate, base.ToolResult) == []
         assert (await ear.answered())["status"] == "completed"
 
@@ -141,7 +88,7 @@ def message(**part: str) -> Json:
         ({"conversation": "none"}, {"supports_response_overrides": False}, "unsupported_response"),
         ({"type": "function_call_output", "call_id": "call_gone", "output": "rain"}, {}, "invalid_tool_call_id"),
         (message(audio="AAAA"), {"supports_item_sound": False}, "unsupported_content_type"),
-        (message(audio="*"), {}, INVALID),
+        (message(audio="*"), {}, "invalid_value"),
         (message(audio=LONG_SOUND), {}, "invalid_item"),
     ],
     ids=["response beside the conversation", "unknown call", "no sound in items", "no base64", "long sound"],
