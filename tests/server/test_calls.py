@@ -6,6 +6,7 @@ import pytest
 
 from realtime.server.settings import ServerSettings
 from tests.server.harness import FakeSocket, create, serving, settled
+from tests.server.steps import hang_up
 
 TEXT = {"type": "client_text_append", "text": "hello"}
 
@@ -18,8 +19,7 @@ async def test_one_address_has_so_many_calls_and_gets_a_place_back_when_one_ends
             await three.send(create())
             refused = await three.until("agent_error")
             assert (refused["code"], refused["retryable"]) == ("too_many_calls", True)
-            await one.send({"type": "client_session_end"})
-            await one.until("server_session_ended")
+            await hang_up(one)
             await three.make_call()
         await settled(lambda: place.calls.running == 0)
 

@@ -15,6 +15,7 @@ from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.server.settings import ServerSettings
 from realtime.tool import Toolkit
 from tests.server.harness import serving
+from tests.server.steps import hang_up, in_call
 from tests.server.test_calls_api import TEXT, events_of
 
 PAID: list[int] = []
@@ -48,8 +49,8 @@ async def test_question_and_answer_go_over_the_socket_of_the_call(
     WebSocket, and the second screen reads both."""
     PAID.clear()
     settings = ServerSettings(drain_s=0, store=f"sqlite:{tmp_path / 'calls.sqlite'}")
-    async with serving(paying_agent, settings) as place, place.client() as client:
-        created = await client.make_call()
+    async with in_call(paying_agent, settings) as (place, client):
+        created = client.events[0]
         path = f"/api/calls/{created['call_id']}/events?user=user1&vocabulary=reply"
         reading = asyncio.create_task(place.get(path))
         await client.send(TEXT)
@@ -62,8 +63,7 @@ async def test_question_and_answer_go_over_the_socket_of_the_call(
         told = await client.until("agent_response_tool_result")
         assert (told["tool_result"]["state"], PAID) == (state, paid)
         await client.until("agent_response_audio_transcript_done")
-        await client.send({"type": "client_session_end"})
-        await client.until("server_session_ended")
+        await hang_up(client)
         events = [read_reply_event(data) for _, _, data in events_of((await reading).body)]
     kinds = [event.type for event in events]
     way = ["TOOL_CALL_DELTA", "REQUIRE_USER_CONFIRM", "USER_CONFIRM_RESULT", "TOOL_RESULT_START"]
@@ -102,8 +102,7 @@ async def test_a_page_answers_in_the_words_of_the_reply_events(path: str) -> Non
 async def test_a_page_interrupts_the_reply_that_waits_for_it_and_no_other() -> None:
     """HITL-21, AMB-57: the reply's own id ends it while its call asks; the id of another reply does nothing."""
     PAID.clear()
-    async with serving(paying_agent, ServerSettings(drain_s=0)) as place, place.client() as client:
-        await client.make_call()
+    async with in_call(paying_agent, ServerSettings(drain_s=0)) as (_, client):
         await client.send(TEXT)
         asked = await client.until("agent_response_tool_use_done")
         await client.until("agent_response_done")

@@ -14,6 +14,7 @@ import pytest
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
 from tests.server.harness import PATIENCE_S, Place, serving, settled
+from tests.server.steps import in_call
 
 UPGRADE = (
     "Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -129,8 +130,7 @@ async def test_an_answer_that_takes_longer_than_a_handshake_may_is_not_broken_of
 
 
 async def test_a_call_outlives_the_time_of_its_handshake() -> None:
-    async with serving(settings=ServerSettings(handshake_s=0.05, drain_s=0)) as place, place.client() as client:
-        await client.make_call()
+    async with in_call(settings=ServerSettings(handshake_s=0.05, drain_s=0)) as (_, client):
         await asyncio.sleep(0.1)
         await client.send({"type": "client_text_append", "text": "hello"})
         await client.until("agent_response_done")
@@ -238,8 +238,7 @@ async def test_idle_connections_of_one_address_are_bounded_before_they_say_anyth
 async def test_when_files_run_out_new_clients_are_told_and_the_running_call_can_still_open_some(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with serving(settings=ServerSettings(drain_s=0)) as place, place.client() as client:
-        await client.make_call()
+    async with in_call(settings=ServerSettings(drain_s=0)) as (place, client):
         probe = os.open(os.devnull, os.O_RDONLY)
         os.close(probe)
         place.app.state.connections._max_descriptor = probe + 1

@@ -22,6 +22,7 @@ from realtime.server.retention import Retention, Rules
 from realtime.server.settings import ServerSettings
 from realtime.state.open import open_store
 from tests.server.harness import FakeSocket, Json, create, serving
+from tests.server.steps import hang_up
 from tests.server.test_calls_api import TEXT
 from tests.server.test_client_tokens import ask
 from tests.server.test_consent import PAID, paying_agent
@@ -56,8 +57,7 @@ async def call_and_pay(
             answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": "", "confirmed": True}
             await client.send(answer | {"rules": rules})
         await client.until("agent_response_tool_result")
-        await client.send({"type": "client_session_end"})
-        await client.until("server_session_ended")
+        await hang_up(client)
     return told
 
 

@@ -20,6 +20,7 @@ from realtime.state.store import Change
 from realtime.tool import Toolkit
 from tests.agent.office import DESCRIPTION, NAME, QUERY, Office, desk
 from tests.server.harness import FakeSocket, Json, create, settled
+from tests.server.steps import lose
 from tests.server.test_killed import TEXT, client_of, served
 from tests.server.test_resume_from_store import Place, Store, back
 
@@ -83,9 +84,7 @@ async def killed(toolkit: Toolkit | None = None) -> AsyncIterator[tuple[Shop, Js
         assert info is not None
         # What the end of a call adds is not in it.
         left.write([Change(info.call_id, info, await archive.entries(created["call_id"]))])
-        client.lose()
-        assert client.serving is not None
-        await client.serving
+        await lose(client)
     await shop.stop()
 
 

@@ -22,6 +22,7 @@ from realtime.state.quota import Quota
 from realtime.state.store import Change
 from tests.agent.fakes import FakeModel, speech
 from tests.server.harness import FakeSocket, Json, audio_append, create
+from tests.server.steps import lose
 from tests.server.test_overload import Full
 
 pytestmark = pytest.mark.virtual_time
@@ -82,9 +83,7 @@ async def place_with_call(config: Json | None = None, **limits: float) -> AsyncI
         created = await client.until("server_session_created")
         await client.until("agent_ready")
         yield place, client, created
-        client.lose()
-        assert client.serving is not None
-        await client.serving
+        await lose(client)
     await place.stop()
 
 
@@ -183,9 +182,7 @@ async def test_a_page_reloaded_after_a_restart_is_told_of_no_end() -> None:
         first.say(resume(created))
         token = (await first.until("server_session_resumed"))["token"]
         await first.until("agent_ready", 2)
-        first.lose()
-        assert first.serving is not None
-        await first.serving
+        await lose(first)
     async with later.socket() as second:
         second.say(resume({"resume_token": token}))
         resumed = await second.until("server_session_resumed")
@@ -253,9 +250,7 @@ async def test_who_comes_back_before_the_agent_is_in_waits_for_it() -> None:
     async with place.socket() as first:
         first.say(create())
         created = await first.until("server_session_created")
-        first.lose()
-        assert first.serving is not None
-        await first.serving
+        await lose(first)
     async with place.socket() as second:
         second.say(resume(created), *[TEXT] * 200)
         await asyncio.sleep(1)
@@ -473,9 +468,7 @@ async def test_a_client_whose_first_socket_was_lost_again_is_told_what_was_told_
     async with later.socket() as first:
         first.say(resume(created, seen_seq))
         await first.until("agent_ready")
-        first.lose()
-        assert first.serving is not None
-        await first.serving
+        await lose(first)
     (session,) = later.calls.sessions.values()
     assert session.log.last_seq >= seen_seq
     async with later.socket() as second:
@@ -484,9 +477,7 @@ async def test_a_client_whose_first_socket_was_lost_again_is_told_what_was_told_
         assert (resumed["from_store"], resumed["rewound_to_seq"]) == (False, kept_seq)
         await second.until("agent_ready")
         third_token = resumed["token"]
-        second.lose()
-        assert second.serving is not None
-        await second.serving
+        await lose(second)
     async with later.socket() as third:
         third.say(resume({"resume_token": third_token}, seen_seq))
         assert (await third.until("server_session_resumed"))["rewound_to_seq"] is None

@@ -49,6 +49,7 @@ from tests.server.hosted import (
     two,
     until_said,
 )
+from tests.server.steps import hang_up
 from tests.square.chain import provider_model
 
 # -- coming in ---------------------------------------------------------------------------------------------------------
@@ -314,8 +315,7 @@ async def test_a_stranger_makes_so_many_rooms_that_nobody_comes_into_and_no_more
             await come_in(ann)
             assert (await ask(place, "POST", "/api/rooms", body))[0] == 201
             assert (await ask(place, "POST", "/api/rooms", body))[0] == 503
-            await ann.send({"type": "client_session_end"})
-            await ann.until("server_session_ended")
+            await hang_up(ann)
         assert (await ask(place, "POST", "/api/rooms", body))[0] == 503, "to step in and out frees no place"
     async with hosting(rooms_of(max_rooms=20)) as place:
         for _ in range(MAX_AWAITED + 1):

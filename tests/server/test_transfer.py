@@ -11,7 +11,8 @@ from realtime.model.base import ModelInput, ResponseCreate
 from realtime.model.scripted import CallTools, ScriptedModel, Speak, Step
 from realtime.runtime import Runtime
 from tests.agent.fakes import FakeModel
-from tests.server.harness import FakeSocket, create, serving, settled
+from tests.server.harness import FakeSocket, create, settled
+from tests.server.steps import in_call, lose
 from tests.server.test_resume_from_store import Place, back
 
 
@@ -30,8 +31,7 @@ def desk() -> RealtimeAgent:
 
 
 async def test_a_page_is_told_who_speaks_and_goes_on_with_the_same_call() -> None:
-    async with serving(desk) as place, place.client() as client:
-        await client.make_call()
+    async with in_call(desk) as (place, client):
         await client.send({"type": "client_text_append", "text": "My invoice is wrong."})
         changed = await client.until("server_custom")
         assert (changed["name"], changed["value"]["from"], changed["value"]["to"]) == ("agent_changed", "Ann", "Ben")
@@ -89,9 +89,7 @@ async def test_a_call_goes_on_after_a_restart_with_the_agent_that_had_it() -> No
         place.model.link.finish(response_id, "One moment. ")
         ready = await client.until("agent_ready", 2)
         assert ready["agent_name"] == "Ben"
-        client.lose()
-        assert client.serving is not None
-        await client.serving
+        await lose(client)
     await place.stop()
 
     again = place.restart()
@@ -118,9 +116,7 @@ async def test_where_the_last_agent_cannot_be_made_the_first_one_goes_on() -> No
         await client.read_on()
         place.model.link.reply(500, "One moment. ")
         await client.until("agent_ready", 2)
-        client.lose()
-        assert client.serving is not None
-        await client.serving
+        await lose(client)
     await place.stop()
     again = Place(place.store)
     async with back(again, created, 3):
