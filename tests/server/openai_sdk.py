@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -48,6 +48,15 @@ def types_by_name() -> dict[str, type[BaseModel]]:
     return {get_args(one.model_fields["type"].annotation)[0]: one for one in get_args(union)}
 
 
+def check_frames(frames: Sequence[Json]) -> None:
+    """Every frame satisfies the SDK's type of that name, and no two have the same id."""
+    types = types_by_name()
+    for frame in frames:
+        assert frame["type"] in types, f"the SDK knows no {frame['type']}"
+        types[frame["type"]].model_validate(frame)
+    assert len({frame["event_id"] for frame in frames}) == len(frames)
+
+
 class Ear(ears.Ear):
     """An SDK connection that validates each frame against the SDK's own types."""
 
@@ -63,9 +72,7 @@ class Ear(ears.Ear):
         return frame
 
     def check(self, frame: Json) -> None:
-        types = types_by_name()
-        assert frame["type"] in types, f"the SDK knows no {frame['type']}"
-        types[frame["type"]].model_validate(frame)
+        check_frames([frame])
         if "response" in frame:
             assert [*frame["response"]] == RESPONSE_KEYS
         if "session" in frame:

@@ -13,7 +13,7 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.event import ClientEvents, ServerEvents
 from realtime.event.base import AudioFormat, Event
-from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate, ToolResult
+from realtime.model.base import RealtimeModel, ResponseCreate, ToolResult
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step
 from realtime.tool import Toolkit
 from tests.server.harness import PATIENCE_S, WITHOUT_GRACE, Client, Json, serving, settled
@@ -150,11 +150,6 @@ async def test_the_same_application_runs_on_each_provider(provider: str) -> None
 
 
 AUDIO = base64.b64encode(bytes(6_400)).decode()
-IMAGE: Json = {
-    "type": "client_image_append",
-    "image": base64.b64encode(JPEG).decode(),
-    "format": {"type": "image/jpeg"},
-}
 ITEM: Json = {"id": "item_mine", "type": "message", "role": "user", "content": [{"type": "text", "text": "Note."}]}
 Row = tuple[str, Json, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 ROWS: list[Row] = [
@@ -307,41 +302,3 @@ class PageReader:
             elif event["type"] == "agent_response_audio_done":
                 ack = {"type": "client_playback_ack", "item_id": event["item_id"], "played_ms": 200}
                 await self._client.send(ack)
-
-
-# -- images ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("provider", ["gemini", "dashscope"])
-async def test_an_image_of_a_client_reaches_gemini_and_dashscope(provider: str) -> None:
-    """CEV-10: `client_image_append` reaches both, in the bytes that the client gave."""
-    far_model = ScriptedModel((Expect(ItemCreate, _shows), Expect(ResponseCreate), Speak("A fox.", 0.2)), strict=False)
-    async with serving(lambda: RealtimeAgent("Far", "Be far.", far_model)) as far:
-        model = provider_model(provider, far.url)
-        async with serving(lambda: RealtimeAgent("Near", "Be near.", model)) as near, near.client() as client:
-            await client.make_call(turn_detection="none")
-            await client.send({"type": "client_audio_append", "audio": AUDIO})
-            await client.send(IMAGE, {"type": "client_audio_commit"})
-            assert (await client.until("agent_response_audio_transcript_done"))["transcript"] == "A fox."
-            assert "agent_error" not in client.types
-    far_model.assert_finished()
-
-
-async def test_an_image_is_refused_for_the_openai_model_of_the_documentation() -> None:
-    """CEV-10: refused by name for OpenAI (`gpt-4o-realtime-preview`), and the call goes on."""
-    far_model = ScriptedModel((Expect(ResponseCreate), Speak("Yes?", 0.2)), strict=False)
-    async with serving(lambda: RealtimeAgent("Far", "Be far.", far_model)) as far:
-        model = provider_model("openai", far.url, "gpt-4o-realtime-preview")
-        async with serving(lambda: RealtimeAgent("Near", "Be near.", model)) as near, near.client() as client:
-            await client.make_call()
-            await client.send(IMAGE)
-            error = await client.until("agent_error")
-            assert error["code"] == "unsupported_modality"
-            assert "gpt-4o-realtime-preview does not take image input" in error["message"]
-            await client.send({"type": "client_text_append", "text": "Hello?"})
-            await client.until("agent_response_done")
-    assert not [one for one in far_model.connections[0].received if isinstance(one, ItemCreate) and _shows(one)]
-
-
-def _shows(message: ItemCreate) -> bool:
-    return [part.image for part in message.item.content] == [JPEG]
