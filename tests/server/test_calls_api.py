@@ -11,14 +11,13 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from realtime.agent import RealtimeAgent
-from realtime.call.limits import Limits
 from realtime.errors import ClientError, StoreError
 from realtime.event import model as m
 from realtime.event.reply import ReplyStartEvent, read_reply_event
 from realtime.message import Msg, fold_messages
 from realtime.model.base import ModelInput, ResponseCreate
 from realtime.model.script import CallTools, Emit, Speak, Step
-from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
+from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.server.archive import Archive
 from realtime.server.make_agent import MakeAgent
 from realtime.server.settings import ServerSettings
@@ -357,60 +356,6 @@ async def test_a_reader_that_is_gone_before_its_stream_began_is_not_read_to(tmp_
 
 
 # -- after the server ------------------------------------------------------------------------------------------------
-
-
-async def test_a_call_goes_on_after_its_server_was_restarted(tmp_path: Path) -> None:
-    """REC-27: another process has only the store; the client goes on with its transcript, the model with its words."""
-    async with keeping(tmp_path) as place, place.client() as client:
-        created = await client.make_call()
-        await client.send(TEXT)
-        item_id = (await client.until("agent_response_audio_delta"))["item_id"]
-        await client.until("agent_response_done")
-        await client.send({"type": "client_playback_ack", "item_id": item_id, "played_ms": 1_000})
-        await client.send({"type": "client_item_retrieve", "item_id": item_id})
-        last_seq = (await client.until("agent_item_retrieved"))["seq"]
-        await place.calls.drain(0)
-    said: list[tuple[str | None, str]] = []
-
-    class Remembering(ScriptedModel):
-        async def connect(self, **options: Any) -> Any:
-            said.extend((item.role, item.text) for item in options["history"]())
-            return await super().connect(**options)
-
-    make_agent = friday(Remembering(echo_bot(), profile=PROFILE))
-    async with keeping(tmp_path, make_agent) as place, place.client() as client:
-        await client.send({"type": "client_session_resume", "token": created["resume_token"], "last_seq": last_seq})
-        resumed = await client.until("server_session_resumed")
-        assert resumed["call_id"] == created["call_id"]
-        assert resumed["from_store"]
-        await client.until("agent_ready")
-        assert "server_session_ended" not in client.types
-        assert said == [("user", "Hello"), ("assistant", "I heard you.")]
-        await client.send(TEXT | {"text": "And again"})
-        done = await client.until("agent_response_done")
-        assert done["seq"] > last_seq
-        messages = (await told(place, f"/{created['call_id']}/messages"))["messages"]
-        assert [one["role"] for one in messages] == ["user", "assistant"] * 2
-
-
-async def test_a_call_goes_on_after_its_grace_time(tmp_path: Path) -> None:
-    async with keeping(tmp_path, limits=Limits(grace_s=0.01)) as place:
-        async with place.client() as client:
-            created = await client.make_call()
-            await client.send(TEXT)
-            await client.until("agent_response_done")
-            last_seq = client.events[-1]["seq"]
-            (session,) = place.calls.sessions.values()
-            client.connection.transport.abort()
-        await session.ended.wait()
-        async with place.client() as client:
-            await client.send({"type": "client_session_resume", "token": created["resume_token"], "last_seq": 0})
-            assert (await client.until("server_session_resumed"))["from_store"]
-            for _ in range(2):
-                # What was missed comes first, and then the agent that has come anew.
-                await client.until("agent_ready")
-            assert client.types.count("agent_response_done") == 1
-            assert max(event.get("seq", 0) for event in client.events) > last_seq
 
 
 WAYS = {

@@ -127,12 +127,12 @@ async def test_a_call_survives_the_kill_of_its_server(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.night
 @pytest.mark.long
 async def test_killing_the_server_again_and_again_loses_no_word(tmp_path: Path) -> None:
     """Killed at any moment, the server lets everybody back in at once, and has each sentence of theirs once.
 
-    What is typed overtakes what is said again: the sentences are compared without their order. The sleep is the time
-    of the kill, not a wait for anything.
+    What is typed overtakes what is said again: the sentences are compared without their order.
     """
     chance = random.Random(SEED)
     callers = [Survivor(f"user{number}") for number in range(CALLERS)]

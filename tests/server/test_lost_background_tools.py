@@ -145,6 +145,7 @@ async def test_one_in_the_foreground_has_an_interrupted_result() -> None:
     async with back(later, created) as again:
         (told,) = [event for event in again.sent if event["type"] == "agent_response_tool_result"]
         assert told["tool_result"]["state"] == "interrupted"
+        assert [who for who, _ in later.history] == ["tool_call", "tool_result"], "no call is left without a result"
         assert later.hints == []
 
 

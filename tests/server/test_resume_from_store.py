@@ -16,13 +16,11 @@ from realtime.call.limits import Limits
 from realtime.call.session import Session
 from realtime.errors import ClientError, ProviderError, StoreError
 from realtime.event import model as m
-from realtime.message import ToolCallBlock
 from realtime.model.base import AudioAppend, AudioClear, AudioCommit
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.state.memory import MemoryStore
-from realtime.state.quota import Quota
 from realtime.state.store import Change
 from tests.agent.fakes import FakeModel, speech
 from tests.server.harness import FakeSocket, Json, audio_append, create
@@ -151,26 +149,6 @@ async def test_an_answer_that_was_sent_whole_is_cut_where_it_was_heard() -> None
         assert (cut["item_id"], WORDS.startswith(cut["transcript"])) == (item_id, True)
         assert 0 < len(cut["transcript"]) < len(WORDS)
         assert later.history == [("user", "Hello"), ("assistant", cut["transcript"])]
-
-
-async def test_a_call_of_a_tool_without_a_result_gets_one() -> None:
-    """A model takes no history in which a call was never answered."""
-    async with place_with_call({"tools": [{"name": "where"}]}) as (place, client, created):
-        client.say(TEXT)
-        await client.read_on()
-        link = place.model.link
-        response_id = link.begin()
-        use = ToolCallBlock(id="call_1", name="where", input="{}")
-        link.say(
-            m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=use),
-            m.ModelResponseDoneEvent(response_id=response_id),
-        )
-        await client.until("agent_response_done")
-        later = Place(await place.kept(created["call_id"]))
-    async with back(later, created) as again:
-        assert [who for who, _ in later.history] == ["user", "tool_call", "tool_result"]
-        (told,) = [event for event in again.sent if event["type"] == "agent_response_tool_result"]
-        assert told["tool_result"]["state"] == "interrupted"
 
 
 @pytest.mark.parametrize("written_down", [True, False])
@@ -328,44 +306,6 @@ async def test_a_call_whose_end_the_store_has_not_taken_yet_goes_on_once_it_has(
         await asyncio.sleep(30)
         async with back(place, created, seen):
             assert [text for _, text in place.history if text] == ["Hello", "And this"]
-
-
-async def test_a_call_that_begins_on_a_full_disk_is_told_so_and_stored_when_there_is_room() -> None:
-    async with place_with_call() as (place, _, _):
-        place.store.is_full = True
-        async with place.socket() as second, place.socket() as third:
-            for client in (second, third):  # the third begins when the trouble is known
-                client.say(create())
-                created = await client.until("server_session_created")
-                assert (await client.until("agent_error"))["code"] == "store_full"
-                client.say(TEXT)
-                await asyncio.sleep(1)
-                assert place.store.call(created["call_id"]) is None
-            assert place.archive.trouble == "store_full"
-            place.store.is_full = False
-            await asyncio.sleep(10)
-            assert place.archive.trouble is None
-            for client in (second, third):
-                assert client.codes.count("store_full") == 1
-                (created,) = [one for one in client.sent if one["type"] == "server_session_created"]
-                assert "server_session_created" in [one.type for one in place.store.read(created["call_id"])]
-
-
-async def test_a_call_beyond_the_share_of_its_address_goes_on_and_is_told_that_it_is_not_kept() -> None:
-    place = Place()
-    place.archive = place.calls.archive = Archive(place.store, resume_s=60.0, quota=Quota(address_bytes=3_000))
-    for number in range(3):
-        async with place.socket() as client:
-            client.say(create())
-            created = await client.until("server_session_created")
-            await client.until("agent_ready")
-            await asyncio.sleep(1)
-            if number == 2:
-                assert "store_quota" in client.codes
-                assert place.store.call(created["call_id"]) is None
-            client.say(END)
-            await client.until("server_session_ended")
-    await place.stop()
 
 
 async def test_a_client_that_comes_back_while_its_call_is_deleted_does_not_bring_it_back() -> None:

@@ -15,7 +15,7 @@ from realtime.errors import ClientError, ProviderError
 from realtime.event.config import SessionConfig
 from realtime.model.base import Connection, RealtimeModel
 from realtime.model.local.model import LocalRealtimeModel
-from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
+from realtime.model.scripted import ScriptedModel
 from realtime.room import ChatRoom, Observer
 from realtime.room.floor import broadcast
 from realtime.server.calls import Calls
@@ -467,31 +467,6 @@ async def test_agents_that_are_still_being_connected_count() -> None:
         assert len(rooms.find("one").room.agent_participants) == MAX_AGENTS
         assert {one.code for one in refused if isinstance(one, ClientError)} == {"too_many_agents"}
         assert len(refused) == 33
-    await rooms.close()
-
-
-@pytest.mark.virtual_time
-async def test_somebody_who_never_says_what_was_played_holds_up_nobody() -> None:
-    """A page in the background, headphones that are gone: the next agent waits a little longer, and speaks."""
-    rooms = Rooms({"pair": lambda: ChatRoom([agent("Ada", 30.0), agent("Bob", 30.0)], floor=broadcast)}, grace_s=0)
-    async with comes(rooms, "pair") as ann:
-        ann.say(create(), say("Hello."))
-        await ann.until("agent_response_done", 2)
-        began = [event["ts_ms"] for event in ann.sent if event["type"] == "agent_response_created"]
-        assert 30_000 < began[1] - began[0] < 33_000
-    await rooms.close()
-
-
-@pytest.mark.virtual_time
-async def test_an_agent_that_does_not_answer_loses_the_floor() -> None:
-    mute = RealtimeAgent("Ada", "", ScriptedModel(lambda message: [], profile=MANUAL_PROFILE))
-    rooms = Rooms({"pair": lambda: ChatRoom([mute, agent("Bob")], floor=lambda state: state.agents[0].id)}, grace_s=0)
-    async with comes(rooms, "pair") as ann:
-        ann.say(create(), say("Hello."))
-        await ann.until("agent_error", 4)
-        assert ann.codes == ["no_answer"] * 4
-        await asyncio.sleep(200)
-        assert len(ann.codes) == 4
     await rooms.close()
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -149,83 +151,16 @@ async def test_the_same_application_runs_on_each_provider(provider: str) -> None
 # -- the client --------------------------------------------------------------------------------------------------------
 
 
-AUDIO = base64.b64encode(bytes(6_400)).decode()
-ITEM: Json = {"id": "item_mine", "type": "message", "role": "user", "content": [{"type": "text", "text": "Note."}]}
-Row = tuple[str, Json, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-ROWS: list[Row] = [
-    # client event, its fields, and what OpenAI, Gemini and DashScope are sent for it
-    (
-        "client_audio_append",
-        {"audio": AUDIO, "format": {"type": "audio/pcm", "rate": RATE_HZ}},
-        ("input_audio_buffer.append",),
-        ("realtimeInput.activityStart", "realtimeInput.audio"),
-        ("input_audio_buffer.append",),
-    ),
-    (
-        "client_audio_commit",
-        {},
-        # What the resampler to 24 kHz still held back belongs to the turn.
-        ("input_audio_buffer.append", "input_audio_buffer.commit", "response.create"),
-        ("realtimeInput.activityEnd",),
-        ("input_audio_buffer.commit", "response.create"),
-    ),
-    (
-        "client_text_append",
-        {"text": "Hello."},
-        ("conversation.item.create message", "response.create"),
-        ("clientContent",),
-        ("conversation.item.create message", "response.create"),
-    ),
-    (
-        "client_tool_result",
-        {"id": "the call's", "name": "get_weather", "output": "grey"},
-        ("conversation.item.create function_call_output", "response.create"),
-        ("toolResponse",),
-        ("conversation.item.create function_call_output", "response.create"),
-    ),
-    (
-        "client_image_append",
-        {"image": base64.b64encode(JPEG).decode(), "format": {"type": "image/jpeg"}},
-        ("conversation.item.create message",),
-        (),  # Held until the turn that it belongs to.
-        ("input_image_buffer.append",),
-    ),
-    (
-        "client_response_create",
-        {},
-        ("response.create",),
-        ("clientContent",),
-        ("response.create",),
-    ),
-    (
-        "client_response_cancel",
-        {},
-        ("response.cancel", "conversation.item.delete"),
-        ("clientContent",),
-        ("response.cancel",),
-    ),
-    (
-        "client_item_create",
-        {"item": ITEM},
-        ("conversation.item.create message",),
-        (),  # Sent with the next turn.
-        ("conversation.item.create message",),
-    ),
-    (
-        "client_item_delete",
-        {"item_id": "item_mine"},
-        ("conversation.item.delete",),
-        ("cannot delete an item",),
-        ("cannot delete an item",),
-    ),
-    (
-        "client_session_update",
-        {"config": {"instructions": "Be brief."}},
-        ("session.update",),
-        ("setup",),  # Its settings are those of a connection: it is made anew.
-        ("session.update",),
-    ),
-]
+def rows() -> Iterator[tuple[str, Json, dict[str, list[str]]]]:
+    """A client event, its fields, and what each provider is sent for it: of an image Gemini is sent nothing before the
+    turn that it belongs to, and of an item before the next turn; its settings are those of a connection, made anew."""
+    text = (Path(__file__).parent / "client_events.jsonl").read_text(encoding="utf-8")
+    text = text.replace("<audio>", base64.b64encode(bytes(6_400)).decode())
+    for line in text.replace("<jpeg>", base64.b64encode(JPEG).decode()).splitlines():
+        kind, fields, *by_provider = json.loads(line)
+        yield kind, fields, dict(zip(MODELS, by_provider, strict=True))
+
+
 SCRIPT = (
     *(Expect(ResponseCreate), Speak("One.", 0.2)),
     *(Expect(ResponseCreate), CallTools((("get_weather", {"city": "Oslo"}),))),
@@ -259,8 +194,8 @@ async def test_each_client_event_becomes_the_providers_message(provider: str) ->
             await client.make_call(turn_detection="none", tools=[{"name": "get_weather"}])
             reader = PageReader(client)
             assert sent == ["setup" if provider == "gemini" else "session.update"]
-            for kind, fields, *by_provider in ROWS:
-                expected = [*by_provider[[*MODELS].index(provider)]]
+            for kind, fields, by_provider in rows():
+                expected = by_provider[provider]
                 sent.clear()
                 if kind == "client_tool_result":
                     fields = fields | {"id": reader.call_id}
