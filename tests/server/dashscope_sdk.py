@@ -23,6 +23,7 @@ from realtime.model.scripted import PROFILE, ScriptedModel, Step
 from realtime.server.dashscope_endpoint import PATH
 from realtime.tool import Toolkit
 from tests.server import ears
+from tests.server.cases import FOLDER
 from tests.server.harness import PATIENCE_S, Json, Place, serving
 
 if TYPE_CHECKING:
@@ -44,54 +45,9 @@ TOOL: Json = {
 
 # -- what a frame may hold -----------------------------------------------------------------------------------------
 
-_PLACE = {"response_id", "item_id", "output_index", "content_index"}
-_CALL = {"response_id", "item_id", "output_index", "call_id"}
+_FIELDS: Json = json.loads((FOLDER / "dashscope_fields.json").read_text(encoding="utf-8"))
+"""The fields of a frame by its type, and of what stands in it, as the documentation prints them."""
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
-FIELDS: dict[str, set[str]] = {
-    "session.created": {"session"},
-    "session.updated": {"session"},
-    "session.finished": set(),
-    "error": {"error"},
-    "input_audio_buffer.speech_started": {"audio_start_ms", "item_id"},
-    "input_audio_buffer.speech_stopped": {"audio_end_ms", "item_id"},
-    "input_audio_buffer.committed": {"item_id"},
-    "input_audio_buffer.cleared": set(),
-    "conversation.item.created": {"item"},
-    "conversation.item.retrieved": {"item"},
-    "conversation.item.deleted": {"item_id"},
-    f"{_TRANSCRIPTION}.delta": {"item_id", "content_index", "text", "stash"},
-    f"{_TRANSCRIPTION}.completed": {"item_id", "content_index", "transcript"},
-    f"{_TRANSCRIPTION}.failed": {"item_id", "content_index", "error"},
-    "response.created": {"response"},
-    "response.done": {"response"},
-    "response.output_item.added": {"response_id", "output_index", "item"},
-    "response.output_item.done": {"response_id", "output_index", "item"},
-    "response.content_part.added": {*_PLACE, "part"},
-    "response.content_part.done": {*_PLACE, "part"},
-    "response.text.delta": {*_PLACE, "delta"},
-    "response.text.done": {*_PLACE, "text"},
-    "response.audio_transcript.delta": {*_PLACE, "delta"},
-    "response.audio_transcript.done": {*_PLACE, "transcript"},
-    "response.audio.delta": {*_PLACE, "delta"},
-    "response.audio.done": _PLACE,
-    "response.function_call_arguments.delta": {*_CALL, "delta"},
-    "response.function_call_arguments.done": {*_CALL, "name", "arguments"},
-}
-SESSION_KEYS = {
-    *("object", "id", "model", "modalities", "voice", "instructions", "input_audio_format", "output_audio_format"),
-    *("input_audio_transcription", "turn_detection", "tools", "tool_choice", "temperature"),
-}
-RESPONSE_KEYS = {
-    *("id", "object", "conversation_id", "status", "modalities", "voice", "output_audio_format", "output"),
-}
-_ITEM = {"id", "object", "type", "status"}
-ITEM_KEYS = {
-    "message": {*_ITEM, "role", "content"},
-    "function_call": {*_ITEM, "name", "call_id", "arguments"},
-    "function_call_output": {*_ITEM, "call_id", "output"},
-}
-PART_KEYS = {"audio": {"transcript"}, "text": {"text"}, "input_text": {"text"}, "input_audio": set[str]()}
-USAGE_KEYS = {"total_tokens", "input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details"}
 
 
 @functools.cache
@@ -108,13 +64,13 @@ def ancestors() -> dict[str, type[BaseModel]]:
 def check_frame(frame: Json) -> None:
     """Fail unless the frame has exactly the documented fields, in the documented order at its head."""
     kind = frame["type"]
-    assert kind in FIELDS, f"the service has no {kind}"
+    assert kind in _FIELDS["frames"], f"the service has no {kind}"
     if kind in ancestors():
         ancestors()[kind].model_validate(frame)
     assert [*frame][:2] == ["event_id", "type"]
-    assert {*frame} == {"event_id", "type", *FIELDS[kind]}, frame
+    assert {*frame} == {"event_id", "type", *_FIELDS["frames"][kind]}, frame
     if "session" in frame:
-        assert {*frame["session"]} >= SESSION_KEYS
+        assert {*frame["session"]} >= {*_FIELDS["session"]}
         assert frame["session"]["object"] == "realtime.session"
     if "response" in frame:
         _check_response(frame["response"], done=kind == "response.done")
@@ -130,8 +86,8 @@ def check_frame(frame: Json) -> None:
 
 
 def _check_response(response: Json, *, done: bool) -> None:
-    more = {*response} - RESPONSE_KEYS
-    assert {*response} >= RESPONSE_KEYS
+    more = {*response} - {*_FIELDS["response"]}
+    assert {*response} >= {*_FIELDS["response"]}
     assert more <= ({"status_details", "usage"} if done else set())
     assert response["object"] == "realtime.response"
     assert response["modalities"] in (["text"], ["text", "audio"])
@@ -140,17 +96,17 @@ def _check_response(response: Json, *, done: bool) -> None:
         _check_item(item)
     if "usage" in response:
         usage = response["usage"]
-        assert {*usage} == USAGE_KEYS
+        assert {*usage} == {*_FIELDS["usage"]}
         assert {*usage["input_tokens_details"]} - {"image_tokens"} == {"text_tokens", "audio_tokens"}
         assert {*usage["output_tokens_details"]} == {"text_tokens", "audio_tokens"}
 
 
 def _check_item(item: Json) -> None:
-    assert {*item} == ITEM_KEYS[item["type"]], item
+    assert {*item} == {*_FIELDS["items"][item["type"]]}, item
     assert item["object"] == "realtime.item"
     for part in item.get("content", ()):
         optional = {"transcript"} if part["type"] == "input_audio" else set()
-        assert {*part} - optional == {"type", *PART_KEYS[part["type"]]}
+        assert {*part} - optional == {"type", *_FIELDS["parts"][part["type"]]}
 
 
 # -- the clients ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """An agent that greets, over real sockets: with the scripted model, and with the embedded one."""
 
 import asyncio
-import json
 from collections.abc import Callable
 
 import pytest
@@ -70,31 +69,6 @@ async def test_a_client_of_openais_protocol_gets_only_what_it_asks_for() -> None
         said = [event["transcript"] for event in client.events if event["type"].endswith("audio_transcript.done")]
         assert [one.strip() for one in said] == ["Of course."]
     assert asked == [""]
-
-
-async def test_what_on_enter_says_is_heard_over_the_socket() -> None:
-    asked: list[str] = []
-
-    async def enter(agent: RealtimeAgent) -> None:
-        agent.emit_custom_event("entered", {"name": agent.name})
-        spoken = await agent.generate_reply(instructions=GREETING)
-        agent.emit_custom_event("greeted", {"words": spoken.text})
-
-    def make() -> RealtimeAgent:
-        agent = greeter(asked)()
-        agent.greeting = ""
-        agent._on_enter = enter
-        return agent
-
-    async with serving(make) as place, place.client() as client:
-        await client.send(create())
-        entered = await client.until("server_custom")
-        assert (entered["name"], entered["value"]) == ("entered", {"name": "Friday"})
-        done = await client.until("agent_response_audio_done")
-        await client.send({"type": "client_playback_ack", "item_id": done["item_id"], "played_ms": 200})
-        greeted = await client.until("server_custom")
-        assert greeted["value"] == {"words": "Good morning!"}
-        assert json.dumps(client.events)
 
 
 # -- the embedded model ------------------------------------------------------------------------------------------------
