@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -61,3 +62,10 @@ async def lose(client: FakeSocket) -> None:
     client.lose()
     assert client.serving is not None
     await client.serving
+
+
+async def passed(seconds: float) -> None:
+    """Wait until every timer of this loop that is due within so many seconds has fired."""
+    fired = asyncio.Event()
+    asyncio.get_running_loop().call_later(seconds, fired.set)
+    await fired.wait()

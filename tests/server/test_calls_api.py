@@ -457,7 +457,7 @@ def digging_agent() -> RealtimeAgent:
 
     async def dig() -> None:
         """Dig."""
-        await asyncio.sleep(3_600)
+        await asyncio.Event().wait()
 
     def react(message: ModelInput) -> list[Step]:
         if not isinstance(message, ResponseCreate):

@@ -106,22 +106,14 @@ async def test_the_setup_makes_the_call_with_its_settings(tls: TlsFiles) -> None
     assert model.connections[0].settings.instructions == "Be brief."
 
 
-async def test_what_the_client_leaves_out_is_left_to_the_agent(tls: TlsFiles) -> None:
-    async with talking(tls) as (_, model):
-        settings = model.connections[0].settings
-        assert (settings.instructions, settings.output_modalities) == ("Be Friday.", ("audio",))
-
-
-@pytest.mark.parametrize(("version", "slash"), [("v1", ""), ("v1alpha", "/"), ("v1beta", "/")])
-async def test_every_api_version_and_a_slash_too_many_are_served(tls: TlsFiles, version: str, slash: str) -> None:
+async def test_every_api_version_and_a_slash_too_many_are_served(tls: TlsFiles) -> None:
     model = ScriptedModel(echo_bot(seconds=0.1))
-    async with (
-        serving(lambda: RealtimeAgent("F", "F", model), tls) as place,
-        sdk(place, tls, version=version, slash=slash) as ear,
-    ):
-        await ear.say("Hello?")
-        await ear.turn()
-        assert ear.words("outputTranscription") == "I heard you."
+    async with serving(lambda: RealtimeAgent("F", "F", model), tls) as place:
+        for version, slash in (("v1", ""), ("v1alpha", "/"), ("v1beta", "/")):
+            async with sdk(place, tls, version=version, slash=slash) as ear:
+                await ear.say("Hello?")
+                await ear.turn()
+                assert ear.words("outputTranscription") == "I heard you."
 
 
 async def test_a_program_without_the_sdk_may_use_either_frame_kind_and_either_name_style(tls: TlsFiles) -> None:
@@ -275,6 +267,9 @@ async def test_a_turn_is_answered_in_the_recorded_order(tls: TlsFiles, turn: Tur
         part = next(frame for frame in ear.frames if "modelTurn" in content(frame))
         assert part["serverContent"]["modelTurn"]["parts"][0]["inlineData"]["mimeType"] == "audio/pcm;rate=24000"
         assert got(model) == turn.got
+        settings = model.connections[0].settings
+        assert settings.output_modalities == ("audio",), "what the client leaves out is left to the agent"
+        assert settings.instructions == ("Be a pirate." if turn.act is change_the_context else "Be Friday.")
         assert model.connections[0].audio_ms == turn.audio_ms
 
 
@@ -325,11 +320,10 @@ async def test_a_turn_lasts_until_it_was_heard_and_can_be_interrupted_until_then
 
 async def test_new_turns_interrupt_the_answer_before(tls: TlsFiles) -> None:
     async with talking(tls, asked(), Speak("A burst.", 20.0), asked(), Speak("Two.", 0.2)) as (ear, model):
-        await ear.say("One?")
-        await ear.until("generationComplete")
-        await ear.say("Two?")
-        await ear.turn()
-        await ear.turn()
+        for question in ("One?", "Two?"):
+            await ear.say(question)
+            await ear.until("generationComplete")
+        await ear.until("turnComplete")
         assert ear.kinds[-5:] == ["turnComplete+usageMetadata", *ANSWER]
         assert "interrupted" in ear.kinds
         assert len(received(model, base.ItemCreate)) == 2

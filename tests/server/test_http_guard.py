@@ -13,20 +13,13 @@ from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
 from tests.server.gemini_sdk import trusting
 from tests.server.harness import PATIENCE_S, Place, serving, settled
-from tests.server.steps import in_call
+from tests.server.steps import in_call, passed
 
 UPGRADE = (
     "Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
 )
 QUICK = ServerSettings(handshake_s=0.2, drain_s=0)
-
-
-async def passed(seconds: float) -> None:
-    """Wait until a timer of the server's loop that began now would have fired."""
-    fired = asyncio.Event()
-    asyncio.get_running_loop().call_later(seconds, fired.set)
-    await fired.wait()
 
 
 class Wire:

@@ -1,6 +1,5 @@
 """A server without room for one more call: each client is refused in its own protocol, and live calls go on."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,7 +10,7 @@ from realtime.server.runner import uvicorn_config
 from realtime.server.settings import ServerSettings
 from tests.server import harness
 from tests.server.harness import FakeSocket, Json, Place, audio_append, create, serving, settled
-from tests.server.steps import TEXT, in_call
+from tests.server.steps import TEXT, in_call, passed
 
 
 class Full(Load):
@@ -119,8 +118,7 @@ async def test_a_talking_client_whose_pong_is_late_keeps_its_call_and_a_silent_o
         await client.make_call()
         monkeypatch.setattr(client.connection.protocol, "recv_frame", lambda frame: None)
         (session,) = place.calls.sessions.values()
-        for _ in range(30):
-            if talks:
-                await client.send(audio_append(bytes(640)))
-            await asyncio.sleep(0.02)
-        assert bool(session.listeners and not session.listeners[0].away) is lives
+        for _ in range(30 if talks else 0):
+            await client.send(audio_append(bytes(640)))
+            await passed(0.02)
+        await settled(lambda: bool(session.listeners and not session.listeners[0].away) is lives)

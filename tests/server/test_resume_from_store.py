@@ -122,6 +122,13 @@ async def answered(place: Place, client: FakeSocket, text: str, played_ms: int =
     return item_id
 
 
+async def after_a_call() -> tuple[Place, Json]:
+    """Another process behind one in which a call was made, and the `server_session_created` of it."""
+    async with place_with_call() as (place, client, created):
+        await client.read_on()
+    return place.restart(), created
+
+
 def resume(created: Json, last_seq: int = 0, **more: Any) -> Json:
     return {"type": "client_session_resume", "token": created["resume_token"], "last_seq": last_seq} | more
 
@@ -197,23 +204,19 @@ async def test_settings_that_null_leaves_alone_stay_after_a_restart() -> None:
 
 
 async def test_a_model_that_cannot_be_had_at_that_moment_loses_no_call() -> None:
-    async with place_with_call() as (place, client, created):
-        await client.read_on()
-    down = place.restart()
+    down, created = await after_a_call()
     down.model.refuses = ProviderError("nobody answers", code="provider_unreachable", retryable=True)
     async with down.socket() as client:
         client.say(resume(created))
         token = (await client.until("server_session_resumed"))["token"]
         await client.until("server_session_ended")
     await down.stop()
-    async with back(place.restart(), {"resume_token": token}):
+    async with back(down.restart(), {"resume_token": token}):
         pass
 
 
 async def test_two_that_come_back_at_once_do_not_both_get_the_call() -> None:
-    async with place_with_call() as (place, client, created):
-        await client.read_on()
-    later = place.restart()
+    later, created = await after_a_call()
     later.model.connecting = asyncio.Event()
     async with later.socket() as first, later.socket() as second:
         first.say(resume(created))
@@ -370,21 +373,12 @@ async def test_a_client_that_has_seen_more_than_was_kept_is_let_in_at_once() -> 
         seen_seq = client.sent[-1]["seq"]
         later = await killed(place, created, kept_seq)
     assert kept_seq < seen_seq
+    later.calls.admission.load = Full()  # there is no room for new calls
     async with back(later, created, seen_seq) as again:
         resumed, *rest = again.sent
         assert (resumed["rewound_to_seq"], resumed["last_seq"]) == (kept_seq, kept_seq)
         assert "agent_error" not in again.types
         assert min(event["seq"] for event in rest if "seq" in event) == kept_seq + 1
-
-
-async def test_a_client_of_a_killed_server_comes_back_although_there_is_no_room_for_new_calls() -> None:
-    async with place_with_call() as (place, client, created):
-        last_seq = client.sent[-1]["seq"]
-        later = await killed(place, created, last_seq)
-    later.calls.admission.load = Full()
-    async with back(later, created, last_seq) as again:
-        assert "server_session_resumed" in again.types
-        assert "agent_error" not in again.types
 
 
 async def test_a_client_whose_first_socket_was_lost_again_is_told_what_was_told_in_place_of_the_lost() -> None:

@@ -68,19 +68,13 @@ async def test_the_first_who_comes_makes_the_room_and_the_next_is_in_the_same() 
             for client in (ann, ben):
                 await until_said(client, "Ben", "And Ada?")
                 await until_said(client, "Ada", "Ada here.")
+            async with place.client("/rooms/tea/ws?name=Ann") as other:
+                await other.send(create())
+                assert (await other.until("server_room_joined"))["name"] == "Ann 2", "two of one name are told apart"
+            await ben.until("server_room_left")
+        await ann.until("server_room_left")
         left = await ann.until("server_room_left")
         assert (left["name"], place.calls.running) == ("Ben", 1)
-
-
-async def test_two_of_one_name_are_told_apart() -> None:
-    async with (
-        hosting(rooms_of()) as place,
-        place.client("/rooms/tea/ws?name=Ann") as first,
-        place.client("/rooms/tea/ws?name=Ann") as second,
-    ):
-        await come_in(first)
-        await second.send(create())
-        assert (await second.until("server_room_joined"))["name"] == "Ann 2"
 
 
 SEEN = "that can be seen"
@@ -218,15 +212,6 @@ async def test_a_room_is_made_of_agents_that_a_program_describes() -> None:
             await until_said(ann, "Eve", "Eve here.")
 
 
-async def test_a_room_is_made_from_a_template_under_an_id() -> None:
-    async with hosting(rooms_of(default=None)) as place:
-        wanted = {"template": "pair", "room_id": "tea"}
-        assert (await ask(place, "POST", "/api/rooms", wanted))[0] == 201
-        assert await refusal(place, "POST", "/api/rooms", wanted) == (409, "room_exists")
-        async with place.client("/rooms/tea/ws?name=Ann") as ann:
-            await come_in(ann)
-
-
 async def test_an_observer_is_added_from_a_template_under_a_name() -> None:
     rooms = rooms_of(agents={"minutes": lambda: Observer(react(name="Minutes"))})
     async with in_room(rooms) as (place, _):
@@ -236,9 +221,14 @@ async def test_an_observer_is_added_from_a_template_under_a_name() -> None:
         assert room["agents"][-1]["observes"] is True
 
 
-async def test_the_room_of_a_template_belongs_to_nobody() -> None:
+async def test_a_room_is_made_from_a_template_under_an_id_and_that_of_a_template_belongs_to_nobody() -> None:
     """Whoever comes to it finds the agents of the template, and nobody who made it theirs before."""
-    async with hosting(rooms_of()) as place:
+    async with hosting(rooms_of(default=None)) as place:
+        wanted = {"template": "pair", "room_id": "tea"}
+        assert (await ask(place, "POST", "/api/rooms", wanted))[0] == 201
+        assert await refusal(place, "POST", "/api/rooms", wanted) == (409, "room_exists")
+        async with place.client("/rooms/tea/ws?name=Ann") as ann:
+            await come_in(ann)
         wanted = {"template": "pair", "room_id": "pair"}
         assert await refusal(place, "POST", "/api/rooms?user=mallory", wanted) == (409, "room_exists")
         assert (await ask(place, "POST", "/api/rooms", wanted))[0] == 201
@@ -290,13 +280,9 @@ async def test_a_room_that_cannot_be_is_refused_with_a_code_and_a_sentence() -> 
     assert (wrong, rooms.hosted) == ([], [])
 
 
-async def test_agents_are_made_from_templates_alone_where_nothing_opens_models() -> None:
-    async with hosting(rooms_of()) as place:
-        assert await refusal(place, "POST", "/api/rooms", {"agents": [EVE]}) == (422, "templates_only")
-
-
 async def test_there_are_so_many_rooms_and_no_more() -> None:
     async with hosting(rooms_of(max_rooms=2)) as place:
+        assert await refusal(place, "POST", "/api/rooms", {"agents": [EVE]}) == (422, "templates_only")
         for number in range(2):
             assert (await ask(place, "POST", "/api/rooms", {"template": "pair", "room_id": f"r{number}"}))[0] == 201
         assert await refusal(place, "POST", "/api/rooms", {"template": "pair"}) == (503, "too_many_rooms")
@@ -505,17 +491,12 @@ async def test_an_empty_room_waits_and_is_then_forgotten() -> None:
         ann.say(create())
         await ann.until("server_room_joined", 3)
         assert len(made) == 2
-    await rooms.close()
-
-
-@pytest.mark.virtual_time
-async def test_a_room_that_nobody_comes_into_is_forgotten_as_well() -> None:
-    rooms = rooms_of()
-    rooms.make_human("tea", "Ann", Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop()))
-    await asyncio.sleep(29)
+    rooms.make_human("pair", "Ann", calls.make_runtime(asyncio.get_running_loop()))
+    await asyncio.sleep(19)
     assert len(rooms.hosted) == 1
     await asyncio.sleep(2)
-    assert rooms.hosted == []
+    assert rooms.hosted == [], "nobody came into it"
+    await rooms.close()
 
 
 async def test_a_server_that_stops_ends_the_calls_and_closes_the_rooms() -> None:
