@@ -3,8 +3,6 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -15,19 +13,16 @@ from realtime.agent import RealtimeAgent
 from realtime.call.limits import Limits
 from realtime.errors import ProviderError
 from realtime.event.config import SessionConfig
-from realtime.model.base import RealtimeModel
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.client_socket import MAX_FAULTS
 from realtime.server.make_agent import make_agent_of
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import SocketSink
 from tests.agent.fakes import FakeModel
-from tests.server.harness import FakeSocket, Json, audio_append, create, echo_agent
+from tests.server.harness import FakeSocket, audio_append, create, echo_agent
+from tests.server.steps import END, TEXT, calling, friday
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
-
-TEXT: Json = {"type": "client_text_append", "text": "hello"}
-END: Json = {"type": "client_session_end"}
 
 
 # -- the sink ----------------------------------------------------------------------------------------------------------
@@ -108,21 +103,6 @@ async def test_abandoning_leaves_no_task_and_closes_the_send() -> None:
 
 
 # -- making calls ------------------------------------------------------------------------------------------------------
-
-
-def friday(model: RealtimeModel) -> Callable[[], RealtimeAgent]:
-    return lambda: RealtimeAgent("Friday", "", model)
-
-
-@asynccontextmanager
-async def calling(
-    model: RealtimeModel | None = None, settings: ServerSettings | None = None
-) -> AsyncIterator[FakeSocket]:
-    """A client in a call with this model, or with one that repeats the same sentence."""
-    async with FakeSocket(friday(model) if model else echo_agent, settings) as client:
-        client.say(create())
-        await client.until("agent_ready")
-        yield client
 
 
 def is_over(client: FakeSocket) -> bool:
@@ -221,8 +201,7 @@ async def test_a_client_that_floods_while_the_agent_is_made_is_read_no_further()
         assert client.unread.qsize() > 80
         model.connecting.set()
         await client.until("agent_ready")
-        await asyncio.sleep(1)
-        assert client.unread.qsize() == 0
+        await client.read_on()
 
 
 # -- agents that cannot be made ----------------------------------------------------------------------------------------
@@ -266,15 +245,14 @@ async def test_a_model_that_cannot_be_had_is_told_with_its_code() -> None:
         await client.until("agent_ready")
 
 
-@pytest.mark.parametrize("made", [None, "an agent", RealtimeAgent])
-async def test_a_make_agent_that_returns_no_agent_is_a_fault_of_ours(
-    made: object, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with FakeSocket(lambda: made) as client:  # type: ignore[arg-type,return-value]
-        client.say(create())
-        await client.until("server_session_ended")
-        assert client.codes == ["agent_failed"]
-        assert "not a RealtimeAgent" in caplog.text
+async def test_a_make_agent_that_returns_no_agent_is_a_fault_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    for made in (None, "an agent", RealtimeAgent):
+        caplog.clear()
+        async with FakeSocket(lambda made=made: made) as client:  # type: ignore[misc]
+            client.say(create())
+            await client.until("server_session_ended")
+            assert client.codes == ["agent_failed"]
+            assert "not a RealtimeAgent" in caplog.text
 
 
 @pytest.mark.parametrize("direct", [False, True])
@@ -405,7 +383,7 @@ async def test_a_client_that_never_reads_is_sent_away_and_its_call_ends() -> Non
     """BRW-14: a slow client has a bounded buffer; past it, it is closed, and nothing is kept for it."""
     talker = ScriptedModel(echo_bot(seconds=100.0), profile=PROFILE)
     settings = ServerSettings(limits=Limits(grace_s=0))
-    async with calling(talker, settings) as client:
+    async with calling(friday(talker), settings) as client:
         client.writable.clear()
         assert client.calls.running == 1
         client.say(TEXT)
@@ -415,24 +393,18 @@ async def test_a_client_that_never_reads_is_sent_away_and_its_call_ends() -> Non
         assert client.types == ["server_session_created", "agent_ready"]
 
 
-async def test_a_client_that_does_not_read_may_leave_at_any_time() -> None:
-    async with calling() as client:
-        client.say(TEXT)
-        client.writable.clear()
-        client.say(TEXT)
-        await asyncio.sleep(1)
-        client.hang_up()
-        assert client.serving is not None
-        await client.serving
-        assert client.calls.running == 0
-
-
 # -- going away --------------------------------------------------------------------------------------------------------
 
 
-async def test_a_closed_socket_ends_its_call_before_the_handler_returns() -> None:
+@pytest.mark.parametrize("reads", [True, False])
+async def test_a_closed_socket_ends_its_call_before_the_handler_returns(reads: bool) -> None:
+    """Also where the client does not read."""
     model = FakeModel()
-    async with calling(model) as client:
+    async with calling(friday(model)) as client:
+        if not reads:
+            client.writable.clear()
+            client.say(TEXT)
+            await asyncio.sleep(1)
         client.hang_up()
         assert client.serving is not None
         await client.serving
@@ -441,7 +413,7 @@ async def test_a_closed_socket_ends_its_call_before_the_handler_returns() -> Non
 
 async def test_a_cancelled_handler_ends_its_call() -> None:
     model = FakeModel()
-    client = FakeSocket(lambda: RealtimeAgent("Friday", "", model), ServerSettings(limits=Limits(grace_s=0)))
+    client = FakeSocket(friday(model), ServerSettings(limits=Limits(grace_s=0)))
     await client.__aenter__()
     client.say(create())
     await client.until("agent_ready")

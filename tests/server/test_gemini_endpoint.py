@@ -131,44 +131,6 @@ async def test_a_program_without_the_sdk_may_use_either_frame_kind_and_either_na
 # -- turns -------------------------------------------------------------------------------------------------------------
 
 
-async def type_words(ear: Ear, _: ScriptedModel) -> None:
-    await ear.say("Say a short greeting.")
-
-
-async def type_in_real_time(ear: Ear, _: ScriptedModel) -> None:
-    await ear.sdk.send_realtime_input(text="Hello?")
-
-
-async def give_a_history(ear: Ear, _: ScriptedModel) -> None:
-    turns = [
-        {"role": "user", "parts": [{"text": "My name is Alice."}]},
-        {"role": "model", "parts": [{"text": "Nice to meet you!"}]},
-    ]
-    await ear.sdk.send_client_content(turns=turns, turn_complete=False)
-    await ear.say("What is my name?")
-
-
-async def give_an_initial_history(ear: Ear, _: ScriptedModel) -> None:
-    await ear.say("My name is Alice.")
-    await ear.say("What is my name?")
-
-
-async def show_an_image(ear: Ear, _: ScriptedModel) -> None:
-    await ear.show(b"\xff\xd8\xfe")
-    await ear.say("What is it?")
-
-
-async def change_the_context(ear: Ear, model: ScriptedModel) -> None:
-    await ear.sdk.send_context_update(system_instruction="Be a pirate.", tools=[])
-    await ear.say("Ready?")
-    await ear.until("turnComplete")
-    assert (model.connections[0].settings.instructions, model.connections[0].settings.tools) == ("Be a pirate.", ())
-
-
-async def speak(ear: Ear, _: ScriptedModel) -> None:
-    await ear.speak(times=5)
-
-
 async def send_in_the_older_way(ear: Ear, _: ScriptedModel) -> None:
     from google.genai import types
 
@@ -177,66 +139,79 @@ async def send_in_the_older_way(ear: Ear, _: ScriptedModel) -> None:
     await ear.sdk.send(input="Hello?", end_of_turn=True)
 
 
-async def press_and_speak(ear: Ear, _: ScriptedModel) -> None:
-    await ear.speak()
-    await ear.press()
-    await ear.speak(times=2)
-    await ear.release()
-
-
-async def press_and_type(ear: Ear, _: ScriptedModel) -> None:
-    await ear.press()
-    await ear.sdk.send_realtime_input(text="Typed.")
-    await ear.release()
-
-
-async def switch_the_microphone_off(ear: Ear, model: ScriptedModel) -> None:
-    await ear.speak(times=3)
+async def heard_300_ms(_: Ear, model: ScriptedModel) -> None:
     await settled(lambda: model.connections[0].audio_ms >= 300)
-    await ear.sdk.send_realtime_input(audio_stream_end=True)
+
+
+def say(text: str) -> tuple[str, Json]:
+    return "say", {"text": text}
+
+
+def speak(times: int) -> tuple[str, Json]:
+    return "speak", {"times": times}
+
+
+Act = Callable[[Ear, ScriptedModel], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class Turn:
     """What a client does, and what the model gets: items, requests and `audio_ms` of speech."""
 
-    act: Callable[[Ear, ScriptedModel], Awaitable[None]]
+    acts: list[tuple[str, Json] | Act]
+    """Methods of the SDK or of `Ear` by name, with their arguments."""
     got: list[Any]
     before: tuple[Step, ...] = ()
     """What the model does before it is asked to answer."""
     config: Json = field(default_factory=dict)
     audio_ms: int = 0
     told: list[str] = field(default_factory=lambda: ANSWER)
-    is_asked: bool = True
 
 
 SPOKEN = (ExpectAudio(200), SpeechStart(20), ExpectAudio(400), SpeechEnd(330, "what time"))
-OFF = (ExpectAudio(200), SpeechStart(20), Expect(base.AudioCommit))
+OFF = (ExpectAudio(200), SpeechStart(20), Expect(base.AudioCommit), asked())
 QUIET = {"input_audio_transcription": None, "output_audio_transcription": None}
 SEEDED = {"history_config": {"initial_history_in_client_content": True}}
+PRESS, RELEASE = ("press", {}), ("release", {})
 ASKED = base.ResponseCreate
-ALICE = ("user", "My name is Alice.")
+NAME, WHO, HELLO = "My name is Alice.", "What is my name?", "Nice to meet you!"
+PAST = [{"role": "user", "parts": [{"text": NAME}]}, {"role": "model", "parts": [{"text": HELLO}]}]
 TURNS = {
-    "typed": Turn(type_words, [("user", "Say a short greeting."), ASKED]),
-    "typed, without transcripts": Turn(
-        type_words, [("user", "Say a short greeting."), ASKED], config=QUIET, told=ANSWER[1:]
-    ),
-    "typed in real time": Turn(type_in_real_time, [("user", "Hello?"), ASKED]),
+    "typed": Turn([say("Hello.")], [("user", "Hello."), ASKED]),
+    "typed, without transcripts": Turn([say("Hello.")], [("user", "Hello."), ASKED], config=QUIET, told=ANSWER[1:]),
+    "typed in real time": Turn([("send_realtime_input", {"text": "Hello?"})], [("user", "Hello?"), ASKED]),
     "with a history": Turn(
-        give_a_history, [ALICE, ("assistant", "Nice to meet you!"), ("user", "What is my name?"), ASKED]
+        [("send_client_content", {"turns": PAST, "turn_complete": False}), say(WHO)],
+        [("user", NAME), ("assistant", HELLO), ("user", WHO), ASKED],
     ),
-    "with an initial history": Turn(
-        give_an_initial_history, [ALICE, ("user", "What is my name?"), ASKED], config=SEEDED
+    "with an initial history": Turn([say(NAME), say(WHO)], [("user", NAME), ("user", WHO), ASKED], config=SEEDED),
+    "with an image": Turn(
+        [("show", {"jpeg": b"\xff\xd8\xfe"}), say("What is it?")],
+        [(b"\xff\xd8\xfe", "image/jpeg"), ("user", "What is it?"), ASKED],
     ),
-    "with an image": Turn(show_an_image, [(b"\xff\xd8\xfe", "image/jpeg"), ("user", "What is it?"), ASKED]),
-    "in a new context": Turn(change_the_context, [("user", "Ready?"), ASKED], before=(Expect(base.SessionUpdate),)),
-    "spoken": Turn(speak, [], before=SPOKEN, audio_ms=500, told=["inputTranscription", *ANSWER], is_asked=False),
-    "in the older way": Turn(send_in_the_older_way, [("user", "Hello?"), ASKED], audio_ms=100),
+    "in a new context": Turn(
+        [("send_context_update", {"system_instruction": "Be a pirate.", "tools": []}), say("Ready?")],
+        [("user", "Ready?"), ASKED],
+        before=(Expect(base.SessionUpdate), asked()),
+    ),
+    "spoken": Turn([speak(5)], [], before=SPOKEN, audio_ms=500, told=["inputTranscription", *ANSWER]),
+    "in the older way": Turn([send_in_the_older_way], [("user", "Hello?"), ASKED], audio_ms=100),
     "between the marks": Turn(
-        press_and_speak, [base.AudioCommit, ASKED], before=(Expect(base.AudioCommit),), config=MANUAL, audio_ms=200
+        [speak(1), PRESS, speak(2), RELEASE],
+        [base.AudioCommit, ASKED],
+        before=(Expect(base.AudioCommit), asked()),
+        config=MANUAL,
+        audio_ms=200,
     ),
-    "typed between the marks": Turn(press_and_type, [("user", "Typed."), ASKED], config=MANUAL),
-    "until the microphone is off": Turn(switch_the_microphone_off, [base.AudioCommit, ASKED], before=OFF, audio_ms=300),
+    "typed between the marks": Turn(
+        [PRESS, ("send_realtime_input", {"text": "Typed."}), RELEASE], [("user", "Typed."), ASKED], config=MANUAL
+    ),
+    "until the microphone is off": Turn(
+        [speak(3), heard_300_ms, ("send_realtime_input", {"audio_stream_end": True})],
+        [base.AudioCommit, ASKED],
+        before=OFF,
+        audio_ms=300,
+    ),
 }
 
 
@@ -255,11 +230,14 @@ def got(model: ScriptedModel) -> list[Any]:
 @pytest.mark.filterwarnings("ignore:The `session.send` method is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
 async def test_a_turn_is_answered_in_the_recorded_order(tls: TlsFiles, turn: Turn) -> None:
-    script = (*turn.before, *([asked()] if turn.is_asked else ()), Speak("Hello there.", 0.4))
+    script = (*(turn.before or [asked()]), Speak("Hello there.", 0.4))
     async with talking(tls, *script, config=turn.config) as (ear, model):
-        await turn.act(ear, model)
-        if "turnComplete+usageMetadata" not in ear.kinds:
-            await ear.turn()
+        for act in turn.acts:
+            if callable(act):
+                await act(ear, model)
+            else:
+                await getattr(ear if hasattr(ear, act[0]) else ear.sdk, act[0])(**act[1])
+        await ear.turn()
         assert ear.kinds == turn.told
         assert ear.words("outputTranscription") == ("Hello there." if "outputTranscription" in turn.told else "")
         assert ear.words("inputTranscription") == ("what time" if "inputTranscription" in turn.told else "")
@@ -269,7 +247,9 @@ async def test_a_turn_is_answered_in_the_recorded_order(tls: TlsFiles, turn: Tur
         assert got(model) == turn.got
         settings = model.connections[0].settings
         assert settings.output_modalities == ("audio",), "what the client leaves out is left to the agent"
-        assert settings.instructions == ("Be a pirate." if turn.act is change_the_context else "Be Friday.")
+        assert settings.tools == ()
+        changed = bool(received(model, base.SessionUpdate))
+        assert settings.instructions == ("Be a pirate." if changed else "Be Friday.")
         assert model.connections[0].audio_ms == turn.audio_ms
 
 
