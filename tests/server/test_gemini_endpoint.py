@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from websockets.asyncio.client import connect
 
 from realtime.agent import RealtimeAgent
@@ -39,6 +38,7 @@ from realtime.model.scripted import (
 )
 from realtime.server.runner import TlsFiles
 from realtime.tool import Toolkit
+from tests.server.cases import lines_of, recorded
 from tests.server.ears import asked, received
 from tests.server.gemini_sdk import (
     SILENCE_100_MS,
@@ -412,26 +412,25 @@ MILESTONES = ("setupComplete", "toolCall", "generationComplete", "turnComplete",
 
 @pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"])
 async def test_recorded_sessions_run_again_in_their_order(tls: TlsFiles, recordings_dir: Path, name: str) -> None:
-    recorded = yaml.safe_load((recordings_dir / "recordings" / f"gemini-{name}.yaml").read_text(encoding="utf-8"))
-    await _runs_again(tls, [(one["direction"], one["data"]) for one in recorded["interactions"]])
+    await _runs_again(tls, recorded(recordings_dir, f"gemini-{name}"))
 
 
 @pytest.mark.parametrize("name", ["text_turn", "tool_calls"])
 async def test_sessions_of_our_own_client_run_again_in_their_order(
     tls: TlsFiles, fixtures_dir: Path, name: str
 ) -> None:
-    lines = (fixtures_dir / "models" / "gemini" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    frames = [(row["direction"], row["data"]) for row in map(json.loads, lines)]
+    frames = lines_of(fixtures_dir / "models" / "gemini" / f"{name}.jsonl")
     declared = [{"name": name} for name in ("get_time", "ring_bell")]
-    frames[0][1]["setup"].setdefault("tools", [{"functionDeclarations": declared}])
+    frames[0]["data"]["setup"].setdefault("tools", [{"functionDeclarations": declared}])
     await _runs_again(tls, frames)
 
 
-async def _runs_again(tls: TlsFiles, frames: list[tuple[str, Json]]) -> None:
+async def _runs_again(tls: TlsFiles, frames: list[Json]) -> None:
     """Send what was sent, with a model behind that calls and says what was received; the order has to be the same."""
     from google.genai.types import LiveServerMessage
 
-    answers = _answers([frame for direction, frame in frames if direction == "received"])
+    given = [frame["data"] for frame in frames if frame["direction"] == "received"]
+    answers = _answers(given)
 
     def react(message: base.ModelInput) -> list[Step]:
         return next(answers, []) if isinstance(message, base.ResponseCreate) else []
@@ -442,23 +441,22 @@ async def _runs_again(tls: TlsFiles, frames: list[tuple[str, Json]]) -> None:
         connect(live_address(place), ssl=trusting(tls)) as socket,
     ):
         told: list[Json] = []
-        for direction, frame in frames:
-            if direction == "sent":
-                await socket.send(json.dumps(frame))
+        for frame in frames:
+            if frame["direction"] == "sent":
+                await socket.send(json.dumps(frame["data"]))
                 continue
-            wanted = [kind for kind in labels(frame).split("+") if kind in MILESTONES]
+            wanted = [kind for kind in labels(frame["data"]).split("+") if kind in MILESTONES]
             while wanted and not set(wanted) <= set(labels(told[-1] if told else {}).split("+")):
                 async with asyncio.timeout(PATIENCE_S):
                     told.append(json.loads(await socket.recv()))
                 LiveServerMessage.model_validate(told[-1])
-    recorded = [frame for direction, frame in frames if direction == "received"]
-    assert _milestones(told) == _milestones(recorded)
+    assert _milestones(told) == _milestones(given)
     kinds = [labels(frame) for frame in told]
     assert kinds.index("outputTranscription") < kinds.index("modelTurn")
-    assert _words(told) == _words(recorded)
+    assert _words(told) == _words(given)
     assert [frame["toolCall"] for frame in told if "toolCall" in frame] == [
         {"functionCalls": [{"name": one["name"], "args": one.get("args", {}), "id": one["id"]} for one in calls]}
-        for calls in (frame["toolCall"]["functionCalls"] for frame in recorded if "toolCall" in frame)
+        for calls in (frame["toolCall"]["functionCalls"] for frame in given if "toolCall" in frame)
     ]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from realtime.agent import RealtimeAgent
 from realtime.audio.files import read_pcm16
@@ -17,6 +16,7 @@ from realtime.message import ToolCallBlock
 from realtime.model import base
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import Emit, Expect, ExpectAudio, ScriptedModel, Speak, SpeechEnd, SpeechStart, Step, Wait
+from tests.server.cases import lines_of, recorded
 from tests.server.ears import asked, received
 from tests.server.harness import Json, serving
 from tests.server.openai_sdk import SESSION_KEYS, TOOL, sdk, talking
@@ -186,13 +186,12 @@ async def test_a_telephony_client_talks_and_hears_g711(kind: str) -> None:
 
 @pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"])
 async def test_every_frame_that_was_recorded_as_sent_is_accepted(recordings_dir: Path, name: str) -> None:
-    recorded = yaml.safe_load((recordings_dir / "recordings" / f"openai-{name}.yaml").read_text(encoding="utf-8"))
-    await _accepts([one["data"] for one in recorded["interactions"] if one["direction"] == "sent"])
+    frames = recorded(recordings_dir, f"openai-{name}")
+    await _accepts([one["data"] for one in frames if one["direction"] == "sent"])
 
 
 async def test_every_frame_of_our_own_client_session_is_accepted(fixtures_dir: Path) -> None:
-    lines = (fixtures_dir / "dialects" / "openai" / "sent.jsonl").read_text(encoding="utf-8").splitlines()
-    await _accepts([json.loads(line) for line in lines])
+    await _accepts(lines_of(fixtures_dir / "dialects" / "openai" / "sent.jsonl"))
 
 
 async def _accepts(sent: list[Json]) -> None:

@@ -32,8 +32,8 @@ SILENCE_AFTER_MS = 1_500
 JPEG = bytes.fromhex("ffd8ffe000104a46494600010100000100010000ffd9")
 WHO = "Hello there, who are you?"
 QUESTION = "what is twelve times seven"
-LONG = "one, two, three, four, five, six, seven, eight, nine, ten, " * 30
-LONG_S = 120.0
+LONG = "one, two, three, four, five, six, seven, eight, nine, ten, " * 10
+LONG_S = 40.0
 AHEAD_MS = 2_000
 """How far words may come ahead of their sound."""
 LISTENS_MS = 800
