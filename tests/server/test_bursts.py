@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 import pytest
 from websockets.asyncio.client import connect
 
-from realtime.agent import RealtimeAgent
 from realtime.dialects.native import NativeDialect
 from realtime.dialects.weight import MAX_TEXT_CHARS, MAX_VALUES
 from realtime.event.client import ClientEvent
@@ -20,6 +19,7 @@ from realtime.slices import SLICE_S, slices_of
 from realtime.websocket import TEXT, client_frame
 from tests.agent.fakes import FakeModel
 from tests.server.harness import A_TURN, PATIENCE_S, FakeSocket, Json, create, echo_agent, serving, settled, ticking
+from tests.server.steps import calling, friday
 from tests.server.test_websocket_protocol import Application, served
 
 BURST = 400
@@ -114,9 +114,7 @@ async def test_a_minute_of_speech_in_one_frame_is_heard_whole_before_what_follow
     model = FakeModel()
     speech = bytes(index % 251 for index in range(700_000))
     frame: Json = {"type": "client_audio_append", "audio": base64.b64encode(speech).decode(), "offset": 0}
-    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model), direct=True) as client:
-        client.say(create(turn_detection="none"))
-        await client.until("agent_ready")
+    async with calling(friday(model), config={"turn_detection": "none"}, direct=True) as client:
         turns = Turns()
         began = turns.count
         client.say(frame, {"type": "client_audio_commit"})
@@ -143,10 +141,7 @@ async def test_large_frames_of_many_clients_at_once_are_read_in_as_many_turns(mo
 
     monkeypatch.setattr(NativeDialect, "decode", slow)
     async with AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(FakeSocket(session_id=f"session{number}")) for number in range(4)]
-        for client in clients:
-            client.say(create())
-            await client.until("agent_ready")
+        clients = [await stack.enter_async_context(calling(session_id=f"session{number}")) for number in range(4)]
         turns = Turns()
         for client in clients:
             client.say({"type": "client_text_append", "text": "a" * LARGE_FRAME})
@@ -235,9 +230,7 @@ async def test_turns_of_one_gemini_message_stand_before_those_of_the_next() -> N
 
 @pytest.mark.virtual_time(limit_s=60)
 async def test_a_bound_that_was_set_lower_holds_for_small_frames_too() -> None:
-    async with FakeSocket(settings=ServerSettings(max_text_chars=1_000), direct=True) as client:
-        client.say(create())
-        await client.until("agent_ready")
+    async with calling(settings=ServerSettings(max_text_chars=1_000), direct=True) as client:
         client.say({"type": "client_text_append", "text": "a" * 1_000}, {"type": "client_text_append", "text": "hello"})
         await client.until("agent_response_done")
     assert client.codes == ["frame_too_large"]
