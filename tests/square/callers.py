@@ -21,6 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from realtime.server.runner import TlsFiles
 from tests.server import dashscope_sdk, ears, gemini_sdk, openai_sdk
 from tests.server.harness import PATIENCE_S, Client, Json, Place, audio_append
+from tests.server.steps import passed
 
 if TYPE_CHECKING:
     from google.genai import types
@@ -119,7 +120,9 @@ class Caller:
 
     async def listen(self, listens_ms: int) -> None:
         """Hear this much of an answer, which goes on for longer."""
-        await self.until(lambda: self.played_ms >= listens_ms)
+        await self.begun()
+        await passed(listens_ms / 1000)
+        await self.until(lambda: self.audio_bytes * 500 // OUTPUT_RATE_HZ >= listens_ms)
 
     async def heard(self) -> str:
         """What the user said last, once the server told it."""
