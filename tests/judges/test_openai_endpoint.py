@@ -14,42 +14,21 @@ from websockets.exceptions import ConnectionClosedOK
 
 from realtime.agent import RealtimeAgent
 from realtime.call.limits import Limits
-from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate
+from realtime.model.base import ItemCreate, ResponseCreate
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import PROFILE, Expect, ScriptedModel, Speak
 from realtime.server.settings import ServerSettings
 from tests.judges.agents_client import openai_agents
 from tests.judges.livekit_client import livekit_plugin
+from tests.judges.scenarios import JUDGED, judge
 from tests.server.harness import Place, serving, settled
-from tests.server.openai_sdk import check_frames
 from tests.square import callers
-from tests.square.chain import Chain
 from tests.square.scenarios import SCENARIOS
 from tests.square.table import LOCAL
 
 CLIENTS = {"openai-agents": openai_agents, "livekit": livekit_plugin}
 every_client = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-every_scenario = pytest.mark.parametrize(
-    "scenario", ["text turn", "voice turn", "tool round trip", "interruption", "error"]
-)
-
-
-async def judge(scenario: str, client: Any, model: RealtimeModel, behind: str) -> None:
-    """Run the scenario with this client; every frame that it got satisfies the types of the official SDK."""
-    opened: list[Any] = []
-
-    @asynccontextmanager
-    async def noted(place: Place, weather: callers.Weather | None, push_to_talk: bool) -> AsyncIterator[callers.Caller]:
-        async with client(place, weather, push_to_talk) as caller:
-            opened.append(caller)
-            yield caller
-
-    async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model), ServerSettings(drain_s=0)) as place:
-        scripted = model if isinstance(model, ScriptedModel) else None
-        await SCENARIOS[scenario].run(Chain(behind, place, place, scripted, noted))
-    (caller,) = opened
-    assert not caller.complaints
-    check_frames(caller.frames)
+every_scenario = pytest.mark.parametrize("scenario", JUDGED)
 
 
 @every_client
