@@ -78,27 +78,23 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def test_an_accepted_rule_holds_in_the_next_call_of_the_session_after_a_restart(store: str) -> None:
+    """Listeners are told of it."""
     async with server(store) as place:
-        assert await call_and_pay(place, accept=1, **KEEP) == "asking"
+        assert await call_and_pay(place, accept=2, **KEEP) == "asking"
     async with server(store) as place:
-        assert await call_and_pay(place, **KEEP) == "pending"
+        async with asked(place, **KEEP) as (client, told):
+            assert told["state"] == "pending"
+            (custom,) = [event for event in client.events if event["type"] == "server_custom"]
+            assert custom["name"] == "permission_updated"
+            assert (custom["value"]["by"], custom["value"]["mode"]) == ("session", "default")
+            rule = {"tool_name": "pay", "rule_content": None, "behavior": "allow", "source": "user"}
+            assert custom["value"]["rules"] == custom["value"]["added"] == [rule]
+            await client.until("agent_response_tool_result")
         assert await call_and_pay(place, **KEEP) == "pending"
         assert PAID == [5, 5]
         for other in (f"/ws/anna/{OTHER}", f"/ws/ben/{SECRET}"):
             assert await call_and_pay(place, other, **KEEP) == "asking"
         assert await call_and_pay(place) == "asking", "this client does not ask for it"
-
-
-async def test_listeners_are_told_what_holds_from_earlier_calls(store: str) -> None:
-    async with server(store) as place:
-        await call_and_pay(place, accept=2, **KEEP)
-    async with server(store) as place, place.client(f"{MINE}?dialect=native") as client:
-        await client.make_call(**KEEP)
-        told = await client.until("server_custom")
-        assert told["name"] == "permission_updated"
-        assert (told["value"]["by"], told["value"]["mode"]) == ("session", "default")
-        rule = {"tool_name": "pay", "rule_content": None, "behavior": "allow", "source": "user"}
-        assert told["value"]["rules"] == told["value"]["added"] == [rule]
 
 
 async def test_a_client_keeps_and_forgets_when_it_asks_for_that(store: str) -> None:
