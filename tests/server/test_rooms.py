@@ -493,7 +493,7 @@ async def test_an_empty_room_waits_and_is_then_forgotten() -> None:
         assert len(made) == 2
     await asyncio.sleep(21)
     rooms.make_human("pair", "Ann", calls.make_runtime(asyncio.get_running_loop()))
-    await asyncio.sleep(19)
+    await asyncio.sleep(29)
     assert (len(made), len(rooms.hosted)) == (3, 1)
     await asyncio.sleep(2)
     assert rooms.hosted == [], "nobody came into it"
