@@ -7,9 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import dashscope
 import pytest
-from dashscope.api_entities.aio_session import close_shared_aio_session
 
 from realtime.agent import ReActAgent
 from realtime.formatter import DashScopeChatFormatter
@@ -38,6 +36,9 @@ async def chat_service(
     monkeypatch: pytest.MonkeyPatch, answers: Sequence[Sequence[Frame]] = ()
 ) -> AsyncIterator[ChatEndpoint]:
     """Serve DashScope's chat models on loopback, with these answers in order, until the block ends."""
+    import dashscope
+    from dashscope.api_entities.aio_session import close_shared_aio_session
+
     async with chat_endpoint() as endpoint:
         for frames in answers or [answer(ANSWER)] * REQUESTS:
             endpoint.will(*frames)

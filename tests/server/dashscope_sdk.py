@@ -13,132 +13,64 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, get_args
 from unittest import mock
 
 import pytest
-from openai.types.beta.realtime import RealtimeServerEvent
-from pydantic import BaseModel
-from websocket import WebSocketApp
 
 from realtime.agent import RealtimeAgent
-from realtime.model import base
-from realtime.model.scripted import PROFILE, Expect, ScriptedModel, Step
+from realtime.model.scripted import PROFILE, ScriptedModel, Step
 from realtime.server.dashscope_endpoint import PATH
 from realtime.tool import Toolkit
+from tests.server import ears
+from tests.server.cases import FOLDER
 from tests.server.harness import PATIENCE_S, Json, Place, serving
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 FLASH = "qwen3-omni-flash-realtime"
 NEWEST = "qwen3.8-omni-flash-realtime"
 STYLES = ["callbacks", "session", "newest"]
 """Version 1 of the SDK, version 2 with the older models, version 2 with the newest."""
-SILENCE_100_MS = bytes(3_200)
 KEY = "sk-anything"
 TOOL: Json = {
     "type": "function",
     "function": {
         "name": "get_weather",
         "description": "The weather of a city.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        "parameters": ears.WEATHER_SCHEMA,
     },
 }
 
 # -- what a frame may hold -----------------------------------------------------------------------------------------
 
-_PLACE = {"response_id", "item_id", "output_index", "content_index"}
-_CALL = {"response_id", "item_id", "output_index", "call_id"}
+_FIELDS: Json = json.loads((FOLDER / "dashscope_fields.json").read_text(encoding="utf-8"))
+"""The fields of a frame by its type, and of what stands in it, as the documentation prints them."""
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
-FIELDS: dict[str, set[str]] = {
-    "session.created": {"session"},
-    "session.updated": {"session"},
-    "session.finished": set(),
-    "error": {"error"},
-    "input_audio_buffer.speech_started": {"audio_start_ms", "item_id"},
-    "input_audio_buffer.speech_stopped": {"audio_end_ms", "item_id"},
-    "input_audio_buffer.committed": {"item_id"},
-    "input_audio_buffer.cleared": set(),
-    "conversation.item.created": {"item"},
-    "conversation.item.retrieved": {"item"},
-    "conversation.item.deleted": {"item_id"},
-    f"{_TRANSCRIPTION}.delta": {"item_id", "content_index", "text", "stash"},
-    f"{_TRANSCRIPTION}.completed": {"item_id", "content_index", "transcript"},
-    f"{_TRANSCRIPTION}.failed": {"item_id", "content_index", "error"},
-    "response.created": {"response"},
-    "response.done": {"response"},
-    "response.output_item.added": {"response_id", "output_index", "item"},
-    "response.output_item.done": {"response_id", "output_index", "item"},
-    "response.content_part.added": {*_PLACE, "part"},
-    "response.content_part.done": {*_PLACE, "part"},
-    "response.text.delta": {*_PLACE, "delta"},
-    "response.text.done": {*_PLACE, "text"},
-    "response.audio_transcript.delta": {*_PLACE, "delta"},
-    "response.audio_transcript.done": {*_PLACE, "transcript"},
-    "response.audio.delta": {*_PLACE, "delta"},
-    "response.audio.done": _PLACE,
-    "response.function_call_arguments.delta": {*_CALL, "delta"},
-    "response.function_call_arguments.done": {*_CALL, "name", "arguments"},
-}
-SESSION_KEYS = {
-    "object",
-    "id",
-    "model",
-    "modalities",
-    "voice",
-    "instructions",
-    "input_audio_format",
-    "output_audio_format",
-    "input_audio_transcription",
-    "turn_detection",
-    "tools",
-    "tool_choice",
-    "temperature",
-}
-RESPONSE_KEYS = {
-    "id",
-    "object",
-    "conversation_id",
-    "status",
-    "modalities",
-    "voice",
-    "output_audio_format",
-    "output",
-}
-_ITEM = {"id", "object", "type", "status"}
-ITEM_KEYS = {
-    "message": {*_ITEM, "role", "content"},
-    "function_call": {*_ITEM, "name", "call_id", "arguments"},
-    "function_call_output": {*_ITEM, "call_id", "output"},
-}
-PART_KEYS = {
-    "audio": {"transcript"},
-    "text": {"text"},
-    "input_text": {"text"},
-    "input_audio": set[str](),
-}
-USAGE_KEYS = {"total_tokens", "input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details"}
 
 
-def _ancestors() -> dict[str, type[BaseModel]]:
+@functools.cache
+def ancestors() -> dict[str, type[BaseModel]]:
     """The types of the protocol that this one was derived from, for the frames in which both agree."""
+    from openai.types.beta.realtime import RealtimeServerEvent
+
     union = get_args(RealtimeServerEvent)[0]
     named = {get_args(one.model_fields["type"].annotation)[0]: one for one in get_args(union)}
     apart = ("session.", "response.created", "response.done", f"{_TRANSCRIPTION}.")
     return {name: one for name, one in named.items() if not name.startswith(apart)}
 
 
-ANCESTORS = _ancestors()
-
-
 def check_frame(frame: Json) -> None:
     """Fail unless the frame has exactly the documented fields, in the documented order at its head."""
     kind = frame["type"]
-    assert kind in FIELDS, f"the service has no {kind}"
-    if kind in ANCESTORS:
-        ANCESTORS[kind].model_validate(frame)
+    assert kind in _FIELDS["frames"], f"the service has no {kind}"
+    if kind in ancestors():
+        ancestors()[kind].model_validate(frame)
     assert [*frame][:2] == ["event_id", "type"]
-    assert {*frame} == {"event_id", "type", *FIELDS[kind]}, frame
+    assert {*frame} == {"event_id", "type", *_FIELDS["frames"][kind]}, frame
     if "session" in frame:
-        assert {*frame["session"]} >= SESSION_KEYS
+        assert {*frame["session"]} >= {*_FIELDS["session"]}
         assert frame["session"]["object"] == "realtime.session"
     if "response" in frame:
         _check_response(frame["response"], done=kind == "response.done")
@@ -154,8 +86,8 @@ def check_frame(frame: Json) -> None:
 
 
 def _check_response(response: Json, *, done: bool) -> None:
-    more = {*response} - RESPONSE_KEYS
-    assert {*response} >= RESPONSE_KEYS
+    more = {*response} - {*_FIELDS["response"]}
+    assert {*response} >= {*_FIELDS["response"]}
     assert more <= ({"status_details", "usage"} if done else set())
     assert response["object"] == "realtime.response"
     assert response["modalities"] in (["text"], ["text", "audio"])
@@ -164,45 +96,38 @@ def _check_response(response: Json, *, done: bool) -> None:
         _check_item(item)
     if "usage" in response:
         usage = response["usage"]
-        assert {*usage} == USAGE_KEYS
+        assert {*usage} == {*_FIELDS["usage"]}
         assert {*usage["input_tokens_details"]} - {"image_tokens"} == {"text_tokens", "audio_tokens"}
         assert {*usage["output_tokens_details"]} == {"text_tokens", "audio_tokens"}
 
 
 def _check_item(item: Json) -> None:
-    assert {*item} == ITEM_KEYS[item["type"]], item
+    assert {*item} == {*_FIELDS["items"][item["type"]]}, item
     assert item["object"] == "realtime.item"
     for part in item.get("content", ()):
         optional = {"transcript"} if part["type"] == "input_audio" else set()
-        assert {*part} - optional == {"type", *PART_KEYS[part["type"]]}
+        assert {*part} - optional == {"type", *_FIELDS["parts"][part["type"]]}
 
 
 # -- the clients ---------------------------------------------------------------------------------------------------
 
 
-class Style(Protocol):
-    """One style of the SDK. The methods block: they are called in threads."""
-
-    def open(self) -> None: ...
-    def update(self, **settings: Any) -> None: ...
-    def append(self, pcm: bytes) -> None: ...
-    def image(self, jpeg: bytes) -> None: ...
-    def commit(self) -> None: ...
-    def clear(self) -> None: ...
-    def item(self, item: Json) -> None: ...
-    def respond(self, **settings: Any) -> None: ...
-    def cancel(self) -> None: ...
-    def raw(self, text: str) -> None: ...
-    def finish(self) -> None: ...
-    def close(self) -> None: ...
-
-
 Note = Callable[[Json | None], None]
 """Told of each frame, and with null of the end."""
 
+SDK_NAMES = {
+    "open": "connect",
+    "clear": "clear_appended_audio",
+    "item": "create_item",
+    "respond": "create_response",
+    "cancel": "cancel_response",
+    "finish": "end_session",
+}
+"""What both styles of the SDK call alike, by our name of it."""
+
 
 class Callbacks:
-    """Version 1: a thread of the SDK calls back."""
+    """Version 1: a thread of the SDK calls back. The methods of both styles block: they are called in threads."""
 
     def __init__(self, url: str, key: str, model: str, note: Note) -> None:
         from dashscope.audio.qwen_omni import OmniRealtimeCallback, OmniRealtimeConversation
@@ -217,6 +142,8 @@ class Callbacks:
         self.sdk: Any = OmniRealtimeConversation(model=model, callback=Callback(), url=url, api_key=key)
 
     def open(self) -> None:
+        from websocket import WebSocketApp
+
         # Closed from another thread, the SDK's own may sleep for ten seconds, its default, before it looks.
         hasty = functools.partialmethod(WebSocketApp.run_forever, ping_timeout=0.2)
         with mock.patch.object(WebSocketApp, "run_forever", hasty):
@@ -233,21 +160,6 @@ class Callbacks:
 
     def image(self, jpeg: bytes) -> None:
         self.sdk.append_video(base64.b64encode(jpeg).decode())
-
-    def commit(self) -> None:
-        self.sdk.commit()
-
-    def clear(self) -> None:
-        self.sdk.clear_appended_audio()
-
-    def item(self, item: Json) -> None:
-        self.sdk.create_item(item)
-
-    def respond(self, **settings: Any) -> None:
-        self.sdk.create_response(**settings)
-
-    def cancel(self) -> None:
-        self.sdk.cancel_response()
 
     def raw(self, text: str) -> None:
         self.sdk.send_raw(text)
@@ -270,7 +182,7 @@ class SessionStyle:
 
         client = dashscope.Client(api_key=key, workspace="llm-test")
         with pytest.warns(FutureWarning, match="preview"):
-            self.sdk = client.audio.realtime.connect(model=model, ws_url=url, timeout=PATIENCE_S)
+            self.sdk: Any = client.audio.realtime.connect(model=model, ws_url=url, timeout=PATIENCE_S)
         self.raised: list[Exception] = []
         self._note = note
         self._reader = threading.Thread(target=self._read)
@@ -304,26 +216,8 @@ class SessionStyle:
     def image(self, jpeg: bytes) -> None:
         self.sdk.append_video(jpeg)
 
-    def commit(self) -> None:
-        self.sdk.commit()
-
-    def clear(self) -> None:
-        self.sdk.clear_appended_audio()
-
-    def item(self, item: Json) -> None:
-        self.sdk.create_item(item)
-
-    def respond(self, **settings: Any) -> None:
-        self.sdk.create_response(**settings)
-
-    def cancel(self) -> None:
-        self.sdk.cancel_response()
-
     def raw(self, text: str) -> None:
         self.sdk.send_event(json.loads(text))
-
-    def finish(self) -> None:
-        self.sdk.end_session()
 
     def close(self) -> None:
         self.sdk.close()
@@ -331,63 +225,37 @@ class SessionStyle:
             self._reader.join(PATIENCE_S)
 
 
-class Ear:
+class Ear(ears.Ear):
     """A client of either style: what it got, each frame checked."""
 
     def __init__(self, url: str, key: str, style: str, model: str | None) -> None:
+        super().__init__()
         self._loop = asyncio.get_running_loop()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
         self.model = model or (NEWEST if style == "newest" else FLASH)
-        make: type[Callbacks] | type[SessionStyle] = Callbacks if style == "callbacks" else SessionStyle
-        self.style: Style = make(url, key, self.model, self._note)
-        self.frames: list[Json] = []
+        made: type[Callbacks | SessionStyle] = Callbacks if style == "callbacks" else SessionStyle
+        self.style: Any = made(url, key, self.model, self._note)
 
     def _note(self, frame: Json | None) -> None:
         self._loop.call_soon_threadsafe(self._inbox.put_nowait, frame)
 
-    @property
-    def types(self) -> list[str]:
-        return [frame["type"] for frame in self.frames]
-
     async def do(self, name: str, *args: Any, **named: Any) -> None:
         """Call a method of the SDK where its blocking blocks nobody."""
-        await asyncio.to_thread(getattr(self.style, name), *args, **named)
+        method = getattr(self.style, name, None) or getattr(self.style.sdk, SDK_NAMES.get(name, name))
+        await asyncio.to_thread(method, *args, **named)
 
-    async def next(self) -> Json:
-        async with asyncio.timeout(PATIENCE_S):
-            frame = await self._inbox.get()
+    async def receive(self) -> Json:
+        frame = await self._inbox.get()
         assert frame is not None, f"the session is over after {self.types}"
-        self.frames.append(frame)
-        check_frame(frame)
-        assert frame["event_id"] not in {other["event_id"] for other in self.frames[:-1]}
         return frame
 
-    async def until(self, kind: str) -> Json:
-        while True:
-            frame = await self.next()
-            if frame["type"] == kind:
-                return frame
+    def check(self, frame: Json) -> None:
+        check_frame(frame)
 
     async def closed(self) -> None:
         """Wait for the end; what comes before it is noted."""
         with pytest.raises(AssertionError, match="the session is over"):
             await self.until("nothing")
-
-    async def say(self, text: str) -> None:
-        content = [{"type": "input_text", "text": text}]
-        await self.do("item", {"type": "message", "role": "user", "content": content})
-
-    async def hush(self, count: int) -> None:
-        for _ in range(count):
-            await self.do("append", SILENCE_100_MS)
-
-    def since(self, kind: str) -> list[str]:
-        """The types from the last frame of this type on."""
-        types = self.types
-        return types[len(types) - 1 - types[::-1].index(kind) :]
-
-    def only(self, kind: str) -> list[Json]:
-        return [frame for frame in self.frames if frame["type"] == kind]
 
 
 @asynccontextmanager
@@ -404,17 +272,13 @@ async def sdk(
 
 @asynccontextmanager
 async def talking(
-    style: str, *script: Step, tools: Toolkit | None = None, profile: base.Profile = PROFILE, model: str | None = None
+    style: str, *script: Step, tools: Toolkit | None = None, model: str | None = None
 ) -> AsyncIterator[tuple[Ear, ScriptedModel]]:
     """An SDK client that has been told of its session, with a scripted model behind."""
-    behind = ScriptedModel(script, profile=profile, strict=False)
+    behind = ScriptedModel(script, profile=PROFILE, strict=False)
     async with (
         serving(lambda: RealtimeAgent("Friday", "Be Friday.", behind, toolkit=tools)) as place,
         sdk(place, style, model=model) as ear,
     ):
         await ear.until("session.created")
         yield ear, behind
-
-
-def asked() -> Expect:
-    return Expect(base.ResponseCreate)

@@ -1,21 +1,21 @@
 """The official google-genai SDK as a client of our endpoint: each frame it gets has to satisfy the SDK's own types."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 from fastapi import FastAPI
-from google import genai
-from google.genai import errors, types
-from google.genai.live import AsyncSession
 
 from realtime.agent import RealtimeAgent
 from realtime.model.scripted import PROFILE, CallTools, ScriptedModel, Step
+from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.gemini_endpoint import gemini_endpoint
@@ -25,6 +25,9 @@ from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint
 from realtime.tool import Toolkit
 from tests.server.harness import PATIENCE_S, Json, Place, serving_app
+
+if TYPE_CHECKING:
+    from google.genai import types
 
 MODEL = "gemini-3.8-live"
 TRANSCRIBED: Json = {
@@ -40,19 +43,17 @@ WEATHER: Json = {
 SILENCE_100_MS = bytes(3_200)
 
 
-def app_of(make_agent: MakeAgent, settings: ServerSettings) -> FastAPI:
-    """An application with nothing but this endpoint."""
-    calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
+@asynccontextmanager
+async def serving(
+    make_agent: MakeAgent, tls: TlsFiles, settings: ServerSettings | None = None, archive: Archive | None = None
+) -> AsyncIterator[Place]:
+    """An application with nothing but this endpoint, on loopback, over TLS, which the SDK insists on."""
+    settings = settings or ServerSettings(drain_s=0)
+    calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls, archive=archive)
     app = FastAPI()
     app.state.calls, app.state.settings = calls, settings
     app.include_router(gemini_endpoint(SocketEndpoint(make_agent, calls, settings, Gate(settings))))
-    return app
-
-
-@asynccontextmanager
-async def serving(make_agent: MakeAgent, tls: TlsFiles, settings: ServerSettings | None = None) -> AsyncIterator[Place]:
-    """The endpoint on loopback, over TLS, which the SDK insists on."""
-    async with serving_app(app_of(make_agent, settings or ServerSettings(drain_s=0)), tls=tls) as place:
+    async with serving_app(app, tls=tls) as place:
         yield place
 
 
@@ -71,6 +72,8 @@ class _Recorder:
         self._frames = frames
 
     async def recv(self, decode: bool | None = None) -> Any:
+        from google.genai import types
+
         raw = await self._socket.recv(decode=decode)
         assert isinstance(raw, bytes)
         assert raw.endswith(b"}\n")
@@ -86,7 +89,7 @@ class _Recorder:
 class Ear:
     """An SDK session and all that it was told."""
 
-    def __init__(self, session: AsyncSession) -> None:
+    def __init__(self, session: Any) -> None:
         self.sdk = session
         self.frames: list[Json] = []
         recorder: Any = _Recorder(session._ws, self.frames)
@@ -100,6 +103,8 @@ class Ear:
 
     @property
     def audio(self) -> bytes:
+        from google.genai import types
+
         parts = [part for frame in self.frames for part in content(frame).get("modelTurn", {}).get("parts", ())]
         blobs = [types.Blob.model_validate(part["inlineData"]) for part in parts if "inlineData" in part]
         return b"".join(blob.data or b"" for blob in blobs)
@@ -123,14 +128,38 @@ class Ear:
                     return self.frames[-1]
 
     async def say(self, text: str) -> None:
-        turn = types.Content(role="user", parts=[types.Part(text=text)])
+        turn = {"role": "user", "parts": [{"text": text}]}
         await self.sdk.send_client_content(turns=turn, turn_complete=True)
 
-    async def speak(self, pcm: bytes, rate_hz: int = 16_000) -> None:
-        await self.sdk.send_realtime_input(audio=types.Blob(data=pcm, mime_type=f"audio/pcm;rate={rate_hz}"))
+    async def speak(self, pcm: bytes = SILENCE_100_MS, rate_hz: int = 16_000, times: int = 1) -> None:
+        for _ in range(times):
+            await self.sdk.send_realtime_input(audio={"data": pcm, "mime_type": f"audio/pcm;rate={rate_hz}"})
+
+    async def show(self, jpeg: bytes) -> None:
+        await self.sdk.send_realtime_input(video={"data": jpeg, "mime_type": "image/jpeg"})
+
+    async def press(self) -> None:
+        await self.sdk.send_realtime_input(activity_start={})
+
+    async def release(self) -> None:
+        await self.sdk.send_realtime_input(activity_end={})
+
+    async def called(self) -> list[Json]:
+        """The functions that the model calls next."""
+        calls: list[Json] = (await self.until("toolCall"))["toolCall"]["functionCalls"]
+        return calls
+
+    async def return_(self, call_id: str, response: Json, **more: Any) -> None:
+        """Answer a call."""
+        from google.genai import types
+
+        answer = types.FunctionResponse(id=call_id, name="get_weather", response=response, **more)
+        await self.sdk.send_tool_response(function_responses=answer)
 
     async def closed(self) -> tuple[int, str]:
         """Read on until the server closes; with which code and reason."""
+        from google.genai import errors
+
         with pytest.raises(errors.APIError) as closed:
             await self.until("nothing")
         return closed.value.code, str(closed.value).removeprefix(f"{closed.value.code} None. ")
@@ -158,6 +187,9 @@ def live_address(place: Place, query: str = "key=any", *, method: str = "BidiGen
 
 def client_of(place: Place, tls: TlsFiles, key: str = "any-key", *, slash: str = "", version: str = "v1beta") -> Any:
     """An SDK client of this server: its address and its certificate are all that is changed."""
+    from google import genai
+    from google.genai import types
+
     options = types.HttpOptions(
         base_url=place.url + slash, api_version=version, async_client_args={"ssl": trusting(tls)}
     )

@@ -80,6 +80,25 @@ async def come_in(client: Client, **config: Any) -> str:
     return str(joined["participant_id"])
 
 
+@asynccontextmanager
+async def in_room(
+    rooms: Rooms | None = None, settings: ServerSettings | None = None, *, room: str = "tea", name: str = "Ann"
+) -> AsyncIterator[tuple[Place, Client]]:
+    """A server with these rooms, and somebody who has come into one of them."""
+    async with (
+        hosting(rooms or rooms_of(), settings) as place,
+        place.client(f"/rooms/{room}/ws?name={name}") as client,
+    ):
+        await come_in(client)
+        yield place, client
+
+
+async def refusal(place: Place, method: str, path: str, body: Json | bytes | None = None) -> tuple[int, str]:
+    """The status and the code of an answer that refuses."""
+    status, error = await ask(place, method, path, body)
+    return status, error["code"]
+
+
 def say(text: str) -> Json:
     return {"type": "client_text_append", "text": text}
 

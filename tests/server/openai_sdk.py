@@ -1,111 +1,101 @@
 """The official OpenAI SDK as a client of our endpoint: each frame it gets has to satisfy the SDK's own types."""
 
-import asyncio
+from __future__ import annotations
+
 import base64
+import functools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
-from openai import AsyncOpenAI
-from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from openai.types.realtime import RealtimeServerEvent
-from pydantic import BaseModel
 from websockets.exceptions import ConnectionClosed
 
 from realtime.agent import RealtimeAgent
-from realtime.model import base
-from realtime.model.scripted import (
-    PROFILE,
-    Expect,
-    ScriptedModel,
-    Step,
-)
+from realtime.model.base import Profile
+from realtime.model.scripted import PROFILE, ScriptedModel, Step
 from realtime.tool import Toolkit
-from tests.server.harness import PATIENCE_S, Json, Place, serving
+from tests.server import ears
+from tests.server.harness import Json, Place, serving
+
+if TYPE_CHECKING:
+    from openai.resources.realtime.realtime import AsyncRealtimeConnection
+    from pydantic import BaseModel
 
 TOOL: Json = {
     "type": "function",
     "name": "get_weather",
     "description": "The weather of a city.",
-    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    "parameters": ears.WEATHER_SCHEMA,
 }
 SESSION_KEYS = [
-    "type",
-    "object",
-    "id",
-    "model",
-    "output_modalities",
-    "instructions",
-    "tools",
-    "tool_choice",
-    "max_output_tokens",
-    "tracing",
-    "truncation",
-    "prompt",
-    "expires_at",
-    "audio",
-    "include",
+    *("type", "object", "id", "model", "output_modalities", "instructions", "tools", "tool_choice"),
+    *("max_output_tokens", "tracing", "truncation", "prompt", "expires_at", "audio", "include"),
 ]
 RESPONSE_KEYS = [
-    "object",
-    "id",
-    "status",
-    "status_details",
-    "output",
-    "conversation_id",
-    "output_modalities",
-    "max_output_tokens",
-    "audio",
-    "usage",
-    "metadata",
+    *("object", "id", "status", "status_details", "output", "conversation_id", "output_modalities"),
+    *("max_output_tokens", "audio", "usage", "metadata"),
 ]
-SILENCE_100_MS = base64.b64encode(bytes(4_800)).decode()
 
 
+@functools.cache
 def types_by_name() -> dict[str, type[BaseModel]]:
+    """The SDK's types of what a server sends."""
+    from openai.types.realtime import RealtimeServerEvent
+
     union = get_args(RealtimeServerEvent)[0]
     return {get_args(one.model_fields["type"].annotation)[0]: one for one in get_args(union)}
 
 
-TYPES = types_by_name()
+def check_frames(frames: Sequence[Json]) -> None:
+    """Every frame satisfies the SDK's type of that name, and no two have the same id."""
+    types = types_by_name()
+    for frame in frames:
+        assert frame["type"] in types, f"the SDK knows no {frame['type']}"
+        types[frame["type"]].model_validate(frame)
+    assert len({frame["event_id"] for frame in frames}) == len(frames)
 
 
-class Ear:
+class Ear(ears.Ear):
     """An SDK connection that validates each frame against the SDK's own types."""
 
+    model = "gpt-realtime"
+    rate_hz = 24_000
+
     def __init__(self, connection: AsyncRealtimeConnection) -> None:
-        self.sdk = connection
-        self.frames: list[Json] = []
+        super().__init__()
+        self.sdk: Any = connection
 
-    @property
-    def types(self) -> list[str]:
-        return [frame["type"] for frame in self.frames]
+    async def receive(self) -> Json:
+        frame: Json = json.loads(await self.sdk.recv_bytes())
+        return frame
 
-    async def next(self) -> Json:
-        async with asyncio.timeout(PATIENCE_S):
-            raw = await self.sdk.recv_bytes()
-        frame: Json = json.loads(raw)
-        self.frames.append(frame)
-        assert frame["type"] in TYPES, f"the SDK knows no {frame['type']}"
-        TYPES[frame["type"]].model_validate(frame)
-        assert frame["event_id"] not in {other["event_id"] for other in self.frames[:-1]}
+    def check(self, frame: Json) -> None:
+        check_frames([frame])
         if "response" in frame:
             assert [*frame["response"]] == RESPONSE_KEYS
         if "session" in frame:
             assert set(SESSION_KEYS) <= {*frame["session"]}
-        return frame
 
-    async def until(self, kind: str) -> Json:
-        while True:
-            frame = await self.next()
-            if frame["type"] == kind:
-                return frame
-
-    async def say(self, text: str) -> None:
-        content: Any = [{"type": "input_text", "text": text}]
-        await self.sdk.conversation.item.create(item={"type": "message", "role": "user", "content": content})
+    async def do(self, name: str, *args: Any, **named: Any) -> None:
+        match name:
+            case "update":
+                await self.sdk.session.update(session={"type": "realtime", **named})
+            case "append":
+                await self.sdk.input_audio_buffer.append(audio=base64.b64encode(args[0]).decode())
+            case "item":
+                await self.sdk.conversation.item.create(item=args[0], **named)
+            case "respond":
+                await self.sdk.response.create(**({"response": named} if named else {}))
+            case "raw":
+                await self.sdk.send_raw(*args)
+            case "cancel":
+                await self.sdk.response.cancel()
+            case "commit" | "clear":
+                await getattr(self.sdk.input_audio_buffer, name)()
+            case _:
+                raise ValueError(f"this SDK cannot {name}")
 
     async def closed(self) -> tuple[int, str]:
         with pytest.raises(ConnectionClosed) as closed:
@@ -113,30 +103,25 @@ class Ear:
         assert closed.value.rcvd is not None
         return closed.value.rcvd.code, closed.value.rcvd.reason
 
-    def since(self, kind: str) -> list[str]:
-        """The types from the last frame of this type on."""
-        types = self.types
-        return types[len(types) - 1 - types[::-1].index(kind) :]
-
 
 @asynccontextmanager
 async def sdk(place: Place, key: str = "sk-anything", **more: Any) -> AsyncIterator[Ear]:
+    from openai import AsyncOpenAI
+
     client = AsyncOpenAI(api_key=key, base_url=f"{place.url}/v1")
-    async with client, client.realtime.connect(model="gpt-realtime", **more) as connection:
+    async with client, client.realtime.connect(model=Ear.model, **more) as connection:
         yield Ear(connection)
 
 
 @asynccontextmanager
-async def talking(*script: Step, tools: Toolkit | None = None, **more: Any) -> AsyncIterator[tuple[Ear, ScriptedModel]]:
+async def talking(
+    *script: Step, tools: Toolkit | None = None, profile: Profile = PROFILE, **more: Any
+) -> AsyncIterator[tuple[Ear, ScriptedModel]]:
     """An SDK client that has been told of its session, with a scripted model behind."""
-    model = ScriptedModel(script, profile=PROFILE, strict=False)
+    model = ScriptedModel(script, profile=profile, strict=False)
     async with (
         serving(lambda: RealtimeAgent("Friday", "Be Friday.", model, toolkit=tools)) as place,
         sdk(place, **more) as ear,
     ):
         await ear.until("session.created")
         yield ear, model
-
-
-def asked() -> Expect:
-    return Expect(base.ResponseCreate)

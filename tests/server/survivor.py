@@ -28,7 +28,7 @@ PAUSE_TICKS = 22
 """More than the 800 ms within which speech would be the same turn."""
 AGAIN_S = 0.05
 """Between two tries to reach a server that is being started."""
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """Beyond it a wait hangs: a busy machine hears a minute of speech again in some seconds."""
 _ANSWER = Speak("An answer in a few words.", 1.0, chunk_ms=40, pace=2.0, wait=False)
 

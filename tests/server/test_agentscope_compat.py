@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -28,15 +28,13 @@ from realtime.server.agentscope_compat import MAX_SILENT_TURNS, MAX_TURNS, in_tu
 from realtime.server.builtin import HouseAgent
 from realtime.server.calls import Calls
 from tests.calls.models import REAL_COSTS
+from tests.server.agentscope_page import OUTPUT_HZ, TO_SOUND_S, Page, pcm_of
 from tests.server.harness import FakeSocket, Json
 
 pytestmark = pytest.mark.virtual_time(costs=REAL_COSTS)
 
-OUTPUT_HZ = 24_000
 SILENCE_S, SILENCE_BYTES = 2.0, 64_000
 """Its timer, and the zeros that it sends where nothing plays and no audio came for as long."""
-TO_SOUND_S = 0.35
-"""From the first delta to sound: the player's two buffers."""
 SESSION_TIMEOUT_S = 10.0
 PATIENCE_S = 600.0
 CONFIG = {
@@ -48,12 +46,12 @@ CONFIG = {
 }
 
 
-class MultiPage:
-    """One tab. `talk` is what it shows, one (name, words) per bubble; `lines` the errors."""
+class MultiPage(Page):
+    """One tab. `talk` is what it shows, one (name, words) per bubble."""
 
     def __init__(self, socket: FakeSocket) -> None:
+        super().__init__(socket)
         self.talk: list[tuple[str, str]] = []
-        self.lines: list[str] = []
         self.ended: list[str] = []
         """`agent_ended` by name and `server_session_ended`, in order."""
         self.late: list[str] = []
@@ -65,8 +63,6 @@ class MultiPage:
         self.silences = 0
         self.names: dict[str, str] = {}
         self.is_running = False
-        self._socket = socket
-        self._loop = asyncio.get_running_loop()
         self._bubbles: dict[str, str] = {}
         self._queues: dict[str, bytearray] = {}
         self._complete: dict[str, bool] = {}
@@ -74,11 +70,7 @@ class MultiPage:
         """The agent that plays; its entry goes only once it is played and marked complete (`isPlayingGlobal`)."""
         self._sounds_until = 0.0
         self._last_audio_at = self._loop.time()
-        self._shown = 0
-        self._tasks = [
-            asyncio.create_task(self._read(), name="what the page gets"),
-            asyncio.create_task(self._keep_silent(), name="the page's timer"),
-        ]
+        self._begin(self._keep_silent(), "the page's timer")
 
     # -- what its user does --------------------------------------------------------------------------------------------
 
@@ -102,19 +94,6 @@ class MultiPage:
         self.say({"type": "client_session_end", "session_id": "session1"})
         await self.until(lambda: "server_session_ended" in self.ended)
 
-    def say(self, frame: Json) -> None:
-        self._socket.say(frame)
-
-    def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        self._socket.unread.put_nowait({"type": "websocket.disconnect", "code": 1001})
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            while not holds():  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
-
     # -- what it shows -------------------------------------------------------------------------------------------------
 
     @property
@@ -126,15 +105,7 @@ class MultiPage:
         """Whether an agent counts as playing that has nothing to play: no other is heard any more."""
         return self._playing is not None and self._loop.time() > self._sounds_until + 1.0
 
-    async def _read(self) -> None:
-        while True:
-            came, self._shown = self._socket.sent[self._shown :], len(self._socket.sent)
-            for data in came:
-                self._on_message(data)
-            self._play()
-            await asyncio.sleep(0.005)
-
-    def _on_message(self, data: Json) -> None:
+    def on_message(self, data: Json) -> None:
         kind = data["type"]
         if not self.is_running and kind not in ("agent_ended", "server_session_ended"):
             self.late.append(kind)
@@ -145,9 +116,7 @@ class MultiPage:
             case "agent_response_created":
                 self._complete[agent] = False
             case "agent_response_audio_delta":
-                chunk = base64.b64decode(data["delta"])
-                assert len(chunk) % 2 == 0, "Int16Array throws"
-                self._queues.setdefault(agent, bytearray()).extend(chunk)
+                self._queues.setdefault(agent, bytearray()).extend(pcm_of(data))
                 self._last_audio_at = self._loop.time()
                 if self._playing not in (None, agent):
                     self.talked_over_s = max(self.talked_over_s, self._sounds_until - self._last_audio_at)
@@ -157,18 +126,12 @@ class MultiPage:
                 self._bubbles[agent] = self._bubbles.get(agent, "") + data["delta"]
             case "agent_response_audio_transcript_done":
                 self.talk.append((data["agent_name"], self._bubbles.pop(agent, "")))
-            case "agent_error":
-                self.lines.append(f"{data['error_type']}: {data['message']}")
             case "agent_ended":
                 self.ended.append(data["agent_name"])
             case "server_session_ended":
                 self.ended.append(kind)
-            case "binary":
-                self.lines.append("Error processing message")
-            case _:
-                pass
 
-    def _play(self) -> None:
+    def play(self) -> None:
         """One agent plays at a time, and nobody else before its entry is complete."""
         now = self._loop.time()
         if self._playing is None:
@@ -239,7 +202,7 @@ async def tab(make_agent: Any, calls: Calls | None = None) -> AsyncIterator[Mult
         try:
             yield page
         finally:
-            page.close()
+            page.leave()
 
 
 async def test_the_first_agent_begins_and_the_two_talk_in_turns_as_long_as_the_page_listens() -> None:
@@ -258,29 +221,20 @@ async def test_the_first_agent_begins_and_the_two_talk_in_turns_as_long_as_the_p
         await page.stop()
 
 
-async def test_stop_is_confirmed_at_once_and_nothing_else_follows() -> None:
-    calls = Calls(max_per_address=8, max_total=8)
-    async with tab(Talker().make_agent, calls) as page:
-        await page.start()
-        await page.until(lambda: page.speakers == ["Ada"] and len(page.played) == 2)
-        # In the middle of what Bob says.
-        await page.stop()
-        assert page.ended == ["Ada", "Bob", "server_session_ended"]
-        await asyncio.sleep(30)
-        assert page.late == []
-        assert calls.running == 0
-
-
-async def test_start_after_stop_on_the_same_socket_begins_anew() -> None:
+async def test_stop_is_confirmed_at_once_and_start_on_the_same_socket_begins_anew() -> None:
     calls = Calls(max_per_address=8, max_total=8)
     async with tab(Talker().make_agent, calls) as page:
         for _ in range(3):
             page.talk.clear()
+            page.played.clear()
             await page.start()
-            await page.until(lambda: len(page.talk) >= 4)
-            assert page.speakers[:4] == ["Ada", "Bob", "Ada", "Bob"]
+            # Until the middle of what Bob says for the second time.
+            await page.until(lambda: len(page.talk) >= 3 and len(page.played) == 4)
+            assert page.speakers[:3] == ["Ada", "Bob", "Ada"]
             assert calls.running == 1
             await page.stop()
+            assert page.ended == ["Ada", "Bob", "server_session_ended"]
+        await asyncio.sleep(30)
         assert (page.late, page.lines, calls.running) == ([], [], 0)
 
 
@@ -357,22 +311,15 @@ async def test_agents_without_names_of_their_own_get_some(config: Json, names: l
         await page.stop()
 
 
-async def test_a_config_that_is_no_text_is_refused() -> None:
+async def test_a_config_that_is_no_text_is_refused_and_a_stop_that_names_another_session_stops_nothing() -> None:
     async with tab(Talker().make_agent) as page:
         page.press_start(agent2_name=7)
         await page.until(lambda: bool(page.lines))
         assert page.lines == ["client_error: config: name and instructions of agent2 are strings"]
         await page.start()
-        await page.stop()
-
-
-async def test_a_stop_that_names_another_session_stops_nothing() -> None:
-    async with tab(Talker().make_agent) as page:
-        await page.start()
         page.say({"type": "client_session_end", "session_id": "another"})
         await page.until(lambda: len(page.talk) >= 3)
-        assert len(page.lines) == 1
-        assert "session1" in page.lines[0]
+        assert "session1" in page.lines[1]
         await page.stop()
 
 

@@ -26,30 +26,21 @@ async def test_the_page_and_its_files_are_served_as_they_were_built() -> None:
         assert (await place.get("/../pyproject.toml")).status == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz"])
-async def test_a_head_request_is_answered(path: str) -> None:
-    async with serving() as place:
-        request = urllib.request.Request(place.url + path, method="HEAD")
-        answer = await asyncio.to_thread(urllib.request.urlopen, request)
-        with answer:
-            assert (answer.status, answer.read()) == (200, b"")
-
-
 async def test_every_answer_forbids_what_the_page_does_not_need() -> None:
+    """A request of the head is answered, and a file that did not change is not sent again."""
     async with serving() as place:
         for path in ("/", "/page.js", "/healthz", "/nothing"):
             headers = (await place.get(path)).headers
             assert "default-src 'self'; connect-src 'self'; object-src 'none'" in headers["content-security-policy"]
             assert headers["x-content-type-options"] == "nosniff"
             assert "server" not in headers
-
-
-async def test_a_file_that_did_not_change_is_not_sent_again() -> None:
-    async with serving() as place:
+        for path in ("/", "/healthz"):
+            request = urllib.request.Request(place.url + path, method="HEAD")
+            with await asyncio.to_thread(urllib.request.urlopen, request) as answer:
+                assert (answer.status, answer.read()) == (200, b"")
         first = await place.get("/page.js")
         assert first.headers["cache-control"] == "no-cache"
-        again = await place.get("/page.js", If_None_Match=first.headers["etag"])
-        assert again.status == 304
+        assert (await place.get("/page.js", If_None_Match=first.headers["etag"])).status == 304
 
 
 async def test_without_a_built_page_a_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,16 +86,6 @@ async def test_the_information_is_what_agent_ready_says() -> None:
             assert (after["model"], after["agent_name"]) == (told["model"], told["agent_name"])
 
 
-async def test_the_information_may_be_given() -> None:
-    async def info() -> ServerInfo:
-        return ServerInfo(model={"model": "local"}, notices=("Speech recognition is not installed.",))
-
-    async with serving_app(create_app(echo_agent, info=info)) as place:
-        told = (await place.get("/api/info")).json()
-        assert told["model"] == {"model": "local"}
-        assert told["notices"] == ["Speech recognition is not installed."]
-
-
 async def test_the_pages_colours_may_be_given(tmp_path: Path) -> None:
     colours = tmp_path / "acme.css"
     colours.write_text(":root { --agent: #d4006a; }")
@@ -114,12 +95,17 @@ async def test_the_pages_colours_may_be_given(tmp_path: Path) -> None:
         assert answer.headers["content-type"].startswith("text/css")
 
 
-async def test_the_models_to_choose_from_may_be_given_and_are_none_without() -> None:
+async def test_information_and_models_to_choose_from_may_be_given() -> None:
+    async def info() -> ServerInfo:
+        return ServerInfo(model={"model": "local"}, notices=("Speech recognition is not installed.",))
+
     async def offer() -> ModelOffer:
         return ModelOffer(default="local", models=[{"name": "local", "ready": True}])
 
-    async with serving_app(create_app(echo_agent, offer=offer)) as place:
-        told = (await place.get("/api/models")).json()
-        assert told == {"default": "local", "models": [{"name": "local", "ready": True}]}
+    async with serving_app(create_app(echo_agent, info=info, offer=offer)) as place:
+        told = (await place.get("/api/info")).json()
+        assert (told["model"], told["notices"]) == ({"model": "local"}, ["Speech recognition is not installed."])
+        models = (await place.get("/api/models")).json()
+        assert models == {"default": "local", "models": [{"name": "local", "ready": True}]}
     async with serving() as place:
         assert (await place.get("/api/models")).json() == {"default": None, "models": []}

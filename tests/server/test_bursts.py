@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 import pytest
 from websockets.asyncio.client import connect
 
-from realtime.agent import RealtimeAgent
 from realtime.dialects.native import NativeDialect
 from realtime.dialects.weight import MAX_TEXT_CHARS, MAX_VALUES
 from realtime.event.client import ClientEvent
@@ -19,7 +18,8 @@ from realtime.server.websocket_protocol import MAX_UNREAD_MESSAGES
 from realtime.slices import SLICE_S, slices_of
 from realtime.websocket import TEXT, client_frame
 from tests.agent.fakes import FakeModel
-from tests.server.harness import A_TURN, FakeSocket, Json, create, echo_agent, serving, settled, ticking
+from tests.server.harness import A_TURN, PATIENCE_S, FakeSocket, Json, create, echo_agent, serving, settled, ticking
+from tests.server.steps import calling, friday
 from tests.server.test_websocket_protocol import Application, served
 
 BURST = 400
@@ -49,7 +49,7 @@ async def test_other_calls_are_served_while_a_burst_is_read() -> None:
     application = Application(direct=True)
     at_turn: list[int] = []
     async with served(application) as place, place.client("/ws") as client:
-        await settled(lambda: application.protocol is not None and application.protocol.on_message is not None)
+        protocol = await application.opened(direct=True)
         turns = Turns()
 
         def take(message: str | bytes) -> bool:
@@ -57,8 +57,7 @@ async def test_other_calls_are_served_while_a_burst_is_read() -> None:
             application.got.append(message)
             return True
 
-        assert application.protocol is not None
-        application.protocol.on_message = take
+        protocol.on_message = take
         client.connection.transport.write(b"".join(client_frame(TEXT, b"%d" % number) for number in range(BURST)))
         await settled(lambda: len(application.got) == BURST)
         turns.stop()
@@ -70,9 +69,8 @@ async def test_a_burst_is_heard_to_its_end_although_the_client_is_gone_behind_it
     ticking()
     application = Application(direct=True)
     async with served(application) as place, place.client("/ws") as client:
-        await settled(lambda: application.protocol is not None and application.protocol.on_message is not None)
-        assert application.protocol is not None
-        application.protocol.on_message = lambda message: application.got.append(message) is None
+        protocol = await application.opened(direct=True)
+        protocol.on_message = lambda message: application.got.append(message) is None
         client.connection.transport.write(b"".join(client_frame(TEXT, b"%d" % number) for number in range(BURST)))
         client.connection.transport.close()
         await settled(lambda: len(application.got) == BURST)
@@ -83,14 +81,13 @@ async def test_a_burst_waits_in_the_socket_for_an_application_that_is_slow() -> 
     ticking()
     application = Application()
     async with served(application) as place, place.client("/ws") as client:
-        await settled(lambda: application.protocol is not None)
-        assert application.protocol is not None
+        protocol = await application.opened()
         application.reading.clear()
         client.connection.transport.write(b"".join(client_frame(TEXT, b"%d" % number) for number in range(BURST)))
-        await settled(lambda: application.protocol is not None and application.protocol.read_paused)
+        await settled(lambda: protocol.read_paused)
         for _ in range(BURST):
             await asyncio.sleep(0)
-        assert application.protocol.queue.qsize() <= MAX_UNREAD_MESSAGES + 1
+        assert protocol.queue.qsize() <= MAX_UNREAD_MESSAGES + 1
         application.reading.set()
         assert [await client.connection.recv() for _ in range(BURST)] == [str(number) for number in range(BURST)]
 
@@ -103,11 +100,9 @@ async def test_what_stands_behind_the_messages_that_wait_does_not_overtake_the_l
     async with served(application) as place:
         application.reading.clear()
         async with place.client("/ws") as client:
-            await settled(lambda: application.protocol is not None and application.protocol.on_message is not None)
+            protocol = await application.opened(direct=True)
             client.connection.transport.write(b"".join(client_frame(TEXT, one.encode()) for one in burst))
-            await settled(
-                lambda: application.protocol is not None and application.protocol.queue.qsize() >= MAX_UNREAD_MESSAGES
-            )
+            await settled(lambda: protocol.queue.qsize() >= MAX_UNREAD_MESSAGES)
             application.reading.set()
             await settled(lambda: len(application.got) == len(burst))
     assert application.got == burst
@@ -119,9 +114,7 @@ async def test_a_minute_of_speech_in_one_frame_is_heard_whole_before_what_follow
     model = FakeModel()
     speech = bytes(index % 251 for index in range(700_000))
     frame: Json = {"type": "client_audio_append", "audio": base64.b64encode(speech).decode(), "offset": 0}
-    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model), direct=True) as client:
-        client.say(create(turn_detection="none"))
-        await client.until("agent_ready")
+    async with calling(friday(model), config={"turn_detection": "none"}, direct=True) as client:
         turns = Turns()
         began = turns.count
         client.say(frame, {"type": "client_audio_commit"})
@@ -148,10 +141,7 @@ async def test_large_frames_of_many_clients_at_once_are_read_in_as_many_turns(mo
 
     monkeypatch.setattr(NativeDialect, "decode", slow)
     async with AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(FakeSocket(session_id=f"session{number}")) for number in range(4)]
-        for client in clients:
-            client.say(create())
-            await client.until("agent_ready")
+        clients = [await stack.enter_async_context(calling(session_id=f"session{number}")) for number in range(4)]
         turns = Turns()
         for client in clients:
             client.say({"type": "client_text_append", "text": "a" * LARGE_FRAME})
@@ -171,57 +161,57 @@ async def test_a_long_append_that_is_refused_is_refused_once() -> None:
     assert client.codes == ["unsupported_audio_format"]
 
 
-@pytest.mark.parametrize(
-    ("path", "frames", "code"),
-    [
-        (
-            "/ws/a/b?dialect=native",
-            [create(), {"type": "client_session_update", "config": {"extra": {"a": TOO_MANY}}}],
-            "too_many_values",
-        ),
-        (
-            OPENAI,
-            [{"type": "session.update", "session": {"type": "realtime", "tools": TOO_MANY}}],
-            "too_many_values",
-        ),
-        (OPENAI, [{"type": "conversation.item.create", "item": "a" * MAX_TEXT_CHARS}], "string_above_max_length"),
-        (DASHSCOPE, [{"type": "session.update", "session": {"tools": TOO_MANY}}], "keys and values"),
-    ],
-    ids=["native", "openai tools", "openai text", "dashscope"],
-)
-async def test_a_frame_that_says_too_much_costs_an_error_and_not_the_call(
-    path: str, frames: list[Json], code: str
-) -> None:
-    if "item" in frames[-1]:
-        words = {"type": "input_text", "text": frames[-1]["item"]}
-        frames = [{**frames[-1], "item": {"type": "message", "role": "user", "content": [words]}}]
+WORDS = [{"type": "input_text", "text": "a" * MAX_TEXT_CHARS}]
+LONG_ITEM = {"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": WORDS}}
+TOO_MUCH: dict[str, tuple[str, list[Json], str]] = {
+    "native": (
+        "/ws/a/b?dialect=native",
+        [create(), {"type": "client_session_update", "config": {"extra": {"a": TOO_MANY}}}],
+        "too_many_values",
+    ),
+    "openai tools": (
+        OPENAI,
+        [{"type": "session.update", "session": {"type": "realtime", "tools": TOO_MANY}}],
+        "too_many_values",
+    ),
+    "openai text": (OPENAI, [LONG_ITEM], "string_above_max_length"),
+    "openai length": (
+        OPENAI,
+        [{"type": "input_audio_buffer.append", "audio": "A" * LONGEST_MESSAGE_BYTES}],
+        "frame_too_large",
+    ),
+    "dashscope": (DASHSCOPE, [{"type": "session.update", "session": {"tools": TOO_MANY}}], "keys and values"),
+}
+
+
+@pytest.mark.parametrize("client", TOO_MUCH)
+async def test_a_frame_that_says_too_much_costs_an_error_and_not_the_call(client: str) -> None:
+    path, frames, code = TOO_MUCH[client]
     async with serving(echo_agent) as place, connect(place.url.replace("http", "ws") + path) as socket:
         for frame in frames:
             await socket.send(json.dumps(frame))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while code not in (told := str(await socket.recv())):
                 assert '"error"' not in told
         assert place.calls.running == 1
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"turns": [{}] * 1_001},
-        {"turns": [{"parts": [{"text": "a"}] * (MAX_VALUES // 2)}]},
-        {"turns": [{"parts": [{"text": "a"}] * 501}] * 2},
-    ],
-    ids=["turns", "parts of a turn", "parts of all turns"],
-)
-async def test_a_history_too_long_ends_a_gemini_session_with_a_reason(content: Json) -> None:
-    async with serving(echo_agent) as place, connect(place.url.replace("http", "ws") + GEMINI) as socket:
-        await socket.send(json.dumps({"setup": {"model": "models/a"}}))
-        await socket.recv()
-        await socket.send(json.dumps({"clientContent": content}))
-        async with asyncio.timeout(10):
-            await socket.wait_closed()
-    assert socket.close_code == 1007
-    assert "Request contains an invalid argument." in str(socket.close_reason)
+async def test_a_history_too_long_ends_a_gemini_session_with_a_reason() -> None:
+    """Too many turns, parts of one turn, or parts of all turns."""
+    async with serving(echo_agent) as place:
+        for turns in (
+            [{}] * 1_001,
+            [{"parts": [{"text": "a"}] * (MAX_VALUES // 2)}],
+            [{"parts": [{"text": "a"}] * 501}] * 2,
+        ):
+            async with connect(place.url.replace("http", "ws") + GEMINI) as socket:
+                await socket.send(json.dumps({"setup": {"model": "models/a"}}))
+                await socket.recv()
+                await socket.send(json.dumps({"clientContent": {"turns": turns}}))
+                async with asyncio.timeout(PATIENCE_S):
+                    await socket.wait_closed()
+            assert socket.close_code == 1007
+            assert "Request contains an invalid argument." in str(socket.close_reason)
 
 
 async def test_turns_of_one_gemini_message_stand_before_those_of_the_next() -> None:
@@ -238,20 +228,9 @@ async def test_turns_of_one_gemini_message_stand_before_those_of_the_next() -> N
     assert said == [f"{message} {number}" for message in range(3) for number in range(20)]
 
 
-async def test_a_message_longer_than_any_endpoint_takes_is_answered_and_not_kept() -> None:
-    async with serving(echo_agent) as place, connect(place.url.replace("http", "ws") + OPENAI) as socket:
-        await socket.send(json.dumps({"type": "input_audio_buffer.append", "audio": "A" * LONGEST_MESSAGE_BYTES}))
-        async with asyncio.timeout(10):
-            while "frame_too_large" not in str(await socket.recv()):
-                pass
-        assert place.calls.running == 1
-
-
 @pytest.mark.virtual_time(limit_s=60)
 async def test_a_bound_that_was_set_lower_holds_for_small_frames_too() -> None:
-    async with FakeSocket(settings=ServerSettings(max_text_chars=1_000), direct=True) as client:
-        client.say(create())
-        await client.until("agent_ready")
+    async with calling(settings=ServerSettings(max_text_chars=1_000), direct=True) as client:
         client.say({"type": "client_text_append", "text": "a" * 1_000}, {"type": "client_text_append", "text": "hello"})
         await client.until("agent_response_done")
     assert client.codes == ["frame_too_large"]

@@ -1,19 +1,12 @@
 """What clients may rely on in the order of a call (docs/protocol.md, docs/lifecycle.md)."""
 
-import asyncio
-
 import pytest
 
-from realtime.agent import RealtimeAgent
 from realtime.event import model as m
-from realtime.model.scripted import ScriptedModel, echo_bot
 from tests.agent.fakes import FakeModel
 from tests.server.harness import Client, FakeSocket, Place, begun_calls, create, serving, settled
+from tests.server.steps import TEXT, calling, friday
 from tests.server.test_consent import PAID, paying_agent
-
-TEXT = {"type": "client_text_append", "text": "Hello"}
-END = {"type": "client_session_end"}
-
 
 # -- how it ends -------------------------------------------------------------------------------------------------------
 
@@ -53,21 +46,6 @@ async def test_a_socket_closed_without_a_code_leaves_its_call_to_be_resumed() ->
 
 
 @pytest.mark.virtual_time
-async def test_after_the_end_a_socket_hears_session_ended_until_it_makes_another_call() -> None:
-    async with FakeSocket() as client:
-        client.say(create(), TEXT)
-        first = await client.until("server_session_created")
-        await client.until("agent_response_created")
-        client.say(END, TEXT)
-        await client.until("agent_error")
-        assert client.types[-3:] == ["agent_ended", "server_session_ended", "agent_error"]
-        assert client.codes == ["session_ended"]
-        client.say(create())
-        second = await client.until("server_session_created", 2)
-        assert second["call_id"] != first["call_id"]
-
-
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("native", [True, False])
 async def test_what_is_told_outside_a_call_has_no_place_in_its_log(native: bool) -> None:
     async with FakeSocket(native=native) as client:
@@ -80,21 +58,6 @@ async def test_what_is_told_outside_a_call_has_no_place_in_its_log(native: bool)
 
 
 # -- what comes in between ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.virtual_time
-@pytest.mark.parametrize(("native", "least_s", "most_s"), [(True, 0.0, 0.5), (False, 3.0, 4.5)])
-async def test_an_answer_arrives_unpaced_where_the_client_says_what_it_played(
-    native: bool, least_s: float, most_s: float
-) -> None:
-    """A page that buffers nothing would cut four seconds of speech to pieces."""
-    model = ScriptedModel(echo_bot(seconds=4.0))
-    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model), native=native) as client:
-        client.say(create(), TEXT)
-        await client.until("agent_response_created")
-        began = asyncio.get_running_loop().time()
-        await client.until("agent_response_done")
-        assert least_s <= asyncio.get_running_loop().time() - began <= most_s
 
 
 @pytest.mark.virtual_time
@@ -119,9 +82,7 @@ async def test_an_answer_with_a_tool_is_two_responses() -> None:
 @pytest.mark.parametrize("transcribed", ["before", "during", "after"])
 async def test_the_user_s_words_may_come_before_during_or_after_the_answer(transcribed: str) -> None:
     model = FakeModel()
-    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model)) as client:
-        client.say(create())
-        await client.until("agent_ready")
+    async with calling(friday(model)) as client:
         words = m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="Hello?")
         model.link.hear_start("u1")
         model.link.hear_end("u1", 500)

@@ -6,8 +6,7 @@ import pytest
 
 from realtime.server.settings import ServerSettings
 from tests.server.harness import FakeSocket, create, serving, settled
-
-TEXT = {"type": "client_text_append", "text": "hello"}
+from tests.server.steps import END, TEXT, calling, hang_up
 
 
 async def test_one_address_has_so_many_calls_and_gets_a_place_back_when_one_ends() -> None:
@@ -18,8 +17,7 @@ async def test_one_address_has_so_many_calls_and_gets_a_place_back_when_one_ends
             await three.send(create())
             refused = await three.until("agent_error")
             assert (refused["code"], refused["retryable"]) == ("too_many_calls", True)
-            await one.send({"type": "client_session_end"})
-            await one.until("server_session_ended")
+            await hang_up(one)
             await three.make_call()
         await settled(lambda: place.calls.running == 0)
 
@@ -52,9 +50,7 @@ def test_a_server_for_no_calls_is_a_mistake(wrong: dict[str, int]) -> None:
 
 @pytest.mark.virtual_time
 async def test_draining_says_goodbye_takes_no_new_calls_and_waits_for_the_running_ones() -> None:
-    async with FakeSocket() as client:
-        client.say(create())
-        await client.until("agent_ready")
+    async with calling() as client:
         draining = asyncio.create_task(client.calls.drain(30))
         await client.until("server_goodbye")
         client.say(TEXT)
@@ -64,7 +60,7 @@ async def test_draining_says_goodbye_takes_no_new_calls_and_waits_for_the_runnin
             await late.until("agent_error")
             assert late.codes == ["draining"]
         assert not draining.done()
-        client.say({"type": "client_session_end"})
+        client.say(END)
         await draining
         ended = await client.until("server_session_ended")
         assert ended["reason"] == "client_end"
@@ -73,9 +69,7 @@ async def test_draining_says_goodbye_takes_no_new_calls_and_waits_for_the_runnin
 
 @pytest.mark.virtual_time
 async def test_calls_that_outlast_the_draining_are_ended() -> None:
-    async with FakeSocket() as client:
-        client.say(create())
-        await client.until("agent_ready")
+    async with calling() as client:
         await client.calls.drain(30)
         ended = await client.until("server_session_ended")
         assert ended["reason"] == "shutdown"
@@ -85,9 +79,7 @@ async def test_calls_that_outlast_the_draining_are_ended() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_second_drain_ends_what_the_first_still_waits_for() -> None:
-    async with FakeSocket() as client:
-        client.say(create())
-        await client.until("agent_ready")
+    async with calling() as client:
         first = asyncio.create_task(client.calls.drain(30))
         await client.until("server_goodbye")
         await client.calls.drain(0)

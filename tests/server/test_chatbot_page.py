@@ -24,44 +24,39 @@ from realtime.model.local.model import LocalRealtimeModel
 from realtime.server.calls import Calls
 from realtime.tool import Toolkit
 from tests.calls.models import REAL_COSTS
+from tests.server.agentscope_page import OUTPUT_HZ, TO_SOUND_S, Page, pcm_of
 from tests.server.harness import FakeSocket, Json
 
 pytestmark = pytest.mark.virtual_time(costs=REAL_COSTS)
 
-INPUT_HZ, OUTPUT_HZ = 16_000, 24_000
+INPUT_HZ = 16_000
 FRAME_S, FRAME_BYTES = 0.256, 8_192
 """A ScriptProcessor of 4096 samples at 16 kHz."""
-TO_SOUND_S = 0.35
-"""From the first delta to sound: the player's two buffers."""
 SESSION_TIMEOUT_S = 5.0
-PATIENCE_S = 120.0
 
 
 def make_agent() -> RealtimeAgent:
     return RealtimeAgent("Heart", "", LocalRealtimeModel(), toolkit=Toolkit(make_skills(lambda: 1_767_225_600.0)))
 
 
-class ChatbotPage:
-    """One tab. `lines` is what it shows besides the two sides' bubbles: errors and what cannot be shown."""
+class ChatbotPage(Page):
+    """One tab, with the two sides' bubbles."""
 
     def __init__(self, socket: FakeSocket) -> None:
+        super().__init__(socket)
         self.user: list[str] = []
         self.agent: list[str] = []
-        self.lines: list[str] = []
         self.cut_off_at: float | None = None
         self.playing_until = 0.0
         self.pcm = bytearray()
-        self._socket = socket
-        self._loop = asyncio.get_running_loop()
-        self._open: dict[str, str] = {}
+        self.half_open: dict[str, str] = {}
+        """Bubbles that were begun and never closed: the next words would be glued to them."""
         self._has_session = False
         self._voice_on = False
         self._mouth = bytearray()
         self._silent_said = asyncio.Event()
-        self._shown = 0
-        self._recorders: list[asyncio.Task[None]] = []
+        self._n_recorders = 0
         self._hiss = np.random.default_rng(3)
-        self._reader = asyncio.create_task(self._read(), name="what the page gets")
 
     # -- what its user does --------------------------------------------------------------------------------------------
 
@@ -79,8 +74,8 @@ class ChatbotPage:
                 await self._socket.until("server_session_created")
             self._has_session = True
         self._voice_on = True
-        live = len(self._recorders)
-        self._recorders.append(asyncio.create_task(self._record(live), name=f"recorder {live}"))
+        self._begin(self._record(self._n_recorders), f"recorder {self._n_recorders}")
+        self._n_recorders += 1
 
     async def speak(self, pcm: bytes) -> None:
         """Say it into the microphone, and pause for as long as it takes to be heard."""
@@ -101,59 +96,32 @@ class ChatbotPage:
         await asyncio.sleep(0.1)
         self.leave(1005)
 
-    def leave(self, code: int = 1001) -> None:
-        """Reload, or close the tab."""
-        for task in (*self._recorders, self._reader):
-            task.cancel()
-        self._socket.unread.put_nowait({"type": "websocket.disconnect", "code": code})
-
     # -- what it shows -------------------------------------------------------------------------------------------------
 
-    async def until(self, n_answers: int) -> None:
+    async def answered(self, n_answers: int) -> None:
         """Wait until so many answers are closed and played to their end."""
-        async with asyncio.timeout(PATIENCE_S):
-            while len(self.agent) < n_answers or self._loop.time() < self.playing_until:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+        await self.until(lambda: len(self.agent) >= n_answers and self._loop.time() >= self.playing_until, 120.0)
 
-    async def _read(self) -> None:
-        while True:
-            came, self._shown = self._socket.sent[self._shown :], len(self._socket.sent)
-            for data in came:
-                self._on_message(data)
-            await asyncio.sleep(0.005)
-
-    def _on_message(self, data: Json) -> None:
+    def on_message(self, data: Json) -> None:
         match data["type"]:
             case "agent_response_audio_delta":
-                chunk = base64.b64decode(data["delta"])
-                assert len(chunk) % 2 == 0, "Int16Array throws"
+                chunk = pcm_of(data)
                 now = self._loop.time()
                 if now >= self.playing_until:
                     self.playing_until = now + TO_SOUND_S
                 self.playing_until += len(chunk) / 2 / OUTPUT_HZ
                 self.pcm += chunk
             case "agent_response_audio_transcript_delta":
-                self._open["agent"] = self._open.get("agent", "") + data["delta"]
+                self.half_open["agent"] = self.half_open.get("agent", "") + data["delta"]
             case "agent_response_audio_transcript_done":
-                self.agent.append(self._open.pop("agent", ""))
+                self.agent.append(self.half_open.pop("agent", ""))
             case "agent_input_transcription_delta":
-                self._open["user"] = self._open.get("user", "") + data["delta"]
+                self.half_open["user"] = self.half_open.get("user", "") + data["delta"]
             case "agent_input_transcription_done":
                 # It appends the whole to what the deltas said.
-                self.user.append(self._open.pop("user", "") + data["transcript"])
+                self.user.append(self.half_open.pop("user", "") + data["transcript"])
             case "agent_input_started":
                 self.cut_off_at = self._loop.time()
-            case "agent_error":
-                self.lines.append(f"{data['error_type']}: {data['message']}")
-            case "binary":
-                self.lines.append("Error processing message")
-            case _:
-                pass
-
-    @property
-    def half_open(self) -> dict[str, str]:
-        """Bubbles that were begun and never closed: the next words would be glued to them."""
-        return self._open
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -166,7 +134,7 @@ class ChatbotPage:
         while True:
             await asyncio.sleep(FRAME_S)
             if self._voice_on:
-                pcm = self._microphone() if number == len(self._recorders) - 1 else bytes(FRAME_BYTES)
+                pcm = self._microphone() if number == self._n_recorders - 1 else bytes(FRAME_BYTES)
                 audio = base64.b64encode(pcm).decode()
                 self._send(type="client_audio_append", audio=audio, format={"rate": INPUT_HZ, "type": "audio/pcm"})
 
@@ -201,14 +169,14 @@ async def test_a_whole_conversation_with_camera_keyboard_and_the_button_switched
     async with tab() as page:
         await page.press_voice()
         await page.speak(said["hello_anna"])
-        await page.until(1)
+        await page.answered(1)
         assert page.user == ["Hello there, my name is Anna."]
         assert page.agent[0].startswith("Nice to meet you, Anna.")
         spoken = len(page.pcm)
         assert spoken > OUTPUT_HZ * 2
 
         page.type_in("What is 3 plus 4?")
-        await page.until(2)
+        await page.answered(2)
         assert page.agent[1] == "3 plus 4 is 7."
         assert len(page.pcm) > spoken
 
@@ -218,7 +186,7 @@ async def test_a_whole_conversation_with_camera_keyboard_and_the_button_switched
         await page.press_voice()
         # Two streams now, one of them zeros.
         await page.speak(said["twelve_times_seven"])
-        await page.until(3)
+        await page.answered(3)
         assert page.user[1:] == ["What is 12 times 7?"]
         assert page.agent[2] == "12 times 7 is 84."
         assert page.half_open == {}
@@ -231,7 +199,7 @@ async def test_switching_the_voice_off_ends_the_turn_where_no_silence_follows(sa
         await page.press_voice()
         await page.speak(said["twelve_times_seven"][: -INPUT_HZ // 4])
         await page.press_voice()
-        await page.until(1)
+        await page.answered(1)
         assert page.user == ["What is 12 times 7?"]
         assert page.agent == ["12 times 7 is 84."]
         # Once more, with nothing said: no error, and the reply is not touched.
@@ -249,7 +217,7 @@ async def test_speech_over_a_long_answer_silences_a_page_that_never_flushes(said
         await asyncio.sleep(6)
         assert page.playing_until > asyncio.get_running_loop().time()
         await page.speak(said["barge_in"])
-        await page.until(2)
+        await page.answered(2)
         assert page.cut_off_at is not None
         assert [re.sub("[^a-z ]", "", words.lower()) for words in page.user] == ["stop please that is enough"]
         assert page.agent[1] == "Okay."
@@ -273,7 +241,7 @@ async def test_what_is_still_played_after_an_interruption_is_what_the_page_had(s
         # The lead of the server, one chunk, and the page's own two buffers.
         assert page.playing_until - page.cut_off_at <= 0.35 + 0.1 + TO_SOUND_S
         await speaking
-        await page.until(2)
+        await page.answered(2)
 
 
 async def test_a_reload_ends_its_call_and_begins_with_another(said: dict[str, bytes]) -> None:
@@ -284,7 +252,7 @@ async def test_a_reload_ends_its_call_and_begins_with_another(said: dict[str, by
         await asyncio.sleep(3)
         (first,) = calls.sessions.values()
         page.leave()
-        await asyncio.wait_for(first.ended.wait(), PATIENCE_S)
+        await asyncio.wait_for(first.ended.wait(), 120.0)
     assert calls.running == 0
     # Every tab is session1: two of them are two calls.
     async with tab(calls) as page, tab(calls) as other:
@@ -293,12 +261,12 @@ async def test_a_reload_ends_its_call_and_begins_with_another(said: dict[str, by
         assert calls.running == 2
         assert first not in calls.sessions.values()
         page.type_in("What is 3 plus 4?")
-        await page.until(1)
+        await page.answered(1)
         assert page.agent == ["3 plus 4 is 7."]
         assert other.agent == []
         await page.disconnect()
         await other.speak(said["hello_anna"])
-        await other.until(1)
+        await other.answered(1)
         assert other.agent[0].startswith("Nice to meet you, Anna.")
         assert calls.running == 1
     assert calls.running == 0

@@ -1,6 +1,8 @@
 """A tool that asks, over a real socket: the question goes to the client, and its answer comes back on the same one."""
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ from realtime.model.script import CallTools, Speak, Step
 from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.server.settings import ServerSettings
 from realtime.tool import Toolkit
-from tests.server.harness import serving
-from tests.server.test_calls_api import TEXT, events_of
+from tests.server.harness import Client, Json
+from tests.server.steps import TEXT, hang_up, in_call
+from tests.server.test_calls_api import events_of
 
 PAID: list[int] = []
 
@@ -40,6 +43,17 @@ def paying_agent(**_: Any) -> RealtimeAgent:
     return RealtimeAgent("Friday", "", model, toolkit=Toolkit(confirm=[pay]))
 
 
+@asynccontextmanager
+async def asked_to_pay(
+    make_agent: Callable[..., RealtimeAgent] = paying_agent, settings: ServerSettings | None = None, **config: Any
+) -> AsyncIterator[tuple[Client, Json]]:
+    """A client whose agent wants to pay, and the question, or the call of the page's own tool."""
+    PAID.clear()
+    async with in_call(make_agent, settings, **config) as (_, client):
+        await client.send(TEXT)
+        yield client, await client.until("agent_response_tool_use_done")
+
+
 @pytest.mark.parametrize(("confirmed", "state", "paid"), [(True, "success", [5]), (False, "denied", [])])
 async def test_question_and_answer_go_over_the_socket_of_the_call(
     confirmed: bool, state: str, paid: list[int], tmp_path: Path
@@ -48,8 +62,8 @@ async def test_question_and_answer_go_over_the_socket_of_the_call(
     WebSocket, and the second screen reads both."""
     PAID.clear()
     settings = ServerSettings(drain_s=0, store=f"sqlite:{tmp_path / 'calls.sqlite'}")
-    async with serving(paying_agent, settings) as place, place.client() as client:
-        created = await client.make_call()
+    async with in_call(paying_agent, settings) as (place, client):
+        created = client.events[0]
         path = f"/api/calls/{created['call_id']}/events?user=user1&vocabulary=reply"
         reading = asyncio.create_task(place.get(path))
         await client.send(TEXT)
@@ -62,8 +76,7 @@ async def test_question_and_answer_go_over_the_socket_of_the_call(
         told = await client.until("agent_response_tool_result")
         assert (told["tool_result"]["state"], PAID) == (state, paid)
         await client.until("agent_response_audio_transcript_done")
-        await client.send({"type": "client_session_end"})
-        await client.until("server_session_ended")
+        await hang_up(client)
         events = [read_reply_event(data) for _, _, data in events_of((await reading).body)]
     kinds = [event.type for event in events]
     way = ["TOOL_CALL_DELTA", "REQUIRE_USER_CONFIRM", "USER_CONFIRM_RESULT", "TOOL_RESULT_START"]
@@ -74,15 +87,10 @@ async def test_question_and_answer_go_over_the_socket_of_the_call(
     assert message.get_text_content() == "All right."
 
 
-@pytest.mark.parametrize("path", ["/ws/user1/session1", "/ws/user1/session1?dialect=native"])
-async def test_a_page_answers_in_the_words_of_the_reply_events(path: str) -> None:
+async def test_a_page_answers_in_the_words_of_the_reply_events() -> None:
     """HITL-03, HITL-17, HITL-25, AMB-57: the frame that the reply vocabulary prints, with a changed input, which is
     what runs; an answer to a call that does not ask is an error that names the frame."""
-    PAID.clear()
-    async with serving(paying_agent, ServerSettings(drain_s=0)) as place, place.client(path) as client:
-        await client.make_call()
-        await client.send(TEXT)
-        asked = await client.until("agent_response_tool_use_done")
+    async with asked_to_pay() as (client, asked):
         call = {"type": "tool_call", "id": asked["tool_use"]["id"], "name": "pay", "input": '{"amount": 3}'}
         answer = {
             "type": "USER_CONFIRM_RESULT",
@@ -101,11 +109,7 @@ async def test_a_page_answers_in_the_words_of_the_reply_events(path: str) -> Non
 
 async def test_a_page_interrupts_the_reply_that_waits_for_it_and_no_other() -> None:
     """HITL-21, AMB-57: the reply's own id ends it while its call asks; the id of another reply does nothing."""
-    PAID.clear()
-    async with serving(paying_agent, ServerSettings(drain_s=0)) as place, place.client() as client:
-        await client.make_call()
-        await client.send(TEXT)
-        asked = await client.until("agent_response_tool_use_done")
+    async with asked_to_pay() as (client, asked):
         await client.until("agent_response_done")
         await client.send({"type": "USER_INTERRUPT", "reply_id": "another"})
         await client.send({"type": "client_item_retrieve", "item_id": "none"})
@@ -121,13 +125,9 @@ async def test_a_page_tells_that_its_tool_failed() -> None:
     tool = {"name": "pay", "description": "", "parameters": {"type": "object"}}
 
     def agent(**_: Any) -> RealtimeAgent:
-        made = paying_agent()
-        return RealtimeAgent("Friday", "", made.model)
+        return RealtimeAgent("Friday", "", paying_agent().model)
 
-    async with serving(agent, ServerSettings(drain_s=0)) as place, place.client() as client:
-        await client.make_call(tools=[tool])
-        await client.send(TEXT)
-        called = await client.until("agent_response_tool_use_done")
+    async with asked_to_pay(agent, tools=[tool]) as (client, called):
         result = {"type": "tool_result", "id": called["tool_use"]["id"], "name": "pay", "output": "no money"}
         frame = {"type": "EXTERNAL_EXECUTION_RESULT", "reply_id": called["response_id"]}
         await client.send({**frame, "execution_results": [{**result, "state": "error"}]})

@@ -4,14 +4,13 @@ No recording of the service is known. Our frames after its documentation are in 
 are sessions of the protocol that it was derived from, whose events have other names.
 """
 
-import json
 from pathlib import Path
-
-import yaml
 
 from realtime.model import base
 from realtime.model.scripted import CallTools, Expect, ExpectAudio, Speak, SpeechEnd, SpeechStart, Step, Write
-from tests.server.dashscope_sdk import TOOL, Ear, asked, talking
+from tests.server.cases import lines_of, recorded
+from tests.server.dashscope_sdk import TOOL, Ear, talking
+from tests.server.ears import asked
 from tests.server.harness import Json
 
 RENAMED = {
@@ -46,19 +45,16 @@ def orders(frames: list[Json]) -> list[tuple[str, ...]]:
 
 
 def documented(fixtures_dir: Path, name: str) -> list[Json]:
-    lines = (fixtures_dir / "models" / "dashscope" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line)["data"] for line in lines]
+    return [line["data"] for line in lines_of(fixtures_dir / "models" / "dashscope" / f"{name}.jsonl")]
 
 
-def recorded(recordings_dir: Path, name: str) -> list[Json]:
+def of_the_ancestor(recordings_dir: Path, name: str) -> list[Json]:
     """A recorded session under the names of this protocol, in which the words are complete before the sound is."""
-    told = yaml.safe_load((recordings_dir / "recordings" / f"openai-{name}.yaml").read_text(encoding="utf-8"))
-    frames = [one["data"] for one in told["interactions"] if one["direction"] == "received"]
+    frames = [one["data"] for one in recorded(recordings_dir, f"openai-{name}") if one["direction"] == "received"]
     frames = [one | {"type": RENAMED.get(one["type"], one["type"])} for one in frames if one["type"] not in NOT_HERE]
-    for place, frame in enumerate(frames):
-        if frame["type"] == "response.audio.done":
-            frames[place : place + 2] = frames[place + 1], frame
-            break
+    sound = next((place for place, one in enumerate(frames) if one["type"] == "response.audio.done"), None)
+    if sound is not None:
+        frames[sound : sound + 2] = frames[sound + 1], frames[sound]
     return frames
 
 
@@ -69,17 +65,15 @@ async def told(*script: Step, spoken: bool = False, tools: bool = False, words: 
         await ear.do("update", **settings, **({"tools": [TOOL]} if tools else {}))
         if spoken:
             await ear.hush(5)
-        else:
-            await ear.say("Well?")
-            await ear.do("respond")
-        done = (await ear.until("response.done"))["response"]
-        if tools:
-            for call in done["output"]:
-                output = {"type": "function_call_output", "call_id": call["call_id"], "output": "rain"}
-                await ear.do("item", output)
-                await ear.until("conversation.item.created")
-            await ear.do("respond")
             await ear.until("response.done")
+            return ear
+        await ear.say("Well?")
+        done = await ear.answered()
+        for call in done["output"] if tools else ():
+            await ear.do("item", {"type": "function_call_output", "call_id": call["call_id"], "output": "rain"})
+            await ear.until("conversation.item.created")
+        if tools:
+            await ear.answered()
         return ear
 
 
@@ -100,21 +94,19 @@ async def test_a_written_turn_has_the_documented_order(fixtures_dir: Path) -> No
     assert sorted(orders(ear.frames)) == sorted(orders(documented(fixtures_dir, "text_turn")))
 
 
-async def test_calls_have_the_documented_order(fixtures_dir: Path) -> None:
-    script = (asked(), CallTools((("get_weather", {}),)), Expect(base.ToolResult), asked(), Write("Rain."))
-    ear = await told(*script, tools=True, words=True)
-    wanted = orders(documented(fixtures_dir, "tool_calls"))
+ROUND = (asked(), CallTools((("get_weather", {}),)), Expect(base.ToolResult), asked(), Write("Rain."))
+
+
+async def test_a_tool_round_has_the_documented_order_and_that_of_the_recorded_ancestor(
+    fixtures_dir: Path, recordings_dir: Path
+) -> None:
+    ear = await told(*ROUND, tools=True, words=True)
+    ours, wanted = orders(ear.frames), orders(documented(fixtures_dir, "tool_calls"))
     # Two calls in one response share its order; the second one has no streamed arguments.
-    response, call, output = wanted[0], wanted[1], wanted[-1]
-    assert {response, call, output} <= {*orders(ear.frames)}
+    assert {wanted[0], wanted[1], wanted[-1]} <= {*ours}
+    assert sorted(ours) == sorted(orders(of_the_ancestor(recordings_dir, "tool_call_round")))
 
 
 async def test_a_text_turn_has_the_order_of_the_recorded_ancestor(recordings_dir: Path) -> None:
     ear = await told(asked(), Speak("Good morning to you.", 0.4))
-    assert sorted(orders(ear.frames)) == sorted(orders(recorded(recordings_dir, "text_in_audio_out_turn")))
-
-
-async def test_a_tool_round_has_the_order_of_the_recorded_ancestor(recordings_dir: Path) -> None:
-    script = (asked(), CallTools((("get_weather", {}),)), Expect(base.ToolResult), asked(), Write("Rain."))
-    ear = await told(*script, tools=True, words=True)
-    assert sorted(orders(ear.frames)) == sorted(orders(recorded(recordings_dir, "tool_call_round")))
+    assert sorted(orders(ear.frames)) == sorted(orders(of_the_ancestor(recordings_dir, "text_in_audio_out_turn")))

@@ -33,17 +33,14 @@ async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         yield place
 
 
-@pytest.mark.parametrize("path", ["/client/realtime.js", "/api/info"])
-async def test_a_named_origin_may_read_the_package_and_the_api_and_no_other_may(place: Place, path: str) -> None:
-    answer = await place.get(path, Origin=SHOP)
-    assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, SHOP)
-    assert answer.headers["vary"] == "Origin"
-    assert "access-control-allow-credentials" not in answer.headers
-    assert "access-control-allow-origin" not in (await place.get(path, Origin=OTHER)).headers
-
-
-async def test_the_page_itself_is_shared_with_nobody(place: Place) -> None:
-    assert "access-control-allow-origin" not in (await place.get("/", Origin=SHOP)).headers
+async def test_a_named_origin_may_read_the_package_and_the_api_and_no_other_may(place: Place) -> None:
+    for path in ("/client/realtime.js", "/api/info"):
+        answer = await place.get(path, Origin=SHOP)
+        assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, SHOP)
+        assert answer.headers["vary"] == "Origin"
+        assert "access-control-allow-credentials" not in answer.headers
+        assert "access-control-allow-origin" not in (await place.get(path, Origin=OTHER)).headers
+    assert "access-control-allow-origin" not in (await place.get("/", Origin=SHOP)).headers, "the page itself"
 
 
 async def test_a_browser_that_asks_first_is_answered(place: Place) -> None:
@@ -66,10 +63,7 @@ async def test_named_origins_may_frame_the_page_and_open_calls(place: Place) -> 
 
 LOOPBACK = ("http://localhost:5173", "http://127.0.0.1:5173", "http://[::1]:5173")
 OTHER_LOOPBACK = (
-    "http://localhost:5174",
-    "https://localhost:5173",
-    "http://localhost",
-    "http://localhost.example:5173",
+    *("http://localhost:5174", "https://localhost:5173", "http://localhost", "http://localhost.example:5173"),
 )
 
 
@@ -94,36 +88,25 @@ def test_only_loopback_names_stand_for_each_other() -> None:
     assert with_loopback_names(["https://[::1]"]) == ("https://[::1]", "https://localhost", "https://127.0.0.1")
 
 
-async def test_without_the_option_no_page_frames_or_reads_anything() -> None:
+async def test_without_the_option_no_page_frames_or_reads_and_it_makes_no_name_of_this_server() -> None:
     async with serving() as place:
         answer = await place.get("/api/info", Origin=place.url)
         assert answer.headers["content-security-policy"].endswith("frame-ancestors 'none'")
         assert "access-control-allow-origin" not in answer.headers
-
-
-async def test_an_embedding_origin_is_no_name_of_this_server(tmp_path: Path) -> None:
     settings = ServerSettings(embed_origins=(SHOP,), hosts=("127.0.0.1",), drain_s=0)
     async with serving(settings=settings) as place:
         assert (await place.get("/api/info", Host="shop.example")).status == 401
 
 
-@pytest.mark.parametrize(
-    ("path", "content_type"),
-    [
-        ("/client/realtime.js", "text/javascript; charset=utf-8"),
-        ("/client/types/realtime.d.ts", "application/typescript; charset=utf-8"),
-    ],
-)
-async def test_files_of_the_package_have_their_types_and_are_revalidated(
-    place: Place, path: str, content_type: str
-) -> None:
-    answer = await place.get(path)
-    assert answer.headers["content-type"] == content_type
-    assert answer.headers["cache-control"] == "no-cache"
-    assert (await place.get(path, If_None_Match=answer.headers["etag"])).status == 304
+async def test_files_of_the_package_have_their_types_and_are_revalidated(place: Place) -> None:
+    for name, content_type in (("realtime.js", "text/javascript"), ("types/realtime.d.ts", "application/typescript")):
+        answer = await place.get(f"/client/{name}")
+        assert answer.headers["content-type"] == f"{content_type}; charset=utf-8"
+        assert answer.headers["cache-control"] == "no-cache"
+        assert (await place.get(f"/client/{name}", If_None_Match=answer.headers["etag"])).status == 304
 
 
-@pytest.mark.parametrize("origin", ["*", "https://*.example", "https://shop.example https://x"])
-def test_origins_are_named_one_each(origin: str) -> None:
-    with pytest.raises(ValueError, match="embed_origins are origins"):
-        ServerSettings(embed_origins=(origin,))
+def test_origins_are_named_one_each() -> None:
+    for origin in ("*", "https://*.example", "https://shop.example https://x"):
+        with pytest.raises(ValueError, match="embed_origins are origins"):
+            ServerSettings(embed_origins=(origin,))

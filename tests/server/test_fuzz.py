@@ -15,51 +15,20 @@ from realtime.event.client import ClientEvent
 from realtime.event.decode import classes_by_type
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel, echo_bot
 from realtime.server.settings import ServerSettings
-from tests.server.harness import FakeSocket, audio_append, create
+from tests.server.cases import FOLDER, lines_of
+from tests.server.harness import FakeSocket, create
 from tests.volumes import SEED, volume
 
-N_FRAMES = volume(10_000, 100_000)
+N_FRAMES = volume(4_000, 100_000)
 PER_CALL = 500
 GOOD_EVERY = 20
 """A frame that can be read, so often that no client is taken for one that sends only nonsense."""
 
-GOOD: list[dict[str, Any]] = [
-    audio_append(b"\1\2" * 40),
-    audio_append(b"\1"),
-    {"type": "client_text_append", "text": "hello", "event_id": "e1"},
-    {"type": "client_response_create"},
-    {"type": "client_response_create", "response": {"instructions": "Be brief.", "conversation": "none"}},
-    {"type": "client_response_cancel", "response_id": "resp_1"},
-    {"type": "client_audio_commit"},
-    {"type": "client_audio_clear"},
-    {"type": "client_image_append", "image": "AAAA", "format": {"mime_type": "image/png"}},
-    {"type": "client_tool_result", "id": "call_1", "name": "f", "output": "done"},
-    {"type": "client_playback_ack", "item_id": "item_1", "played_ms": 120, "flushed": True},
-    {"type": "client_item_create", "item": {"id": "i1", "role": "user", "content": [{"type": "text", "text": "x"}]}},
-    {"type": "client_item_delete", "item_id": "i1"},
-    {"type": "client_item_retrieve", "item_id": "item_1"},
-    {"type": "client_item_truncate", "item_id": "item_1", "audio_end_ms": 100},
-    {"type": "client_session_update", "config": {"instructions": "x", "voice": "y", "turn_detection": "none"}},
-    {"type": "client_session_resume", "token": "t", "last_seq": 4},
-    create(),
-]
+GOOD: list[dict[str, Any]] = lines_of(FOLDER / "client_frames.jsonl")
+"""Frames that mean something; the first three of them do in any call."""
 ODD: list[Any] = [
-    None,
-    True,
-    -1,
-    2**70,
-    1.5,
-    -0.0,
-    "",
-    "x" * 300,
-    "\u0000",
-    "\ud800",
-    [],
-    {},
-    [[]],
-    {"a": {}},
-    "AAA",
-    "root",
+    *(None, True, -1, 2**70, 1.5, -0.0, "", "x" * 300, "\u0000", "\ud800"),
+    *([], {}, [[]], {"a": {}}, "AAA", "root"),
 ]
 
 
@@ -87,11 +56,8 @@ def mutated(chance: random.Random) -> str | bytes:
     text = json.dumps(event)
     if kind < 0.4:
         at = chance.randrange(len(text))
-        text = (
-            text[:at]
-            + chance.choice(["", '"', "\\", "{", "\x00", "9" * 20, "é", "\U0001f600"])
-            + text[at + chance.randrange(3) :]
-        )
+        inserted = chance.choice(["", '"', "\\", "{", "\x00", "9" * 20, "é", "\U0001f600"])
+        text = text[:at] + inserted + text[at + chance.randrange(3) :]
     return text
 
 

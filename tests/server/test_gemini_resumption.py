@@ -1,38 +1,31 @@
 """Sessions of Gemini Live clients that go on over a new socket, by handle; judged by the official SDK."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from fastapi import FastAPI
-from google.genai import errors, types
 
 from realtime.agent import RealtimeAgent
 from realtime.call.limits import Limits
 from realtime.call.session import Session
 from realtime.event import server as s
 from realtime.model import base
-from realtime.model.scripted import Expect, ScriptedModel, Speak, Step, echo_bot
+from realtime.model.base import RealtimeModel
+from realtime.model.scripted import ScriptedModel, Speak, Step, echo_bot
 from realtime.server.archive import Archive
-from realtime.server.calls import Calls
-from realtime.server.gate import Gate
-from realtime.server.gemini_endpoint import gemini_endpoint
 from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
-from realtime.server.socket_endpoint import SocketEndpoint
-from realtime.server.tls import self_signed
 from realtime.state.memory import MemoryStore
 from tests.agent.fakes import FakeModel
-from tests.server.gemini_sdk import Ear, sdk, serving
-from tests.server.harness import Json, Place, serving_app, settled
+from tests.server.ears import asked
+from tests.server.gemini_sdk import Ear, sdk
+from tests.server.gemini_sdk import serving as serving_agents
+from tests.server.harness import Json, Place, settled
 
 RESUMABLE: Json = {"session_resumption": {}}
-
-
-@pytest.fixture(scope="module")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
-    return self_signed(tmp_path_factory.mktemp("tls"), ["127.0.0.1"])
 
 
 def coming_back(handle: str | None) -> Json:
@@ -41,6 +34,8 @@ def coming_back(handle: str | None) -> Json:
 
 def handle_of(ear: Ear) -> str | None:
     """The newest handle that the client was told, as the SDK reads it."""
+    from google.genai import types
+
     told = [types.LiveServerMessage.model_validate(frame).session_resumption_update for frame in ear.frames]
     return next((one.new_handle for one in reversed(told) if one is not None and one.resumable), None)
 
@@ -54,26 +49,25 @@ async def asks(ear: Ear, question: str) -> str:
 
 
 @asynccontextmanager
-async def kept(
-    model: ScriptedModel, tls: TlsFiles, store: MemoryStore, *, resume_s: float = 60.0, **limits: float
+async def serving(
+    model: RealtimeModel, tls: TlsFiles, store: MemoryStore | None = None, *, resume_s: float = 60.0, **limits: float
 ) -> AsyncIterator[Place]:
-    """A server that keeps its calls in this store."""
+    """A server with this model, which keeps its calls in the store if there is one."""
     settings = ServerSettings(drain_s=0, limits=Limits(**limits))
-    calls = Calls(max_per_address=8, max_total=8, archive=Archive(store, resume_s=resume_s))
-    app = FastAPI()
-    app.state.calls, app.state.settings = calls, settings
-    endpoint = SocketEndpoint(lambda: RealtimeAgent("Friday", "", model), calls, settings, Gate(settings))
-    app.include_router(gemini_endpoint(endpoint))
-    async with serving_app(app, tls=tls) as place:
+    archive = Archive(store, resume_s=resume_s) if store is not None else None
+    async with serving_agents(lambda: RealtimeAgent("Friday", "", model), tls, settings, archive) as place:
         yield place
-    assert calls.archive is not None
-    await calls.archive.close()
+    if archive is not None:
+        await archive.close()
 
 
 def answering(*answers: str) -> ScriptedModel:
     """Answers the first requests of each connection with these."""
-    script = [step for words in answers for step in (Expect(base.ResponseCreate), Speak(words, 0.1))]
-    return ScriptedModel(script, strict=False)
+    return ScriptedModel([step for words in answers for step in (asked(), Speak(words, 0.1))], strict=False)
+
+
+def echoing() -> ScriptedModel:
+    return ScriptedModel(echo_bot("I heard you.", seconds=0.1))
 
 
 def only_call(place: Place) -> Session:
@@ -84,7 +78,7 @@ def only_call(place: Place) -> Session:
 async def test_a_client_that_returns_by_its_handle_goes_on_with_the_same_call(tls: TlsFiles) -> None:
     """Also after it has closed its socket itself, as the SDK does and the service advises."""
     model = answering("I heard you.", "I heard you.")
-    async with serving(lambda: RealtimeAgent("Friday", "", model), tls) as place:
+    async with serving(model, tls) as place:
         async with sdk(place, tls, RESUMABLE) as ear:
             await asks(ear, "My name is Ann.")
             call_id, handle = only_call(place).call_id, handle_of(ear)
@@ -105,8 +99,7 @@ async def test_a_client_that_returns_by_its_handle_goes_on_with_the_same_call(tl
 
 
 async def test_handles_come_after_the_setup_and_after_each_turn(tls: TlsFiles) -> None:
-    model = ScriptedModel(echo_bot(seconds=0.1))
-    async with serving(lambda: RealtimeAgent("F", "", model), tls) as place, sdk(place, tls, RESUMABLE) as ear:
+    async with serving(echoing(), tls) as place, sdk(place, tls, RESUMABLE) as ear:
         await asks(ear, "One.")
         await ear.until("sessionResumptionUpdate")
         assert ear.kinds[0] == ear.kinds[-1] == "sessionResumptionUpdate"
@@ -114,8 +107,7 @@ async def test_handles_come_after_the_setup_and_after_each_turn(tls: TlsFiles) -
 
 
 async def test_a_client_that_asks_for_no_handles_gets_none_and_its_call_ends_with_its_socket(tls: TlsFiles) -> None:
-    model = ScriptedModel(echo_bot(seconds=0.1))
-    async with serving(lambda: RealtimeAgent("F", "", model), tls) as place:
+    async with serving(echoing(), tls) as place:
         async with sdk(place, tls) as ear:
             await asks(ear, "One.")
             assert handle_of(ear) is None
@@ -125,7 +117,7 @@ async def test_a_client_that_asks_for_no_handles_gets_none_and_its_call_ends_wit
 async def test_after_its_grace_time_the_call_goes_on_from_the_store(tls: TlsFiles) -> None:
     """As after a restart of the server: a new session of the model, which is told what was said."""
     model = answering("I heard you.")
-    async with kept(model, tls, MemoryStore(), grace_s=0.01) as place:
+    async with serving(model, tls, MemoryStore(), grace_s=0.01) as place:
         async with sdk(place, tls, RESUMABLE) as ear:
             await asks(ear, "My name is Ann.")
             call_id, handle = only_call(place).call_id, handle_of(ear)
@@ -145,7 +137,7 @@ async def test_after_its_grace_time_the_call_goes_on_from_the_store(tls: TlsFile
 
 async def test_the_settings_of_the_new_setup_hold_but_for_the_model(tls: TlsFiles) -> None:
     model = answering("Yes.", "No.")
-    async with serving(lambda: RealtimeAgent("Friday", "", model), tls) as place:
+    async with serving(model, tls) as place:
         async with sdk(place, tls, RESUMABLE) as ear:
             await asks(ear, "One.")
             handle = handle_of(ear)
@@ -162,7 +154,7 @@ async def test_what_was_being_said_is_cut_where_the_client_left_and_not_said_aga
         return [Speak("One two three four five six seven eight nine ten eleven twelve.", 60.0, pace=None)]
 
     model = ScriptedModel(react)
-    async with serving(lambda: RealtimeAgent("Friday", "", model), tls) as place:
+    async with serving(model, tls) as place:
         async with sdk(place, tls, RESUMABLE) as ear:
             await ear.say("Count.")
             await ear.until("modelTurn")
@@ -178,7 +170,7 @@ async def test_what_was_being_said_is_cut_where_the_client_left_and_not_said_aga
 
 async def test_an_answer_that_begins_while_nobody_is_there_counts_as_unheard(tls: TlsFiles) -> None:
     model = FakeModel()
-    async with serving(lambda: RealtimeAgent("Friday", "", model), tls) as place:
+    async with serving(model, tls) as place:
         async with sdk(place, tls, RESUMABLE) as ear:
             await ear.until("sessionResumptionUpdate")
         await settled(lambda: only_call(place).is_deserted)
@@ -189,15 +181,9 @@ async def test_an_answer_that_begins_while_nobody_is_there_counts_as_unheard(tls
             assert only_call(place).conversation.items()[0].text == ""
 
 
-@pytest.mark.parametrize("handle", ["from-elsewhere", "call_0.resume_0"])
-async def test_an_unknown_handle_is_no_entity_that_was_requested(tls: TlsFiles, handle: str) -> None:
-    model = ScriptedModel(echo_bot(seconds=0.1))
-    async with serving(lambda: RealtimeAgent("F", "", model), tls) as place:
-        await refused_as_unknown(place, tls, handle)
-        await settled(lambda: place.calls.running == 0)
-
-
 async def refused_as_unknown(place: Place, tls: TlsFiles, handle: str | None) -> None:
+    from google.genai import errors
+
     with pytest.raises(errors.APIError) as closed:
         async with sdk(place, tls, coming_back(handle)) as ear:
             await ear.until("nothing")
@@ -205,20 +191,20 @@ async def refused_as_unknown(place: Place, tls: TlsFiles, handle: str | None) ->
     assert "Requested entity was not found." in str(closed.value)
 
 
-async def test_a_handle_of_a_call_that_was_kept_too_long_ago_is_refused(tls: TlsFiles) -> None:
-    model = ScriptedModel(echo_bot(seconds=0.1))
-    async with kept(model, tls, MemoryStore(), resume_s=-1.0, grace_s=0.01) as place:
+async def test_an_unknown_handle_and_one_of_a_call_that_was_kept_too_long_ago_are_refused(tls: TlsFiles) -> None:
+    async with serving(echoing(), tls, MemoryStore(), resume_s=-1.0, grace_s=0.01) as place:
         async with sdk(place, tls, RESUMABLE) as ear:
             await asks(ear, "One.")
             handle = handle_of(ear)
         await settled(lambda: place.calls.running == 0)
-        await refused_as_unknown(place, tls, handle)
+        for unknown in (handle, "from-elsewhere", "call_0.resume_0"):
+            await refused_as_unknown(place, tls, unknown)
+        await settled(lambda: place.calls.running == 0)
 
 
 async def test_a_socket_that_still_seems_open_gives_way_to_the_one_that_has_its_handle(tls: TlsFiles) -> None:
-    model = ScriptedModel(echo_bot("I heard you.", seconds=0.1))
     async with (
-        serving(lambda: RealtimeAgent("Friday", "", model), tls) as place,
+        serving(echoing(), tls) as place,
         sdk(place, tls, RESUMABLE) as ear,
     ):
         await asks(ear, "One.")
@@ -231,14 +217,13 @@ async def test_a_socket_that_still_seems_open_gives_way_to_the_one_that_has_its_
 async def test_a_client_is_told_to_go_before_the_server_stops_and_by_which_handle_it_comes_back(
     tls: TlsFiles,
 ) -> None:
-    model = ScriptedModel(echo_bot("I heard you.", seconds=0.1))
     store = MemoryStore()
-    async with kept(model, tls, store) as place, sdk(place, tls, RESUMABLE) as ear:
+    async with serving(echoing(), tls, store) as place, sdk(place, tls, RESUMABLE) as ear:
         await asks(ear, "My name is Ann.")
         draining = asyncio.create_task(place.calls.drain(0.5))
         await ear.until("goAway")
         handle = handle_of(ear)
         await draining
-    async with kept(model, tls, store) as next_place, sdk(next_place, tls, coming_back(handle)) as again:
+    async with serving(echoing(), tls, store) as next_place, sdk(next_place, tls, coming_back(handle)) as again:
         await asks(again, "Who am I?")
         assert only_call(next_place).conversation.items()[0].text == "My name is Ann."

@@ -3,17 +3,17 @@
 import asyncio
 import logging
 import os
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
-from realtime.server.tls import self_signed
+from tests.server.gemini_sdk import trusting
 from tests.server.harness import PATIENCE_S, Place, serving, settled
+from tests.server.steps import in_call, passed
 
 UPGRADE = (
     "Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -45,6 +45,17 @@ class Wire:
                 return b""
 
 
+HEALTH = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Who warned."""
+    return [line.name for line in caplog.records if line.levelno >= logging.WARNING]
+
+
+GUARD = ["realtime.server.http_guard"]
+
+
 @asynccontextmanager
 async def wire(place: Place) -> AsyncIterator[Wire]:
     reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(place.url).port)
@@ -54,44 +65,39 @@ async def wire(place: Place) -> AsyncIterator[Wire]:
         writer.close()
 
 
-@pytest.mark.parametrize(
-    "sent",
-    ["", "GET /ws/user1/session1 HT", f"GET /ws/user1/session1 HTTP/1.1\r\n{UPGRADE}"],
-    ids=["nothing", "half a line", "all but the end"],
-)
-async def test_a_handshake_that_does_not_come_is_answered_and_closed(sent: str) -> None:
+LATE = {
+    "nothing": "",
+    "half a line": "GET /ws/user1/session1 HT",
+    "all but the end": f"GET /ws/user1/session1 HTTP/1.1\r\n{UPGRADE}",
+    "a body": "POST /v1/realtime/client_secrets HTTP/1.1\r\nhost: localhost\r\ncontent-length: 500\r\n\r\n",
+    "chunks": "POST /v1/realtime/client_secrets HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n",
+}
+
+
+async def test_what_does_not_come_is_answered_and_closed() -> None:
     async with serving(settings=QUICK) as place:
+        for name, sent in LATE.items():
+            async with wire(place) as client:
+                client.send(sent)
+                assert b" 408 " in await client.closed(), name
         async with wire(place) as client:
-            client.send(sent)
-            assert b" 408 " in await client.closed()
+            client.send(f"{HEALTH}\r\n")
+            assert await client.status() == 200
+            await client.reader.readuntil(b'{"status":"ok"}')
+            client.send("GET /healthz HTTP/1.1\r\nhost: loc")
+            assert b" 408 " in await client.closed(), "the second request of a connection has a time limit too"
         await settled(lambda: not place.app.state.connections)
-
-
-@pytest.mark.parametrize("length", ["content-length: 500", "transfer-encoding: chunked"])
-async def test_a_body_that_does_not_come_is_closed(length: str) -> None:
-    async with serving(settings=QUICK) as place, wire(place) as client:
-        client.send(f"POST /v1/realtime/client_secrets HTTP/1.1\r\nhost: localhost\r\n{length}\r\n\r\n")
-        assert b" 408 " in await client.closed()
-
-
-async def test_the_second_request_of_a_connection_has_a_time_limit_too() -> None:
-    async with serving(settings=QUICK) as place, wire(place) as client:
-        client.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
-        assert await client.status() == 200
-        await client.reader.readuntil(b'{"status":"ok"}')
-        client.send("GET /healthz HTTP/1.1\r\nhost: loc")
-        assert b" 408 " in await client.closed()
 
 
 async def test_the_second_request_of_a_connection_may_take_as_long_as_the_first() -> None:
     async with serving(settings=ServerSettings(drain_s=0)) as place:
         place.server.config.timeout_keep_alive = 0.05
         async with wire(place) as client:
-            client.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            client.send(f"{HEALTH}\r\n")
             assert await client.status() == 200
             await client.reader.readuntil(b'{"status":"ok"}')
             client.send("GET /healthz HTTP/1.1\r\nhost: loc")
-            await asyncio.sleep(0.1)
+            await passed(0.1)
             client.send("alhost\r\n\r\n")
             assert await client.status() == 200
 
@@ -119,7 +125,7 @@ async def test_an_answer_that_takes_longer_than_a_handshake_may_is_not_broken_of
 
         @place.app.get("/slow")
         async def slow() -> str:
-            await asyncio.sleep(0.2)
+            await passed(0.2)
             return "done"
 
         place.app.router.routes.insert(0, place.app.router.routes.pop())
@@ -129,25 +135,25 @@ async def test_an_answer_that_takes_longer_than_a_handshake_may_is_not_broken_of
 
 
 async def test_a_call_outlives_the_time_of_its_handshake() -> None:
-    async with serving(settings=ServerSettings(handshake_s=0.05, drain_s=0)) as place, place.client() as client:
-        await client.make_call()
-        await asyncio.sleep(0.1)
+    async with in_call(settings=ServerSettings(handshake_s=0.05, drain_s=0)) as (_, client):
+        await passed(0.1)
         await client.send({"type": "client_text_append", "text": "hello"})
         await client.until("agent_response_done")
 
 
-@pytest.mark.parametrize(
-    ("request_line", "headers", "status"),
-    [
-        ("GET /" + "x" * 9_000 + " HTTP/1.1", UPGRADE, 414),
-        ("GET /healthz?" + "x" * 9_000 + " HTTP/1.1", "host: localhost\r\n", 414),
-        ("GET /ws/user1/session1 HTTP/1.1", UPGRADE + "x-large: " + "x" * 9_000 + "\r\n", 431),
-        ("GET /ws/user1/session1 HTTP/1.1", UPGRADE + "x: y\r\n" * 200, 431),
-        ("GET /ws/user1/session1 HTTP/1.1", UPGRADE + ("x-part: " + "x" * 4_000 + "\r\n") * 10, 431),
-    ],
-    ids=["address", "address of a page", "one header", "number of headers", "all headers"],
-)
-async def test_what_is_too_large_for_a_handshake_is_answered_without_a_traceback(
+CALL = "GET /ws/user1/session1 HTTP/1.1"
+TOO_LARGE = {
+    "address": ("GET /" + "x" * 9_000 + " HTTP/1.1", UPGRADE, 414),
+    "address of a page": ("GET /healthz?" + "x" * 9_000 + " HTTP/1.1", "host: localhost\r\n", 414),
+    "one header": (CALL, UPGRADE + "x-large: " + "x" * 9_000 + "\r\n", 431),
+    "number of headers": (CALL, UPGRADE + "x: y\r\n" * 200, 431),
+    "all headers": (CALL, UPGRADE + ("x-part: " + "x" * 4_000 + "\r\n") * 10, 431),
+    "nonsense": ("nonsense", "", 400),
+}
+
+
+@pytest.mark.parametrize(("request_line", "headers", "status"), TOO_LARGE.values(), ids=TOO_LARGE)
+async def test_what_is_too_large_for_a_handshake_is_answered_and_told_once(
     request_line: str, headers: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(settings=ServerSettings(drain_s=0)) as place:
@@ -155,37 +161,22 @@ async def test_what_is_too_large_for_a_handshake_is_answered_without_a_traceback
             async with wire(place) as client:
                 client.send(f"{request_line}\r\n{headers}\r\n")
                 assert await client.status() == status
-                assert b"too l" in await client.closed()
-    told = [line for line in caplog.records if line.levelno >= logging.WARNING]
-    assert [line.name for line in told] == ["realtime.server.http_guard"]
+                assert status == 400 or b"too l" in await client.closed()
+    assert len(warnings(caplog)) == 1
+    assert status == 400 or warnings(caplog) == GUARD
 
 
-async def test_nonsense_is_answered_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_upgrade_that_is_no_handshake_gets_an_answer(caplog: pytest.LogCaptureFixture) -> None:
     async with serving(settings=ServerSettings(drain_s=0)) as place:
-        for _ in range(3):
+        for request_line, headers in (
+            (CALL.replace("GET", "POST"), UPGRADE),
+            (CALL, UPGRADE + "content-length: 5\r\n"),
+            (CALL, UPGRADE.replace("Version: 13", "Version: 1")),
+        ):
             async with wire(place) as client:
-                client.send("nonsense\r\n\r\n")
-                assert await client.status() == 400
+                client.send(f"{request_line}\r\n{headers}\r\n")
+                assert 400 <= await client.status() < 500
                 await client.closed()
-    assert len([line for line in caplog.records if line.levelno >= logging.WARNING]) == 1
-
-
-@pytest.mark.parametrize(
-    ("request_line", "headers"),
-    [
-        ("POST /ws/user1/session1 HTTP/1.1", UPGRADE),
-        ("GET /ws/user1/session1 HTTP/1.1", UPGRADE + "content-length: 5\r\n"),
-        ("GET /ws/user1/session1 HTTP/1.1", UPGRADE.replace("Version: 13", "Version: 1")),
-    ],
-    ids=["POST", "with a body", "of another version"],
-)
-async def test_an_upgrade_that_is_no_handshake_gets_an_answer(
-    request_line: str, headers: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with serving(settings=ServerSettings(drain_s=0)) as place, wire(place) as client:
-        client.send(f"{request_line}\r\n{headers}\r\n")
-        assert 400 <= await client.status() < 500
-        await client.closed()
         await settled(lambda: not place.app.state.connections)
     assert not [line for line in caplog.records if line.exc_info]
 
@@ -194,7 +185,7 @@ async def test_one_address_has_so_many_connections_and_others_still_come_in(capl
     settings = ServerSettings(
         max_calls_per_address=1, max_connections_per_address=2, trust_forwarded=True, handshake_s=5, drain_s=0
     )
-    head = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: {}\r\n\r\n"
+    head = HEALTH + "x-forwarded-for: {}\r\n\r\n"
     async with serving(settings=settings) as place, AsyncExitStack() as stack:
         ann = [await stack.enter_async_context(wire(place)) for _ in range(6)]
         for one in ann:
@@ -210,14 +201,14 @@ async def test_one_address_has_so_many_connections_and_others_still_come_in(capl
         again = await stack.enter_async_context(wire(place))
         again.send(head.format("10.0.0.1"))
         assert await again.status() == 200
-    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.http_guard"]
+    assert warnings(caplog) == GUARD
 
 
 async def test_a_proxy_that_keeps_its_connections_open_shuts_no_client_out() -> None:
     settings = ServerSettings(max_calls_per_address=1, max_connections_per_address=1, trust_forwarded=True, drain_s=0)
     async with serving(settings=settings) as place, wire(place) as proxy:
         for _ in range(5):
-            proxy.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 10.0.0.1\r\n\r\n")
+            proxy.send(f"{HEALTH}x-forwarded-for: 10.0.0.1\r\n\r\n")
             assert await proxy.status() == 200
             await proxy.reader.readuntil(b'{"status":"ok"}')
         proxy.writer.close()
@@ -225,21 +216,10 @@ async def test_a_proxy_that_keeps_its_connections_open_shuts_no_client_out() -> 
         assert place.app.state.connections.enter("a later client", "10.0.0.1") is None
 
 
-async def test_idle_connections_of_one_address_are_bounded_before_they_say_anything() -> None:
-    settings = ServerSettings(max_calls_per_address=1, max_connections_per_address=2, handshake_s=5, drain_s=0)
-    async with serving(settings=settings) as place, AsyncExitStack() as stack:
-        for _ in range(3):
-            await stack.enter_async_context(wire(place))
-        await settled(lambda: len(place.app.state.connections) == 3)
-        late = await stack.enter_async_context(wire(place))
-        assert await late.status() == 429
-
-
 async def test_when_files_run_out_new_clients_are_told_and_the_running_call_can_still_open_some(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with serving(settings=ServerSettings(drain_s=0)) as place, place.client() as client:
-        await client.make_call()
+    async with in_call(settings=ServerSettings(drain_s=0)) as (place, client):
         probe = os.open(os.devnull, os.O_RDONLY)
         os.close(probe)
         place.app.state.connections._max_descriptor = probe + 1
@@ -248,7 +228,7 @@ async def test_when_files_run_out_new_clients_are_told_and_the_running_call_can_
             assert b" 503 " in await crowd[-1].closed()
             await client.send({"type": "client_text_append", "text": "hello"})
             await client.until("agent_response_done")
-    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.http_guard"]
+    assert warnings(caplog) == GUARD
 
 
 async def test_a_socket_on_which_nothing_is_asked_for_is_closed() -> None:
@@ -257,34 +237,33 @@ async def test_a_socket_on_which_nothing_is_asked_for_is_closed() -> None:
         assert await client.closed() == (1008, "no call was made on this socket")
 
 
-async def test_a_tls_handshake_that_does_not_come_is_closed(tmp_path: Path) -> None:
-    files = self_signed(tmp_path, ["localhost", "127.0.0.1"])
-    async with serving(settings=QUICK, tls=files) as place:
+async def test_a_tls_handshake_that_does_not_come_is_closed(tls: TlsFiles) -> None:
+    async with serving(settings=QUICK, tls=tls) as place:
         async with wire(place) as client:
             assert await client.closed() == b""
-        trusting = ssl.create_default_context(cafile=str(files.certificate))
-        assert (await place.get("/healthz", trusting=trusting)).status == 200
+        assert (await place.get("/healthz", trusting=trusting(tls))).status == 200
 
 
-async def test_one_address_has_so_many_connections_inside_their_tls_handshakes_too(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("encrypted", [True, False])
+async def test_one_address_has_so_many_connections_before_they_say_anything(
+    encrypted: bool, tls: TlsFiles, caplog: pytest.LogCaptureFixture
 ) -> None:
-    files = self_signed(tmp_path, ["localhost", "127.0.0.1"])
     settings = ServerSettings(max_calls_per_address=1, max_connections_per_address=2, handshake_s=5, drain_s=0)
-    trusting = ssl.create_default_context(cafile=str(files.certificate))
+    files, trusted = (tls, trusting(tls)) if encrypted else (None, None)
     async with serving(settings=settings, tls=files) as place:
         connections = place.app.state.connections
         async with wire(place), wire(place) as second:
             await settled(lambda: len(connections) == 2)
-            assert (await place.get("/healthz", trusting=trusting)).status == 200, "one more has its place"
+            assert (await place.get("/healthz", trusting=trusted)).status == 200, "one more has its place"
             await settled(lambda: len(connections) == 2)
             async with wire(place):
                 await settled(lambda: len(connections) == 3)
                 async with wire(place) as late:
-                    assert await late.closed() == b""
+                    told = await late.closed()
+                    assert told == b"" if encrypted else b" 429 " in told
             second.send("no TLS at all\r\n\r\n")
             await second.closed()
             await settled(lambda: len(connections) == 1)
         await settled(lambda: not connections)
-        assert (await place.get("/healthz", trusting=trusting)).status == 200
-    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.http_guard"]
+        assert (await place.get("/healthz", trusting=trusted)).status == 200
+    assert warnings(caplog) == GUARD

@@ -21,44 +21,55 @@ from realtime.server.kept_rules import is_guessable
 from realtime.server.retention import Retention, Rules
 from realtime.server.settings import ServerSettings
 from realtime.state.open import open_store
-from tests.server.harness import FakeSocket, Json, create, serving
-from tests.server.test_calls_api import TEXT
+from tests.server.harness import Client, Json, Place, serving
+from tests.server.steps import TEXT, calling, hang_up
 from tests.server.test_client_tokens import ask
 from tests.server.test_consent import PAID, paying_agent
-from tests.server.test_resume_from_store import Place, Store
+from tests.server.test_resume_from_store import Place as StoredPlace
+from tests.server.test_resume_from_store import Store
 
 KEEP = {"permissions": {"keep": True}}
 SECRET, OTHER = "0b6f1c9e52d84a7f93e1d2c8b7a65f40", "page-7d1e90aa43c24f6b8e5f02d9c1b3a684"
 """Session ids of 128 random bits."""
+MINE = f"/ws/anna/{SECRET}"
 
 
 @asynccontextmanager
-async def server(store: str | None, make: Callable[..., RealtimeAgent] = paying_agent) -> AsyncIterator[Any]:
+async def server(store: str | None, make: Callable[..., RealtimeAgent] = paying_agent) -> AsyncIterator[Place]:
     """A server; another one with the same store is that one after a restart."""
     PAID.clear()
     async with serving(make, ServerSettings(drain_s=0, store=store)) as place:
         yield place
 
 
-async def call_and_pay(
-    place: Any, path: str = f"/ws/anna/{SECRET}", *, accept: int | None = None, **config: Any
-) -> Json:
-    """A call in which the agent pays; returns the call of the tool as it was told. A question is agreed to.
-
-    `accept`: the place of the suggested rule that is accepted.
-    """
+@asynccontextmanager
+async def asked(
+    place: Place, path: str = MINE, *, then: Json | None = None, **config: Any
+) -> AsyncIterator[tuple[Client, Json]]:
+    """A call in which the agent wants to pay, and the call of its tool as it was told. `then`: a change of settings."""
     async with place.client(f"{path}{'&' if '?' in path else '?'}dialect=native") as client:
         await client.make_call(**config)
+        if then is not None:
+            await client.send({"type": "client_session_update", "config": then})
         await client.send(TEXT)
-        told: Json = (await client.until("agent_response_tool_use_done"))["tool_use"]
+        yield client, (await client.until("agent_response_tool_use_done"))["tool_use"]
+
+
+async def agree(client: Client, told: Json, rule: int | None) -> None:
+    """Let the agent pay, and accept the suggested rule in this place."""
+    rules = None if rule is None else [told["suggested_rules"][rule]]
+    answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": "", "confirmed": True}
+    await client.send(answer | {"rules": rules})
+
+
+async def call_and_pay(place: Place, path: str = MINE, *, accept: int | None = None, **config: Any) -> str:
+    """The state of the tool's call as it was told. A question is agreed to."""
+    async with asked(place, path, **config) as (client, told):
         if told["state"] == "asking":
-            rules = None if accept is None else [told["suggested_rules"][accept]]
-            answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": "", "confirmed": True}
-            await client.send(answer | {"rules": rules})
+            await agree(client, told, accept)
         await client.until("agent_response_tool_result")
-        await client.send({"type": "client_session_end"})
-        await client.until("server_session_ended")
-    return told
+        await hang_up(client)
+    return str(told["state"])
 
 
 @pytest.fixture(params=["sqlite", "file"])
@@ -67,58 +78,40 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def test_an_accepted_rule_holds_in_the_next_call_of_the_session_after_a_restart(store: str) -> None:
+    """Listeners are told of it."""
     async with server(store) as place:
-        assert (await call_and_pay(place, accept=1, **KEEP))["state"] == "asking"
+        assert await call_and_pay(place, accept=2, **KEEP) == "asking"
     async with server(store) as place:
-        assert (await call_and_pay(place, **KEEP))["state"] == "pending"
-        assert (await call_and_pay(place, **KEEP))["state"] == "pending"
+        async with asked(place, **KEEP) as (client, told):
+            assert told["state"] == "pending"
+            (custom,) = [event for event in client.events if event["type"] == "server_custom"]
+            assert custom["name"] == "permission_updated"
+            assert (custom["value"]["by"], custom["value"]["mode"]) == ("session", "default")
+            rule = {"tool_name": "pay", "rule_content": None, "behavior": "allow", "source": "user"}
+            assert custom["value"]["rules"] == custom["value"]["added"] == [rule]
+            await client.until("agent_response_tool_result")
+        assert await call_and_pay(place, **KEEP) == "pending"
         assert PAID == [5, 5]
         for other in (f"/ws/anna/{OTHER}", f"/ws/ben/{SECRET}"):
-            assert (await call_and_pay(place, other, **KEEP))["state"] == "asking"
-        assert (await call_and_pay(place))["state"] == "asking", "this client does not ask for it"
+            assert await call_and_pay(place, other, **KEEP) == "asking"
+        assert await call_and_pay(place) == "asking", "this client does not ask for it"
 
 
-async def test_listeners_are_told_what_holds_from_earlier_calls(store: str) -> None:
-    async with server(store) as place:
-        await call_and_pay(place, accept=2, **KEEP)
-    async with server(store) as place, place.client(f"/ws/anna/{SECRET}?dialect=native") as client:
-        await client.make_call(**KEEP)
-        told = await client.until("server_custom")
-        assert (told["name"], told["value"]["by"], told["value"]["mode"]) == (
-            "permission_updated",
-            "session",
-            "default",
-        )
-        rule = {"tool_name": "pay", "rule_content": None, "behavior": "allow", "source": "user"}
-        assert told["value"]["rules"] == told["value"]["added"] == [rule]
-
-
-async def test_a_client_that_does_not_ask_leaves_nothing_behind(store: str) -> None:
+async def test_a_client_keeps_and_forgets_when_it_asks_for_that(store: str) -> None:
     async with server(store) as place:
         await call_and_pay(place, accept=2)
         await call_and_pay(place, accept=2, permissions={"keep": False})
     async with server(store) as place:
-        assert (await call_and_pay(place, **KEEP))["state"] == "asking"
-
-
-async def test_a_client_forgets_what_was_kept_and_may_keep_from_some_time_on(store: str) -> None:
-    async with server(store) as place:
-        await call_and_pay(place, accept=2, **KEEP)
-        assert (await call_and_pay(place))["state"] == "asking", "not used, and not forgotten"
-        assert (await call_and_pay(place, **KEEP))["state"] == "pending"
+        assert await call_and_pay(place, accept=2, **KEEP) == "asking", "nothing was left behind"
+        assert await call_and_pay(place) == "asking", "not used, and not forgotten"
+        assert await call_and_pay(place, **KEEP) == "pending"
         await call_and_pay(place, permissions={"keep": False})
-        path = f"/ws/anna/{SECRET}?dialect=native"
-        async with place.client(path) as client:
-            await client.make_call()
-            await client.send({"type": "client_session_update", "config": KEEP})
-            await client.send(TEXT)
-            told = (await client.until("agent_response_tool_use_done"))["tool_use"]
+        async with asked(place, then=KEEP) as (client, told):
             assert told["state"] == "asking"
-            answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": "", "confirmed": True}
-            await client.send(answer | {"rules": told["suggested_rules"][:1]})
+            await agree(client, told, 0)
             await client.until("agent_response_tool_result")
     async with server(store) as place:
-        assert (await call_and_pay(place, **KEEP))["state"] == "pending"
+        assert await call_and_pay(place, **KEEP) == "pending"
 
 
 async def test_what_the_program_takes_away_is_gone_for_later_calls(store: str) -> None:
@@ -135,53 +128,44 @@ async def test_what_the_program_takes_away_is_gone_for_later_calls(store: str) -
     async with server(store) as place:
         await call_and_pay(place, accept=2, **KEEP)
     async with server(store, forgetful) as place:
-        assert (await call_and_pay(place, **KEEP))["state"] == "asking"
+        assert await call_and_pay(place, **KEEP) == "asking"
     async with server(store) as place:
-        assert (await call_and_pay(place, **KEEP))["state"] == "asking"
+        assert await call_and_pay(place, **KEEP) == "asking"
 
 
 async def test_calls_at_the_same_time_keep_the_rules_of_both(store: str) -> None:
-    path = f"/ws/anna/{SECRET}?dialect=native"
-    async with server(store) as place, place.client(path) as one, place.client(path) as two:
-        asked = []
-        for client in (one, two):
-            await client.make_call(**KEEP)
-            await client.send(TEXT)
-            asked.append((await client.until("agent_response_tool_use_done"))["tool_use"])
-        for client, told, accepted in zip((one, two), asked, (0, 1), strict=True):
-            answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": "", "confirmed": True}
-            await client.send(answer | {"rules": [told["suggested_rules"][accepted]]})
+    async with server(store) as place, asked(place, **KEEP) as one, asked(place, **KEEP) as two:
+        for (client, told), rule in ((one, 0), (two, 1)):
+            await agree(client, told, rule)
             await client.until("server_custom")
-    async with server(store) as place, place.client(path) as client:
+    async with server(store) as place, place.client(f"{MINE}?dialect=native") as client:
         await client.make_call(**KEEP)
         told = await client.until("server_custom")
         assert [rule["rule_content"] for rule in told["value"]["rules"]] == ["amount=5", "amount<=5"]
 
 
 async def test_a_server_that_keeps_no_calls_says_so_and_the_call_goes_on() -> None:
-    async with server(None) as place, place.client(f"/ws/anna/{SECRET}?dialect=native") as client:
-        await client.make_call(**KEEP)
-        assert (await client.until("agent_error"))["code"] == "rules_not_kept"
-        await client.send(TEXT)
-        assert (await client.until("agent_response_tool_use_done"))["tool_use"]["state"] == "asking"
+    async with server(None) as place, asked(place, **KEEP) as (client, told):
+        assert told["state"] == "asking"
+        assert [event["code"] for event in client.events if event["type"] == "agent_error"] == ["rules_not_kept"]
+        await client.send({"type": "client_session_update", "config": {"permissions": {"mode": "bypass"}}})
+        assert (await client.until("agent_error"))["code"] == "invalid_config"
 
 
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_rules_of_a_session_that_others_can_guess_hold_for_the_call_and_its_client_is_told(
     store: str, at_once: bool
 ) -> None:
+    guessed = "/ws/anna/session1"
     async with server(store) as place:
-        async with place.client("/ws/anna/session1?dialect=native") as client:
-            await client.make_call(**(KEEP if at_once else {}))
+        config = KEEP if at_once else {}
+        async with asked(place, guessed, then=None if at_once else KEEP, **config) as (client, told):
             if not at_once:
-                await client.send({"type": "client_session_update", "config": KEEP})
-                await client.send(TEXT)
-                told = (await client.until("agent_response_tool_use_done"))["tool_use"]
-                answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": ""}
-                await client.send(answer | {"confirmed": True, "rules": told["suggested_rules"][:1]})
-            error = await client.until("agent_error")
+                await agree(client, told, 0)
+                await client.until("agent_error")
+            (error,) = [event for event in client.events if event["type"] == "agent_error"]
             assert (error["code"], "128 random bits" in error["message"]) == ("rules_not_kept", True)
-        assert (await call_and_pay(place, "/ws/anna/session1", **KEEP))["state"] == "asking"
+        assert await call_and_pay(place, guessed, **KEEP) == "asking"
 
 
 async def test_a_token_that_names_the_user_keeps_rules_under_any_session_id(store: str) -> None:
@@ -191,21 +175,18 @@ async def test_a_token_that_names_the_user_keeps_rules_under_any_session_id(stor
     async with serving(paying_agent, settings) as place:
         token = (await ask(place, {"user_id": "anna"})).json()["token"]
         mine = f"/ws/anna/session1?token={token}"
-        assert (await call_and_pay(place, mine, accept=1, **KEEP))["state"] == "asking"
-        assert (await call_and_pay(place, mine, **KEEP))["state"] == "pending"
-        assert (await call_and_pay(place, "/ws/anna/session1?token=secret", **KEEP))["state"] == "asking"
+        assert await call_and_pay(place, mine, accept=1, **KEEP) == "asking"
+        assert await call_and_pay(place, mine, **KEEP) == "pending"
+        assert await call_and_pay(place, "/ws/anna/session1?token=secret", **KEEP) == "asking"
 
 
-@pytest.mark.parametrize(
-    "session_id",
-    [
+def test_short_and_speaking_ids_can_be_guessed() -> None:
+    guessable = [
         *("", "session1", "s" * 99, "annas-restaurant-in-the-old-town", "call-2026-11-27-room-3", "1764201600123"),
         *("Ann.Smith1984@Example.com-Session2", "2026-11-27T04:53:02Z User 42"),
         *("7bf5804e-ea1e-11f1-87df-02fc00000001", "96f839ea-b06a-50c3-971d-f2203e64dede"),
-    ],
-)
-def test_short_and_speaking_ids_can_be_guessed(session_id: str) -> None:
-    assert is_guessable(session_id)
+    ]
+    assert [one for one in guessable if not is_guessable(one)] == []
 
 
 def test_ids_of_128_random_bits_cannot() -> None:
@@ -217,15 +198,9 @@ def test_ids_of_128_random_bits_cannot() -> None:
             assert not is_guessable(session_id), session_id
 
 
-async def test_an_unknown_setting_is_refused() -> None:
-    async with server(None) as place, place.client(f"/ws/anna/{SECRET}?dialect=native") as client:
-        await client.send({"type": "client_session_create", "config": {"permissions": {"mode": "bypass"}}})
-        assert (await client.until("agent_error"))["code"] == "invalid_config"
-
-
-@pytest.mark.parametrize("note", [{"a": 1}, [{"tool_name": 5}, {"tool_name": "pay", "behavior": "deny"}], ["x"]])
-def test_a_damaged_note_allows_nothing(note: Any) -> None:
-    assert read_rules(note) == ()
+def test_a_damaged_note_allows_nothing() -> None:
+    for note in ({"a": 1}, [{"tool_name": 5}, {"tool_name": "pay", "behavior": "deny"}], ["x"]):
+        assert read_rules(note) == ()
 
 
 class Broken(Store):
@@ -245,11 +220,9 @@ class Damaged(Store):
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("made", [Broken, Damaged])
 async def test_a_store_that_cannot_tell_is_reported_and_the_call_goes_on(made: type[Store]) -> None:
-    place = Place(made())
+    place = StoredPlace(made())
     agent = RealtimeAgent("Friday", "", place.model)
-    async with FakeSocket(lambda: agent, place.settings, calls=place.calls, session_id=SECRET) as client:
-        client.say(create(**KEEP))
-        await client.until("agent_ready")
+    async with calling(lambda: agent, config=KEEP, calls=place.calls, session_id=SECRET) as client:
         error = await client.until("agent_error")
         assert "asked again" in error["message"]
         assert "fire" not in error["message"]
@@ -258,14 +231,10 @@ async def test_a_store_that_cannot_tell_is_reported_and_the_call_goes_on(made: t
 
 async def test_a_rule_that_can_no_longer_be_kept_costs_no_result(store: str, caplog: pytest.LogCaptureFixture) -> None:
     """The server is shutting down: its threads take no more work."""
-    async with server(store) as place, place.client(f"/ws/anna/{SECRET}?dialect=native") as client:
-        await client.make_call(**KEEP)
-        await client.send(TEXT)
-        told = (await client.until("agent_response_tool_use_done"))["tool_use"]
+    async with server(store) as place, asked(place, **KEEP) as (client, told):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ThreadPoolExecutor, "submit", _shut_down)
-            answer = {"type": "client_tool_result", "id": told["id"], "name": "pay", "output": "", "confirmed": True}
-            await client.send(answer | {"rules": told["suggested_rules"][:1]})
+            await agree(client, told, 0)
             assert (await client.until("agent_response_tool_result"))["tool_result"]["state"] == "success"
     assert PAID == [5]
     (kept,) = [record for record in caplog.records if "could not be kept" in record.getMessage()]

@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.volumes import NIGHTLY
-
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = ("uvicorn", "websockets")
-QUICK = ["tests/server/test_websocket_protocol.py", "tests/server/test_overload.py", "-k", "test_protocol or pong"]
-FULL = [
+TESTS = [
     *("tests/server/test_websocket_protocol.py", "tests/server/test_overload.py", "tests/server/test_http_guard.py"),
     *("tests/server/test_standard_sockets.py", "tests/server/test_runner.py", "tests/server/test_app.py"),
     *("tests/server/test_openai_endpoint.py", "tests/test_websocket.py", "tests/model/test_wire_sockets.py"),
@@ -35,6 +32,7 @@ def test_both_libraries_are_capped() -> None:
         assert {specifier.operator for specifier in one.specifier} == {">=", "<"}, one
 
 
+@pytest.mark.night
 @pytest.mark.long
 @pytest.mark.parametrize("highest", [False, True], ids=["lowest", "highest"])
 def test_sockets_work_with_these_versions(highest: bool, tmp_path: Path) -> None:
@@ -42,8 +40,7 @@ def test_sockets_work_with_these_versions(highest: bool, tmp_path: Path) -> None
     installed = subprocess.run([*pip, "--target", str(tmp_path), *accepted(highest)], capture_output=True, text=True)
     assert installed.returncode == 0, installed.stderr
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    tests = FULL if NIGHTLY else QUICK
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *TESTS]
     found = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout[-4_000:]
     with_these = "import uvicorn; print(uvicorn.__file__)"

@@ -16,12 +16,11 @@ from realtime.message import ToolCallBlock
 from realtime.model import base
 from realtime.state.log import last_seq_of
 from realtime.state.sqlite import SqliteStore
-from realtime.state.store import Change
 from realtime.tool import Toolkit
 from tests.agent.office import DESCRIPTION, NAME, QUERY, Office, desk
-from tests.server.harness import FakeSocket, Json, create, settled
+from tests.server.harness import FakeSocket, Json, settled
 from tests.server.test_killed import TEXT, client_of, served
-from tests.server.test_resume_from_store import Place, Store, back
+from tests.server.test_resume_from_store import Place, Store, a_call_at, back
 
 LOST = (
     f"<system-reminder>\nThe background tool {NAME} (task {NAME}_1) was interrupted: the call was broken off while it "
@@ -38,11 +37,8 @@ class Shop(Place):
         super().__init__(store)
         self.toolkit = toolkit if toolkit is not None else desk(Office(30))
 
-    def socket(self) -> FakeSocket:
-        def make_agent() -> RealtimeAgent:
-            return RealtimeAgent("Friday", "", self.model, toolkit=self.toolkit)
-
-        return FakeSocket(make_agent, self.settings, calls=self.calls)
+    def agent(self) -> RealtimeAgent:
+        return RealtimeAgent("Friday", "", self.model, toolkit=self.toolkit)
 
     async def speak(self, text: str) -> None:
         """The model speaks for half a second, and all of it is played."""
@@ -71,21 +67,10 @@ class Shop(Place):
 async def killed(toolkit: Toolkit | None = None) -> AsyncIterator[tuple[Shop, Json, Store]]:
     """A call in which the body does something, and the store as it is when the server is killed then."""
     shop, left = Shop(toolkit=toolkit), Store()
-    async with shop.socket() as client:
-        shop.client = client
-        client.say(create())
-        created = await client.until("server_session_created")
-        await client.until("agent_ready")
+    async with a_call_at(shop) as (shop.client, created):
         yield shop, created, left
         await asyncio.sleep(1)
-        archive, info = shop.calls.archive, shop.store.call(created["call_id"])
-        assert archive is not None
-        assert info is not None
-        # What the end of a call adds is not in it.
-        left.write([Change(info.call_id, info, await archive.entries(created["call_id"]))])
-        client.lose()
-        assert client.serving is not None
-        await client.serving
+        await shop.kept(created["call_id"], into=left)
     await shop.stop()
 
 
@@ -108,15 +93,10 @@ async def test_it_is_told_once_also_after_a_second_kill() -> None:
         shop.use(1, NAME, QUERY)
     second = Shop(left)
     async with back(second, created) as client:
-        archive = second.calls.archive
-        assert archive is not None
         assert second.hints == [LOST]
         (token,) = [event["token"] for event in client.sent if event["type"] == "server_session_resumed"]
         created = created | {"resume_token": token}
-        again, info = Store(), left.call(created["call_id"])
-        entries = await archive.entries(created["call_id"])
-    assert info is not None
-    again.write([Change(info.call_id, info, entries)])
+        again = await second.kept(created["call_id"])
     third = Shop(again)
     async with back(third, created):
         assert third.hints == []
@@ -143,7 +123,7 @@ async def test_those_that_had_ended_are_not_told_again() -> None:
         await shop.speak("A moment.")
         await asyncio.sleep(5)
         await shop.speak("It is on its way.")
-        (run,) = [session.participant for session in shop.calls.sessions.values()]
+        run = shop.session.participant
         for number in (2, 3, 4):
             shop.use(number, NAME, QUERY)
             await asyncio.sleep(0.5)
@@ -165,6 +145,7 @@ async def test_one_in_the_foreground_has_an_interrupted_result() -> None:
     async with back(later, created) as again:
         (told,) = [event for event in again.sent if event["type"] == "agent_response_tool_result"]
         assert told["tool_result"]["state"] == "interrupted"
+        assert [who for who, _ in later.history] == ["tool_call", "tool_result"], "no call is left without a result"
         assert later.hints == []
 
 
@@ -196,6 +177,7 @@ def make_agent():
 """
 
 
+@pytest.mark.night
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 async def test_the_user_hears_of_it_when_the_real_server_is_back(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "calls.sqlite")

@@ -1,7 +1,6 @@
 """Which model a call gets, and what people are told of each before they choose."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -29,73 +28,58 @@ def chosen(models: Models, **config: str) -> str:
 # -- routing -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("client", "ours"),
-    [
-        ("gpt-realtime-mini", "openai:gpt-realtime-mini"),
-        ("gpt-realtime", "gemini:flash"),
-        ("gpt-realtime-2.1", "gemini:flash"),
-        ("GPT-realtime", "dashscope:qwen"),
-        ("qwen", "dashscope:qwen"),
-        ("", "dashscope:qwen"),
-    ],
-)
-def test_the_first_pattern_that_matches_decides(client: str, ours: str) -> None:
+def test_the_first_pattern_that_matches_decides() -> None:
+    """Names that no route takes get the default."""
     routes = {"*-mini": "openai:gpt-realtime-mini", "gpt-*": "gemini:flash", "*": "dashscope:qwen"}
-    assert chosen(Models(routes, environment=KEYS), model=client) == ours
-
-
-@pytest.mark.parametrize(
-    ("routes", "default", "environment", "ours"),
-    [
-        ({}, None, {}, "local"),
-        ({}, None, {"OPENAI_API_KEY": "k"}, "openai"),
-        ({}, None, KEYS, "local"),
-        ({}, "scripted", KEYS, "scripted"),
-        ({"gpt-*": "gemini"}, None, {"OPENAI_API_KEY": "k"}, "openai"),
-        ({"*": "gemini"}, None, {"OPENAI_API_KEY": "k"}, "gemini"),
-        ({"*": "gemini"}, "scripted", {}, "scripted"),
-    ],
-)
-def test_the_default_is_named_or_routed_or_the_only_one_with_a_key(
-    routes: dict[str, str], default: str | None, environment: Mapping[str, str], ours: str
-) -> None:
-    assert Models(routes, default, environment=environment).default == ours
-
-
-def test_names_that_no_route_takes_get_the_default() -> None:
+    expected = {
+        "gpt-realtime-mini": "openai:gpt-realtime-mini",
+        "gpt-realtime": "gemini:flash",
+        "gpt-realtime-2.1": "gemini:flash",
+        "GPT-realtime": "dashscope:qwen",
+        "qwen": "dashscope:qwen",
+        "": "dashscope:qwen",
+    }
+    models = Models(routes, environment=KEYS)
+    assert {name: chosen(models, model=name) for name in expected} == expected
     models = Models({"gpt-*": "gemini"}, "scripted", environment=KEYS)
     assert chosen(models, model="qwen").startswith("scripted:")
     assert chosen(models).startswith("scripted:")
 
 
-@pytest.mark.parametrize(
-    ("config", "ours"),
-    [
-        ({"model_provider": "openai"}, "openai:gpt-realtime-2.1"),
-        ({"model_provider": "openai:gpt-realtime-mini"}, "openai:gpt-realtime-mini"),
-        ({"model_provider": "openai", "model": "gpt-realtime-mini"}, "openai:gpt-realtime-mini"),
-        ({"model_provider": "openai:gpt-realtime-mini", "model": "gpt-realtime"}, "openai:gpt-realtime-mini"),
-    ],
-)
-def test_a_call_may_name_a_model_of_ours(config: dict[str, str], ours: str) -> None:
-    assert chosen(Models({"*": "scripted"}, environment=KEYS), **config) == ours
+def test_the_default_is_named_or_routed_or_the_only_one_with_a_key() -> None:
+    one: dict[str, str] = {"OPENAI_API_KEY": "k"}
+    rows: list[tuple[dict[str, str], str | None, dict[str, str], str]] = [
+        # routes, what is named, the environment, and the default
+        ({}, None, {}, "local"),
+        ({}, None, one, "openai"),
+        ({}, None, KEYS, "local"),
+        ({}, "scripted", KEYS, "scripted"),
+        ({"gpt-*": "gemini"}, None, one, "openai"),
+        ({"*": "gemini"}, None, one, "gemini"),
+        ({"*": "gemini"}, "scripted", {}, "scripted"),
+    ]
+    found = [Models(routes, named, environment=environment).default for routes, named, environment, _ in rows]
+    assert found == [default for *_, default in rows]
 
 
-@pytest.mark.parametrize("config", [{"model_provider": "gemini:flash"}, {"model": "gem"}], ids=["named", "routed"])
-def test_a_model_without_its_key_is_one_sentence_with_the_variable_to_set(config: dict[str, str]) -> None:
+def test_a_call_may_name_a_model_of_ours() -> None:
+    models, mini = Models({"*": "scripted"}, environment=KEYS), "openai:gpt-realtime-mini"
+    assert chosen(models, model_provider="openai") == "openai:gpt-realtime-2.1"
+    assert chosen(models, model_provider=mini) == mini
+    assert chosen(models, model_provider="openai", model="gpt-realtime-mini") == mini
+    assert chosen(models, model_provider=mini, model="gpt-realtime") == mini
+
+
+def test_a_model_without_its_key_is_one_sentence_with_the_variable_to_set_and_an_unknown_one_a_mistake() -> None:
     models = Models({"gem": "gemini"}, environment={"OPENAI_API_KEY": "k"})
-    with pytest.raises(ProviderError) as caught:
-        chosen(models, **config)
-    assert caught.value.code == "missing_api_key"
-    assert caught.value.message == "the server has no key for Gemini: set GEMINI_API_KEY"
-
-
-@pytest.mark.parametrize("name", ["no-such-model", "local:big", "scripted:" + "x" * MAX_NAME_CHARS])
-def test_a_model_that_does_not_exist_is_the_clients_mistake(name: str) -> None:
-    with pytest.raises(ClientError) as caught:
-        chosen(Models(environment={}), model_provider=name)
-    assert caught.value.code == "unknown_model"
+    for config in ({"model_provider": "gemini:flash"}, {"model": "gem"}):
+        with pytest.raises(ProviderError, match="the server has no key for Gemini: set GEMINI_API_KEY") as caught:
+            chosen(models, **config)
+        assert caught.value.code == "missing_api_key"
+    for name in ("no-such-model", "local:big", "scripted:" + "x" * MAX_NAME_CHARS):
+        with pytest.raises(ClientError) as mistaken:
+            chosen(models, model_provider=name)
+        assert mistaken.value.code == "unknown_model"
 
 
 def test_a_table_that_cannot_work_is_a_mistake_at_the_start() -> None:
@@ -154,23 +138,26 @@ def test_what_the_routes_name_is_offered_once() -> None:
     assert [*offered] == ["local", *routed, *(name for name in SERVICES if name != "openai")]
 
 
-@pytest.mark.parametrize(("url", "cost"), [("http://127.0.0.1:11434/v1", False), ("https://chat.example/v1", True)])
-def test_the_embedded_model_says_where_words_go(url: str, cost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    environment = {"REALTIME_LLM_BASE_URL": url, "REALTIME_LLM_MODEL": "llama3.2"}
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    local = by_name(Models(environment=environment))["local"]
-    assert (local["heard_by"], local["may_cost"]) == ("this computer", cost)
-    assert local["read_by"] == "the chat endpoint that REALTIME_LLM_BASE_URL names"
-    assert url not in json.dumps(local)
+CHAT = "the chat endpoint that REALTIME_LLM_BASE_URL names"
+READERS = [
+    # the environment, who reads the words, and whether that may cost
+    ({"REALTIME_LLM_BASE_URL": "http://127.0.0.1:11434/v1"}, CHAT, False),
+    ({"REALTIME_LLM_BASE_URL": "https://chat.example/v1"}, CHAT, True),
+    ({"REALTIME_LLM_PROVIDER": "gemini", "REALTIME_LLM_API_KEY": "secret-4711"}, "Google", True),
+    ({"REALTIME_LLM_PROVIDER": "anthropic", "REALTIME_LLM_API_KEY": "secret-4711"}, "Anthropic", True),
+]
 
 
-@pytest.mark.parametrize(("provider", "company"), [("gemini", "Google"), ("anthropic", "Anthropic")])
-def test_the_embedded_model_says_which_company_reads_the_words(provider: str, company: str) -> None:
-    told = {"REALTIME_LLM_PROVIDER": provider, "REALTIME_LLM_MODEL": "model-x", "REALTIME_LLM_API_KEY": "secret-4711"}
-    local = by_name(Models(environment=told))["local"]
-    assert (local["heard_by"], local["read_by"], local["may_cost"]) == ("this computer", company, True)
-    assert "4711" not in json.dumps(local)
+def test_the_embedded_model_says_who_reads_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    for environment, reader, cost in READERS:
+        with monkeypatch.context() as patch:
+            if "REALTIME_LLM_BASE_URL" in environment:
+                patch.setenv("REALTIME_LLM_BASE_URL", environment["REALTIME_LLM_BASE_URL"])
+                patch.setenv("REALTIME_LLM_MODEL", "model-x")
+            local = by_name(Models(environment=environment | {"REALTIME_LLM_MODEL": "model-x"}))["local"]
+        assert (local["heard_by"], local["read_by"], local["may_cost"]) == ("this computer", reader, cost)
+        for name in ("REALTIME_LLM_BASE_URL", "REALTIME_LLM_API_KEY"):
+            assert environment.get(name, "4711") not in json.dumps(local)
 
 
 def test_half_a_chat_endpoint_is_a_mistake_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,40 +204,31 @@ async def test_a_client_is_told_what_it_may_choose_and_gets_it(monkeypatch: pyte
                     assert ready["model"]["provider"] == name
 
 
-@pytest.mark.parametrize(
-    ("named", "code", "words"),
-    [
-        ("gemini", "missing_api_key", "set GEMINI_API_KEY"),
-        ("no-such-model", "unknown_model", "there is no model 'no-such-model'"),
-    ],
-)
-async def test_a_model_that_cannot_be_had_is_an_error_and_the_socket_lives_on(
-    named: str, code: str, words: str
-) -> None:
+async def test_a_model_that_cannot_be_had_is_an_error_and_the_socket_lives_on() -> None:
     async with serving_app(app_of(Plan(model="scripted"), lambda _: None)) as place, place.client() as client:
-        await client.send({"type": "client_session_create", "config": {"model_provider": named}})
-        told = await client.until("agent_error")
-        assert told["code"] == code
-        assert words in told["message"]
-        await client.until("server_session_ended")
+        for named, code, words in (
+            ("gemini", "missing_api_key", "set GEMINI_API_KEY"),
+            ("no-such-model", "unknown_model", "there is no model 'no-such-model'"),
+        ):
+            await client.send({"type": "client_session_create", "config": {"model_provider": named}})
+            told = await client.until("agent_error")
+            assert (told["code"], words in told["message"]) == (code, True)
+            await client.until("server_session_ended")
         await client.make_call(model_provider="scripted")
 
 
-@pytest.mark.parametrize(
-    ("key", "base_url", "path", "sentence"),
-    [
-        ("OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "OpenAI refused the key: set OPENAI_API_KEY to a valid one"),
-        ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "", "Gemini refused the key: set GOOGLE_API_KEY to a valid one"),
-        (
-            *("DASHSCOPE_API_KEY", "DASHSCOPE_WEBSOCKET_BASE_URL", ""),
-            "DashScope refused the key: set DASHSCOPE_API_KEY to a valid one",
-        ),
-    ],
-    ids=["openai", "gemini", "dashscope"],
-)
-async def test_a_refused_key_is_told_with_its_variable(
-    key: str, base_url: str, path: str, sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+SERVED_BY = {
+    # by its key's variable: the variable of its address, the path there, and what it is called
+    "OPENAI_API_KEY": ("OPENAI_BASE_URL", "/v1", "OpenAI"),
+    "GOOGLE_API_KEY": ("GOOGLE_GEMINI_BASE_URL", "", "Gemini"),
+    "DASHSCOPE_API_KEY": ("DASHSCOPE_WEBSOCKET_BASE_URL", "", "DashScope"),
+}
+
+
+@pytest.mark.parametrize("key", SERVED_BY)
+async def test_a_refused_key_is_told_with_its_variable(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    base_url, path, provider_name = SERVED_BY[key]
+    sentence = f"{provider_name} refused the key: set {key} to a valid one"
     async with serving(settings=ServerSettings(token="right", drain_s=0)) as provider:
         monkeypatch.setenv(base_url, f"{provider.url}{path}")
         for given in ("right", "wrong"):

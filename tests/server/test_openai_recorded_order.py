@@ -7,11 +7,11 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from realtime.agent import RealtimeAgent
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from tests.model.emulator import Emulator, Session
+from tests.server.cases import lines_of, recorded
 from tests.server.harness import Json, serving
 from tests.server.openai_sdk import Ear, sdk
 
@@ -23,19 +23,17 @@ WAITED_FOR = ("response.done", "response.function_call_arguments.done")
 
 @pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"])
 async def test_a_recorded_session_comes_through_in_its_order(recordings_dir: Path, name: str) -> None:
-    recorded = yaml.safe_load((recordings_dir / "recordings" / f"openai-{name}.yaml").read_text(encoding="utf-8"))
-    await _check(recorded["interactions"])
+    await _check(recorded(recordings_dir, f"openai-{name}"))
 
 
 @pytest.mark.parametrize("name", ["text_turn", "tool_calls", "spoken_turn"])
 async def test_a_session_of_our_own_comes_through_in_its_order(fixtures_dir: Path, name: str) -> None:
-    lines = (fixtures_dir / "models" / "openai" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    await _check([json.loads(line) for line in lines])
+    await _check(lines_of(fixtures_dir / "models" / "openai" / f"{name}.jsonl"))
 
 
-async def _check(recorded: list[Json]) -> None:
+async def _check(frames: list[Json]) -> None:
     """Replay what the service sent, send what its client sent, and compare."""
-    steps = [step for step in recorded if step["data"]["type"] not in SETTINGS]
+    steps = [step for step in frames if step["data"]["type"] not in SETTINGS]
     said = [step["data"] for step in steps if step["direction"] == "received"]
     ready = asyncio.Event()
     async with Emulator() as provider, asyncio.TaskGroup() as tasks:
@@ -120,5 +118,4 @@ def _lines(frames: list[Json]) -> dict[str, list[str]]:
 
 
 def _note(line: list[str], kind: str) -> None:
-    if kind not in line:
-        line.append(kind)
+    line += [kind] if kind not in line else []

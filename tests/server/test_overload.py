@@ -1,6 +1,5 @@
 """A server without room for one more call: each client is refused in its own protocol, and live calls go on."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -10,9 +9,8 @@ from realtime.server.admission import Load, Verdict
 from realtime.server.runner import uvicorn_config
 from realtime.server.settings import ServerSettings
 from tests.server import harness
-from tests.server.harness import FakeSocket, Place, audio_append, create, serving, settled
-
-TEXT = {"type": "client_text_append", "text": "hello"}
+from tests.server.harness import FakeSocket, Json, Place, audio_append, create, serving, settled
+from tests.server.steps import TEXT, in_call, passed
 
 
 class Full(Load):
@@ -36,49 +34,39 @@ async def full() -> AsyncIterator[Place]:
         yield place
 
 
-@pytest.mark.parametrize("subprotocols", [["realtime.v1"], []], ids=["realtime.v1", "AgentScope 1.x"])
-async def test_a_call_is_refused_with_the_time_to_return_and_the_socket_is_closed(subprotocols: list[str]) -> None:
-    async with full() as place, place.client(subprotocols=subprotocols) as client:
-        await client.send(create())
-        refused = await client.until("agent_error")
-        assert (refused["error_type"], refused["code"], refused["retryable"]) == ("server_error", "overloaded", True)
-        assert refused["retry_after_ms"] >= 2_000
-        code, reason = await client.closed()
-        assert code == 1013
-        assert str(refused["retry_after_ms"]) in reason
-        assert place.calls.running == 0
+GEMINI = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
+FULL = {"error_type": "server_error", "code": "overloaded", "retryable": True}
+REFUSALS: dict[str, tuple[str, list[str], Json | None, Json, int, str]] = {
+    # the path, the subprotocols, what is sent, what of the error is told, the close code, and words of its reason
+    "realtime.v1": ("/ws/u/s", ["realtime.v1"], create(), FULL, 1013, ""),
+    "AgentScope 1.x": ("/ws/u/s", [], create(), FULL, 1013, ""),
+    "openai": ("/v1/realtime?model=m", ["realtime"], None, {"code": "overloaded"}, 3000, "server_error.overloaded"),
+    "dashscope": ("/api-ws/v1/realtime?model=qwen", [], None, {"code": "Throttling"}, 1013, ""),
+    "gemini": (GEMINI, [], {"setup": {"model": "models/m"}}, {}, 1011, "The service is currently unavailable."),
+}
 
 
-async def test_an_openai_client_is_refused_by_an_error_event_with_the_time_to_return() -> None:
-    async with full() as place, place.client("/v1/realtime?model=gpt-realtime", subprotocols=["realtime"]) as client:
-        error = (await client.until("error"))["error"]
-        assert (error["type"], error["code"]) == ("server_error", "overloaded")
+@pytest.mark.parametrize("client", REFUSALS)
+async def test_a_call_is_refused_in_the_clients_protocol_with_the_time_to_return(client: str) -> None:
+    path, subprotocols, sent, told, close_code, words = REFUSALS[client]
+    async with full() as place, place.client(path, subprotocols=subprotocols) as socket:
+        if sent is not None:
+            await socket.send(sent)
+        code, reason = await socket.closed()
+        assert (code, place.calls.running) == (close_code, 0)
+        assert reason.startswith(words)
+        if client == "gemini":
+            assert "try again after 2000 ms" in reason
+            return
+        (error,) = (event.get("error", event) for event in socket.events)
+        assert error | told == error
+        assert error.get("error_type", error["type"]) == "server_error"
         assert error["retry_after_ms"] >= 2_000
-        assert await client.closed() == (3000, "server_error.overloaded")
-
-
-async def test_a_dashscope_client_is_refused_by_an_error_event_with_the_time_to_return() -> None:
-    path = "/api-ws/v1/realtime?model=qwen3-omni-flash-realtime"
-    async with full() as place, place.client(path, subprotocols=[]) as client:
-        error = (await client.until("error"))["error"]
-        assert (error["type"], error["code"]) == ("server_error", "Throttling")
-        assert error["retry_after_ms"] >= 2_000
-        assert (await client.closed())[0] == 1013
-
-
-async def test_a_gemini_client_is_refused_by_a_close_frame_with_the_time_to_return() -> None:
-    path = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
-    async with full() as place, place.client(path, subprotocols=[]) as client:
-        await client.send({"setup": {"model": "models/gemini-live"}})
-        code, reason = await client.closed()
-        assert code == 1011
-        assert reason.startswith("The service is currently unavailable.")
-        assert "try again after 2000 ms" in reason
+        assert told != FULL or str(error["retry_after_ms"]) in reason
 
 
 async def test_readiness_says_overloaded_and_a_live_call_goes_on() -> None:
-    async with serving(settings=ServerSettings(drain_s=0)) as place, place.client() as client:
-        await client.make_call()
+    async with in_call(settings=ServerSettings(drain_s=0)) as (place, client):
         assert (await place.get("/readyz")).json()["status"] == "ok"
         place.calls.admission.load = Full()
         answer = await place.get("/readyz")
@@ -130,8 +118,7 @@ async def test_a_talking_client_whose_pong_is_late_keeps_its_call_and_a_silent_o
         await client.make_call()
         monkeypatch.setattr(client.connection.protocol, "recv_frame", lambda frame: None)
         (session,) = place.calls.sessions.values()
-        for _ in range(30):
-            if talks:
-                await client.send(audio_append(bytes(640)))
-            await asyncio.sleep(0.02)
-        assert bool(session.listeners and not session.listeners[0].away) is lives
+        for _ in range(30 if talks else 0):
+            await client.send(audio_append(bytes(640)))
+            await passed(0.02)
+        await settled(lambda: bool(session.listeners and not session.listeners[0].away) is lives)

@@ -12,6 +12,7 @@ from tests.server.harness import serving
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "docs" / "quickstart.md"
 ANSWER = "I heard you."
+HANG_S = 120.0
 
 
 def printed(containing: str) -> str:
@@ -23,7 +24,7 @@ def printed(containing: str) -> str:
 def prints(code: str, folder: Path) -> str:
     """What the program prints."""
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=HANG_S, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -18,7 +18,7 @@ from realtime.server.plan import Plan, app_of
 from realtime.server.remote_tools import addresses_of
 from realtime.server.settings import ServerSettings
 from tests.model.local.stand_ins import stand_in_parts
-from tests.server.harness import Client, Place, serving_app, settled
+from tests.server.harness import Client, serving_app, settled
 from tests.tool.mcp.hostile_http import hostile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,38 +31,28 @@ def test_an_url_is_named_by_its_host_without_secrets() -> None:
     assert (address.name, address.url) == ("mcp.example.org", "https://user:pass@mcp.example.org/mcp?key=secret")
 
 
-@pytest.mark.parametrize(
-    ("words", "name", "command"),
-    [
-        (f"{sys.executable} '/a b/weather.py' --city 'New York'", "weather", ["/a b/weather.py", "--city", "New York"]),
-        (f"{sys.executable} -m shop_tools", "shop_tools", ["-m", "shop_tools"]),
-        (
-            f"{sys.executable} -c 'import shop; shop.run()'",
-            Path(sys.executable).stem,
-            ["-c", "import shop; shop.run()"],
-        ),
-        (f"{sys.executable} run -y @acme/orders@1.2.3 --all", "orders", ["run", "-y", "@acme/orders@1.2.3", "--all"]),
-    ],
-)
-def test_a_command_is_quoted_as_in_a_shell_and_named_by_what_it_runs(words: str, name: str, command: list[str]) -> None:
-    (address,) = addresses_of([words])
-    assert (address.name, [*address.command[1:]], address.url) == (name, command, "")
+PYTHON = Path(sys.executable).stem
+COMMANDS = [
+    # the words behind the program, the name, and the words of the command
+    ("'/a b/weather.py' --city 'New York'", "weather", ["/a b/weather.py", "--city", "New York"]),
+    ("-m shop_tools", "shop_tools", ["-m", "shop_tools"]),
+    ("-c 'import shop; shop.run()'", PYTHON, ["-c", "import shop; shop.run()"]),
+    ("run -y @acme/orders@1.2.3 --all", "orders", ["run", "-y", "@acme/orders@1.2.3", "--all"]),
+    # The name has nothing of what options hold.
+    ("run -i --rm --env TOKEN=secret ghcr.io/acme/orders:1", "orders:1", None),
+    ("run --token secret -y @acme/orders", "orders", None),
+    ("run --token=secret -y orders", "orders", None),
+    ("run TOKEN=secret orders", "orders", None),
+    ("--token secret", PYTHON, None),
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        ("run -i --rm --env TOKEN=secret ghcr.io/acme/orders:1", "orders:1"),
-        ("run --token secret -y @acme/orders", "orders"),
-        ("run --token=secret -y orders", "orders"),
-        ("run TOKEN=secret orders", "orders"),
-        ("--token secret", Path(sys.executable).stem),
-    ],
-)
-def test_the_name_of_a_command_has_nothing_of_what_its_options_hold(arguments: str, name: str) -> None:
-    (address,) = addresses_of([f"{sys.executable} {arguments}"])
-    assert address.name == name
-    assert "secret" not in repr(address)
+def test_a_command_is_quoted_as_in_a_shell_and_named_by_what_it_runs() -> None:
+    for words, name, command in COMMANDS:
+        (address,) = addresses_of([f"{sys.executable} {words}"])
+        assert (address.name, address.url) == (name, ""), words
+        assert command is None or [*address.command[1:]] == command, words
+        assert "secret" not in repr(address), words
 
 
 def test_variables_before_a_command_are_for_it_alone() -> None:
@@ -77,22 +67,22 @@ def test_each_address_has_a_name_of_its_own() -> None:
     assert [address.name for address in addresses] == ["weather", "weather-2", "127.0.0.1:1", "127.0.0.1:1-2"]
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("", "takes the URL of an MCP server, or the command"),
-        ("KEY=value", "takes the URL of an MCP server, or the command"),
-        ("no-such-program --x", "there is no such program. Install it"),
-        ("python 'half", "No closing quotation"),
-        ("ws://127.0.0.1/mcp", "not one of ws"),
-        ("file:///etc/passwd", "not one of file"),
-        ("http:///mcp", "takes the http or https URL"),
-    ],
-)
-def test_what_is_no_address_is_refused_with_what_to_do(words: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told) as refused:
-        addresses_of([words])
-    assert refused.value.code == "mcp_address"
+MISTAKES = {
+    "": "takes the URL of an MCP server, or the command",
+    "KEY=value": "takes the URL of an MCP server, or the command",
+    "no-such-program --x": "there is no such program. Install it",
+    "python 'half": "No closing quotation",
+    "ws://127.0.0.1/mcp": "not one of ws",
+    "file:///etc/passwd": "not one of file",
+    "http:///mcp": "takes the http or https URL",
+}
+
+
+def test_what_is_no_address_is_refused_with_what_to_do() -> None:
+    for words, told in MISTAKES.items():
+        with pytest.raises(UsageError, match=told) as refused:
+            addresses_of([words])
+        assert refused.value.code == "mcp_address"
 
 
 # -- a server with such tools ------------------------------------------------------------------------------------------
@@ -100,24 +90,12 @@ def test_what_is_no_address_is_refused_with_what_to_do(words: str, told: str) ->
 SHOP = EXAMPLES / "mcp_server.py"
 
 
-async def answers_to(place: Place, question: str) -> str:
-    """Ask the served agent in a new call; what it says."""
-    async with place.client() as client:
-        await greeted(client)
-        return await asked(client, question)
-
-
-async def greeted(client: Client) -> None:
-    """Begin a call, and hear the greeting."""
-    await client.make_call()
+async def hears_the_opening_hours(client: Client) -> None:
+    """Ask behind the greeting, and get the answer of the shop's tool."""
     await client.until("agent_response_audio_transcript_done")
-
-
-async def asked(client: Client, question: str) -> str:
-    """The answer to a question."""
-    await client.send({"type": "client_text_append", "text": question})
+    await client.send({"type": "client_text_append", "text": "What are the opening hours on Friday?"})
     done = await client.until("agent_response_audio_transcript_done")
-    return str(done["transcript"])
+    assert done["transcript"] == "On Friday the shop is open from ten to six."
 
 
 @pytest.fixture
@@ -140,8 +118,9 @@ async def test_the_keyless_agent_calls_the_tools_of_a_command() -> None:
     async with serving_app(app) as place:
         await settled(lambda: any("gives 1 tool." in line for line in said))
         assert "The MCP server 'mcp_server' gives 1 tool." in said
-        answer = await answers_to(place, "What are the opening hours on Friday?")
-        assert answer == "On Friday the shop is open from ten to six."
+        async with place.client() as client:
+            await client.make_call()
+            await hears_the_opening_hours(client)
 
 
 async def test_an_agent_of_ones_own_gets_them_beside_its_own_tools(tmp_path: Path) -> None:
@@ -182,12 +161,11 @@ async def test_a_server_that_is_down_is_told_once_and_dialled_until_it_answers(
     said: list[str] = []
     app = app_of(plan(f"{sys.executable} {missing}"), said.append)
     async with serving_app(app) as place, place.client() as client:
-        await greeted(client)
+        await client.make_call()
         await settled(lambda: any("No tools yet" in line for line in said))
         shutil.copy(SHOP, missing)
         await settled(lambda: any("gives 1 tool." in line for line in said))
-        answer = await asked(client, "What are the opening hours on Friday?")
-        assert answer == "On Friday the shop is open from ten to six."
+        await hears_the_opening_hours(client)
     (down,) = [line for line in said if line.startswith("No tools yet")]
     assert "the MCP server 'later' cannot be reached" in down
     assert "Start it, or correct --mcp; it is dialled again." in down
@@ -215,17 +193,11 @@ async def test_the_doctor_names_few_of_many_tools_and_prints_nothing_that_steers
     assert found.detail == "echo, red, abc"
 
 
-@pytest.mark.parametrize(
-    ("word", "code", "told"),
-    [
+def test_the_doctor_fails_where_a_server_that_it_is_asked_about_cannot_be_reached() -> None:
+    for word, code, told in (
         (f"{sys.executable} {SHOP}", 0, ""),
         ("http://127.0.0.1:9/mcp", 1, "start the server, or correct the URL"),
         (f"{sys.executable} {HOSTILE} exits_at_once", 1, "run it by itself and read what it says"),
-    ],
-)
-def test_the_doctor_fails_where_a_server_that_it_is_asked_about_cannot_be_reached(
-    word: str, code: int, told: str
-) -> None:
-    result = CliRunner().invoke(command_line(["doctor"]), ["doctor", "--mcp", word])
-    assert result.exit_code == code
-    assert told in " ".join(result.output.split())
+    ):
+        result = CliRunner().invoke(command_line(["doctor"]), ["doctor", "--mcp", word])
+        assert (result.exit_code, told in " ".join(result.output.split())) == (code, True), word

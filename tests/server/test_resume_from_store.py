@@ -1,32 +1,34 @@
 """Calls that go on from the store: what is cut, answered and told, and what a failing store does to them."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import groupby
-from typing import Any
+from math import inf
+from typing import Any, Self
 
 import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.call.limits import Limits
+from realtime.call.session import Session
 from realtime.errors import ClientError, ProviderError, StoreError
 from realtime.event import model as m
-from realtime.message import ToolCallBlock
 from realtime.model.base import AudioAppend, AudioClear, AudioCommit
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.state.memory import MemoryStore
-from realtime.state.quota import Quota
 from realtime.state.store import Change
 from tests.agent.fakes import FakeModel, speech
 from tests.server.harness import FakeSocket, Json, audio_append, create
+from tests.server.steps import END, TEXT, lose
 from tests.server.test_overload import Full
 
 pytestmark = pytest.mark.virtual_time
 
-TEXT = {"type": "client_text_append", "text": "Hello"}
 WORDS = "One two three four five six seven eight nine ten."
 
 
@@ -54,38 +56,77 @@ class Place:
         self.store = store or Store()
         self.settings = ServerSettings(limits=Limits(**limits))
         self.model = FakeModel()
-        self.calls = Calls(max_per_address=8, max_total=8, archive=Archive(self.store, resume_s=60.0))
+        self.archive = Archive(self.store, resume_s=60.0)
+        self.calls = Calls(max_per_address=8, max_total=8, archive=self.archive)
 
-    def restart(self) -> "Place":
-        return Place(self.store)
+    def restart(self) -> Self:
+        return type(self)(self.store)
+
+    def agent(self) -> RealtimeAgent:
+        return RealtimeAgent("Friday", "", self.model)
 
     def socket(self) -> FakeSocket:
-        return FakeSocket(lambda: RealtimeAgent("Friday", "", self.model), self.settings, calls=self.calls)
+        return FakeSocket(self.agent, self.settings, calls=self.calls)
+
+    async def kept(self, call_id: str, last_seq: float = inf, into: Store | None = None) -> Store:
+        """The store as a kill of the server leaves it: the log up to `last_seq`, and nothing of what an end adds."""
+        left, info = into or Store(), self.store.call(call_id)
+        assert info is not None
+        entries = await self.archive.entries(call_id)
+        left.write([Change(call_id, info, [one for one in entries if one.seq <= last_seq])])
+        return left
 
     @property
     def history(self) -> list[tuple[str, str]]:
         """What the newest session of the model was given."""
         return [(item.role or item.type, item.text) for item in self.model.histories[-1]()]
 
+    @property
+    def session(self) -> Session:
+        (session,) = self.calls.sessions.values()
+        return session
+
     async def stop(self) -> None:
         await self.calls.drain(0)
-        assert self.calls.archive is not None
-        await self.calls.archive.close()
+        await self.archive.close()
 
 
 @asynccontextmanager
 async def place_with_call(config: Json | None = None, **limits: float) -> AsyncIterator[tuple[Place, FakeSocket, Json]]:
     """A server with a call, and the `server_session_created` of it."""
     place = Place(None, **limits)
+    async with a_call_at(place, **(config or {})) as (client, created):
+        yield place, client, created
+    await place.stop()
+
+
+@asynccontextmanager
+async def a_call_at(place: Place, **config: Any) -> AsyncIterator[tuple[FakeSocket, Json]]:
+    """A call of this server, whose socket is lost in the end."""
     async with place.socket() as client:
-        client.say(create(**(config or {})))
+        client.say(create(**config))
         created = await client.until("server_session_created")
         await client.until("agent_ready")
-        yield place, client, created
-        client.lose()
-        assert client.serving is not None
-        await client.serving
-    await place.stop()
+        yield client, created
+        await lose(client)
+
+
+async def answered(place: Place, client: FakeSocket, text: str, played_ms: int = 0) -> str:
+    """Something is asked, and answered with `WORDS`, of which this much is heard; the id of the answer."""
+    client.say(TEXT | {"text": text})
+    await client.read_on()
+    item_id = place.model.link.reply(10_000 if played_ms else 500, WORDS)
+    if played_ms:
+        client.say({"type": "client_playback_ack", "item_id": item_id, "played_ms": played_ms})
+    await client.read_on()
+    return item_id
+
+
+async def after_a_call() -> tuple[Place, Json]:
+    """Another process behind one in which a call was made, and the `server_session_created` of it."""
+    async with place_with_call() as (place, client, created):
+        await client.read_on()
+    return place.restart(), created
 
 
 def resume(created: Json, last_seq: int = 0, **more: Any) -> Json:
@@ -105,59 +146,16 @@ async def back(place: Place, created: Json, last_seq: int = 0, **more: Any) -> A
 
 
 async def test_an_answer_that_was_sent_whole_is_cut_where_it_was_heard() -> None:
-    """Providers deliver faster than speech: that a response is done says nothing of what was heard."""
+    """Providers deliver faster than speech: that a response is done says nothing of what was heard. The model of the
+    next process gets the words that were heard."""
     async with place_with_call() as (place, client, created):
-        client.say(TEXT)
-        await client.read_on()
-        item_id = place.model.link.reply(10_000, WORDS)
-        client.say({"type": "client_playback_ack", "item_id": item_id, "played_ms": 2_000})
-        await client.read_on()
-    async with back(place.restart(), created, 3, played_item_id=item_id, played_ms=2_040) as again:
-        (cut,) = [event for event in again.sent if event["type"] == "agent_item_truncated"]
-        assert cut["item_id"] == item_id
-        assert 0 < len(cut["transcript"]) < len(WORDS)
-
-
-async def test_the_model_of_the_next_process_gets_the_words_that_were_heard() -> None:
-    async with place_with_call() as (place, client, created):
-        client.say(TEXT)
-        await client.read_on()
-        item_id = place.model.link.reply(10_000, WORDS)
-        client.say({"type": "client_playback_ack", "item_id": item_id, "played_ms": 2_000})
-        await client.read_on()
+        item_id = await answered(place, client, "Hello", played_ms=2_000)
     later = place.restart()
-    async with back(later, created, played_item_id=item_id, played_ms=2_000):
-        (user, said), (agent, heard) = later.history
-        assert (user, said, agent) == ("user", "Hello", "assistant")
-        assert WORDS.startswith(heard)
-        assert 0 < len(heard) < len(WORDS)
-
-
-async def test_a_call_of_a_tool_without_a_result_gets_one() -> None:
-    """A model takes no history in which a call was never answered."""
-    async with place_with_call({"tools": [{"name": "where"}]}) as (place, client, created):
-        client.say(TEXT)
-        await client.read_on()
-        link = place.model.link
-        response_id = link.begin()
-        use = ToolCallBlock(id="call_1", name="where", input="{}")
-        link.say(
-            m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=use),
-            m.ModelResponseDoneEvent(response_id=response_id),
-        )
-        await client.until("agent_response_done")
-        assert place.calls.archive is not None
-        entries = await place.calls.archive.entries(created["call_id"])
-    # As after a kill: what the end of a call adds is not in the store.
-    left = Store()
-    info = place.store.call(created["call_id"])
-    assert info is not None
-    left.write([Change(info.call_id, info, entries)])
-    later = Place(left)
-    async with back(later, created) as again:
-        assert [who for who, _ in later.history] == ["user", "tool_call", "tool_result"]
-        (told,) = [event for event in again.sent if event["type"] == "agent_response_tool_result"]
-        assert told["tool_result"]["state"] == "interrupted"
+    async with back(later, created, 3, played_item_id=item_id, played_ms=2_040) as again:
+        (cut,) = [event for event in again.sent if event["type"] == "agent_item_truncated"]
+        assert (cut["item_id"], WORDS.startswith(cut["transcript"])) == (item_id, True)
+        assert 0 < len(cut["transcript"]) < len(WORDS)
+        assert later.history == [("user", "Hello"), ("assistant", cut["transcript"])]
 
 
 @pytest.mark.parametrize("written_down", [True, False])
@@ -174,18 +172,13 @@ async def test_only_words_that_were_asked_for_are_told_to_be_lost(written_down: 
 
 async def test_a_page_reloaded_after_a_restart_is_told_of_no_end() -> None:
     async with place_with_call() as (place, client, created):
-        client.say(TEXT)
-        await client.read_on()
-        place.model.link.reply(500, WORDS)
-        await client.until("agent_response_done")
+        await answered(place, client, "Hello")
     later = place.restart()
     async with later.socket() as first:
         first.say(resume(created))
         token = (await first.until("server_session_resumed"))["token"]
         await first.until("agent_ready", 2)
-        first.lose()
-        assert first.serving is not None
-        await first.serving
+        await lose(first)
     async with later.socket() as second:
         second.say(resume({"resume_token": token}))
         resumed = await second.until("server_session_resumed")
@@ -197,11 +190,8 @@ async def test_a_page_reloaded_after_a_restart_is_told_of_no_end() -> None:
 
 
 async def test_settings_that_null_leaves_alone_stay_after_a_restart() -> None:
-    async with place_with_call({"instructions": "Speak like a pirate.", "agent_name": "Bob"}) as (
-        place,
-        client,
-        created,
-    ):
+    pirate = {"instructions": "Speak like a pirate.", "agent_name": "Bob"}
+    async with place_with_call(pirate) as (place, client, created):
         client.say({"type": "client_session_update", "config": {"instructions": None, "voice": "a"}})
         await client.until("server_session_updated")
         info = place.store.call(created["call_id"])
@@ -214,23 +204,19 @@ async def test_settings_that_null_leaves_alone_stay_after_a_restart() -> None:
 
 
 async def test_a_model_that_cannot_be_had_at_that_moment_loses_no_call() -> None:
-    async with place_with_call() as (place, client, created):
-        await client.read_on()
-    down = place.restart()
+    down, created = await after_a_call()
     down.model.refuses = ProviderError("nobody answers", code="provider_unreachable", retryable=True)
     async with down.socket() as client:
         client.say(resume(created))
         token = (await client.until("server_session_resumed"))["token"]
         await client.until("server_session_ended")
     await down.stop()
-    async with back(place.restart(), {"resume_token": token}):
+    async with back(down.restart(), {"resume_token": token}):
         pass
 
 
 async def test_two_that_come_back_at_once_do_not_both_get_the_call() -> None:
-    async with place_with_call() as (place, client, created):
-        await client.read_on()
-    later = place.restart()
+    later, created = await after_a_call()
     later.model.connecting = asyncio.Event()
     async with later.socket() as first, later.socket() as second:
         first.say(resume(created))
@@ -253,9 +239,7 @@ async def test_who_comes_back_before_the_agent_is_in_waits_for_it() -> None:
     async with place.socket() as first:
         first.say(create())
         created = await first.until("server_session_created")
-        first.lose()
-        assert first.serving is not None
-        await first.serving
+        await lose(first)
     async with place.socket() as second:
         second.say(resume(created), *[TEXT] * 200)
         await asyncio.sleep(1)
@@ -327,46 +311,6 @@ async def test_a_call_whose_end_the_store_has_not_taken_yet_goes_on_once_it_has(
             assert [text for _, text in place.history if text] == ["Hello", "And this"]
 
 
-async def test_a_call_that_begins_on_a_full_disk_is_told_so_and_stored_when_there_is_room() -> None:
-    async with place_with_call() as (place, _, _):
-        place.store.is_full = True
-        async with place.socket() as second, place.socket() as third:
-            for client in (second, third):  # the third begins when the trouble is known
-                client.say(create())
-                created = await client.until("server_session_created")
-                assert (await client.until("agent_error"))["code"] == "store_full"
-                client.say(TEXT)
-                await asyncio.sleep(1)
-                assert place.store.call(created["call_id"]) is None
-            assert place.calls.archive is not None
-            assert place.calls.archive.trouble == "store_full"
-            place.store.is_full = False
-            await asyncio.sleep(10)
-            assert place.calls.archive.trouble is None
-            for client in (second, third):
-                assert client.codes.count("store_full") == 1
-                (created,) = [one for one in client.sent if one["type"] == "server_session_created"]
-                assert "server_session_created" in [one.type for one in place.store.read(created["call_id"])]
-
-
-async def test_a_call_beyond_the_share_of_its_address_goes_on_and_is_told_that_it_is_not_kept() -> None:
-    place = Place()
-    quota = Quota(address_bytes=3_000)
-    place.calls.archive = Archive(place.store, resume_s=60.0, quota=quota)
-    for number in range(3):
-        async with place.socket() as client:
-            client.say(create())
-            created = await client.until("server_session_created")
-            await client.until("agent_ready")
-            await asyncio.sleep(1)
-            if number == 2:
-                assert "store_quota" in client.codes
-                assert place.store.call(created["call_id"]) is None
-            client.say({"type": "client_session_end"})
-            await client.until("server_session_ended")
-    await place.stop()
-
-
 async def test_a_client_that_comes_back_while_its_call_is_deleted_does_not_bring_it_back() -> None:
     async with place_with_call() as (place, client, created):
         client.say(TEXT)
@@ -395,31 +339,23 @@ async def test_a_call_that_is_being_resumed_is_not_deleted_at_that_moment() -> N
 
 async def test_an_ended_call_is_kept_alive_by_nobody() -> None:
     async with place_with_call() as (place, client, _):
-        (session,) = place.calls.sessions.values()
-        client.say({"type": "client_session_end"})
+        session = place.session
+        client.say(END)
         await client.until("server_session_ended")
         assert session.resume_token.on_change("x") is None
         assert session.on_ended == []
         assert place.calls.sessions == {}
-    assert place.calls.archive is not None
-    await place.calls.archive.close()
+    await place.archive.close()
 
 
-class Closing(MemoryStore):
-    """Counts how often it is closed."""
-
-    closed = 0
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-async def test_it_is_closed_once_however_often_it_is_asked_to() -> None:
-    store = Closing()
+async def test_a_store_is_closed_once_however_often_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    closings: list[None] = []
+    store = MemoryStore()
+    monkeypatch.setattr(store, "close", lambda: closings.append(None))
     archive = Archive(store, resume_s=1.0)
     await archive.close()
     await archive.close()
-    assert store.closed == 1
+    assert len(closings) == 1
 
 
 # -- a server that was killed before it had kept all that it told ------------------------------------------------------
@@ -427,40 +363,22 @@ async def test_it_is_closed_once_however_often_it_is_asked_to() -> None:
 
 async def killed(place: Place, created: Json, last_seq: int) -> Place:
     """Another process, where the kill left the log up to `last_seq`."""
-    assert place.calls.archive is not None
-    entries = await place.calls.archive.entries(created["call_id"])
-    info = place.store.call(created["call_id"])
-    assert info is not None
-    left = Store()
-    left.write([Change(info.call_id, info, [one for one in entries if one.seq <= last_seq])])
-    return Place(left)
+    return Place(await place.kept(created["call_id"], last_seq))
 
 
 async def test_a_client_that_has_seen_more_than_was_kept_is_let_in_at_once() -> None:
     async with place_with_call() as (place, client, created):
-        client.say(TEXT)
-        await client.read_on()
         kept_seq = client.sent[-1]["seq"]
-        place.model.link.reply(500, WORDS)
-        await client.read_on()
+        await answered(place, client, "Hello")
         seen_seq = client.sent[-1]["seq"]
         later = await killed(place, created, kept_seq)
     assert kept_seq < seen_seq
+    later.calls.admission.load = Full()  # there is no room for new calls
     async with back(later, created, seen_seq) as again:
         resumed, *rest = again.sent
         assert (resumed["rewound_to_seq"], resumed["last_seq"]) == (kept_seq, kept_seq)
         assert "agent_error" not in again.types
         assert min(event["seq"] for event in rest if "seq" in event) == kept_seq + 1
-
-
-async def test_a_client_of_a_killed_server_comes_back_although_there_is_no_room_for_new_calls() -> None:
-    async with place_with_call() as (place, client, created):
-        last_seq = client.sent[-1]["seq"]
-        later = await killed(place, created, last_seq)
-    later.calls.admission.load = Full()
-    async with back(later, created, last_seq) as again:
-        assert "server_session_resumed" in again.types
-        assert "agent_error" not in again.types
 
 
 async def test_a_client_whose_first_socket_was_lost_again_is_told_what_was_told_in_place_of_the_lost() -> None:
@@ -473,20 +391,15 @@ async def test_a_client_whose_first_socket_was_lost_again_is_told_what_was_told_
     async with later.socket() as first:
         first.say(resume(created, seen_seq))
         await first.until("agent_ready")
-        first.lose()
-        assert first.serving is not None
-        await first.serving
-    (session,) = later.calls.sessions.values()
-    assert session.log.last_seq >= seen_seq
+        await lose(first)
+    assert later.session.log.last_seq >= seen_seq
     async with later.socket() as second:
         second.say(resume(created, seen_seq))
         resumed = await second.until("server_session_resumed")
         assert (resumed["from_store"], resumed["rewound_to_seq"]) == (False, kept_seq)
         await second.until("agent_ready")
         third_token = resumed["token"]
-        second.lose()
-        assert second.serving is not None
-        await second.serving
+        await lose(second)
     async with later.socket() as third:
         third.say(resume({"resume_token": third_token}, seen_seq))
         assert (await third.until("server_session_resumed"))["rewound_to_seq"] is None
@@ -509,8 +422,7 @@ async def test_what_was_typed_right_before_the_kill_counts_once(kept: bool) -> N
         again.say(resume(created, before_seq), said)
         await again.until("agent_ready")
         await asyncio.sleep(1)
-        (session,) = later.calls.sessions.values()
-        assert [item.text for item in session.conversation.items() if item.role == "user"] == ["Hello"]
+        assert [item.text for item in later.session.conversation.items() if item.role == "user"] == ["Hello"]
     await later.stop()
 
 

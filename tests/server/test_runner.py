@@ -17,7 +17,7 @@ from realtime.server import folders, runner
 from realtime.server import tls as tls_module
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
-from tests.server.harness import create, serving
+from tests.server.harness import serving
 from tests.server.hosted import come_in, hosting, rooms_of
 
 TOKEN = "sixteen-letters!"
@@ -60,44 +60,39 @@ def test_a_host_that_cannot_be_had_is_one_sentence(host: str, code: str) -> None
     assert refused.value.code == code
 
 
-@pytest.mark.parametrize(
-    ("host", "loopback"),
-    [
-        *[("127.0.0.1", True), ("127.9.9.9", True), ("localhost", True), ("::1", True)],
-        *[("0.0.0.0", False), ("::", False), ("192.168.1.5", False), ("voice.example", False)],
-    ],
-)
-def test_which_hosts_are_loopback(host: str, loopback: bool) -> None:
-    assert runner.is_loopback(host) is loopback
+def test_which_hosts_are_loopback() -> None:
+    for host in ("127.0.0.1", "127.9.9.9", "localhost", "::1"):
+        assert runner.is_loopback(host), host
+    for host in ("0.0.0.0", "::", "192.168.1.5", "voice.example", *runner.lan_addresses()):
+        assert not runner.is_loopback(host), host
 
 
-def test_beyond_loopback_a_token_is_needed() -> None:
-    with pytest.raises(UsageError, match="--token auto") as refused:
-        runner.token_for("0.0.0.0", None, insecure=False)
-    assert "at your cost" in refused.value.message
+ANYWHERE, HERE = "0.0.0.0", "127.0.0.1"
+
+
+@pytest.mark.parametrize(("host", "behind_proxy"), [(ANYWHERE, False), (HERE, True)])
+def test_where_other_machines_can_reach_the_server_a_long_token_is_needed(host: str, behind_proxy: bool) -> None:
+    def token(given: str | None, *, insecure: bool = False) -> str | None:
+        return runner.token_for(host, given, insecure=insecure, behind_proxy=behind_proxy).value
+
+    why = "a proxy makes the server reachable from other machines" if behind_proxy else "--token auto"
+    with pytest.raises(UsageError, match=why) as refused:
+        token(None)
+    assert behind_proxy or "at your cost" in refused.value.message
+    for insecure in (False, True):
+        with pytest.raises(UsageError, match="at least 16 characters") as refused:
+            token(TOKEN[:15], insecure=insecure)
+        assert TOKEN[:15] not in refused.value.message
+    assert token(None, insecure=True) is None
+    assert token(TOKEN) == TOKEN
+
+
+def test_on_loopback_any_token_will_do_but_an_empty_one() -> None:
+    for insecure in (False, True):
+        assert runner.token_for(HERE, "mine", insecure=insecure).value == "mine"
+    assert runner.token_for(HERE, None, insecure=False).value is None
     with pytest.raises(UsageError, match="the token is empty"):
-        runner.token_for("127.0.0.1", "", insecure=True)
-    assert runner.token_for("0.0.0.0", None, insecure=True).value is None
-    assert runner.token_for("0.0.0.0", TOKEN, insecure=False).value == TOKEN
-    assert runner.token_for("127.0.0.1", None, insecure=False).value is None
-
-
-def test_behind_a_proxy_a_token_is_needed_on_loopback_too() -> None:
-    with pytest.raises(UsageError, match="a proxy makes the server reachable from other machines"):
-        runner.token_for("127.0.0.1", None, insecure=False, behind_proxy=True)
-    assert runner.token_for("127.0.0.1", None, insecure=True, behind_proxy=True).value is None
-    assert runner.token_for("127.0.0.1", TOKEN, insecure=False, behind_proxy=True).value == TOKEN
-
-
-@pytest.mark.parametrize(("host", "behind_proxy"), [("0.0.0.0", False), ("127.0.0.1", True)])
-@pytest.mark.parametrize("insecure", [False, True])
-def test_a_short_token_is_refused_where_other_machines_can_try_it(
-    host: str, behind_proxy: bool, insecure: bool
-) -> None:
-    with pytest.raises(UsageError, match="at least 16 characters") as refused:
-        runner.token_for(host, TOKEN[:15], insecure=insecure, behind_proxy=behind_proxy)
-    assert TOKEN[:15] not in refused.value.message
-    assert runner.token_for("127.0.0.1", "mine", insecure=insecure).value == "mine"
+        runner.token_for(HERE, "", insecure=True)
 
 
 def test_a_token_comes_from_the_option_a_file_or_the_environment(tmp_path: Path) -> None:
@@ -116,36 +111,26 @@ def test_a_token_comes_from_the_option_a_file_or_the_environment(tmp_path: Path)
         runner.token_for("127.0.0.1", "two\nlines", insecure=False)
 
 
-def test_only_a_token_that_the_server_made_is_to_be_shown() -> None:
-    assert runner.token_for("0.0.0.0", "auto", insecure=False).is_made_here
-    given = runner.token_for("0.0.0.0", TOKEN, insecure=False)
+def test_an_automatic_token_is_long_and_new_each_time_and_only_it_is_to_be_shown() -> None:
+    made = [runner.token_for(ANYWHERE, "auto", insecure=False) for _ in range(50)]
+    assert len({token.value for token in made}) == 50
+    assert all(len(token.value or "") >= 24 and token.is_made_here for token in made)
+    given = runner.token_for(ANYWHERE, TOKEN, insecure=False)
     assert not given.is_made_here
     assert TOKEN not in repr(given)
 
 
-def test_an_automatic_token_is_long_and_new_each_time() -> None:
-    tokens = {runner.token_for("0.0.0.0", "auto", insecure=False).value for _ in range(50)}
-    assert len(tokens) == 50
-    assert all(len(token or "") >= 24 for token in tokens)
-
-
-def test_the_address_carries_scheme_and_token() -> None:
-    with runner.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound:
+def test_the_address_carries_scheme_and_token_and_names_an_interface_that_can_be_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with runner.open_socket(HERE, 0, strict=False, say=lambda _: None) as bound:
         port = bound.getsockname()[1]
-        assert runner.address_of(bound, "127.0.0.1", tls=False, token=None) == f"http://127.0.0.1:{port}"
+        assert runner.address_of(bound, HERE, tls=False, token=None) == f"http://127.0.0.1:{port}"
         assert runner.address_of(bound, "::1", tls=True, token="a/b&c") == f"https://[::1]:{port}/?token=a%2Fb%26c"
-
-
-def test_the_address_of_every_interface_names_one_that_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    with runner.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound:
         monkeypatch.setattr(runner, "lan_addresses", lambda: ["192.168.1.5", "10.0.0.1"])
-        assert runner.address_of(bound, "0.0.0.0", tls=True, token=None).startswith("https://192.168.1.5:")
+        assert runner.address_of(bound, ANYWHERE, tls=True, token=None).startswith("https://192.168.1.5:")
         monkeypatch.setattr(runner, "lan_addresses", list)
-        assert runner.address_of(bound, "0.0.0.0", tls=False, token=None).startswith("http://localhost:")
-
-
-def test_addresses_beyond_loopback_are_no_loopback() -> None:
-    assert all(not runner.is_loopback(address) for address in runner.lan_addresses())
+        assert runner.address_of(bound, ANYWHERE, tls=False, token=None).startswith("http://localhost:")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has TCP_USER_TIMEOUT")
@@ -198,27 +183,22 @@ def test_a_broken_file_is_made_anew(tmp_path: Path, broken: str) -> None:
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(files.certificate, files.key)
 
 
-def test_the_cache_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders.sys, "platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert folders.cache_folder() == Path("/somewhere/realtime")
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert folders.cache_folder() == Path.home() / ".cache" / "realtime"
-    monkeypatch.setattr(folders.sys, "platform", "darwin")
-    assert folders.cache_folder() == Path.home() / "Library" / "Caches" / "realtime"
+def test_cache_and_calls_lie_where_the_users_own_data_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    home, mac = Path.home(), Path.home() / "Library"
+    for found, variable, linux, darwin in (
+        (folders.cache_folder, "XDG_CACHE_HOME", home / ".cache", mac / "Caches"),
+        (folders.data_folder, "XDG_DATA_HOME", home / ".local" / "share", mac / "Application Support"),
+    ):
+        monkeypatch.setattr(folders.sys, "platform", "linux")
+        monkeypatch.setenv(variable, "/somewhere")
+        assert found() == Path("/somewhere/realtime")
+        monkeypatch.delenv(variable)
+        assert found() == linux / "realtime"
+        monkeypatch.setattr(folders.sys, "platform", "darwin")
+        assert found() == darwin / "realtime"
     monkeypatch.setattr(folders.sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", "/local")
     assert folders.cache_folder() == Path("/local/realtime")
-
-
-def test_calls_lie_where_the_users_data_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders.sys, "platform", "linux")
-    monkeypatch.setenv("XDG_DATA_HOME", "/somewhere")
-    assert folders.data_folder() == Path("/somewhere/realtime")
-    monkeypatch.delenv("XDG_DATA_HOME")
-    assert folders.data_folder() == Path.home() / ".local" / "share" / "realtime"
-    monkeypatch.setattr(folders.sys, "platform", "darwin")
-    assert folders.data_folder() == Path.home() / "Library" / "Application Support" / "realtime"
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------
@@ -226,8 +206,7 @@ def test_calls_lie_where_the_users_data_does(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_a_second_signal_ends_the_calls_at_once() -> None:
     async with serving(settings=ServerSettings(drain_s=60)) as place, place.client() as client:
-        await client.send(create())
-        await client.until("agent_ready")
+        await client.make_call()
         place.server.handle_exit(2, None)
         await client.until("server_goodbye")
         place.server.handle_exit(2, None)

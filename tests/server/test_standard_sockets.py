@@ -13,6 +13,7 @@ import realtime.websocket
 from realtime.server import runner
 from realtime.server.settings import ServerSettings
 from tests.server.harness import audio_append, serving, settled
+from tests.server.steps import hang_up
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +44,7 @@ async def test_without_internals_of_uvicorn_calls_are_made_the_standard_way_and_
                 done = await client.until("agent_response_done")
                 assert done["status"] == "completed"
                 assert "agent_response_audio_delta" in client.types
-                await client.send({"type": "client_session_end"})
-                await client.until("server_session_ended")
+                await hang_up(client)
             await settled(lambda place=place: not place.app.state.connections)
     told = [line.getMessage() for line in caplog.records if line.levelno >= logging.WARNING]
     assert len(told) == 1

@@ -11,8 +11,9 @@ from realtime.model.base import ModelInput, ResponseCreate
 from realtime.model.scripted import CallTools, ScriptedModel, Speak, Step
 from realtime.runtime import Runtime
 from tests.agent.fakes import FakeModel
-from tests.server.harness import FakeSocket, create, serving, settled
-from tests.server.test_resume_from_store import Place, back
+from tests.server.harness import settled
+from tests.server.steps import TEXT, in_call
+from tests.server.test_resume_from_store import Place, Store, a_call_at, back
 
 
 def desk() -> RealtimeAgent:
@@ -30,9 +31,8 @@ def desk() -> RealtimeAgent:
 
 
 async def test_a_page_is_told_who_speaks_and_goes_on_with_the_same_call() -> None:
-    async with serving(desk) as place, place.client() as client:
-        await client.make_call()
-        await client.send({"type": "client_text_append", "text": "My invoice is wrong."})
+    async with in_call(desk) as (place, client):
+        await client.send(TEXT | {"text": "My invoice is wrong."})
         changed = await client.until("server_custom")
         assert (changed["name"], changed["value"]["from"], changed["value"]["to"]) == ("agent_changed", "Ann", "Ben")
         ready = await client.until("agent_ready")
@@ -54,18 +54,11 @@ def test_a_client_of_gemini_is_told_once_that_its_session_is_set_up() -> None:
 class Twice(Place):
     """A server whose agent hands its calls over to one with a model of its own."""
 
-    def __init__(self, store: object = None, **limits: float) -> None:
-        super().__init__(store, **limits)  # type: ignore[arg-type]
+    def __init__(self, store: Store | None = None, **limits: float) -> None:
+        super().__init__(store, **limits)
         self.ben_model = FakeModel()
-        self.agents: list[RealtimeAgent] = []
 
-    def restart(self) -> "Twice":
-        return Twice(self.store)
-
-    def socket(self) -> FakeSocket:
-        return FakeSocket(self._agent, self.settings, calls=self.calls)
-
-    def _agent(self) -> RealtimeAgent:
+    def agent(self) -> RealtimeAgent:
         async def on_turn(agent: RealtimeAgent, msg: object) -> None:
             await agent.transfer_to("Ben")
 
@@ -75,23 +68,19 @@ class Twice(Place):
 
 @pytest.mark.virtual_time
 async def test_a_call_goes_on_after_a_restart_with_the_agent_that_had_it() -> None:
+    """Where that one cannot be made, the first one goes on."""
     place = Twice()
-    async with place.socket() as client:
-        client.say(create(voice="alloy", instructions="You are a pirate."))
-        created = await client.until("server_session_created")
-        await client.until("agent_ready")
+    async with a_call_at(place, voice="alloy", instructions="You are a pirate.") as (client, created):
         place.model.link.reply(1_000, "Hello. ")
         await asyncio.sleep(2)
-        client.say({"type": "client_text_append", "text": "Ben, please."})
+        client.say(TEXT | {"text": "Ben, please."})
         await client.read_on()
         response_id = place.model.link.begin(2)
         place.model.link.speak(response_id, 500, "One moment. ")
         place.model.link.finish(response_id, "One moment. ")
         ready = await client.until("agent_ready", 2)
         assert ready["agent_name"] == "Ben"
-        client.lose()
-        assert client.serving is not None
-        await client.serving
+        left = await place.kept(created["call_id"])
     await place.stop()
 
     again = place.restart()
@@ -104,24 +93,6 @@ async def test_a_call_goes_on_after_a_restart_with_the_agent_that_had_it() -> No
         assert [item.text for item in again.ben_model.histories[-1]() if item.role == "user"] == ["Ben, please."]
         ready = [event for event in returned.sent if event["type"] == "agent_ready"][-1]
         assert ready["agent_name"] == "Ben"
-
-
-@pytest.mark.virtual_time
-async def test_where_the_last_agent_cannot_be_made_the_first_one_goes_on() -> None:
-    place = Twice()
-    async with place.socket() as client:
-        client.say(create())
-        created = await client.until("server_session_created")
-        await client.until("agent_ready")
-        place.model.link.reply(500, "Hello. ")
-        client.say({"type": "client_text_append", "text": "Ben, please."})
-        await client.read_on()
-        place.model.link.reply(500, "One moment. ")
-        await client.until("agent_ready", 2)
-        client.lose()
-        assert client.serving is not None
-        await client.serving
-    await place.stop()
-    again = Place(place.store)
-    async with back(again, created, 3):
-        assert again.model.link.settings.agent_name == "Friday"
+    without = Place(left)
+    async with back(without, created, 3):
+        assert without.model.link.settings.agent_name == "Friday"

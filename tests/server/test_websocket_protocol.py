@@ -86,6 +86,12 @@ class Application:
         assert self.protocol is not None
         return self.protocol.write_now(message)
 
+    async def opened(self, *, direct: bool = False) -> VoiceSocketProtocol:
+        """Its socket, once it has one, or once it takes messages inside the read callback."""
+        await settled(lambda: self.protocol is not None and (not direct or self.protocol.on_message is not None))
+        assert self.protocol is not None
+        return self.protocol
+
 
 @asynccontextmanager
 async def served(application: Application) -> AsyncIterator[Place]:
@@ -125,15 +131,11 @@ async def test_frames_that_come_before_the_socket_is_accepted_are_read() -> None
     application.accepting.clear()
     async with served(application) as place:
         reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(place.url).port)
-        head = (
-            "GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-        )
-        writer.write(head.encode())
-        await settled(lambda: application.protocol is not None)
+        writer.write(f"GET /ws HTTP/1.1\r\n{UPGRADE}\r\n".encode())
+        protocol = await application.opened()
         early, late = client_frame(TEXT, b"early"), client_frame(BINARY, b"late")
         writer.write(early + late[:3])
-        await settled(lambda: application.protocol is not None and application.protocol.queue.qsize() == 2)
+        await settled(lambda: protocol.queue.qsize() == 2)
         application.accepting.set()
         await reader.readuntil(b"\r\n\r\n")
         writer.write(late[3:])
@@ -159,12 +161,11 @@ async def test_an_application_that_does_not_read_stops_the_socket_and_gets_every
     application = Application()
     sent = [f"{number}" + "x" * 2_000 for number in range(3_000)]
     async with served(application) as place, place.client("/ws") as client:
-        await settled(lambda: application.protocol is not None)
-        assert application.protocol is not None
+        protocol = await application.opened()
         application.reading.clear()
         sending = asyncio.create_task(_send_all(client.connection.send, sent))
-        await settled(lambda: application.protocol is not None and application.protocol.read_paused)
-        assert application.protocol.queue.qsize() >= MAX_UNREAD_MESSAGES
+        await settled(lambda: protocol.read_paused)
+        assert protocol.queue.qsize() >= MAX_UNREAD_MESSAGES
         application.reading.set()
         answers = [await client.connection.recv() for _ in sent]
         await sending
@@ -183,9 +184,9 @@ async def test_nothing_is_written_on_a_closed_socket() -> None:
         async with place.client("/ws") as client:
             await client.connection.send("hello")
             await client.connection.recv()
-        assert application.protocol is not None
-        await settled(lambda: application.protocol is not None and application.protocol.transport.is_closing())
-        assert not application.protocol.write_now("gone")
+        protocol = await application.opened()
+        await settled(protocol.transport.is_closing)
+        assert not protocol.write_now("gone")
 
 
 async def test_a_message_in_ever_more_fragments_takes_no_more_memory_than_its_length() -> None:
@@ -197,8 +198,7 @@ async def test_a_message_in_ever_more_fragments_takes_no_more_memory_than_its_le
         )
         await send(client, client_frame(PING, b"all is read"))
         assert await asyncio.get_running_loop().sock_recv(client, 4_096) == server_frame(PONG, b"all is read")
-        assert application.protocol is not None
-        assert len(application.protocol.frames) <= 1
+        assert len((await application.opened()).frames) <= 1
         await send(client, client_frame(CONTINUATION, b"ends"))
         await settled(lambda: bool(application.got))
     assert application.got == ["begins" + "." * 500 + "ends"]
@@ -219,9 +219,8 @@ async def test_pings_of_a_client_that_does_not_read_fill_no_memory_and_the_lates
     application = Application()
     loop = asyncio.get_running_loop()
     async with served(application) as place, wire(place, receive_bytes=4_096) as client:
-        await settled(lambda: application.protocol is not None)
-        assert application.protocol is not None
-        transport = application.protocol.transport
+        protocol = await application.opened()
+        transport = protocol.transport
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
         pings = [b"%0125d" % number for number in range(3_000)]
         await loop.sock_sendall(client, b"".join(client_frame(PING, one) for one in pings))
@@ -241,7 +240,8 @@ async def test_a_client_that_is_gone_without_reading_frees_its_socket_though_mor
     async with served(application) as place:
         async with wire(place, receive_bytes=4_096) as client:
             sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(client, burst))
-            await settled(lambda: application.protocol is not None and application.protocol._full)
+            protocol = await application.opened()
+            await settled(lambda: protocol._full)
             sending.cancel()
             await asyncio.wait([sending])
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -254,9 +254,8 @@ async def test_how_a_client_closed_is_known_though_it_waited_for_nothing_behind_
     application = Application(direct=True)
     async with served(application) as place:
         async with wire(place) as client:
-            await settled(lambda: application.protocol is not None and application.protocol.on_message is not None)
-            assert application.protocol is not None
-            application.protocol.on_message = lambda message: application.got.append(message) is None
+            protocol = await application.opened(direct=True)
+            protocol.on_message = lambda message: application.got.append(message) is None
             burst = b"".join(client_frame(TEXT, b"%d" % number) for number in range(100))
             await asyncio.get_running_loop().sock_sendall(client, burst + client_frame(CLOSE, struct.pack("!H", 1000)))
         await settled(lambda: application.closed_with is not None)
@@ -268,7 +267,7 @@ async def test_a_fault_behind_a_burst_closes_its_socket_and_leaves_nothing_of_it
     ticking()
     application = Application(direct=True)
     async with served(application) as place, wire(place) as client:
-        await settled(lambda: application.protocol is not None and application.protocol.on_message is not None)
+        await application.opened(direct=True)
         burst = [client_frame(TEXT, b"%d" % number) for number in range(20)]
         await asyncio.get_running_loop().sock_sendall(
             client, b"".join([*burst, client_frame(TEXT, b"a fault"), *burst])
@@ -280,14 +279,13 @@ async def test_a_fault_behind_a_burst_closes_its_socket_and_leaves_nothing_of_it
 async def test_a_closed_socket_keeps_no_long_message_that_still_comes_in() -> None:
     application = Application()
     async with served(application) as place, wire(place) as client:
-        await settled(lambda: application.protocol is not None)
-        assert application.protocol is not None
+        protocol = await application.opened()
         sent = client_frame(BINARY, bytes(LONGEST_MESSAGE_BYTES))
         await asyncio.get_running_loop().sock_sendall(client, sent[: len(sent) // 2])
-        cutter = application.protocol._cutter
+        cutter = protocol._cutter
         assert cutter is not None
         await settled(lambda: cutter.kept_long_bytes > 1_000_000)
-        await application.protocol.send({"type": "websocket.close", "code": 1008})
+        await protocol.send({"type": "websocket.close", "code": 1008})
         assert cutter.kept_long_bytes < 100
         await asyncio.get_running_loop().sock_sendall(client, sent[len(sent) // 2 : -1])
         assert cutter.kept_long_bytes < 100

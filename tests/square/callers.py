@@ -11,19 +11,20 @@ import contextlib
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from google.genai import errors, types
-from openai import AsyncOpenAI
 from websockets.exceptions import ConnectionClosed
 
 from realtime.server.runner import TlsFiles
-from tests.judges.openai_clients import SdkClient
-from tests.judges.scenarios import Answer, Weather
-from tests.server import dashscope_sdk, gemini_sdk
-from tests.server.harness import PATIENCE_S, Client, Json, Place
+from tests.server import dashscope_sdk, ears, gemini_sdk, openai_sdk
+from tests.server.harness import PATIENCE_S, Client, Json, Place, audio_append
+from tests.server.steps import passed
+
+if TYPE_CHECKING:
+    from google.genai import types
 
 CHUNK_MS = 100
 OUTPUT_RATE_HZ = 24_000
@@ -31,75 +32,35 @@ NONSENSE = "nonsense"
 """A kind of frame that no protocol knows."""
 
 
-class Caller(Protocol):
-    """One session of a program that speaks the protocol of a dialect."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One whole answer as the SDK gave it to its user."""
 
-    rate_hz: int
-    survives_errors: bool
+    text: str
+    audio_ms: float
+
+
+@dataclass(slots=True)
+class Weather:
+    """A function of the client's program, to be offered to the model as `get_weather`."""
+
+    calls: list[str] = field(default_factory=list)
+
+    name = "get_weather"
+    description = "The weather of a city."
+    parameters = ears.WEATHER_SCHEMA
+
+    def __call__(self, city: str) -> str:
+        self.calls.append(city)
+        return '{"sky": "grey"}'
+
+
+class Caller:
+    """One session of a program that speaks the protocol of a dialect, and what it keeps of what it is told."""
+
+    rate_hz = 16_000
+    survives_errors = True
     """Whether the protocol lets a session go on after an error; where not, the error is the reason of the close."""
-
-    async def type(self, text: str) -> None:
-        """A typed turn that is to be answered."""
-        ...
-
-    async def talk(self, pcm: bytes) -> None:
-        """Speech of the user."""
-        ...
-
-    async def press(self) -> None:
-        """With push-to-talk: the turn begins."""
-        ...
-
-    async def release(self) -> None:
-        """With push-to-talk: the turn ends, and is to be answered."""
-        ...
-
-    async def show(self, jpeg: bytes) -> None:
-        """An image for the model."""
-        ...
-
-    async def begun(self) -> None:
-        """Wait until an answer is heard."""
-        ...
-
-    async def listen(self, listens_ms: int) -> None:
-        """Hear this much of an answer."""
-        ...
-
-    async def heard(self) -> str:
-        """What the user said last, once the server told it."""
-        ...
-
-    async def silenced(self) -> None:
-        """Wait until the protocol says that the answer is to be silent, and tell the server what was heard, where the
-        protocol has words for it."""
-        ...
-
-    async def answer(self) -> Answer:
-        """The next answer that came to its end; one that was cut or that only called functions is passed over."""
-        ...
-
-    async def blunder(self) -> None:
-        """Send a frame that the protocol does not know."""
-        ...
-
-    @property
-    def complaints(self) -> Collection[str]:
-        """The errors that the server told."""
-        ...
-
-    async def complaint(self) -> str:
-        """The next error that the server tells."""
-        ...
-
-
-Open = Callable[[Place, Weather | None, bool], AbstractAsyncContextManager[Caller]]
-"""Opens a session, with transcripts on and, where given, the function declared; with push-to-talk where the last
-argument says so. Leaving it closes the session."""
-
-
-class Reader:
-    """What every client below keeps of what it is told. `step` reads one frame."""
 
     def __init__(self, weather: Weather | None) -> None:
         self.weather = weather
@@ -121,30 +82,66 @@ class Reader:
             while not condition():
                 await self.step()
 
+    # What its user does:
+
+    async def type(self, text: str) -> None:
+        """A typed turn that is to be answered."""
+        raise NotImplementedError
+
+    async def talk(self, pcm: bytes) -> None:
+        """Speech of the user."""
+        size = self.rate_hz * 2 * CHUNK_MS // 1000
+        for at in range(0, len(pcm), size):
+            await self.send_speech(pcm[at : at + size])
+
+    async def send_speech(self, pcm: bytes) -> None:
+        raise NotImplementedError
+
     async def press(self) -> None:
-        """Most protocols need no sign that a turn begins."""
+        """With push-to-talk: the turn begins. Most protocols need no sign of that."""
+
+    async def release(self) -> None:
+        """With push-to-talk: the turn ends, and is to be answered."""
+        raise NotImplementedError
+
+    async def show(self, jpeg: bytes) -> None:
+        """An image for the model."""
+        raise NotImplementedError
+
+    async def blunder(self) -> None:
+        """Send a frame that the protocol does not know."""
+        raise NotImplementedError
+
+    # What it learns:
 
     async def begun(self) -> None:
+        """Wait until an answer is heard."""
         await self.until(lambda: self.audio_bytes)
 
     async def listen(self, listens_ms: int) -> None:
+        """Hear this much of an answer, which goes on for longer."""
         await self.begun()
-        await asyncio.sleep(listens_ms / 1000)
-        await self.until(lambda: self.played_ms >= listens_ms)
+        await passed(listens_ms / 1000)
+        await self.until(lambda: self.audio_bytes * 500 // OUTPUT_RATE_HZ >= listens_ms)
 
     async def heard(self) -> str:
+        """What the user said last, once the server told it."""
         await self.until(lambda: self.said)
         return self.said.popleft()
 
     async def answer(self) -> Answer:
+        """The next answer that came to its end; one that was cut or that only called functions is passed over."""
         await self.until(lambda: self.answers)
         return self.answers.popleft()
 
     async def complaint(self) -> str:
+        """The next error that the server tells."""
         await self.until(lambda: self.complaints)
         return self.complaints.popleft()
 
     async def silenced(self) -> None:
+        """Wait until the protocol says that the answer is to be silent, and tell the server what was heard, where the
+        protocol has words for it."""
         await self.until(lambda: self.is_silenced)
 
     @property
@@ -170,11 +167,17 @@ class Reader:
         self.answers.append(Answer(self.text, self.audio_bytes * 500 / OUTPUT_RATE_HZ))
 
 
+Open = Callable[[Place, Weather | None, bool], AbstractAsyncContextManager[Caller]]
+"""Opens a session, with transcripts on and, where given, the function declared; with push-to-talk where the last
+argument says so. Leaving it closes the session."""
+
+
 async def read_on(receive: Callable[[], Awaitable[object]], close: Callable[[], Awaitable[None]]) -> None:
     """Close as programs do that read in another task: an SDK that nobody reads from does not see the server's close."""
+    from google.genai.errors import APIError
 
     async def read() -> None:
-        with contextlib.suppress(ConnectionClosed, errors.APIError):
+        with contextlib.suppress(ConnectionClosed, APIError):
             while True:
                 await receive()
 
@@ -183,20 +186,11 @@ async def read_on(receive: Callable[[], Awaitable[object]], close: Callable[[], 
     await reading
 
 
-def chunks(pcm: bytes, rate_hz: int) -> list[bytes]:
-    """Speech as a microphone gives it."""
-    size = rate_hz * 2 * CHUNK_MS // 1000
-    return [pcm[at : at + size] for at in range(0, len(pcm), size)]
-
-
 # -- native ------------------------------------------------------------------------------------------------------------
 
 
-class NativeCaller(Reader):
+class NativeCaller(Caller):
     """A plain WebSocket with our own events."""
-
-    rate_hz = 16_000
-    survives_errors = True
 
     def __init__(self, client: Client, weather: Weather | None) -> None:
         super().__init__(weather)
@@ -208,10 +202,10 @@ class NativeCaller(Reader):
 
     async def talk(self, pcm: bytes) -> None:
         await self._acknowledge()
-        for chunk in chunks(pcm, self.rate_hz):
-            audio = base64.b64encode(chunk).decode()
-            sent_format = {"type": "audio/pcm", "rate": self.rate_hz}
-            await self.client.send({"type": "client_audio_append", "audio": audio, "format": sent_format})
+        await super().talk(pcm)
+
+    async def send_speech(self, pcm: bytes) -> None:
+        await self.client.send(audio_append(pcm))
 
     async def release(self) -> None:
         await self.client.send({"type": "client_audio_commit"})
@@ -271,64 +265,133 @@ async def native(place: Place, weather: Weather | None, push_to_talk: bool) -> A
         await client.until("server_session_ended")
 
 
-# -- OpenAI ------------------------------------------------------------------------------------------------------------
+# -- OpenAI and DashScope ----------------------------------------------------------------------------------------------
 
 
-class OpenAICaller(SdkClient):
-    """The official OpenAI SDK, by its typed events."""
+class FamilyCaller(Caller):
+    """An SDK of the OpenAI family: everything that frameworks do by themselves, it does by hand."""
 
-    rate_hz = OUTPUT_RATE_HZ
-    survives_errors = True
+    sound, words = "response.output_audio.delta", "response.output_audio_transcript.delta"
 
-    async def press(self) -> None:
-        """The protocol needs no sign that a turn begins."""
+    def __init__(self, ear: ears.Ear, weather: Weather | None) -> None:
+        super().__init__(weather)
+        self.ear = ear
+        self.rate_hz = ear.rate_hz
+        self.is_set_up = False
+
+    async def type(self, text: str) -> None:
+        await self.ear.say(text)
+        await self.ear.do("respond")
+
+    async def send_speech(self, pcm: bytes) -> None:
+        await self.ear.do("append", pcm)
 
     async def release(self) -> None:
-        await self.sdk.input_audio_buffer.commit()
-        await self.create_response()
+        await self.ear.do("commit")
+        await self.ear.do("respond")
+
+    async def blunder(self) -> None:
+        await self.ear.do("raw", json.dumps({"type": NONSENSE}))
+
+    async def step(self) -> None:
+        event = await self.ear.next()
+        kind = event["type"]
+        if kind == self.sound:
+            self.note_audio(base64.b64decode(event["delta"]))
+        elif kind == self.words:
+            self.text += event["delta"]
+        match kind:
+            case "session.updated":
+                self.is_set_up = True
+            case "response.created":
+                self.begin_answer()
+            case "response.output_item.added":
+                self.item_id = event["item"]["id"]
+            case "conversation.item.input_audio_transcription.completed":
+                self.said.append(event["transcript"])
+            case "input_audio_buffer.speech_started":
+                self.silence()
+            case "response.done":
+                await self._finish(event["response"])
+            case "error":
+                self.complaints.append(event["error"]["message"])
+
+    async def _finish(self, done: Json) -> None:
+        calls: list[Any] = [item for item in done["output"] if item["type"] == "function_call"]
+        for call in calls:
+            assert self.weather is not None
+            output = self.weather(**json.loads(call["arguments"]))
+            await self.ear.do("item", {"type": "function_call_output", "call_id": call["call_id"], "output": output})
+        if calls:
+            await self.ear.do("respond")
+        elif done["status"] == "completed":
+            self.end_answer()
+
+    async def begin(self, **settings: Any) -> None:
+        """Take part: the settings are given, and taken or refused."""
+        self.is_set_up = False
+        await self.ear.do("update", **settings)
+        await self.until(lambda: self.is_set_up or self.complaints)
+
+
+class OpenAICaller(FamilyCaller):
+    """The official OpenAI SDK."""
 
     async def show(self, jpeg: bytes) -> None:
         url = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
         content = [{"type": "input_image", "image_url": url}]
-        await self.create_item({"type": "message", "role": "user", "content": content})
+        await self.ear.do("item", {"type": "message", "role": "user", "content": content})
 
-    async def listen(self, listens_ms: int) -> None:
-        await self.begun()
-        await asyncio.sleep(listens_ms / 1000)
-        while self._audio_bytes * 500 // OUTPUT_RATE_HZ < listens_ms:
-            await self._next()
-
-    async def blunder(self) -> None:
-        await self.sdk.send_raw(json.dumps({"type": NONSENSE}))
-
-    async def complaint(self) -> str:
-        while not self.complaints:
-            await self._next()
-        return self.complaints.pop(0)
+    async def silenced(self) -> None:
+        await super().silenced()
+        item_id, played_ms = self.item_id, self.played_ms
+        truncation = {"item_id": item_id, "content_index": 0, "audio_end_ms": played_ms}
+        await self.ear.do("raw", json.dumps({"type": "conversation.item.truncate", **truncation}))
+        await self.until(lambda: self.ear.only("conversation.item.truncated"))
+        (truncated,) = self.ear.only("conversation.item.truncated")
+        assert truncated["item_id"] == item_id
+        assert truncated["audio_end_ms"] <= played_ms
 
 
 @asynccontextmanager
 async def openai(place: Place, weather: Weather | None, push_to_talk: bool) -> AsyncIterator[Caller]:
     """The OpenAI Realtime protocol."""
-    client = AsyncOpenAI(api_key="sk-anything", base_url=f"{place.url}/v1")
-    async with client, client.realtime.connect(model="gpt-realtime") as connection:
-        caller = OpenAICaller(connection, weather)
-        await caller.begin()
+    async with openai_sdk.sdk(place) as ear:
+        caller = OpenAICaller(ear, weather)
+        heard: Json = {"transcription": {"model": "gpt-4o-mini-transcribe"}}
+        tools = [openai_sdk.TOOL] if weather is not None else []
+        await caller.begin(instructions="You are brief.", tools=tools, audio={"input": heard})
         if push_to_talk:
-            await caller.update({"type": "realtime", "audio": {"input": {"turn_detection": None}}})
-            while (await caller._next()).type not in ("session.updated", "error"):
-                pass
+            await caller.begin(audio={"input": {"turn_detection": None}})
         yield caller
-        await read_on(connection.recv_bytes, connection.close)
+        await read_on(ear.sdk.recv_bytes, ear.sdk.close)
+
+
+class DashScopeCaller(FamilyCaller):
+    """The official DashScope SDK, in its second style."""
+
+    sound, words = "response.audio.delta", "response.audio_transcript.delta"
+
+    async def show(self, jpeg: bytes) -> None:
+        await self.ear.do("image", jpeg)
+
+
+@asynccontextmanager
+async def dashscope(place: Place, weather: Weather | None, push_to_talk: bool) -> AsyncIterator[Caller]:
+    """DashScope's omni realtime protocol."""
+    async with dashscope_sdk.sdk(place, "newest") as ear:
+        caller = DashScopeCaller(ear, weather)
+        settings: Json = {"tools": [dashscope_sdk.TOOL]} if weather is not None else {}
+        await caller.begin(**settings, **({"enable_turn_detection": False} if push_to_talk else {}))
+        yield caller
 
 
 # -- Gemini ------------------------------------------------------------------------------------------------------------
 
 
-class GeminiCaller(Reader):
+class GeminiCaller(Caller):
     """The official google-genai SDK. Every error of this protocol closes the socket and is the reason of the close."""
 
-    rate_hz = 16_000
     survives_errors = False
 
     def __init__(self, ear: gemini_sdk.Ear, weather: Weather | None) -> None:
@@ -339,18 +402,17 @@ class GeminiCaller(Reader):
     async def type(self, text: str) -> None:
         await self.ear.say(text)
 
-    async def talk(self, pcm: bytes) -> None:
-        for chunk in chunks(pcm, self.rate_hz):
-            await self.ear.speak(chunk)
+    async def send_speech(self, pcm: bytes) -> None:
+        await self.ear.speak(pcm)
 
     async def press(self) -> None:
-        await self.ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
+        await self.ear.press()
 
     async def release(self) -> None:
-        await self.ear.sdk.send_realtime_input(activity_end=types.ActivityEnd())
+        await self.ear.release()
 
     async def show(self, jpeg: bytes) -> None:
-        await self.ear.sdk.send_realtime_input(video=types.Blob(data=jpeg, mime_type="image/jpeg"))
+        await self.ear.show(jpeg)
 
     async def heard(self) -> str:
         # The protocol does not say where the words of a turn end: all of them are there once the answer begins.
@@ -361,6 +423,8 @@ class GeminiCaller(Reader):
         await self.ear.sdk._ws.send(json.dumps({NONSENSE: {}}))
 
     async def step(self) -> None:
+        from google.genai import errors
+
         try:
             async for message in self.ear.sdk.receive():
                 await self._note(message)
@@ -392,11 +456,8 @@ class GeminiCaller(Reader):
 
     async def _call(self, calls: list[types.FunctionCall]) -> None:
         assert self.weather is not None
-        results = [
-            types.FunctionResponse(id=call.id, name=call.name, response=json.loads(self.weather(**(call.args or {}))))
-            for call in calls
-        ]
-        await self.ear.sdk.send_tool_response(function_responses=results)
+        for call in calls:
+            await self.ear.return_(str(call.id), json.loads(self.weather(**(call.args or {}))))
 
 
 def gemini(tls: TlsFiles) -> Open:
@@ -412,80 +473,3 @@ def gemini(tls: TlsFiles) -> Open:
             await read_on(ear.sdk._receive, ear.sdk.close)
 
     return opened
-
-
-# -- DashScope ---------------------------------------------------------------------------------------------------------
-
-
-class DashScopeCaller(Reader):
-    """The official DashScope SDK, in its second style."""
-
-    rate_hz = 16_000
-    survives_errors = True
-
-    def __init__(self, ear: dashscope_sdk.Ear, weather: Weather | None) -> None:
-        super().__init__(weather)
-        self.ear = ear
-        self.is_set_up = False
-
-    async def type(self, text: str) -> None:
-        await self.ear.say(text)
-        await self.ear.do("respond")
-
-    async def talk(self, pcm: bytes) -> None:
-        for chunk in chunks(pcm, self.rate_hz):
-            await self.ear.do("append", chunk)
-
-    async def release(self) -> None:
-        await self.ear.do("commit")
-        await self.ear.do("respond")
-
-    async def show(self, jpeg: bytes) -> None:
-        await self.ear.do("image", jpeg)
-
-    async def blunder(self) -> None:
-        await self.ear.do("raw", json.dumps({"type": NONSENSE}))
-
-    async def step(self) -> None:
-        event = await self.ear.next()
-        match event["type"]:
-            case "session.updated":
-                self.is_set_up = True
-            case "response.created":
-                self.begin_answer()
-            case "response.audio.delta":
-                self.note_audio(base64.b64decode(event["delta"]))
-            case "response.audio_transcript.delta" | "response.text.delta":
-                self.text += event["delta"]
-            case "conversation.item.input_audio_transcription.completed":
-                self.said.append(event["transcript"])
-            case "input_audio_buffer.speech_started":
-                self.silence()
-            case "response.done":
-                await self._finish(event["response"])
-            case "error":
-                self.complaints.append(event["error"]["message"])
-
-    async def _finish(self, done: Json) -> None:
-        calls: list[Any] = [item for item in done["output"] if item["type"] == "function_call"]
-        for call in calls:
-            assert self.weather is not None
-            output = self.weather(**json.loads(call["arguments"]))
-            await self.ear.do("item", {"type": "function_call_output", "call_id": call["call_id"], "output": output})
-        if calls:
-            await self.ear.do("respond")
-        elif done["status"] == "completed":
-            self.end_answer()
-
-
-@asynccontextmanager
-async def dashscope(place: Place, weather: Weather | None, push_to_talk: bool) -> AsyncIterator[Caller]:
-    """DashScope's omni realtime protocol."""
-    async with dashscope_sdk.sdk(place, "newest") as ear:
-        caller = DashScopeCaller(ear, weather)
-        settings: Json = {"tools": [dashscope_sdk.TOOL]} if weather is not None else {}
-        if push_to_talk:
-            settings["enable_turn_detection"] = False
-        await ear.do("update", **settings)
-        await caller.until(lambda: caller.is_set_up or caller.complaints)
-        yield caller

@@ -7,7 +7,7 @@ stands the scripted model, which says the same to every client.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -24,7 +24,6 @@ from realtime.model.scripted import PROFILE, ScriptedModel, Step
 from realtime.model.wire import Tap
 from realtime.server.make_agent import MakeAgent
 from realtime.server.runner import TlsFiles
-from tests.judges.scenarios import Weather
 from tests.server.harness import WITHOUT_GRACE, Place, serving, settled
 from tests.square import callers
 from tests.square.table import LOCAL, MODELS
@@ -48,13 +47,13 @@ def provider_model(behind: str, far_url: str, name: str | None = None, *, tap: T
 
 def opener(dialect: str, tls: TlsFiles) -> callers.Open:
     """The client of this dialect."""
-    openers: dict[str, Callable[[], callers.Open]] = {
-        "native": lambda: callers.native,
-        "openai": lambda: callers.openai,
-        "gemini": lambda: callers.gemini(tls),
-        "dashscope": lambda: callers.dashscope,
+    openers: dict[str, callers.Open] = {
+        "native": callers.native,
+        "openai": callers.openai,
+        "gemini": callers.gemini(tls),
+        "dashscope": callers.dashscope,
     }
-    return openers[dialect]()
+    return openers[dialect]
 
 
 class Servers:
@@ -97,7 +96,7 @@ class Chain:
 
     @asynccontextmanager
     async def caller(
-        self, weather: Weather | None = None, *, push_to_talk: bool = False
+        self, weather: callers.Weather | None = None, *, push_to_talk: bool = False
     ) -> AsyncIterator[callers.Caller]:
         """A client in a session. Afterwards no call, no socket and no task of it may be left on either server."""
         known = asyncio.all_tasks()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.event import ClientEvents, ServerEvents
 from realtime.event.base import AudioFormat, Event
-from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate, ToolResult
+from realtime.model.base import RealtimeModel, ResponseCreate, ToolResult
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step
 from realtime.tool import Toolkit
 from tests.server.harness import PATIENCE_S, WITHOUT_GRACE, Client, Json, serving, settled
@@ -149,88 +151,16 @@ async def test_the_same_application_runs_on_each_provider(provider: str) -> None
 # -- the client --------------------------------------------------------------------------------------------------------
 
 
-AUDIO = base64.b64encode(bytes(6_400)).decode()
-IMAGE: Json = {
-    "type": "client_image_append",
-    "image": base64.b64encode(JPEG).decode(),
-    "format": {"type": "image/jpeg"},
-}
-ITEM: Json = {"id": "item_mine", "type": "message", "role": "user", "content": [{"type": "text", "text": "Note."}]}
-Row = tuple[str, Json, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-ROWS: list[Row] = [
-    # client event, its fields, and what OpenAI, Gemini and DashScope are sent for it
-    (
-        "client_audio_append",
-        {"audio": AUDIO, "format": {"type": "audio/pcm", "rate": RATE_HZ}},
-        ("input_audio_buffer.append",),
-        ("realtimeInput.activityStart", "realtimeInput.audio"),
-        ("input_audio_buffer.append",),
-    ),
-    (
-        "client_audio_commit",
-        {},
-        # What the resampler to 24 kHz still held back belongs to the turn.
-        ("input_audio_buffer.append", "input_audio_buffer.commit", "response.create"),
-        ("realtimeInput.activityEnd",),
-        ("input_audio_buffer.commit", "response.create"),
-    ),
-    (
-        "client_text_append",
-        {"text": "Hello."},
-        ("conversation.item.create message", "response.create"),
-        ("clientContent",),
-        ("conversation.item.create message", "response.create"),
-    ),
-    (
-        "client_tool_result",
-        {"id": "the call's", "name": "get_weather", "output": "grey"},
-        ("conversation.item.create function_call_output", "response.create"),
-        ("toolResponse",),
-        ("conversation.item.create function_call_output", "response.create"),
-    ),
-    (
-        "client_image_append",
-        {"image": base64.b64encode(JPEG).decode(), "format": {"type": "image/jpeg"}},
-        ("conversation.item.create message",),
-        (),  # Held until the turn that it belongs to.
-        ("input_image_buffer.append",),
-    ),
-    (
-        "client_response_create",
-        {},
-        ("response.create",),
-        ("clientContent",),
-        ("response.create",),
-    ),
-    (
-        "client_response_cancel",
-        {},
-        ("response.cancel", "conversation.item.delete"),
-        ("clientContent",),
-        ("response.cancel",),
-    ),
-    (
-        "client_item_create",
-        {"item": ITEM},
-        ("conversation.item.create message",),
-        (),  # Sent with the next turn.
-        ("conversation.item.create message",),
-    ),
-    (
-        "client_item_delete",
-        {"item_id": "item_mine"},
-        ("conversation.item.delete",),
-        ("cannot delete an item",),
-        ("cannot delete an item",),
-    ),
-    (
-        "client_session_update",
-        {"config": {"instructions": "Be brief."}},
-        ("session.update",),
-        ("setup",),  # Its settings are those of a connection: it is made anew.
-        ("session.update",),
-    ),
-]
+def rows() -> Iterator[tuple[str, Json, dict[str, list[str]]]]:
+    """A client event, its fields, and what each provider is sent for it: of an image Gemini is sent nothing before the
+    turn that it belongs to, and of an item before the next turn; its settings are those of a connection, made anew."""
+    text = (Path(__file__).parent / "client_events.jsonl").read_text(encoding="utf-8")
+    text = text.replace("<audio>", base64.b64encode(bytes(6_400)).decode())
+    for line in text.replace("<jpeg>", base64.b64encode(JPEG).decode()).splitlines():
+        kind, fields, *by_provider = json.loads(line)
+        yield kind, fields, dict(zip(MODELS, by_provider, strict=True))
+
+
 SCRIPT = (
     *(Expect(ResponseCreate), Speak("One.", 0.2)),
     *(Expect(ResponseCreate), CallTools((("get_weather", {"city": "Oslo"}),))),
@@ -264,8 +194,8 @@ async def test_each_client_event_becomes_the_providers_message(provider: str) ->
             await client.make_call(turn_detection="none", tools=[{"name": "get_weather"}])
             reader = PageReader(client)
             assert sent == ["setup" if provider == "gemini" else "session.update"]
-            for kind, fields, *by_provider in ROWS:
-                expected = [*by_provider[[*MODELS].index(provider)]]
+            for kind, fields, by_provider in rows():
+                expected = by_provider[provider]
                 sent.clear()
                 if kind == "client_tool_result":
                     fields = fields | {"id": reader.call_id}
@@ -307,41 +237,3 @@ class PageReader:
             elif event["type"] == "agent_response_audio_done":
                 ack = {"type": "client_playback_ack", "item_id": event["item_id"], "played_ms": 200}
                 await self._client.send(ack)
-
-
-# -- images ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("provider", ["gemini", "dashscope"])
-async def test_an_image_of_a_client_reaches_gemini_and_dashscope(provider: str) -> None:
-    """CEV-10: `client_image_append` reaches both, in the bytes that the client gave."""
-    far_model = ScriptedModel((Expect(ItemCreate, _shows), Expect(ResponseCreate), Speak("A fox.", 0.2)), strict=False)
-    async with serving(lambda: RealtimeAgent("Far", "Be far.", far_model)) as far:
-        model = provider_model(provider, far.url)
-        async with serving(lambda: RealtimeAgent("Near", "Be near.", model)) as near, near.client() as client:
-            await client.make_call(turn_detection="none")
-            await client.send({"type": "client_audio_append", "audio": AUDIO})
-            await client.send(IMAGE, {"type": "client_audio_commit"})
-            assert (await client.until("agent_response_audio_transcript_done"))["transcript"] == "A fox."
-            assert "agent_error" not in client.types
-    far_model.assert_finished()
-
-
-async def test_an_image_is_refused_for_the_openai_model_of_the_documentation() -> None:
-    """CEV-10: refused by name for OpenAI (`gpt-4o-realtime-preview`), and the call goes on."""
-    far_model = ScriptedModel((Expect(ResponseCreate), Speak("Yes?", 0.2)), strict=False)
-    async with serving(lambda: RealtimeAgent("Far", "Be far.", far_model)) as far:
-        model = provider_model("openai", far.url, "gpt-4o-realtime-preview")
-        async with serving(lambda: RealtimeAgent("Near", "Be near.", model)) as near, near.client() as client:
-            await client.make_call()
-            await client.send(IMAGE)
-            error = await client.until("agent_error")
-            assert error["code"] == "unsupported_modality"
-            assert "gpt-4o-realtime-preview does not take image input" in error["message"]
-            await client.send({"type": "client_text_append", "text": "Hello?"})
-            await client.until("agent_response_done")
-    assert not [one for one in far_model.connections[0].received if isinstance(one, ItemCreate) and _shows(one)]
-
-
-def _shows(message: ItemCreate) -> bool:
-    return [part.image for part in message.item.content] == [JPEG]
