@@ -74,9 +74,6 @@ class TwoFrameDialect:
         return [("head", event.seq), ("body", event.seq)]
 
 
-# -- order -------------------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=volume(20, 200), deadline=None)
 @given(
     steps=st.lists(st.sampled_from(["event", "audio", "open", "shut", "turn"]), max_size=60), two_frames=st.booleans()
@@ -172,9 +169,6 @@ async def test_releasing_a_blocked_listener_leaves_nothing_running() -> None:
     assert asyncio.all_tasks() == before
 
 
-# -- a client that does not read ---------------------------------------------------------------------------------------
-
-
 async def test_a_client_that_does_not_read_speech_is_closed_alone() -> None:
     """BRW-14: a stalled reader costs bounded memory and nobody else's call."""
     stalled, reading = GateSink(), ListSink()
@@ -224,9 +218,6 @@ async def test_speech_that_piles_up_behind_the_pace_is_bounded_too() -> None:
 
     assert listener.closed
     assert sink.closed_with is not None
-
-
-# -- pace --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chunk_ms", [20, 100, 700, 12_000])
@@ -305,9 +296,6 @@ async def test_a_paced_listener_says_what_it_has_not_sent_as_unheard() -> None:
     assert listener.unplayed_ms(now()) == 0
 
 
-# -- flush -------------------------------------------------------------------------------------------------------------
-
-
 async def test_a_flush_drops_unsent_speech_and_words_and_keeps_what_closes_the_reply() -> None:
     sink = ListSink()
     listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
@@ -370,9 +358,6 @@ async def test_the_end_of_the_agent_is_the_end_of_paced_speech() -> None:
     await asyncio.sleep(10)
 
     assert types(sink.frames)[-4:] == [*types(closing()), "agent_ended"]
-
-
-# -- another rate ------------------------------------------------------------------------------------------------------
 
 
 def wave(ms: int, rate_hz: int) -> bytes:
@@ -442,9 +427,6 @@ async def test_one_reply_after_the_other_do_not_run_into_each_other() -> None:
     pcm = {item_id: pcm_of([one for one in said if one.item_id == item_id]) for item_id in ("a1", "a2")}
     assert pcm["a1"] == pcm["a2"]
     assert len(pcm["a1"]) == 16_000
-
-
-# -- queues ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_bounded_queue_gets_everything_in_order_as_it_is_read() -> None:

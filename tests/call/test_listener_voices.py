@@ -107,9 +107,6 @@ def share(heard: NDArray[np.int64], source: bytes) -> float:
     return float(np.max(fit) / np.dot(wanted, wanted))
 
 
-# -- lanes -------------------------------------------------------------------------------------------------------------
-
-
 async def test_a_lane_is_heard_at_once_and_counts_for_nothing_else() -> None:
     sink = ListSink()
     view = listener(sink, lanes=True, ahead_ms=350)
@@ -242,9 +239,6 @@ async def test_many_humans_do_not_make_the_client_forget_what_it_plays() -> None
         view.deliver_voice(said(noise(2), f"human {number}"))
     told = dialect.decode(frames.pack_played(0, 1, 15, 0, noise(3)))
     assert (getattr(told, "played_item_id", None), getattr(told, "played_ms", None)) == ("a1", 15)
-
-
-# -- one stream --------------------------------------------------------------------------------------------------------
 
 
 async def test_humans_alone_are_one_response_of_whoever_began() -> None:

@@ -14,8 +14,9 @@ from realtime.testing.clock import run
 from tests.call.recorded import CHUNK_MS, IN_HZ, Call, between, noise, now_ms, place_ms, read, until_ms
 from tests.volumes import volume
 
+pytestmark = pytest.mark.virtual_time
 
-@pytest.mark.virtual_time
+
 async def test_the_input_begins_where_it_arrived_and_goes_on_to_the_sample(tmp_path: Path) -> None:
     call = Call(tmp_path)
     pcm = noise(3 * IN_HZ)
@@ -30,7 +31,6 @@ async def test_the_input_begins_where_it_arrived_and_goes_on_to_the_sample(tmp_p
     assert soundfile.info(tmp_path / "input.flac").subtype == "PCM_16"
 
 
-@pytest.mark.virtual_time
 async def test_a_hole_is_silence_and_what_comes_twice_is_kept_once(tmp_path: Path) -> None:
     call = Call(tmp_path)
     pcm = noise(IN_HZ)
@@ -45,7 +45,6 @@ async def test_a_hole_is_silence_and_what_comes_twice_is_kept_once(tmp_path: Pat
     assert heard == pcm[:10_000] + bytes(10_000) + pcm[20_000:]
 
 
-@pytest.mark.virtual_time
 async def test_a_count_from_the_future_does_not_fill_the_disk(tmp_path: Path) -> None:
     call = Call(tmp_path)
     pcm = noise(1_600)
@@ -59,7 +58,6 @@ async def test_a_count_from_the_future_does_not_fill_the_disk(tmp_path: Path) ->
     assert between(heard, 2_000, 2_100, IN_HZ) == pcm
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("counts", [False, True])
 async def test_a_client_that_sends_nothing_while_it_is_silent_goes_on_where_it_speaks_again(
     tmp_path: Path, counts: bool
@@ -76,7 +74,6 @@ async def test_a_client_that_sends_nothing_while_it_is_silent_goes_on_where_it_s
     assert abs(place_ms(heard, second, IN_HZ) - 9_000) <= CHUNK_MS
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("pause_ms", [40, 300, 950])
 @pytest.mark.parametrize("counts", [False, True])
 async def test_speech_after_a_short_pause_stands_where_it_was_said(tmp_path: Path, pause_ms: int, counts: bool) -> None:
@@ -96,7 +93,6 @@ async def test_speech_after_a_short_pause_stands_where_it_was_said(tmp_path: Pat
     assert abs(place_ms(heard, third, IN_HZ) - 1_730 - 2 * pause_ms) <= ALIGNED_MS
 
 
-@pytest.mark.virtual_time
 async def test_a_stall_that_the_client_catches_up_with_moves_nothing(tmp_path: Path) -> None:
     call = Call(tmp_path)
     pcm = noise(8 * IN_HZ)
@@ -109,7 +105,6 @@ async def test_a_stall_that_the_client_catches_up_with_moves_nothing(tmp_path: P
     assert read(tmp_path / "input.flac")[0] == pcm
 
 
-@pytest.mark.virtual_time
 async def test_a_pause_that_is_not_decided_yet_is_decided_at_the_end(tmp_path: Path) -> None:
     call = Call(tmp_path)
     call.hear(noise(320))
@@ -121,7 +116,6 @@ async def test_a_pause_that_is_not_decided_yet_is_decided_at_the_end(tmp_path: P
     assert abs(place_ms(read(tmp_path / "input.flac")[0], last, IN_HZ) - 5_000) <= CHUNK_MS
 
 
-@pytest.mark.virtual_time
 async def test_another_rate_in_mid_call_is_converted(tmp_path: Path) -> None:
     call = Call(tmp_path)
     call.hear(noise(IN_HZ), None, IN_HZ)

@@ -16,8 +16,6 @@ from realtime.call.recording import Recorded
 from realtime.call.recording.disk import Disk
 from tests.call.recorded import IN_HZ, OUT_HZ, Call, described, noise, read, spoken, until_ms
 
-# -- the folder --------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.virtual_time
 async def test_the_folder_says_whose_recording_it_is_and_is_for_the_server_alone(tmp_path: Path) -> None:
@@ -121,8 +119,6 @@ async def test_a_real_executor_writes_beside_the_loop(tmp_path: Path) -> None:
     assert heard.endswith(pcm)
     assert recorded.input_s == len(heard) / 2 / IN_HZ
 
-
-# -- trouble -----------------------------------------------------------------------------------------------------------
 
 KILLED = """
 import asyncio, sys

@@ -33,8 +33,9 @@ from tests.call.recorded import (
 )
 from tests.volumes import volume
 
+pytestmark = pytest.mark.virtual_time
 
-@pytest.mark.virtual_time
+
 async def test_an_item_stands_where_the_clock_says_that_it_was_heard(tmp_path: Path) -> None:
     call = Call(tmp_path, EstimatedPlayback(OUT_HZ, start_delay_ms=100))
     first, second = spoken(1_000), spoken(400, seed=1)
@@ -57,7 +58,6 @@ async def test_an_item_stands_where_the_clock_says_that_it_was_heard(tmp_path: P
         assert abs(item["start_ms"] - ms) <= CHUNK_MS
 
 
-@pytest.mark.virtual_time
 async def test_items_follow_one_another_without_overlap(tmp_path: Path) -> None:
     call = Call(tmp_path)
     first, second = spoken(700), spoken(500, seed=1)
@@ -71,7 +71,6 @@ async def test_items_follow_one_another_without_overlap(tmp_path: Path) -> None:
     assert place_ms(output, second, OUT_HZ) == pytest.approx(700, abs=1)
 
 
-@pytest.mark.virtual_time
 async def test_speech_in_time_has_no_seams(tmp_path: Path) -> None:
     call = Call(tmp_path, EstimatedPlayback(OUT_HZ))
     pcm = spoken(2_000)
@@ -84,7 +83,6 @@ async def test_speech_in_time_has_no_seams(tmp_path: Path) -> None:
     assert abs(place_ms(read(tmp_path / "output.flac")[0], pcm, OUT_HZ) - 100) <= CHUNK_MS
 
 
-@pytest.mark.virtual_time
 async def test_where_the_speech_ran_dry_there_is_silence(tmp_path: Path) -> None:
     call = Call(tmp_path)
     first, second = spoken(500), spoken(500, seed=1)
@@ -98,7 +96,6 @@ async def test_where_the_speech_ran_dry_there_is_silence(tmp_path: Path) -> None
     assert output == first + bytes(1_000 * OUT_HZ // 1000 * 2) + second
 
 
-@pytest.mark.virtual_time
 async def test_a_flush_cuts_the_item_where_it_was_heard(tmp_path: Path) -> None:
     call = Call(tmp_path)
     pcm = spoken(5_000)
@@ -120,7 +117,6 @@ async def test_a_flush_cuts_the_item_where_it_was_heard(tmp_path: Path) -> None:
     assert described(tmp_path)["items"][0] == {"item_id": "a1", "start_ms": 1_000, "heard_ms": 1_234}
 
 
-@pytest.mark.virtual_time
 async def test_acknowledgements_place_the_speech_and_end_it(tmp_path: Path) -> None:
     call = Call(tmp_path, AcknowledgedPlayback(OUT_HZ))
     pcm = spoken(3_000)
@@ -139,7 +135,6 @@ async def test_acknowledgements_place_the_speech_and_end_it(tmp_path: Path) -> N
     assert output == bytes(300 * OUT_HZ // 1000 * 2) + between(pcm, 0, 1_000, OUT_HZ)
 
 
-@pytest.mark.virtual_time
 async def test_a_client_that_stops_playing_for_a_while_is_followed(tmp_path: Path) -> None:
     call = Call(tmp_path, AcknowledgedPlayback(OUT_HZ))
     pcm = spoken(600)
@@ -156,7 +151,6 @@ async def test_a_client_that_stops_playing_for_a_while_is_followed(tmp_path: Pat
     assert between(output, 3_900, 4_200, OUT_HZ) == between(pcm, 300, 600, OUT_HZ)
 
 
-@pytest.mark.virtual_time
 async def test_truncating_an_older_item_leaves_a_newer_one_whole_that_has_run_dry(tmp_path: Path) -> None:
     call = Call(tmp_path)
     old, new = spoken(500), spoken(1_000)
@@ -176,7 +170,6 @@ async def test_truncating_an_older_item_leaves_a_newer_one_whole_that_has_run_dr
     ]
 
 
-@pytest.mark.virtual_time
 async def test_the_word_of_a_client_that_was_estimated_counts(tmp_path: Path) -> None:
     call = Call(tmp_path)
     pcm = spoken(4_000)
@@ -195,7 +188,6 @@ async def test_the_word_of_a_client_that_was_estimated_counts(tmp_path: Path) ->
     assert described(tmp_path)["items"] == [{"item_id": "a1", "start_ms": 0, "heard_ms": 1_300}]
 
 
-@pytest.mark.virtual_time
 async def test_what_nobody_hears_is_not_in_the_recording(tmp_path: Path) -> None:
     call = Call(tmp_path, AcknowledgedPlayback(OUT_HZ))
     call.say("a1", spoken(2_000))
@@ -206,7 +198,6 @@ async def test_what_nobody_hears_is_not_in_the_recording(tmp_path: Path) -> None
     assert described(tmp_path)["items"] == []
 
 
-@pytest.mark.virtual_time
 async def test_a_paced_client_of_a_log_is_recorded_as_it_heard(tmp_path: Path) -> None:
     """Through the call's log and a real listener: the flush of a barge-in cuts the file where the client was."""
     runtime = Runtime.deterministic(asyncio.get_running_loop().time)
@@ -292,9 +283,6 @@ def test_no_part_stands_twice_or_over_another_whatever_happens(
     assert last.end <= (ms + 1) * OUT_HZ // 1000 or "truncate" in dict(steps)
     for item in track.items():
         assert item["heard_ms"] * OUT_HZ // 1000 * 2 <= len(said[item["item_id"]])
-
-
-# -- bounds ------------------------------------------------------------------------------------------------------------
 
 
 def test_what_waits_to_be_heard_is_bounded_and_counted() -> None:

@@ -288,9 +288,6 @@ def test_a_ticket_keeps_only_hashes() -> None:
     assert not ResumeToken("call_1", lambda _: "x").is_good(token)
 
 
-# -- in the wrong moment -----------------------------------------------------------------------------------------------
-
-
 async def test_an_answer_that_goes_on_after_the_return_goes_on_at_its_place() -> None:
     """Everything sent was heard when the socket was lost: no chunk is sent again, yet the item's count goes on."""
     place = Place(FakeModel())

@@ -45,9 +45,6 @@ def second_listener(made: Call, **options: Any) -> tuple[Listener, ListSink]:
     return listener, sink
 
 
-# -- beginning and end -------------------------------------------------------------------------------------------------
-
-
 async def test_a_call_says_that_it_exists_that_its_agent_is_ready_and_that_it_is_over() -> None:
     """SEV-03, SEV-04, CEV-04: created, ready; at client_session_end the provider is closed, `ended` is last."""
     async with call() as made:
@@ -154,9 +151,6 @@ async def test_events_after_the_end_are_answered_by_an_error() -> None:
         assert made.link.sent == []
 
 
-# -- limits ------------------------------------------------------------------------------------------------------------
-
-
 async def test_a_call_without_speech_ends_after_five_minutes_with_a_goodbye() -> None:
     async with call() as made:
         await asyncio.sleep(299)
@@ -249,9 +243,6 @@ async def test_limits_can_be_set() -> None:
         assert reason_of(made) == "call_limit"
 
 
-# -- listeners come and go ---------------------------------------------------------------------------------------------
-
-
 async def test_a_call_without_grace_ends_with_its_last_listener() -> None:
     """A closed socket ends the agent and the provider's session; no task is left."""
     before = asyncio.all_tasks()
@@ -292,9 +283,6 @@ async def test_a_listener_that_is_gone_gets_nothing_more() -> None:
         made.link.reply(500)
 
         assert len(made.seen) == seen
-
-
-# -- whose ear counts --------------------------------------------------------------------------------------------------
 
 
 async def play(made: Call, *played: tuple[Listener, int]) -> str:
@@ -374,9 +362,6 @@ async def test_a_client_that_says_where_it_stopped_is_believed() -> None:
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_500
         assert made.session.audience.played_ms(item_id) == 1_500
         assert made.session.audience.unplayed_ms() == 0
-
-
-# -- bad input ---------------------------------------------------------------------------------------------------------
 
 
 async def test_an_event_that_names_another_session_is_refused() -> None:

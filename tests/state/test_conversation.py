@@ -39,9 +39,6 @@ def spoken_answer(*pieces: tuple[str, float], aligned: bool = False, whole: bool
     return conversation
 
 
-# -- order -------------------------------------------------------------------------------------------------------------
-
-
 def test_items_stand_where_they_are_put_and_a_known_id_is_replaced_where_it_stands() -> None:
     conversation = Conversation()
     assert conversation.add(message("b")) is None
@@ -106,9 +103,6 @@ def test_an_unknown_item_is_an_error_of_the_caller() -> None:
             use(Conversation(), "nobody")
 
 
-# -- what an item says -------------------------------------------------------------------------------------------------
-
-
 def test_a_spoken_answer_gets_its_words_when_it_is_complete() -> None:
     conversation = spoken_answer((" Good", 300.0), (" morning.", 500.0))
     assert conversation.spoken_text("item") == " Good morning."
@@ -135,8 +129,6 @@ def test_what_a_user_said_is_a_transcript() -> None:
     conversation.set_transcript("item", "hello there")
     assert conversation.items()[0].content == (ContentPart(type="audio", transcript="hello there"),)
 
-
-# -- the cut at the heard word -----------------------------------------------------------------------------------------
 
 FOUR = ("one two three four", 1800.0)
 
@@ -260,8 +252,6 @@ def test_an_answer_that_is_cut_before_it_began_says_nothing() -> None:
     conversation.add_text("item", "too late")
     assert conversation.complete("item").text == ""
 
-
-# -- whatever was said and heard ---------------------------------------------------------------------------------------
 
 texts = st.text(alphabet="ab .,天", max_size=12)
 pieces_of_speech = st.lists(st.tuples(texts, st.floats(0, 3000, allow_nan=False)), max_size=8)

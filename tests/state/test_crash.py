@@ -77,8 +77,6 @@ def test_a_process_killed_at_any_moment_loses_nothing_that_was_stored(kind: str,
                 assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-# -- a disk that refuses -----------------------------------------------------------------------------------------------
-
 FILLING = """
 import asyncio, json, resource, sys
 from realtime.errors import StoreError

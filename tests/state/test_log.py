@@ -14,16 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import realtime.state.log
+from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
-from realtime.event.server import (
-    AgentErrorEvent,
-    AgentInputClearedEvent,
-    AgentItemRetrievedEvent,
-    AgentResponseAudioDeltaEvent,
-    AgentResponseAudioTranscriptDeltaEvent,
-    ServerEvent,
-    ServerSessionUpdatedEvent,
-)
 from realtime.state.log import DEFAULT_MAX_ENTRIES, KEPT_UNPACKED, AudioRun, Entry, Log, last_seq_of
 from realtime.state.store import encode_entry
 
@@ -44,9 +36,9 @@ class Clock:
 class Seen:
     """A reader that remembers."""
 
-    events: list[ServerEvent] = field(default_factory=list)
+    events: list[s.ServerEvent] = field(default_factory=list)
 
-    def read(self, event: ServerEvent) -> None:
+    def read(self, event: s.ServerEvent) -> None:
         self.events.append(event)
 
     @property
@@ -54,19 +46,16 @@ class Seen:
         return [event.seq for event in self.events]
 
 
-def audio(item_id: str, n_bytes: int) -> AgentResponseAudioDeltaEvent:
-    return AgentResponseAudioDeltaEvent(response_id="response", item_id=item_id, delta=bytes(n_bytes), format=PCM)
+def audio(item_id: str, n_bytes: int) -> s.AgentResponseAudioDeltaEvent:
+    return s.AgentResponseAudioDeltaEvent(response_id="response", item_id=item_id, delta=bytes(n_bytes), format=PCM)
 
 
-def other() -> AgentInputClearedEvent:
-    return AgentInputClearedEvent()
+def other() -> s.AgentInputClearedEvent:
+    return s.AgentInputClearedEvent()
 
 
 def runs(entries: list[Entry]) -> list[AudioRun]:
     return [entry for entry in entries if isinstance(entry, AudioRun)]
-
-
-# -- order and time ----------------------------------------------------------------------------------------------------
 
 
 def test_events_are_numbered_from_one_and_timed_from_the_beginning_of_the_call() -> None:
@@ -102,9 +91,6 @@ def test_seq_rises_by_one_and_ts_ms_never_falls(course: list[tuple[str | None, i
     times = [event.ts_ms for event in seen.events]
     assert times == sorted(times)
     assert log.last_seq == len(course)
-
-
-# -- audio -------------------------------------------------------------------------------------------------------------
 
 
 @given(appends)
@@ -160,9 +146,6 @@ def test_the_place_of_an_item_that_goes_on_speaking_is_known_among_many_others()
     log.append(audio("item_39", 0))
     log.append(audio("long", 10))
     assert runs(log.read())[-1].offset_bytes == 400
-
-
-# -- bound and cursor --------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 10), st.integers(0, 40))
@@ -221,7 +204,7 @@ def test_what_came_long_ago_is_packed_and_comes_back_as_it_was(
     log = Log(Clock(), max_entries=max_entries)
     kept: deque[Entry] = deque(maxlen=max_entries)
     for number, is_error in enumerate(course):
-        event = AgentErrorEvent(error_type="x", code="half \ud800", message=f"{number}") if is_error else other()
+        event = s.AgentErrorEvent(error_type="x", code="half \ud800", message=f"{number}") if is_error else other()
         log.append(event)
         kept.append(event)
     assert log.read() == list(kept)
@@ -237,7 +220,7 @@ def test_a_long_talk_holds_little_memory() -> None:
         before = tracemalloc.get_traced_memory()[0]
         for number in range(2_000):
             log.append(
-                AgentResponseAudioTranscriptDeltaEvent(
+                s.AgentResponseAudioTranscriptDeltaEvent(
                     response_id="".join("resp_0123456789abcdef"),
                     item_id="item_0123456789abcdef",
                     delta=f"word {number}",
@@ -254,9 +237,9 @@ def test_a_long_talk_holds_little_memory() -> None:
 def test_what_would_come_back_different_is_kept_as_it_is() -> None:
     """What cannot be packed, or would not be the same when it is unpacked; what is around it is not disturbed."""
     wrong_type: Any = 7
-    odd: list[ServerEvent] = [AgentErrorEvent(error_type="x", code="x", message=wrong_type)]
+    odd: list[s.ServerEvent] = [s.AgentErrorEvent(error_type="x", code="x", message=wrong_type)]
     for value in (lambda: None, (1, 2), {3}, float("nan"), 2**70, "\ud800"):
-        odd.append(ServerSessionUpdatedEvent(session_id="s", config={"value": value}))
+        odd.append(s.ServerSessionUpdatedEvent(session_id="s", config={"value": value}))
     log, seen = Log(Clock(), max_entries=100), Seen()
     log.subscribe(seen.read)
     for number in range(150):
@@ -266,7 +249,7 @@ def test_what_would_come_back_different_is_kept_as_it_is() -> None:
     assert [entry.seq for entry in entries] == list(range(51, 151))
     for entry, event in zip(entries[10:], odd, strict=False):
         assert type(entry) is type(event)
-        name = "message" if isinstance(event, AgentErrorEvent) else "config"
+        name = "message" if isinstance(event, s.AgentErrorEvent) else "config"
         assert getattr(entry, name) is getattr(event, name)
 
 
@@ -274,7 +257,7 @@ def test_long_texts_push_out_the_oldest_before_their_number_does() -> None:
     log = Log(Clock())
     random = Random(1)
     for _ in range(400):
-        log.append(AgentErrorEvent(error_type="x", code="x", message=random.randbytes(50_000).hex()))
+        log.append(s.AgentErrorEvent(error_type="x", code="x", message=random.randbytes(50_000).hex()))
     entries = log.read()
     assert [entry.seq for entry in entries] == list(range(log.first_seq, 401))
     assert log.dropped == log.first_seq - 1
@@ -288,9 +271,9 @@ def test_what_is_large_is_not_compressed_and_comes_back_as_it_was(monkeypatch: p
     with monkeypatch.context() as patched:
         patched.setattr(zlib, "compressobj", lambda **_: pytest.fail("compressed"))
         for number in range(60):
-            log.append(AgentErrorEvent(error_type="x", code="x", message=f"{number}" + "x" * 50_000))
+            log.append(s.AgentErrorEvent(error_type="x", code="x", message=f"{number}" + "x" * 50_000))
     assert [entry.seq for entry in log.read()] == list(range(1, 61))
-    assert [int(entry.message[:2].rstrip("x")) for entry in log.read() if isinstance(entry, AgentErrorEvent)] == [
+    assert [int(entry.message[:2].rstrip("x")) for entry in log.read() if isinstance(entry, s.AgentErrorEvent)] == [
         *range(60)
     ]
 
@@ -303,14 +286,11 @@ def test_long_items_stay_as_they_are_and_are_bounded_all_the_same(monkeypatch: p
     with monkeypatch.context() as patched:
         patched.setattr(realtime.state.log, "_encode", lambda *_: pytest.fail("encoded"))
         for _ in range(100):
-            log.append(AgentItemRetrievedEvent(item=item))
+            log.append(s.AgentItemRetrievedEvent(item=item))
     entries = log.read()
     assert 0 < log.dropped < 100
     assert [entry.seq for entry in entries] == list(range(log.dropped + 1, 101))
-    assert all(isinstance(entry, AgentItemRetrievedEvent) and entry.item is item for entry in entries)
-
-
-# -- going on after a stored log ---------------------------------------------------------------------------------------
+    assert all(isinstance(entry, s.AgentItemRetrievedEvent) and entry.item is item for entry in entries)
 
 
 def test_a_log_goes_on_after_a_stored_one() -> None:
@@ -329,13 +309,10 @@ def test_a_log_goes_on_after_a_stored_one() -> None:
     assert not log.holds(39)
 
 
-# -- readers -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_reader_that_fails_hurts_nobody_else_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     log, seen = Log(Clock()), Seen()
 
-    def broken(event: ServerEvent) -> None:
+    def broken(event: s.ServerEvent) -> None:
         raise KeyboardInterrupt if event.seq == 2 else RuntimeError("the socket is gone")
 
     log.subscribe(broken)
@@ -371,7 +348,7 @@ def test_a_reader_gets_what_comes_between_subscribing_and_unsubscribing_and_no_a
 def test_readers_that_come_and_go_while_an_event_is_delivered_begin_with_the_next_and_get_no_more() -> None:
     log, invited, removed = Log(Clock()), Seen(), Seen()
 
-    def invite_and_remove(event: ServerEvent) -> None:
+    def invite_and_remove(event: s.ServerEvent) -> None:
         if event.seq == 1:
             log.append(other())
             log.subscribe(invited.read)
@@ -388,7 +365,7 @@ def test_readers_that_come_and_go_while_an_event_is_delivered_begin_with_the_nex
 def test_readers_see_one_order_though_one_of_them_appends() -> None:
     log, first, second = Log(Clock()), Seen(), Seen()
 
-    def answer(event: ServerEvent) -> None:
+    def answer(event: s.ServerEvent) -> None:
         if event.seq < 4:
             log.append(other())
 

@@ -207,9 +207,6 @@ def _limit_pages(monkeypatch: pytest.MonkeyPatch, pages: int) -> pytest.MonkeyPa
     return monkeypatch
 
 
-# -- how much a client may fill ----------------------------------------------------------------------------------------
-
-
 async def test_a_call_that_fills_more_than_its_share_is_told_and_goes_on_unkept(tmp_path: Path) -> None:
     async with keeping(f"sqlite:{tmp_path}/calls", quota=Quota(call_bytes=50_000)) as one:
         while not one.news:

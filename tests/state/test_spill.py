@@ -127,9 +127,6 @@ def declare(job: Callable[..., object], cost_s: float) -> None:
     loop.declare_cost(job.__qualname__, cost_s)
 
 
-# -- a store that is well ----------------------------------------------------------------------------------------------
-
-
 async def test_what_is_logged_is_stored_within_fifty_milliseconds(world: World) -> None:
     log = world.call()
     for _ in range(200):
@@ -301,9 +298,6 @@ async def test_a_call_that_is_deleted_while_it_is_written_is_deleted_after_that(
     assert asyncio.get_running_loop().time() == 0.5
     await asyncio.sleep(5)
     assert world.store.call("call") is None
-
-
-# -- a store that fails ------------------------------------------------------------------------------------------------
 
 
 async def test_a_store_that_fails_is_told_of_once_and_gets_everything_when_it_is_well(world: World) -> None:
@@ -490,9 +484,6 @@ async def test_a_deletion_that_finds_the_store_replaced_loses_nothing_that_is_sa
     assert world.store.read("call") == log.read()
 
 
-# -- a store that is slow ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.virtual_time(costs={"FakeStore.write": 20.0})
 async def test_a_slow_store_is_told_of_once_and_holds_nobody_up(world: World) -> None:
     log = world.call()
@@ -552,8 +543,6 @@ async def test_closing_over_a_store_that_hangs_ends_in_time(caplog: pytest.LogCa
     with pytest.raises(StoreError, match="closed"):
         await waiting
 
-
-# -- whatever happens --------------------------------------------------------------------------------------------------
 
 steps = st.lists(
     st.tuples(

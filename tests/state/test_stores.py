@@ -99,9 +99,6 @@ def two_calls(*names: str) -> list[Change]:
     return [Change(name, CallInfo(call_id=name, owner="anna")) for name in names]
 
 
-# -- all of them -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_store_keeps_its_contract(kind: str, tmp_path: Path) -> None:
     check_store(maker(kind, tmp_path), durable=kind != "memory")
@@ -226,9 +223,6 @@ def test_a_call_cannot_have_a_name_that_is_a_path() -> None:
             CallInfo(call_id=call_id)
 
 
-# -- memory ------------------------------------------------------------------------------------------------------------
-
-
 def test_past_its_bound_the_memory_store_forgets_the_calls_written_to_longest_ago() -> None:
     store = MemoryStore(max_entries=5)
     for name in ("a", "b", "c"):
@@ -240,9 +234,6 @@ def test_past_its_bound_the_memory_store_forgets_the_calls_written_to_longest_ag
     store.write([Change("c", None, [event(seq) for seq in range(3, 30)])])
     assert [store.call(name) is not None for name in "abc"] == [False, False, True]
     assert len(store.read("c")) == 29
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_log_cut_at_any_byte_loads_up_to_its_last_whole_line_and_goes_on(tmp_path: Path) -> None:
@@ -434,9 +425,6 @@ def test_what_was_said_can_be_read_by_nobody_else_and_is_in_no_file_when_it_is_d
     assert not any(b"a secret of mine" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-# -- SQLite ------------------------------------------------------------------------------------------------------------
-
-
 def test_a_batch_that_fails_leaves_nothing_of_itself(database: SqliteStore) -> None:
     database.write([Change("call", CALL, [event(1)])])
     too_big = msgspec.structs.replace(event(3), seq=2**70)
@@ -525,9 +513,6 @@ def test_two_processes_can_share_a_database(database: SqliteStore, tmp_path: Pat
     with closing(SqliteStore(tmp_path / "calls.db")) as another:
         another.write([Change("call", None, [event(2)])])
     assert database.read("call") == [event(1), event(2)]
-
-
-# -- by URL ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_store_is_named_by_its_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,9 +83,6 @@ def test_what_the_agent_said_is_expected_in_its_order() -> None:
         check_expectations(run, Expected(agent_said=tuple(reversed(phrases))))
 
 
-# -- words -------------------------------------------------------------------------------------------------------------
-
-
 def saying(text: str) -> Run:
     """A call in which the agent says this."""
     call = Hand()
@@ -166,9 +163,6 @@ def test_a_typed_turn_counts() -> None:
     assert found.finding.startswith('The user had 3 turns, not 2: 1.00 s "Where is my order?"')
 
 
-# -- what was found ----------------------------------------------------------------------------------------------------
-
-
 def refunded(state: str = "success", result: str | None = None) -> Run:
     call = support_call()
     call.calls_tool(9_900, "refund", "{}", call="c3", response="r5", result=result, state=state)
@@ -247,9 +241,6 @@ def test_an_argument_may_be_a_pattern_and_a_denied_call_is_answered() -> None:
     support_call().run().tool_called("lookup_order", id=re.compile(r"^A-\d\d$"))
     support_call().run().no_tool_called("refund")
     refunded("denied", "no").tools_answered()
-
-
-# -- times -------------------------------------------------------------------------------------------------------------
 
 
 def test_every_stage_counts_from_the_end_of_the_voice() -> None:
@@ -370,9 +361,6 @@ def test_a_user_may_take_their_time() -> None:
     failure(lambda: call.run().no_dead_air(longer_than_ms=2_000, anyones=True))
 
 
-# -- speakers ----------------------------------------------------------------------------------------------------------
-
-
 def two_agents() -> Hand:
     call = Hand()
     call.answers(100, "I am Friday", response="r1", length_ms=900)
@@ -393,9 +381,6 @@ def test_only_one_human_is_compared_with_what_they_said() -> None:
     call.speaks(7_000, 8_000, "Goodbye", item="u3", who="Bob", heard="good pie")
     call.run().of("Ann").heard_by_agent.wer_below(0.01)
     failure(lambda: call.run().of("Bob").heard_by_agent.wer_below(0.5))
-
-
-# -- the accepted log --------------------------------------------------------------------------------------------------
 
 
 def test_a_log_that_was_accepted_matches_and_before_that_the_remedy_is_named(tmp_path: Path) -> None:
@@ -436,9 +421,6 @@ def test_a_log_that_differs_shows_what_is_new_changed_or_late(tmp_path: Path) ->
     found = failure(lambda: later.run().matches_log(tmp_path))
     assert "entries come at another time, at most +40 ms; the first:" in found.details
     assert len(found.details.splitlines()) == 3
-
-
-# -- own checks --------------------------------------------------------------------------------------------------------
 
 
 def test_a_check_of_ones_own_gets_the_record_and_what_it_asserts_comes_with_the_timeline() -> None:

@@ -129,9 +129,6 @@ async def test_settle_lets_everything_else_run_without_time_passing() -> None:
     assert ran[20:] == ["later", "real work"]
 
 
-# -- jobs --------------------------------------------------------------------------------------------------------------
-
-
 async def test_a_job_runs_on_the_loops_thread_and_its_result_arrives_after_its_cost(
     executor: ThreadPoolExecutor,
 ) -> None:
@@ -245,9 +242,6 @@ async def test_a_negative_cost_is_refused() -> None:
             pass
 
 
-# -- waits that cannot end ---------------------------------------------------------------------------------------------
-
-
 async def wait_for_ever(event: asyncio.Event) -> None:
     await event.wait()
 
@@ -346,9 +340,6 @@ async def test_a_job_may_give_the_loop_something_to_do_for_which_it_does_not_wai
     assert given[0].result() is None
 
 
-# -- the world outside -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.virtual_time(guard=False)
 async def test_loopback_sockets_work_and_timers_fire_beside_them() -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -408,9 +399,6 @@ async def answer_of_a_thread(answer: str, *, after: threading.Event | None = Non
         return await future
     finally:
         thread.join()
-
-
-# -- real work ---------------------------------------------------------------------------------------------------------
 
 
 async def test_while_real_work_is_in_flight_the_clock_stands_still_and_then_its_cost_passes() -> None:
@@ -559,9 +547,6 @@ def test_the_same_work_gives_the_same_trace(seed: int) -> None:
         return seen
 
     assert trace() == trace()
-
-
-# -- the mark ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.virtual_time(costs={"say": 0.5})
