@@ -91,6 +91,13 @@ class Call:
     def now(self) -> float:
         return asyncio.get_running_loop().time()
 
+    async def ended(self, side: str, at_ms: int = 0) -> bytes:
+        """What the file of one side, `input` or `output`, holds when the call has ended at that time."""
+        await until_ms(max(at_ms, now_ms()))
+        recorded = await self.recorder.close()
+        assert recorded.folder is not None
+        return read(recorded.folder / f"{side}.flac")[0]
+
     def hear(self, pcm: bytes, position: int | None = None, rate_hz: int = IN_HZ) -> None:
         self.recorder.hear(pcm, position, rate_hz)
 

@@ -55,6 +55,17 @@ def closing(item_id: str = "a1") -> list[s.ServerEvent]:
     ]
 
 
+def tell(listener: Listener, *events: s.ServerEvent) -> None:
+    for event in events:
+        listener.deliver(event)
+
+
+def paced() -> tuple[Listener, ListSink]:
+    """A client that is fed in real time, and what it gets."""
+    sink = ListSink()
+    return listener_into(sink, runtime(), ahead_ms=AHEAD_MS), sink
+
+
 def numbered(number: int) -> s.ServerEvent:
     return s.AgentErrorEvent(error_type="client_error", code="x", message="x", seq=number)
 
@@ -72,9 +83,6 @@ class TwoFrameDialect:
 
     def encode(self, event: s.ServerEvent) -> list[Any]:
         return [("head", event.seq), ("body", event.seq)]
-
-
-# -- order -------------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=volume(20, 200), deadline=None)
@@ -115,28 +123,22 @@ def test_the_order_holds_however_the_client_reads(steps: list[str], two_frames: 
     run(main())
 
 
-async def test_a_client_that_reads_gets_each_event_at_once() -> None:
-    sink = ListSink()
+async def test_a_client_that_is_gone_gets_nothing_more_and_one_that_is_released_leaves_nothing_running() -> None:
+    before, sink = asyncio.all_tasks(), GateSink()
     listener = listener_into(sink, runtime())
-
-    listener.deliver(audio(speech(12_000, 24_000)))
-    listener.deliver(numbered(1))
-
-    assert len(sink.frames) == 2
-
-
-async def test_a_client_that_is_gone_gets_nothing_more() -> None:
-    sink = GateSink()
-    listener = listener_into(sink, runtime())
-    listener.deliver(numbered(1))
-    listener.deliver(numbered(2))
+    tell(listener, numbered(1), numbered(2))
     sink.lost = True
     sink.open.set()
     await asyncio.sleep(1)
-
     assert listener.closed
     listener.deliver(numbered(3))
     assert [frame.seq for frame in sink.frames] == [1]
+    blocked = listener_into(GateSink(), runtime(), ahead_ms=AHEAD_MS)
+    blocked.deliver(audio(speech(3_000, 24_000)))
+    blocked.release()
+    blocked.release()
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
 
 
 async def test_an_event_that_cannot_be_written_costs_none_of_those_that_wait_behind_it(
@@ -159,20 +161,6 @@ async def test_an_event_that_cannot_be_written_costs_none_of_those_that_wait_beh
 
     assert [frame.seq for frame in sink.frames] == [1, 2, 4, 5, 6]
     assert "could not be written" in caplog.text
-
-
-async def test_releasing_a_blocked_listener_leaves_nothing_running() -> None:
-    before = asyncio.all_tasks()
-    listener = listener_into(GateSink(), runtime(), ahead_ms=AHEAD_MS)
-    listener.deliver(audio(speech(3_000, 24_000)))
-    listener.release()
-    listener.release()
-    await asyncio.sleep(0)
-
-    assert asyncio.all_tasks() == before
-
-
-# -- a client that does not read ---------------------------------------------------------------------------------------
 
 
 async def test_a_client_that_does_not_read_speech_is_closed_alone() -> None:
@@ -203,36 +191,22 @@ async def test_a_client_that_does_not_read_events_is_closed() -> None:
     assert len(sink.frames) == 1
 
 
-async def test_a_long_answer_in_one_burst_closes_no_client_that_is_fed_in_real_time() -> None:
-    sink = ListSink()
-    listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
+@pytest.mark.parametrize(("seconds", "closes"), [(300, False), (MAX_PACED_BYTES // 48_000 + 3, True)])
+async def test_a_burst_that_is_fed_in_real_time_closes_its_client_only_where_it_passes_the_bound(
+    seconds: int, closes: bool
+) -> None:
+    listener, sink = paced()
     second = audio(speech(1_000, 24_000))
-    for _ in range(300):
-        listener.deliver(second)
-    await asyncio.sleep(301)
-
-    assert not listener.closed
-    assert sum(len(frame.delta) for frame in sink.frames) == 300 * len(second.delta)
-
-
-async def test_speech_that_piles_up_behind_the_pace_is_bounded_too() -> None:
-    sink = ListSink()
-    listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
-    second = audio(speech(1_000, 24_000))
-    for _ in range(MAX_PACED_BYTES // len(second.delta) + 3):
-        listener.deliver(second)
-
-    assert listener.closed
-    assert sink.closed_with is not None
-
-
-# -- pace --------------------------------------------------------------------------------------------------------------
+    tell(listener, *[second] * seconds)
+    await asyncio.sleep(seconds + 1)
+    assert (listener.closed, sink.closed_with is not None) == (closes, closes)
+    if not closes:
+        assert sum(len(frame.delta) for frame in sink.frames) == seconds * len(second.delta)
 
 
 @pytest.mark.parametrize("chunk_ms", [20, 100, 700, 12_000])
 async def test_a_burst_is_handed_out_at_most_350_ms_ahead_of_real_time_and_without_a_gap(chunk_ms: int) -> None:
-    sink = ListSink()
-    listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
+    listener, sink = paced()
     pcm = speech(12_000, 24_000)
     step = chunk_ms * 48
     for start in range(0, len(pcm), step):
@@ -248,13 +222,8 @@ async def test_a_burst_is_handed_out_at_most_350_ms_ahead_of_real_time_and_witho
 
 
 async def test_what_closes_a_reply_comes_after_its_last_sound() -> None:
-    sink = ListSink()
-    listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
-    listener.deliver(words("all"))
-    listener.deliver(audio(speech(2_000, 24_000)))
-    for event in closing():
-        listener.deliver(event)
-    listener.deliver(numbered(1))
+    listener, sink = paced()
+    tell(listener, words("all"), audio(speech(2_000, 24_000)), *closing(), numbered(1))
     await asyncio.sleep(3)
 
     order = types(sink.frames)
@@ -264,11 +233,9 @@ async def test_what_closes_a_reply_comes_after_its_last_sound() -> None:
 
 
 async def test_words_stay_beside_the_speech_that_follows_them() -> None:
-    sink = ListSink()
-    listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
+    listener, sink = paced()
     for number in range(5):
-        listener.deliver(words(f"{number}"))
-        listener.deliver(audio(speech(1_000, 24_000)))
+        tell(listener, words(f"{number}"), audio(speech(1_000, 24_000)))
     await asyncio.sleep(6)
 
     sound_ms = 0.0
@@ -280,12 +247,9 @@ async def test_words_stay_beside_the_speech_that_follows_them() -> None:
 
 
 async def test_two_replies_in_a_row_keep_their_order() -> None:
-    sink = ListSink()
-    listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
+    listener, sink = paced()
     for item_id in ("a1", "a2"):
-        listener.deliver(audio(speech(1_000, 24_000), item_id=item_id))
-        for event in closing(item_id):
-            listener.deliver(event)
+        tell(listener, audio(speech(1_000, 24_000), item_id=item_id), *closing(item_id))
     await asyncio.sleep(3)
 
     said = [getattr(frame, "item_id", None) for frame in sink.frames if frame.type == "agent_response_audio_delta"]
@@ -305,17 +269,11 @@ async def test_a_paced_listener_says_what_it_has_not_sent_as_unheard() -> None:
     assert listener.unplayed_ms(now()) == 0
 
 
-# -- flush -------------------------------------------------------------------------------------------------------------
-
-
 async def test_a_flush_drops_unsent_speech_and_words_and_keeps_what_closes_the_reply() -> None:
-    sink = ListSink()
-    listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
+    listener, sink = paced()
     for number in range(5):
-        listener.deliver(words(f"{number}"))
-        listener.deliver(audio(speech(1_000, 24_000)))
-    for event in closing():
-        listener.deliver(event)
+        tell(listener, words(f"{number}"), audio(speech(1_000, 24_000)))
+    tell(listener, *closing())
     await asyncio.sleep(1)
     start = len(sink.frames)
 
@@ -328,8 +286,7 @@ async def test_a_flush_drops_unsent_speech_and_words_and_keeps_what_closes_the_r
 
 
 async def test_the_reply_after_a_flush_begins_at_once() -> None:
-    sink = ListSink()
-    listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
+    listener, sink = paced()
     listener.deliver(audio(speech(5_000, 24_000)))
     await asyncio.sleep(1)
     listener.deliver(s.ServerAudioFlushEvent())
@@ -346,9 +303,7 @@ async def test_a_flush_reaches_a_stalled_client_without_the_speech_before_it() -
     listener = listener_into(sink, runtime())
     for _ in range(50):
         listener.deliver(audio(speech(100, 24_000)))
-    for event in closing():
-        listener.deliver(event)
-    listener.deliver(s.ServerAudioFlushEvent())
+    tell(listener, *closing(), s.ServerAudioFlushEvent())
     assert listener.unplayed_ms(now()) == 0
 
     sink.open.set()
@@ -361,18 +316,11 @@ async def test_a_flush_reaches_a_stalled_client_without_the_speech_before_it() -
 
 
 async def test_the_end_of_the_agent_is_the_end_of_paced_speech() -> None:
-    sink = ListSink()
-    listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
-    listener.deliver(audio(speech(5_000, 24_000)))
-    for event in closing():
-        listener.deliver(event)
-    listener.deliver(s.AgentEndedEvent())
+    listener, sink = paced()
+    tell(listener, audio(speech(5_000, 24_000)), *closing(), s.AgentEndedEvent())
     await asyncio.sleep(10)
 
     assert types(sink.frames)[-4:] == [*types(closing()), "agent_ended"]
-
-
-# -- another rate ------------------------------------------------------------------------------------------------------
 
 
 def wave(ms: int, rate_hz: int) -> bytes:
@@ -394,8 +342,7 @@ async def test_speech_for_another_rate_in_chunks_is_the_speech_as_a_whole(
     pcm = wave(1_000, 24_000)
     for start in range(0, len(pcm), chunk_bytes):
         listener.deliver(audio(pcm[start : start + chunk_bytes]))
-    for event in closing():
-        listener.deliver(event)
+    tell(listener, *closing())
     await asyncio.sleep(2)
 
     whole = Resampler(24_000, rate_hz)
@@ -405,46 +352,29 @@ async def test_speech_for_another_rate_in_chunks_is_the_speech_as_a_whole(
     assert types(sink.frames)[-3:] == types(closing())
 
 
-async def test_a_reply_after_a_flush_holds_nothing_of_the_one_before() -> None:
+async def test_neither_the_end_of_a_flushed_reply_nor_the_next_one_brings_any_of_its_sound() -> None:
     sink = ListSink()
     listener = listener_into(sink, runtime(), output_rate_hz=16_000, clock=AcknowledgedPlayback(16_000))
-    listener.deliver(audio(wave(500, 24_000)))
-    listener.deliver(s.ServerAudioFlushEvent())
+    tell(listener, audio(wave(500, 24_000)), s.ServerAudioFlushEvent())
     start = len(sink.frames)
-    listener.deliver(audio(bytes(48_000), item_id="a2"))
-    listener.deliver(s.AgentResponseAudioDoneEvent(response_id="r1", item_id="a2"))
-
+    tell(listener, *closing())
+    assert types(sink.frames[start:]) == types(closing())
+    tell(listener, audio(bytes(48_000), item_id="a2"), *closing("a2"))
     after = pcm_of(sink.frames[start:])
     assert len(after) == 32_000
     assert not any(after)
-
-
-async def test_the_end_of_a_flushed_reply_brings_no_sound() -> None:
-    sink = ListSink()
-    listener = listener_into(sink, runtime(), output_rate_hz=16_000, clock=AcknowledgedPlayback(16_000))
-    listener.deliver(audio(wave(500, 24_000)))
-    listener.deliver(s.ServerAudioFlushEvent())
-    start = len(sink.frames)
-    for event in closing():
-        listener.deliver(event)
-
-    assert types(sink.frames[start:]) == types(closing())
 
 
 async def test_one_reply_after_the_other_do_not_run_into_each_other() -> None:
     sink = ListSink()
     listener = listener_into(sink, runtime(), output_rate_hz=16_000, clock=AcknowledgedPlayback(16_000))
     for item_id in ("a1", "a2"):
-        listener.deliver(audio(wave(500, 24_000), item_id=item_id))
-        listener.deliver(s.AgentResponseAudioDoneEvent(response_id="r1", item_id=item_id))
+        tell(listener, audio(wave(500, 24_000), item_id=item_id), *closing(item_id))
 
     said = [frame for frame in sink.frames if frame.type == "agent_response_audio_delta"]
     pcm = {item_id: pcm_of([one for one in said if one.item_id == item_id]) for item_id in ("a1", "a2")}
     assert pcm["a1"] == pcm["a2"]
     assert len(pcm["a1"]) == 16_000
-
-
-# -- queues ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_bounded_queue_gets_everything_in_order_as_it_is_read() -> None:
@@ -461,8 +391,7 @@ async def test_a_bounded_queue_gets_everything_in_order_as_it_is_read() -> None:
 async def test_a_queue_is_not_told_of_the_private_call_around_its_agent() -> None:
     events: list[Any] = []
     listener = queue_listener(events.append, runtime())
-    listener.deliver(s.ServerSessionCreatedEvent(session_id="s", call_id="c"))
-    listener.deliver(s.AgentReadyEvent())
-    listener.deliver(s.ServerSessionEndedEvent(session_id="s"))
+    tell(listener, s.ServerSessionCreatedEvent(session_id="s"), s.AgentReadyEvent())
+    tell(listener, s.ServerSessionEndedEvent(session_id="s"))
 
     assert types(events) == ["agent_ready"]

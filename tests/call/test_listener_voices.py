@@ -58,6 +58,12 @@ def listener(sink: ListSink, *, lanes: bool = False, **options: Any) -> Listener
     return Listener(sink=sink, dialect=OneStream(), runtime=runtime(), output_rate_hz=HZ, **options)
 
 
+def one_stream(sink: ListSink | None = None) -> tuple[Listener, ListSink]:
+    """A client without lanes that is fed in real time, and what it gets."""
+    sink = sink or ListSink()
+    return listener(sink, ahead_ms=350), sink
+
+
 def noise(seed: int, ms: int = FRAME_MS, peak: int = 4_000) -> bytes:
     return np.random.default_rng(seed).integers(-peak, peak, ms * HZ // 1000).astype("<i2").tobytes()
 
@@ -105,9 +111,6 @@ def share(heard: NDArray[np.int64], source: bytes) -> float:
     size = len(padded) + len(wanted)
     fit = np.fft.irfft(np.fft.rfft(padded, size) * np.conj(np.fft.rfft(wanted, size)), size)
     return float(np.max(fit) / np.dot(wanted, wanted))
-
-
-# -- lanes -------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_lane_is_heard_at_once_and_counts_for_nothing_else() -> None:
@@ -244,12 +247,8 @@ async def test_many_humans_do_not_make_the_client_forget_what_it_plays() -> None
     assert (getattr(told, "played_item_id", None), getattr(told, "played_ms", None)) == ("a1", 15)
 
 
-# -- one stream --------------------------------------------------------------------------------------------------------
-
-
 async def test_humans_alone_are_one_response_of_whoever_began() -> None:
-    sink = ListSink()
-    view = listener(sink, ahead_ms=350)
+    view, sink = one_stream()
     await speak(view, noise(1, 400))
     await asyncio.sleep(STRETCH_ENDS_MS / 1000 - 0.1)
     await speak(view, noise(2, 200), "ben")
@@ -269,8 +268,7 @@ async def test_humans_alone_are_one_response_of_whoever_began() -> None:
 
 
 async def test_agents_and_humans_sound_together() -> None:
-    sink = ListSink()
-    view = listener(sink, ahead_ms=350)
+    view, sink = one_stream()
     agent, ada, ben = noise(1, 1_500), noise(2, 1_000), noise(3, 1_000)
     talk = asyncio.gather(speak(view, ada, "ada"), speak(view, ben, "ben"))
     await asyncio.sleep(0.1)
@@ -286,8 +284,7 @@ async def test_agents_and_humans_sound_together() -> None:
 
 
 async def test_a_human_who_speaks_behind_speech_that_was_sent_ahead_is_heard_but_for_what_came_too_late() -> None:
-    sink = ListSink()
-    view = listener(sink, ahead_ms=350)
+    view, sink = one_stream()
     view.deliver(reply(noise(1, 3_000)))
     await speak(view, noise(2, 1_000), "ada")
     await asyncio.sleep(0.5)
@@ -323,7 +320,7 @@ class Timed(ListSink):
 
 async def test_a_voice_that_comes_in_time_is_held_back_by_less_than_a_frame() -> None:
     sink = Timed()
-    view = listener(sink, ahead_ms=350)
+    view, _ = one_stream(sink)
     for number in range(3):
         began_s, voice = now(), noise(number, 1_000)
         await speak(view, voice)
@@ -337,7 +334,7 @@ async def test_a_voice_that_comes_in_time_is_held_back_by_less_than_a_frame() ->
 async def test_so_is_one_that_begins_while_another_goes_on(after_ms: int) -> None:
     """The other is silent, and goes on nonetheless."""
     sink = Timed()
-    view = listener(sink, ahead_ms=350)
+    view, _ = one_stream(sink)
     other = asyncio.create_task(speak(view, bytes(HZ * 4), "ben"))
     await asyncio.sleep(0.3 + after_ms / 1000)
     began_s, voice = now(), noise(1, 1_000)
@@ -351,7 +348,7 @@ async def test_so_is_one_that_begins_while_another_goes_on(after_ms: int) -> Non
 async def test_a_voice_whose_first_sound_came_late_is_met_again_after_its_next_pause(late_ms: int) -> None:
     """The frames of the stream begin with its first sound: all that follows in time would wait for them."""
     sink = Timed()
-    view = listener(sink, ahead_ms=350)
+    view, _ = one_stream(sink)
     first, pause, voice = noise(1, 2_400), bytes(HZ // 5 * 2), noise(2, 1_000)
     began_s, whole = now(), first + pause + voice
     step = len(noise(0))
@@ -368,7 +365,7 @@ async def test_a_voice_whose_first_sound_came_late_is_met_again_after_its_next_p
 
 async def test_a_client_whose_pieces_are_longer_waits_for_no_second() -> None:
     sink = Timed()
-    view = listener(sink, ahead_ms=350)
+    view, _ = one_stream(sink)
     began_s, voice = now(), noise(1, 1_200)
     step = HZ * 40 // 1000 * 2
     for at in range(0, len(voice), step):
@@ -381,7 +378,7 @@ async def test_a_client_whose_pieces_are_longer_waits_for_no_second() -> None:
 
 async def test_after_a_flush_a_human_is_heard_at_once_and_not_behind_what_was_dropped() -> None:
     sink = Timed()
-    view = listener(sink, ahead_ms=350)
+    view, _ = one_stream(sink)
     view.deliver(reply(noise(1, 3_000)))
     began_s = now()
     talk = asyncio.create_task(speak(view, noise(2, 1_000)))
@@ -396,8 +393,7 @@ async def test_after_a_flush_a_human_is_heard_at_once_and_not_behind_what_was_dr
 
 
 async def test_speech_is_sent_in_time_while_a_human_sounds() -> None:
-    sink = ListSink()
-    view = listener(sink, ahead_ms=350)
+    view, _ = one_stream()
     view.deliver_voice(said(noise(1)))
     view.deliver(reply(noise(2, 5_000)))
     await speak(view, noise(3, 1_000))
@@ -408,8 +404,7 @@ async def test_speech_is_sent_in_time_while_a_human_sounds() -> None:
 
 
 async def test_what_belongs_behind_the_speech_stays_behind_it_while_a_human_sounds() -> None:
-    sink = ListSink()
-    view = listener(sink, ahead_ms=350)
+    view, sink = one_stream()
     talk = asyncio.create_task(speak(view, noise(1, 1_000)))
     await asyncio.sleep(0.2)
     view.deliver(reply(noise(2, 310)))
@@ -425,8 +420,7 @@ async def test_what_belongs_behind_the_speech_stays_behind_it_while_a_human_soun
 
 
 async def test_a_flush_under_a_human_fades_the_agent_and_the_human_sounds_on() -> None:
-    sink = ListSink()
-    view = listener(sink, ahead_ms=350)
+    view, sink = one_stream()
     ada = noise(1, 1_000)
     talk = asyncio.create_task(speak(view, ada))
     await asyncio.sleep(0.2)
@@ -450,8 +444,7 @@ async def test_a_flush_under_a_human_fades_the_agent_and_the_human_sounds_on() -
 
 async def test_a_client_whose_speech_is_not_paced_hears_humans_in_time() -> None:
     sink = ListSink()
-    view = listener(sink)
-    await speak(view, noise(1, 500))
+    await speak(listener(sink), noise(1, 500))
     await asyncio.sleep(1)
     assert share(samples(sink.frames), noise(1, 500)) > 0.98
 
@@ -460,8 +453,7 @@ async def test_a_clock_that_is_always_a_little_late_makes_no_voice_fall_behind(m
     loop = asyncio.get_running_loop()
     call_at = loop.call_at
     monkeypatch.setattr(loop, "call_at", lambda when, *args, **options: call_at(when + 0.004, *args, **options))
-    sink = ListSink()
-    view = listener(sink, ahead_ms=350)
+    view, sink = one_stream()
     voice = noise(1, 10_000)
     step, began_at = HZ * FRAME_MS // 1000 * 2, now()
     for number in range(len(voice) // step):
@@ -471,21 +463,14 @@ async def test_a_clock_that_is_always_a_little_late_makes_no_voice_fall_behind(m
     assert share(samples(sink.frames), voice) > 0.98
 
 
-async def test_nothing_runs_on_behind_a_client_that_is_gone() -> None:
-    sink = ListSink()
-    view = listener(sink, ahead_ms=350)
+@pytest.mark.parametrize("gone", [True, False])
+async def test_silence_sends_nothing_and_nothing_runs_on_behind_a_client_that_is_gone(gone: bool) -> None:
+    view, sink = one_stream()
     await speak(view, noise(1, 200))
-    sent = len(sink.frames)
-    view.release()
-    await asyncio.sleep(2)
-    assert len(sink.frames) == sent
-
-
-async def test_silence_sends_nothing() -> None:
-    sink = ListSink()
-    view = listener(sink, ahead_ms=350)
-    await speak(view, noise(1, 200))
-    await asyncio.sleep(1)
+    if gone:
+        view.release()
+    else:
+        await asyncio.sleep(1)
     sent = len(sink.frames)
     await asyncio.sleep(600)
     assert len(sink.frames) == sent

@@ -16,8 +16,6 @@ from realtime.call.recording import Recorded
 from realtime.call.recording.disk import Disk
 from tests.call.recorded import IN_HZ, OUT_HZ, Call, described, noise, read, spoken, until_ms
 
-# -- the folder --------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.virtual_time
 async def test_the_folder_says_whose_recording_it_is_and_is_for_the_server_alone(tmp_path: Path) -> None:
@@ -122,8 +120,6 @@ async def test_a_real_executor_writes_beside_the_loop(tmp_path: Path) -> None:
     assert recorded.input_s == len(heard) / 2 / IN_HZ
 
 
-# -- trouble -----------------------------------------------------------------------------------------------------------
-
 KILLED = """
 import asyncio, sys
 from pathlib import Path
@@ -145,7 +141,9 @@ run(main())
 """
 
 
-@pytest.mark.parametrize("kill_at_ms", [900, 3_100, 7_700, 20_000])
+@pytest.mark.parametrize(
+    "kill_at_ms", [3_100, *(pytest.param(ms, marks=pytest.mark.night) for ms in (900, 7_700, 20_000))]
+)
 def test_the_files_of_a_killed_server_can_be_read(tmp_path: Path, kill_at_ms: int) -> None:
     root = Path(__file__).resolve().parent.parent
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(root)]
@@ -200,68 +198,51 @@ def fill_up(monkeypatch: pytest.MonkeyPatch, room_bytes: int) -> None:
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("room_bytes", [0, 100, 30_000])
 async def test_a_full_disk_is_told_once_and_the_call_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], room_bytes: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    room_bytes: int,
 ) -> None:
+    """The server's log tells of no speech."""
+    caplog.set_level(logging.DEBUG)
     fill_up(monkeypatch, room_bytes)
-    call = Call(tmp_path)
+    call = Call(tmp_path, call_id="call_77")
     call.say("a1", spoken(8_000))
     pcm = noise(10 * IN_HZ)
     await call.speak(pcm)
     recorded = await call.recorder.close()
-
     assert [error.code for error in call.troubles] == ["recording_failed"]
     assert recorded.input_s < 10
     assert capfd.readouterr().err == ""
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("realtime.call.recording")]
+    assert told == ["the recording of call call_77 stopped: [Errno 28] No space left on device"]
     if room_bytes > 100:
         heard, _ = read(tmp_path / "input.flac")
         assert heard
         assert heard == pcm[: len(heard)]
 
 
-@pytest.mark.virtual_time
-async def test_a_disk_that_is_full_at_the_very_end_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill_up(monkeypatch, 1_000)
-    call = Call(tmp_path)
+@pytest.mark.parametrize("obstacle", ["full at the end", "file", "proc", "executor shut down"])
+async def test_whatever_keeps_a_recording_from_being_written_is_told_once_and_the_call_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str
+) -> None:
+    folder, executor = tmp_path / "call_1", None
+    if obstacle == "full at the end":
+        fill_up(monkeypatch, 1_000)
+    elif obstacle == "file":
+        (tmp_path / "call_1").write_text("")
+        folder = tmp_path / "call_1" / "recording"
+    elif obstacle == "proc":
+        folder = Path("/proc/call_1")
+    else:
+        executor = ThreadPoolExecutor(1)
+    call = Call(folder, executor=executor)
+    if executor is not None:
+        executor.shutdown()
     call.hear(noise(3_200))
-    await call.recorder.close()
-
-    assert [error.code for error in call.troubles] == ["recording_failed"]
-
-
-@pytest.mark.virtual_time
-@pytest.mark.parametrize("obstacle", ["file", "proc"])
-async def test_a_folder_that_cannot_be_written_is_told_once_and_the_call_goes_on(tmp_path: Path, obstacle: str) -> None:
-    (tmp_path / "taken").write_text("")
-    folder = tmp_path / "taken" / "call_1" if obstacle == "file" else Path("/proc/call_1")
-    call = Call(folder)
-    await call.speak(noise(2 * IN_HZ))
     call.say("a1", spoken(200))
     recorded = await call.recorder.close()
-
     assert [error.code for error in call.troubles] == ["recording_failed"]
-    assert recorded == Recorded(None, 0.0, 0.0)
-
-
-async def test_an_executor_that_was_shut_down_is_told_once(tmp_path: Path) -> None:
-    executor = ThreadPoolExecutor(1)
-    call = Call(tmp_path, executor=executor)
-    executor.shutdown()
-    call.hear(noise(IN_HZ))
-    await call.recorder.close()
-
-    assert [error.code for error in call.troubles] == ["recording_failed"]
-
-
-@pytest.mark.virtual_time
-async def test_the_server_log_tells_of_no_speech(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    fill_up(monkeypatch, 30_000)
-    call = Call(tmp_path, call_id="call_77")
-    await call.speak(noise(10 * IN_HZ))
-    await call.recorder.close()
-
-    assert [record.getMessage() for record in caplog.records if record.name.startswith("realtime.call.recording")] == [
-        "the recording of call call_77 stopped: [Errno 28] No space left on device"
-    ]
+    if obstacle in ("file", "proc"):
+        assert recorded == Recorded(None, 0.0, 0.0)

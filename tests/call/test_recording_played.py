@@ -33,8 +33,9 @@ from tests.call.recorded import (
 )
 from tests.volumes import volume
 
+pytestmark = pytest.mark.virtual_time
 
-@pytest.mark.virtual_time
+
 async def test_an_item_stands_where_the_clock_says_that_it_was_heard(tmp_path: Path) -> None:
     call = Call(tmp_path, EstimatedPlayback(OUT_HZ, start_delay_ms=100))
     first, second = spoken(1_000), spoken(400, seed=1)
@@ -57,48 +58,28 @@ async def test_an_item_stands_where_the_clock_says_that_it_was_heard(tmp_path: P
         assert abs(item["start_ms"] - ms) <= CHUNK_MS
 
 
-@pytest.mark.virtual_time
-async def test_items_follow_one_another_without_overlap(tmp_path: Path) -> None:
+async def test_items_follow_one_another_without_overlap_and_where_speech_ran_dry_there_is_silence(
+    tmp_path: Path,
+) -> None:
     call = Call(tmp_path)
-    first, second = spoken(700), spoken(500, seed=1)
+    first, second, third = (spoken(ms, seed=ms) for ms in (700, 500, 400))
     call.say("a1", first)
     call.say("a2", second)
-    await until_ms(3_000)
-    await call.recorder.close()
-
-    output, _ = read(tmp_path / "output.flac")
-    assert place_ms(output, first, OUT_HZ) == 0
-    assert place_ms(output, second, OUT_HZ) == pytest.approx(700, abs=1)
+    await until_ms(2_200)
+    call.say("a2", third)
+    output = await call.ended("output", 3_000)
+    assert output == first + second + bytes(1_000 * OUT_HZ // 1000 * 2) + third
 
 
-@pytest.mark.virtual_time
 async def test_speech_in_time_has_no_seams(tmp_path: Path) -> None:
     call = Call(tmp_path, EstimatedPlayback(OUT_HZ))
     pcm = spoken(2_000)
     for start in range(0, len(pcm), 1_920):
         call.say("a1", pcm[start : start + 1_920])
         await asyncio.sleep(0.04)
-    await until_ms(4_000)
-    await call.recorder.close()
-
-    assert abs(place_ms(read(tmp_path / "output.flac")[0], pcm, OUT_HZ) - 100) <= CHUNK_MS
+    assert abs(place_ms(await call.ended("output", 4_000), pcm, OUT_HZ) - 100) <= CHUNK_MS
 
 
-@pytest.mark.virtual_time
-async def test_where_the_speech_ran_dry_there_is_silence(tmp_path: Path) -> None:
-    call = Call(tmp_path)
-    first, second = spoken(500), spoken(500, seed=1)
-    call.say("a1", first)
-    await until_ms(1_500)
-    call.say("a1", second)
-    await until_ms(3_000)
-    await call.recorder.close()
-
-    output, _ = read(tmp_path / "output.flac")
-    assert output == first + bytes(1_000 * OUT_HZ // 1000 * 2) + second
-
-
-@pytest.mark.virtual_time
 async def test_a_flush_cuts_the_item_where_it_was_heard(tmp_path: Path) -> None:
     call = Call(tmp_path)
     pcm = spoken(5_000)
@@ -110,17 +91,13 @@ async def test_a_flush_cuts_the_item_where_it_was_heard(tmp_path: Path) -> None:
     await until_ms(4_000)
     answer = spoken(200, seed=2)
     call.say("a2", answer)
-    await until_ms(6_000)
-    await call.recorder.close()
-
-    output, _ = read(tmp_path / "output.flac")
+    output = await call.ended("output", 6_000)
     assert between(output, 1_000, 2_234, OUT_HZ) == between(pcm, 0, 1_234, OUT_HZ)
     assert silent(between(output, 2_234, 4_000, OUT_HZ))
     assert output == output[: 4_000 * OUT_HZ // 1000 * 2] + answer
     assert described(tmp_path)["items"][0] == {"item_id": "a1", "start_ms": 1_000, "heard_ms": 1_234}
 
 
-@pytest.mark.virtual_time
 async def test_acknowledgements_place_the_speech_and_end_it(tmp_path: Path) -> None:
     call = Call(tmp_path, AcknowledgedPlayback(OUT_HZ))
     pcm = spoken(3_000)
@@ -132,14 +109,10 @@ async def test_acknowledgements_place_the_speech_and_end_it(tmp_path: Path) -> N
         call.hear(noise(1_600))
     await until_ms(1_350)
     call.flush()
-    await until_ms(4_000)
-    await call.recorder.close()
-
-    output, _ = read(tmp_path / "output.flac")
+    output = await call.ended("output", 4_000)
     assert output == bytes(300 * OUT_HZ // 1000 * 2) + between(pcm, 0, 1_000, OUT_HZ)
 
 
-@pytest.mark.virtual_time
 async def test_a_client_that_stops_playing_for_a_while_is_followed(tmp_path: Path) -> None:
     call = Call(tmp_path, AcknowledgedPlayback(OUT_HZ))
     pcm = spoken(600)
@@ -148,15 +121,12 @@ async def test_a_client_that_stops_playing_for_a_while_is_followed(tmp_path: Pat
         await until_ms(at_ms)
         call.clock.ack("a1", played_ms, call.now())
         call.hear(b"")
-    await call.recorder.close()
-
-    output, _ = read(tmp_path / "output.flac")
+    output = await call.ended("output")
     assert between(output, 0, 300, OUT_HZ) == between(pcm, 0, 300, OUT_HZ)
     assert silent(between(output, 300, 3_900, OUT_HZ))
     assert between(output, 3_900, 4_200, OUT_HZ) == between(pcm, 300, 600, OUT_HZ)
 
 
-@pytest.mark.virtual_time
 async def test_truncating_an_older_item_leaves_a_newer_one_whole_that_has_run_dry(tmp_path: Path) -> None:
     call = Call(tmp_path)
     old, new = spoken(500), spoken(1_000)
@@ -167,16 +137,11 @@ async def test_truncating_an_older_item_leaves_a_newer_one_whole_that_has_run_dr
     call.clock.truncate("a1", 400, call.now())
     call.recorder.truncated("a1", 400)
     call.say("a2", new[len(new) // 2 :])
-    await until_ms(3_000)
-    await call.recorder.close()
-
-    assert [(item["item_id"], item["heard_ms"]) for item in described(tmp_path)["items"]] == [
-        ("a1", 400),
-        ("a2", 1_000),
-    ]
+    await call.ended("output", 3_000)
+    items = described(tmp_path)["items"]
+    assert [(item["item_id"], item["heard_ms"]) for item in items] == [("a1", 400), ("a2", 1_000)]
 
 
-@pytest.mark.virtual_time
 async def test_the_word_of_a_client_that_was_estimated_counts(tmp_path: Path) -> None:
     call = Call(tmp_path)
     pcm = spoken(4_000)
@@ -186,27 +151,20 @@ async def test_the_word_of_a_client_that_was_estimated_counts(tmp_path: Path) ->
     await until_ms(1_650)
     call.clock.truncate("a1", 1_300, call.now())
     call.recorder.truncated("a1", 1_300)
-    await until_ms(3_000)
-    await call.recorder.close()
-
-    output, _ = read(tmp_path / "output.flac")
+    output = await call.ended("output", 3_000)
     assert between(output, 0, 1_300, OUT_HZ) == between(pcm, 0, 1_300, OUT_HZ)
     assert silent(output[1_300 * OUT_HZ // 1000 * 2 :])
     assert described(tmp_path)["items"] == [{"item_id": "a1", "start_ms": 0, "heard_ms": 1_300}]
 
 
-@pytest.mark.virtual_time
 async def test_what_nobody_hears_is_not_in_the_recording(tmp_path: Path) -> None:
     call = Call(tmp_path, AcknowledgedPlayback(OUT_HZ))
     call.say("a1", spoken(2_000))
     await until_ms(5_000)
-    recorded = await call.recorder.close()
-
-    assert recorded.output_s < 0.001
+    assert (await call.recorder.close()).output_s < 0.001
     assert described(tmp_path)["items"] == []
 
 
-@pytest.mark.virtual_time
 async def test_a_paced_client_of_a_log_is_recorded_as_it_heard(tmp_path: Path) -> None:
     """Through the call's log and a real listener: the flush of a barge-in cuts the file where the client was."""
     runtime = Runtime.deterministic(asyncio.get_running_loop().time)
@@ -294,28 +252,19 @@ def test_no_part_stands_twice_or_over_another_whatever_happens(
         assert item["heard_ms"] * OUT_HZ // 1000 * 2 <= len(said[item["item_id"]])
 
 
-# -- bounds ------------------------------------------------------------------------------------------------------------
-
-
-def test_what_waits_to_be_heard_is_bounded_and_counted() -> None:
+def test_what_waits_to_be_heard_is_bounded_and_counted_and_of_very_many_items_the_last_are_listed() -> None:
     track = OutputTrack("output", OUT_HZ, lambda _: 0)
     second = spoken(1_000)
     n_seconds = 2 * MAX_OUTPUT_BYTES // len(second)
     for _ in range(n_seconds):
         track.say("a1", second, OUT_HZ, 0)
-
     assert track.lost_samples == (n_seconds - MAX_OUTPUT_BYTES // len(second)) * OUT_HZ
 
-
-def test_of_very_many_items_the_last_are_listed() -> None:
     track = OutputTrack("output", OUT_HZ, lambda _: 1)
     for number in range(MAX_ITEMS + 50):
         track.say(f"a{number}", spoken(1), OUT_HZ, number)
     track.follow(MAX_ITEMS + 50)
-
-    listed = track.items()
-    assert len(listed) == MAX_ITEMS
-    assert (listed[0]["item_id"], listed[-1]["item_id"]) == ("a50", f"a{MAX_ITEMS + 49}")
+    assert [item["item_id"] for item in track.items()] == [f"a{number}" for number in range(50, MAX_ITEMS + 50)]
 
 
 def test_speech_of_two_items_in_turn_is_kept_in_the_order_of_playing() -> None:
@@ -341,9 +290,7 @@ async def test_a_slow_disk_costs_silence_and_is_counted(tmp_path: Path) -> None:
     call = Call(tmp_path)
     pcm = noise(40 * IN_HZ)
     await call.speak(pcm, chunk_ms=100)
-    await call.recorder.close()
-
-    heard, _ = read(tmp_path / "input.flac")
+    heard = await call.ended("input")
     lost_samples = described(tmp_path)["input_lost_samples"]
     assert len(heard) == len(pcm)
     assert lost_samples > 25 * IN_HZ

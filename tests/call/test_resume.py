@@ -38,14 +38,43 @@ class Place:
     async def lost_call(self, *frames: Json) -> tuple[str, int]:
         """A call whose socket was lost after these frames: its token, and the last `seq` that its client saw."""
         async with self.socket() as client:
-            client.say(create(), *frames)
-            created = await client.until("server_session_created")
-            await client.until("agent_ready")
+            token = await begin(client, *frames)
             await asyncio.sleep(0.5)
-            client.lose()
-            assert client.serving is not None
-            await client.serving
-            return created["resume_token"], max(event.get("seq", 0) for event in client.sent)
+            await lose(client)
+            return token, max(event.get("seq", 0) for event in client.sent)
+
+    async def is_refused(self, token: str, code: str = "invalid_resume_token", **options: Any) -> None:
+        """Nobody comes back with this token."""
+        async with self.socket(**options) as client:
+            client.say(resume(token))
+            await client.until("agent_error")
+            assert client.codes == [code]
+
+    def said(self) -> list[str]:
+        """What was typed in the only call."""
+        (session,) = self.calls.sessions.values()
+        return [item.text for item in session.conversation.items() if item.role == "user"]
+
+
+async def begin(client: FakeSocket, *frames: Json, **config: Any) -> str:
+    """Begin a call and say this. Returns its token."""
+    client.say(create(**config), *frames)
+    created = await client.until("server_session_created")
+    await client.until("agent_ready")
+    token: str = created["resume_token"]
+    return token
+
+
+async def lose(client: FakeSocket) -> None:
+    """The socket is lost, and the server has noticed."""
+    client.lose()
+    assert client.serving is not None
+    await client.serving
+
+
+async def come_back(client: FakeSocket, token: str, last_seq: int = 0) -> Json:
+    client.say(resume(token, last_seq))
+    return await client.until("server_session_resumed")
 
 
 def speech_bytes(client: FakeSocket) -> int:
@@ -57,9 +86,8 @@ async def test_a_client_comes_back_and_hears_the_rest() -> None:
     token, last_seq = await place.lost_call(TEXT)
     await asyncio.sleep(20)
     async with place.socket() as client:
-        client.say(resume(token, last_seq))
-        resumed = await client.until("server_session_resumed")
-        assert resumed["last_seq"] == last_seq
+        resumed = await come_back(client, token, last_seq)
+        assert (resumed["last_seq"], resumed["rewound_to_seq"]) == (last_seq, None)
         assert not resumed["from_store"]
         assert resumed["token"] != token
         assert client.types[:2] == ["server_session_resumed", "server_audio_received"]
@@ -72,47 +100,35 @@ async def test_a_client_comes_back_and_hears_the_rest() -> None:
         await client.until("agent_response_done")
 
 
-async def test_what_was_missed_comes_once_and_in_order() -> None:
+async def test_what_was_missed_comes_once_and_in_order_and_only_events_of_the_log_have_a_seq() -> None:
+    """A client that counted what it alone is told would resume too far on."""
     place = Place()
     token, _ = await place.lost_call(TEXT)
     await asyncio.sleep(5)
     async with place.socket() as client:
-        client.say(resume(token, 0))
-        await client.until("server_session_resumed")
+        await come_back(client, token)
         told = [event["seq"] for event in client.sent if "seq" in event]
         assert told == sorted(set(told))
         assert client.types[2] == "server_session_created"
         assert client.sent[2]["resume_token"] is None, "a token is in no log"
         assert "agent_response_done" in client.types
-
-
-async def test_only_events_of_the_log_have_a_seq() -> None:
-    """A client that counted what it alone is told would resume too far on."""
-    place = Place()
-    token, _ = await place.lost_call(TEXT)
-    async with place.socket() as client:
-        client.say(resume(token))
-        await client.until("server_audio_item")
-        told = {event["type"] for event in client.sent if "seq" not in event}
-        assert told == {"server_session_resumed", "server_audio_received", "server_audio_item"}
+        alone = {event["type"] for event in client.sent if "seq" not in event}
+        assert alone == {"server_session_resumed", "server_audio_received", "server_audio_item"}
         assert all("ts_ms" in event for event in client.sent)
 
 
 async def test_speech_that_was_acknowledged_is_not_sent_again() -> None:
     place = Place()
     async with place.socket() as first:
-        first.say(create(), TEXT)
-        created = await first.until("server_session_created")
+        token = await begin(first, TEXT)
         delta = await first.until("agent_response_audio_delta")
         await first.until("agent_response_done")
         first.say({"type": "client_playback_ack", "item_id": delta["item_id"], "played_ms": 1_500})
         await first.read_on()
         last_seq = first.sent[-1]["seq"]
-        first.lose()
-        assert first.serving is not None
-        await first.serving
+        await lose(first)
     async with place.socket() as client:
-        client.say(resume(created["resume_token"], last_seq))
+        await come_back(client, token, last_seq)
         await client.until("agent_response_audio_delta")
         assert speech_bytes(client) == 2.5 * 48_000
         (item,) = [event for event in client.sent if event["type"] == "server_audio_item"]
@@ -123,22 +139,17 @@ async def test_a_token_is_good_until_its_successor_is_proven_to_have_arrived() -
     place = Place()
     token, _ = await place.lost_call()
     async with place.socket() as second:
-        second.say(resume(token))
-        fresh = (await second.until("server_session_resumed"))["token"]
+        await come_back(second, token)
         second.lose()
     async with place.socket() as third:
         # The answer to the first attempt may have been lost with its socket.
-        third.say(resume(token))
-        fresh = (await third.until("server_session_resumed"))["token"]
+        fresh = (await come_back(third, token))["token"]
         third.say(TEXT)
         await third.until("agent_response_done")
         third.lose()
-    async with place.socket() as forger:
-        forger.say(resume(token))
-        await forger.until("agent_error")
-        assert forger.codes == ["invalid_resume_token"]
-        forger.say(resume(fresh))
-        await forger.until("server_session_resumed")
+    await place.is_refused(token)
+    async with place.socket() as again:
+        await come_back(again, fresh)
 
 
 @pytest.mark.parametrize("token", ["", "call_1", "call_1.resume_999", "nonsense.x", "call_1."])
@@ -156,14 +167,8 @@ async def test_a_forged_token_opens_nothing_and_harms_nobody(token: str) -> None
 async def test_a_token_is_worth_nothing_at_another_address() -> None:
     place = Place()
     token, _ = await place.lost_call()
-    async with place.socket(user="mallory") as client:
-        client.say(resume(token))
-        await client.until("agent_error")
-        assert client.codes == ["invalid_resume_token"]
-    async with place.socket(session_id="session2") as client:
-        client.say(resume(token))
-        await client.until("agent_error")
-        assert client.codes == ["invalid_resume_token"]
+    await place.is_refused(token, user="mallory")
+    await place.is_refused(token, session_id="session2")
     await place.calls.drain(0)
 
 
@@ -171,22 +176,15 @@ async def test_a_client_that_claims_to_have_seen_more_is_told_what_there_is() ->
     place = Place()
     token, last_seq = await place.lost_call()
     async with place.socket() as client:
-        client.say(resume(token, last_seq + 1))
-        resumed = await client.until("server_session_resumed")
+        resumed = await come_back(client, token, last_seq + 1)
         assert (resumed["last_seq"], resumed["rewound_to_seq"]) == (last_seq, last_seq)
-    token, last_seq = await place.lost_call()
-    async with place.socket() as client:
-        client.say(resume(token, last_seq))
-        assert (await client.until("server_session_resumed"))["rewound_to_seq"] is None
 
 
 async def test_a_call_waits_for_its_client_as_long_as_it_said() -> None:
     place = Place(FakeModel(), grace_s=30)
     async with place.socket() as client:
-        client.say(create())
-        created = await client.until("server_session_created")
-        assert created["resume_within_ms"] == 30_000
-        await client.until("agent_ready")
+        token = await begin(client)
+        assert client.sent[0]["resume_within_ms"] == 30_000
         client.lose()
     await asyncio.sleep(29)
     assert place.calls.running == 1
@@ -194,48 +192,40 @@ async def test_a_call_waits_for_its_client_as_long_as_it_said() -> None:
     await asyncio.sleep(2)
     assert place.calls.running == 0
     assert place.model.link.closed
-    async with place.socket() as client:
-        client.say(resume(created["resume_token"]))
-        await client.until("agent_error")
-        assert client.codes == ["invalid_resume_token"]
+    await place.is_refused(token)
 
 
-@pytest.mark.parametrize("native", [True, False])
-async def test_a_call_does_not_wait_where_nobody_can_come_back(native: bool) -> None:
-    place = Place(FakeModel(), grace_s=0 if native else 30)
-    async with place.socket(native=native) as client:
+@pytest.mark.parametrize("why", ["no grace", "an old page", "hung up"])
+async def test_a_call_does_not_wait_where_nobody_comes_back(why: str) -> None:
+    place = Place(FakeModel(), grace_s=0 if why == "no grace" else 30)
+    async with place.socket(native=why != "an old page") as client:
         client.say(create())
         created = await client.until("server_session_created")
-        assert created.get("resume_token") is None
+        assert (created.get("resume_token") is None) == (why != "hung up")
         await client.until("agent_ready")
-        client.lose()
+        if why == "hung up":
+            client.hang_up()
+        else:
+            client.lose()
     assert place.calls.running == 0
 
 
-async def test_a_client_that_closes_its_socket_properly_is_not_waited_for() -> None:
-    place = Place(FakeModel(), grace_s=30)
-    async with place.socket() as client:
-        client.say(create())
-        await client.until("agent_ready")
-        client.hang_up()
-    assert place.calls.running == 0
-
-
-async def test_a_socket_that_only_the_client_knows_to_be_lost_is_closed() -> None:
+async def test_a_socket_that_only_the_client_knows_to_be_lost_is_closed_and_counts_no_more() -> None:
     place = Place()
-    async with place.socket() as first:
-        first.say(create())
-        created = await first.until("server_session_created")
-        await first.until("agent_ready")
-        async with place.socket() as second:
-            second.say(resume(created["resume_token"], 2))
-            await second.until("server_session_resumed")
-            await asyncio.sleep(1)
-            assert first.closed_with == (4000, "the call goes on on another socket")
-            assert place.calls.running == 1
-            second.say(TEXT)
-            await second.until("agent_response_done")
-            assert "agent_response_done" not in first.types
+    async with place.socket() as first, place.socket() as second:
+        token = await begin(first)
+        await come_back(second, token, 2)
+        first.say({"type": "client_session_end"}, TEXT)
+        await asyncio.sleep(5)
+        assert first.closed_with == (4000, "the call goes on on another socket")
+        assert place.calls.running == 1
+        assert "server_session_ended" not in second.types
+        async with place.socket() as third:
+            # The second has said nothing yet: its token may not have arrived.
+            await come_back(third, token, 2)
+            third.say(TEXT)
+            await third.until("agent_response_done")
+            assert "agent_response_done" not in [*first.types, *second.types]
 
 
 async def test_an_event_that_is_said_again_counts_once() -> None:
@@ -245,9 +235,7 @@ async def test_an_event_that_is_said_again_counts_once() -> None:
         client.say(resume(token, last_seq), TEXT | {"event_id": "t1"}, TEXT | {"event_id": "t2", "text": "Again"})
         await client.until("agent_response_done")
         await asyncio.sleep(5)
-        (session,) = place.calls.sessions.values()
-    said = [item.text for item in session.conversation.items() if item.role == "user"]
-    assert said == ["Hello", "Again"]
+        assert place.said() == ["Hello", "Again"]
 
 
 async def test_whoever_drops_calls_without_end_holds_no_more_than_its_share() -> None:
@@ -265,13 +253,11 @@ async def test_whoever_drops_calls_without_end_holds_no_more_than_its_share() ->
 async def test_a_server_that_stops_tells_how_to_come_back() -> None:
     place = Place()
     async with place.socket() as client:
-        client.say(create())
-        created = await client.until("server_session_created")
-        await client.until("agent_ready")
+        token = await begin(client)
         draining = asyncio.create_task(place.calls.drain(5))
         goodbye = await client.until("server_goodbye")
         assert goodbye["reason"] == "shutdown"
-        assert goodbye["resume_token"] not in (None, created["resume_token"])
+        assert goodbye["resume_token"] not in (None, token)
         assert goodbye["retry_after_ms"] == 1_000
         await draining
 
@@ -288,28 +274,20 @@ def test_a_ticket_keeps_only_hashes() -> None:
     assert not ResumeToken("call_1", lambda _: "x").is_good(token)
 
 
-# -- in the wrong moment -----------------------------------------------------------------------------------------------
-
-
 async def test_an_answer_that_goes_on_after_the_return_goes_on_at_its_place() -> None:
     """Everything sent was heard when the socket was lost: no chunk is sent again, yet the item's count goes on."""
     place = Place(FakeModel())
     async with place.socket() as first:
-        first.say(create(audio_frames="binary"))
-        created = await first.until("server_session_created")
-        await first.until("agent_ready")
+        token = await begin(first, audio_frames="binary")
         link = place.model.link
         response_id = link.begin()
         item_id = link.speak(response_id, 800)
         await first.until("binary")
         first.say({"type": "client_playback_ack", "item_id": item_id, "played_ms": 800})
         await first.read_on()
-        first.lose()
-        assert first.serving is not None
-        await first.serving
+        await lose(first)
     async with place.socket() as second:
-        second.say(resume(created["resume_token"], 2))
-        await second.until("server_session_resumed")
+        await come_back(second, token, 2)
         link.speak(response_id, 400)
         await second.until("binary")
         (item,) = [event for event in second.sent if event["type"] == "server_audio_item"]
@@ -325,34 +303,12 @@ async def test_a_socket_lost_while_the_model_connects_loses_no_call() -> None:
     async with place.socket() as client:
         client.say(create())
         created = await client.until("server_session_created")
-        client.lose()
-        assert client.serving is not None
-        await client.serving
+        await lose(client)
     assert place.calls.running == 1
     place.model.connecting.set()
     async with place.socket() as client:
-        client.say(resume(created["resume_token"], 1))
-        await client.until("server_session_resumed")
+        await come_back(client, created["resume_token"], 1)
         await client.until("agent_ready")
-
-
-async def test_what_a_replaced_socket_still_says_counts_no_more() -> None:
-    place = Place()
-    async with place.socket() as first:
-        first.say(create())
-        created = await first.until("server_session_created")
-        await first.until("agent_ready")
-        async with place.socket() as second:
-            second.say(resume(created["resume_token"], 2))
-            await second.until("server_session_resumed")
-            first.say({"type": "client_session_end"}, TEXT)
-            await asyncio.sleep(5)
-            assert place.calls.running == 1
-            assert "server_session_ended" not in second.types
-            async with place.socket() as third:
-                # The second has said nothing yet: its token may not have arrived.
-                third.say(resume(created["resume_token"], 2))
-                await third.until("server_session_resumed")
 
 
 async def test_a_server_that_drains_does_not_wait_for_calls_that_nobody_is_in() -> None:
@@ -367,13 +323,9 @@ async def test_a_server_that_drains_does_not_wait_for_calls_that_nobody_is_in() 
 async def test_a_client_that_cannot_come_back_is_not_let_in_by_a_token() -> None:
     place = Place()
     token, last_seq = await place.lost_call()
-    async with place.socket(native=False) as client:
-        client.say(resume(token, last_seq))
-        await client.until("agent_error")
-        assert client.codes == ["unexpected_event"]
+    await place.is_refused(token, "unexpected_event", native=False)
     async with place.socket() as client:
-        client.say(resume(token, last_seq))
-        await client.until("server_session_resumed")
+        await come_back(client, token, last_seq)
 
 
 async def test_a_page_that_begins_anew_counts_its_events_anew() -> None:
@@ -382,23 +334,18 @@ async def test_a_page_that_begins_anew_counts_its_events_anew() -> None:
     async with place.socket() as client:
         client.say(resume(token, 0), TEXT | {"event_id": "e1", "text": "Again"})
         await client.until("agent_response_done", 2)
-        (session,) = place.calls.sessions.values()
-        said = [item.text for item in session.conversation.items() if item.role == "user"]
-        assert said == ["Hello", "Again"]
+        assert place.said() == ["Hello", "Again"]
 
 
 async def test_a_client_that_was_sent_away_for_not_reading_can_come_back() -> None:
     place = Place(ScriptedModel(echo_bot(seconds=100.0), profile=PROFILE))
     async with place.socket() as client:
-        client.say(create())
-        created = await client.until("server_session_created")
-        await client.until("agent_ready")
+        token = await begin(client)
         client.writable.clear()
         client.say(TEXT)
         await asyncio.sleep(3)
         assert client.serving is not None
         await client.serving
     async with place.socket() as client:
-        client.say(resume(created["resume_token"], 2))
-        await client.until("server_session_resumed")
+        await come_back(client, token, 2)
         assert speech_bytes(client) >= 3_900_000

@@ -6,7 +6,7 @@ from bench.resume import TALK, Outcome, one_call
 from realtime.testing.clock import run
 from tests.volumes import SEED, volume
 
-CUTS = volume(1_000, 10_000)
+CUTS = volume(300, 10_000)
 
 
 @pytest.fixture(scope="module")

@@ -45,9 +45,6 @@ def second_listener(made: Call, **options: Any) -> tuple[Listener, ListSink]:
     return listener, sink
 
 
-# -- beginning and end -------------------------------------------------------------------------------------------------
-
-
 async def test_a_call_says_that_it_exists_that_its_agent_is_ready_and_that_it_is_over() -> None:
     """SEV-03, SEV-04, CEV-04: created, ready; at client_session_end the provider is closed, `ended` is last."""
     async with call() as made:
@@ -67,59 +64,57 @@ async def test_a_call_says_that_it_exists_that_its_agent_is_ready_and_that_it_is
         assert made.link.closed
 
 
-async def test_a_call_whose_model_cannot_be_had_ends_itself() -> None:
-    runtime = Runtime.deterministic(now)
-    ended: list[Session] = []
-    agent = RealtimeAgent("Friday", "", FakeModel(refuses=unreachable()))
-    session = Session(participant=agent.run(), runtime=runtime, session_id="s")
-    session.on_ended.append(ended.append)
-
-    with pytest.raises(ProviderError):
-        await session.start(SessionConfig())
-
-    assert session.ended.is_set()
-    assert ended == [session]
-    last = session.log.read()[-1]
-    assert isinstance(last, s.ServerSessionEndedEvent)
-    assert last.reason == "agent_failed"
-
-
-async def test_why_a_model_cannot_be_had_is_told_before_the_end_and_a_fault_of_ours_without_details() -> None:
-    for refused, code, words in (
+@pytest.mark.parametrize(
+    ("refused", "code", "words"),
+    [
+        (unreachable(), "provider_unreachable", None),
         (ProviderError("the key was refused", code="invalid_api_key"), "invalid_api_key", "the key was refused"),
         (ValueError("a detail of ours"), "internal", "the model could not be started: ValueError"),
-    ):
-        runtime = Runtime.deterministic(now)
-        agent = RealtimeAgent("Friday", "", FakeModel(refuses=refused))
-        session = Session(participant=agent.run(), runtime=runtime, session_id="session")
-        with pytest.raises(ProviderError):
-            await session.start(SessionConfig())
-        error, ended = session.log.read()[-2:]
-        assert isinstance(error, s.AgentErrorEvent)
-        assert isinstance(ended, s.ServerSessionEndedEvent)
-        assert (error.code, error.message) == (code, words)
+    ],
+)
+async def test_a_call_whose_model_cannot_be_had_says_why_and_ends_itself(
+    refused: Exception, code: str, words: str | None
+) -> None:
+    """A fault of ours is told without details."""
+    ended: list[Session] = []
+    agent = RealtimeAgent("Friday", "", FakeModel(refuses=refused))
+    session = Session(participant=agent.run(), runtime=Runtime.deterministic(now), session_id="s")
+    session.on_ended.append(ended.append)
+    with pytest.raises(ProviderError):
+        await session.start(SessionConfig())
+    assert session.ended.is_set()
+    assert ended == [session]
+    error, last = session.log.read()[-2:]
+    assert isinstance(error, s.AgentErrorEvent)
+    assert isinstance(last, s.ServerSessionEndedEvent)
+    assert (last.reason, error.code) == ("agent_failed", code)
+    assert words is None or error.message == words
 
 
 async def test_the_end_comes_once_whoever_asks_for_it() -> None:
-    async with call() as made:
-        made.session.end_soon("one")
-        await asyncio.gather(made.session.end("two"), made.session.end("three"))
-        made.session.end_soon("four")
-        await asyncio.sleep(1)
-
-        assert [event.type for event in made.log].count("server_session_ended") == 1
-        assert reason_of(made) == "one"
-
-
-async def test_cancelling_the_wait_for_the_end_does_not_keep_the_call_alive() -> None:
-    async with call() as made:
-        waiting = asyncio.create_task(made.session.end("shutdown"))
+    """Whoever waits for it and gives up does not keep the call alive; nothing runs or is taken afterwards."""
+    before = asyncio.all_tasks()
+    async with call(limits=Limits(grace_s=30)) as made:
+        made.link.reply(5_000)
+        waiting = asyncio.create_task(made.session.end("one"))
         await asyncio.sleep(0)
         waiting.cancel()
+        made.session.end_soon("two")
+        await asyncio.gather(made.session.end("three"), made.session.end("four"))
         await asyncio.sleep(1)
-
         assert made.session.ended.is_set()
         assert made.link.closed
+        assert [event.type for event in made.log].count("server_session_ended") == 1
+        assert reason_of(made) == "one"
+        assert asyncio.all_tasks() == before
+        last = made.session.log.last_seq
+        await asyncio.sleep(7_200)
+        assert made.session.log.last_seq == last
+        sent = [*made.link.sent]
+        made.receive(c.ClientTextAppendEvent(text="Hello?", event_id="e1"))
+        made.receive(c.ClientSessionEndEvent())
+        assert errors(made)[0] == ("session_ended", "e1")
+        assert made.link.sent == sent
 
 
 async def test_the_call_ends_with_its_agent() -> None:
@@ -131,40 +126,18 @@ async def test_the_call_ends_with_its_agent() -> None:
         assert made.link.closed
 
 
-async def test_nothing_runs_after_the_end() -> None:
-    before = asyncio.all_tasks()
-    async with call(limits=Limits(grace_s=30)) as made:
-        made.link.reply(5_000)
-        await made.session.end("client_end")
-        await asyncio.sleep(0)
-
-        assert asyncio.all_tasks() == before
-        last = made.session.log.last_seq
-        await asyncio.sleep(7_200)
-        assert made.session.log.last_seq == last
-
-
-async def test_events_after_the_end_are_answered_by_an_error() -> None:
-    async with call() as made:
-        await made.session.end("client_end")
-        made.receive(c.ClientTextAppendEvent(text="Hello?", event_id="e1"))
-        made.receive(c.ClientSessionEndEvent())
-
-        assert errors(made)[0] == ("session_ended", "e1")
-        assert made.link.sent == []
-
-
-# -- limits ------------------------------------------------------------------------------------------------------------
+async def is_idle_after(made: Call, seconds: float) -> None:
+    """The call ends for want of speech after so long, with a goodbye."""
+    await asyncio.sleep(seconds - 1)
+    assert not made.session.ended.is_set()
+    await asyncio.sleep(2)
+    assert [event.type for event in made.log[-3:]] == ["server_goodbye", "agent_ended", "server_session_ended"]
+    assert reason_of(made) == "idle"
 
 
 async def test_a_call_without_speech_ends_after_five_minutes_with_a_goodbye() -> None:
     async with call() as made:
-        await asyncio.sleep(299)
-        assert not made.session.ended.is_set()
-        await asyncio.sleep(2)
-
-        assert [event.type for event in made.log[-3:]] == ["server_goodbye", "agent_ended", "server_session_ended"]
-        assert reason_of(made) == "idle"
+        await is_idle_after(made, 300)
 
 
 @pytest.mark.parametrize("sign", ["speech", "text", "reply", "end of speech"])
@@ -180,19 +153,13 @@ async def test_whatever_is_said_keeps_the_call_alive_for_five_minutes_more(sign:
             made.link.begin()
         else:
             made.link.say(m.ModelInputDoneEvent(item_id="u0", audio_end_ms=200_000))
-        await asyncio.sleep(299)
-        assert not made.session.ended.is_set()
-        await asyncio.sleep(2)
-        assert reason_of(made) == "idle"
+        await is_idle_after(made, 300)
 
 
 async def test_five_minutes_count_from_the_end_of_what_is_heard() -> None:
     async with call() as made:
         made.link.reply(60_000, "")
-        await asyncio.sleep(359)
-        assert not made.session.ended.is_set()
-        await asyncio.sleep(2)
-        assert reason_of(made) == "idle"
+        await is_idle_after(made, 360)
 
 
 async def test_a_client_that_never_acknowledges_does_not_keep_a_call_alive() -> None:
@@ -249,18 +216,17 @@ async def test_limits_can_be_set() -> None:
         assert reason_of(made) == "call_limit"
 
 
-# -- listeners come and go ---------------------------------------------------------------------------------------------
-
-
 async def test_a_call_without_grace_ends_with_its_last_listener() -> None:
     """A closed socket ends the agent and the provider's session; no task is left."""
     before = asyncio.all_tasks()
     async with call() as made:
         second, _ = second_listener(made)
         made.session.detach(made.listener)
+        seen = len(made.seen)
+        made.link.reply(500)
         await asyncio.sleep(1)
+        assert len(made.seen) == seen, "a listener that is gone gets nothing more"
         assert not made.session.ended.is_set()
-
         made.session.detach(second)
         await asyncio.sleep(0.1)
         assert made.session.ended.is_set()
@@ -274,7 +240,6 @@ async def test_each_listener_sees_what_the_log_holds_in_its_order() -> None:
         made.receive(c.ClientTextAppendEvent(text="Hello"))
         made.link.reply(500)
         await asyncio.sleep(1)
-
         logged = [entry for entry in made.session.log.read(after_seq=2) if not isinstance(entry, AudioRun)]
         shown = [event for event in sink.frames if not isinstance(event, s.AgentResponseAudioDeltaEvent)]
         assert shown == logged
@@ -282,19 +247,8 @@ async def test_each_listener_sees_what_the_log_holds_in_its_order() -> None:
         assert [event.seq for event in sink.frames] == [*range(3, 3 + len(sink.frames))]
         (run,) = [entry for entry in made.session.log.read() if isinstance(entry, AudioRun)]
         assert run.n_bytes == 500 * 48
-
-
-async def test_a_listener_that_is_gone_gets_nothing_more() -> None:
-    async with call() as made:
-        second_listener(made)
-        made.session.detach(made.listener)
-        seen = len(made.seen)
-        made.link.reply(500)
-
-        assert len(made.seen) == seen
-
-
-# -- whose ear counts --------------------------------------------------------------------------------------------------
+        chunks = [event.delta for event in made.of(s.AgentResponseAudioDeltaEvent)]
+        assert b"".join(chunks) == speech(CHUNK_MS, 24_000) * (500 // CHUNK_MS)
 
 
 async def play(made: Call, *played: tuple[Listener, int]) -> str:
@@ -308,15 +262,24 @@ async def play(made: Call, *played: tuple[Listener, int]) -> str:
     return item_id
 
 
-async def test_the_ear_of_whoever_speaks_counts() -> None:
+@pytest.mark.parametrize(
+    ("played_ms", "speaks", "leaves", "cut_at_ms"),
+    [((3_000, 1_000), True, False, 1_000), ((1_000, 3_000), False, False, 3_000), ((2_000, 3_000), True, True, 2_000)],
+    ids=["that of whoever speaks", "else the furthest", "none that left"],
+)
+async def test_the_ear_that_counts_where_several_listen(
+    played_ms: tuple[int, int], speaks: bool, leaves: bool, cut_at_ms: int
+) -> None:
     async with call(clock=AcknowledgedPlayback(24_000)) as made:
         second, _ = second_listener(made, clock=AcknowledgedPlayback(24_000))
-        await play(made, (made.listener, 3_000), (second, 1_000))
-        made.session.receive(c.ClientAudioAppendEvent(audio=speech(100)), second)
+        await play(made, *zip((made.listener, second), played_ms, strict=True))
+        if speaks:
+            made.session.receive(c.ClientAudioAppendEvent(audio=speech(100)), second)
+        if leaves:
+            made.session.detach(second)
         made.link.hear_start("u1")
         await asyncio.sleep(FLUSH_ANSWER_S)
-
-        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_000
+        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == cut_at_ms
 
 
 async def test_what_speech_says_was_played_counts_before_the_speech_is_heard() -> None:
@@ -341,68 +304,29 @@ async def test_what_speech_says_was_played_counts_before_the_speech_is_heard() -
         assert errors(made) == []
 
 
-async def test_where_nobody_spoke_the_furthest_ear_counts() -> None:
-    async with call(clock=AcknowledgedPlayback(24_000)) as made:
-        second, _ = second_listener(made, clock=AcknowledgedPlayback(24_000))
-        await play(made, (made.listener, 1_000), (second, 3_000))
-        made.link.hear_start("u1")
-        await asyncio.sleep(FLUSH_ANSWER_S)
-
-        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 3_000
-
-
-async def test_an_ear_that_left_counts_no_more() -> None:
-    async with call(clock=AcknowledgedPlayback(24_000)) as made:
-        second, _ = second_listener(made, clock=AcknowledgedPlayback(24_000))
-        made.session.receive(c.ClientAudioAppendEvent(audio=speech(100)), second)
-        await play(made, (made.listener, 2_000), (second, 3_000))
-        made.session.detach(second)
-        made.link.hear_start("u1")
-        await asyncio.sleep(FLUSH_ANSWER_S)
-
-        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 2_000
-
-
 async def test_a_client_that_says_where_it_stopped_is_believed() -> None:
     async with call() as made:
-        response_id = made.link.begin()
-        item_id = made.link.speak(response_id, 4_000, WORDS)
-        made.link.finish(response_id, WORDS)
-        await asyncio.sleep(3)
+        item_id = await play(made)
         made.receive(c.ClientItemTruncateEvent(item_id=item_id, audio_end_ms=1_500))
-
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_500
         assert made.session.audience.played_ms(item_id) == 1_500
         assert made.session.audience.unplayed_ms() == 0
 
 
-# -- bad input ---------------------------------------------------------------------------------------------------------
-
-
-async def test_an_event_that_names_another_session_is_refused() -> None:
+async def test_an_event_that_cannot_be_taken_is_refused_and_harms_nothing() -> None:
     """BRW-11: mismatch -> agent_error."""
     async with call() as made:
-        made.receive(c.ClientTextAppendEvent(session_id="session2", text="Hello", event_id="e1"))
-        made.receive(c.ClientTextAppendEvent(session_id="session1", text="Hello"))
-
-        assert errors(made) == [("session_mismatch", "e1")]
+        made.receive(c.ClientTextAppendEvent(text="Hello", session_id="session1"))
+        sent = [*made.link.sent]
+        made.receive(
+            c.ClientTextAppendEvent(text="Who?", session_id="session2", event_id="e1"),
+            c.ClientSessionCreateEvent(config={"instructions": "Be rude."}, event_id="e2"),
+            c.ClientSessionUpdateEvent(config={"temperature": "hot"}, event_id="e3"),
+        )
+        assert errors(made) == [("session_mismatch", "e1"), ("session_exists", "e2"), ("invalid_config", "e3")]
+        assert "temperature" in made.of(s.AgentErrorEvent)[2].message
         assert made.transcript() == [("user", "Hello")]
-
-
-async def test_a_second_create_is_refused_and_harms_nothing() -> None:
-    async with call() as made:
-        made.receive(c.ClientSessionCreateEvent(config={"instructions": "Be rude."}, event_id="e1"))
-
-        assert errors(made) == [("session_exists", "e1")]
-        assert made.link.sent == []
-
-
-async def test_settings_that_cannot_be_read_name_the_wrong_key() -> None:
-    async with call() as made:
-        made.receive(c.ClientSessionUpdateEvent(config={"temperature": "hot"}, event_id="e1"))
-
-        assert errors(made) == [("invalid_config", "e1")]
-        assert "temperature" in made.of(s.AgentErrorEvent)[0].message
+        assert made.link.sent == sent
 
 
 async def test_complaints_say_whose_agent_it_is() -> None:
@@ -415,30 +339,13 @@ async def test_complaints_say_whose_agent_it_is() -> None:
 
 
 async def test_the_server_says_how_much_audio_has_arrived() -> None:
+    """To the client alone whose audio it is; audio in a format that is refused counts as none."""
     async with call(listener={"tells_received_audio": True}) as made:
         _, sink = second_listener(made)
-        for _ in range(25):
-            made.hear(100)
-
-        told = [event.offset for event in made.of(s.ServerAudioReceivedEvent)]
-        assert told == [16_000, 32_000]
-        assert not [event for event in sink.frames if isinstance(event, s.ServerAudioReceivedEvent)]
-
-
-async def test_audio_in_a_format_that_is_refused_counts_as_none() -> None:
-    async with call(listener={"tells_received_audio": True}) as made:
-        made.hear(1_500)
+        made.hear(900)
         made.receive(c.ClientAudioAppendEvent(audio=speech(500), format=AudioFormat(encoding="opus"), event_id="e1"))
-        made.hear(600)
-
+        for _ in range(16):
+            made.hear(100)
         assert errors(made) == [("unsupported_audio_format", "e1")]
-        assert [event.offset for event in made.of(s.ServerAudioReceivedEvent)] == [24_000]
-
-
-async def test_chunks_add_up_for_every_listener() -> None:
-    async with call() as made:
-        made.link.reply(1_000)
-
-        assert (
-            b"".join(event.delta for event in made.of(s.AgentResponseAudioDeltaEvent)) == speech(CHUNK_MS, 24_000) * 10
-        )
+        assert [event.offset for event in made.of(s.ServerAudioReceivedEvent)] == [16_000, 32_000]
+        assert not [event for event in sink.frames if isinstance(event, s.ServerAudioReceivedEvent)]

@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from realtime.testing.cases.case import read_case
+from realtime.testing.cases.case import LOG_FILE, read_case
 from realtime.testing.record import CallRecord
 from tests.calls.distant import DistantModel, read_line
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "calls"
-SOUND_FILE = "sound.json"
-"""What was said and what was heard, by speaker, as a sum of its samples."""
+SOUNDS_FILE = FOLDER / "sounds.json"
+"""What was said and what was heard in each, by speaker, as a sum of its samples."""
 
 
 def names() -> list[str]:
@@ -29,9 +29,21 @@ def options(folder: Path) -> dict[str, Any]:
     return {"model": DistantModel(read_case(folder).models["*"].model(folder), line)}
 
 
-def sound_of(record: CallRecord) -> bytes:
-    """The lanes of everyone, as they are kept in `sound.json`."""
-    lanes = {
+def length_ms(name: str) -> int:
+    """How long the accepted call is."""
+    last: dict[str, int] = json.loads((FOLDER / name / LOG_FILE).read_bytes().splitlines()[-1])
+    return last["ts_ms"]
+
+
+def all_sounds() -> dict[str, Any]:
+    """The sums of the sound of each situation, as they are kept."""
+    kept: dict[str, Any] = json.loads(SOUNDS_FILE.read_text(encoding="utf-8"))
+    return kept
+
+
+def sound_of(record: CallRecord) -> dict[str, Any]:
+    """The lanes of everyone, as they are kept."""
+    return {
         lane.speaker: {
             "kind": lane.kind,
             "ms": len(lane.pcm) // 2 * 1000 // lane.rate_hz,
@@ -39,4 +51,3 @@ def sound_of(record: CallRecord) -> bytes:
         }
         for lane in record.lanes
     }
-    return json.dumps(lanes, indent=1).encode() + b"\n"

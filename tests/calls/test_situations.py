@@ -15,21 +15,19 @@ from realtime.testing.cases.case import LOG_FILE
 from realtime.testing.check.golden import difference
 from realtime.testing.check.run import check_expectations, expected_of
 from tests.calls.mutants import all_rows, play_once, rows_noted
-from tests.calls.situations import FOLDER, SOUND_FILE, names, options, sound_of
-from tests.volumes import volume
+from tests.calls.situations import FOLDER, all_sounds, names, options, sound_of
 
 REPEATED = ("interruption", "tools_in_parallel", "lossy_network")
-TIMES = volume(2, 10)
-"""How often these are played; `python -m bench testkit` plays them a hundred times."""
+TIMES = 10
+"""How often these are played by night; `python -m bench testkit` plays them a hundred times."""
 MAX_FOLDER_BYTES = 3_000_000
 
 LOGS = """
 import hashlib, sys
 from tests.calls.mutants import play_once
-from tests.calls.situations import FOLDER, sound_of
+from tests.calls.situations import FOLDER
 for name in sys.argv[1:]:
-    record = play_once(FOLDER / name)
-    print(name, hashlib.sha256(record.log_bytes() + sound_of(record)).hexdigest())
+    print(name, hashlib.sha256(play_once(FOLDER / name).log_bytes()).hexdigest())
 """
 
 
@@ -46,7 +44,7 @@ async def test_situation_goes_as_expected_and_as_accepted(voice_call: Any, name:
     run.nothing_after_flush().tools_answered().transcript_equals_heard()
     for one in run.reading.barge_ins:
         run.barge_in(one.number).transcript_cut_at_heard_word()
-    assert json.loads(sound_of(run.record)) == json.loads((folder / SOUND_FILE).read_bytes())
+    assert sound_of(run.record) == all_sounds()[name]
     assert dict(sorted(rows.items())) == all_rows()[name]
 
 
@@ -64,22 +62,22 @@ async def test_call_that_is_another_says_what_differs(voice_call: Any, tmp_path:
     assert '"It is eleven o\'clock." -> "It is twelve o\'clock."' in told[0]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", REPEATED)
 def test_call_is_the_same_each_time(name: str) -> None:
     records = [play_once(FOLDER / name) for _ in range(TIMES)]
     assert len({record.log_bytes() for record in records}) == 1
     assert difference((FOLDER / name / LOG_FILE).read_bytes(), records[0].log_bytes()) is None
-    assert {sound_of(record) for record in records} == {(FOLDER / name / SOUND_FILE).read_bytes()}
+    assert all(sound_of(record) == all_sounds()[name] for record in records)
 
 
 def test_calls_are_the_same_in_another_order_and_on_one_core() -> None:
-    asked = [*REPEATED]
-    there = _play_elsewhere(asked)
-    assert set(there) == set(_play_elsewhere(asked[::-1], cores={min(os.sched_getaffinity(0))}, hash_seed="11"))
-    assert [line.split()[0] for line in there] == asked
+    there = _play_elsewhere(REPEATED)
+    assert [line.split()[0] for line in there] == [*REPEATED]
+    assert set(there) == set(_play_elsewhere(REPEATED[::-1], cores={min(os.sched_getaffinity(0))}, hash_seed="11"))
 
 
-def _play_elsewhere(asked: list[str], *, cores: set[int] | None = None, hash_seed: str = "0") -> list[str]:
+def _play_elsewhere(asked: tuple[str, ...], *, cores: set[int] | None = None, hash_seed: str = "0") -> list[str]:
     """A line with name and sum for each call, played in this order by a process of its own."""
     done = subprocess.run(
         [sys.executable, "-c", LOGS, *asked],

@@ -1,7 +1,6 @@
-"""A process to be killed: it logs a call through a spill and prints what it has logged, as fast as it can be read.
+"""A process to be killed: it logs calls through a spill and says what it has logged and what is stored.
 
-`python crash_writer.py STORE_URL SEED`. Each line on stdout: the last `seq`, the time it was logged in monotonic ms,
-and by how much the latest steps came too late, in ms: the machine's share of a loss, not the store's.
+`python crash_writer.py STORE_URL SEED`. Each line on stdout is `logged SEQ` or `stored SEQ`, of every call.
 """
 
 import asyncio
@@ -17,7 +16,6 @@ from realtime.state.open import open_store
 from realtime.state.spill import Spill
 from realtime.state.store import CallInfo
 
-STEP_S = 0.005
 CALLS = ("one", "two", "three")
 PCM = AudioFormat.pcm16(24_000)
 
@@ -28,21 +26,18 @@ async def main(url: str, seed: int) -> None:
     logs = {name: Log(loop.time) for name in CALLS}
     for name, log in logs.items():
         spill.add(CallInfo(call_id=name, created_at="2026-01-01T00:00:00.000Z"), log)
-    words = 0
+    where = {"response_id": "r", "item_id": "i"}
     while True:
-        began_s = loop.time()
         for log in logs.values():
             if random.random() < 0.6:
-                log.append(AgentResponseAudioDeltaEvent(response_id="r", item_id="i", delta=bytes(1_920), format=PCM))
+                log.append(AgentResponseAudioDeltaEvent(**where, delta=bytes(1_920), format=PCM))
             else:
-                words += 1
-                log.append(
-                    AgentResponseAudioTranscriptDeltaEvent(response_id="r", item_id="i", delta=f"word {words} " * 20)
-                )
+                log.append(AgentResponseAudioTranscriptDeltaEvent(**where, delta=f"word {log.last_seq} " * 20))
         # Every log has as many entries.
-        os.write(1, f"{log.last_seq} {began_s * 1000:.1f} ".encode())
-        await asyncio.sleep(STEP_S)
-        os.write(1, f"{(loop.time() - began_s - STEP_S) * 1000:.1f}\n".encode())
+        os.write(1, f"logged {log.last_seq}\n".encode())
+        if random.random() < 0.2:
+            await spill.flush()
+            os.write(1, f"stored {log.last_seq}\n".encode())
 
 
 if __name__ == "__main__":

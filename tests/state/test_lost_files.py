@@ -21,6 +21,7 @@ from realtime.state.spill import Spill
 from realtime.state.store import CallInfo, Change, Store
 
 KINDS = ("file", "sqlite")
+HANG_S = 120.0
 
 
 @dataclass
@@ -28,37 +29,55 @@ class Keeping:
     """A call that is kept in real files, and what is told of trouble with them."""
 
     store: Store
-    spill: Spill
+    quota: Quota | None
     log: Log
     news: list[str] = field(default_factory=list)
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.spill = Spill(
+            self.store,
+            on_trouble=lambda _, error: self._hear(error.code),
+            on_recovered=lambda _: self._hear("well"),
+            quota=self.quota,
+        )
+        self.spill.add(CallInfo(call_id="call"), self.log)
+
+    def _hear(self, news: str) -> None:
+        self.news.append(news)
+        self.came.set()
 
     def say(self, text: str) -> None:
         self.log.append(ServerSessionUpdatedEvent(session_id=text))
 
     async def heard(self, count: int) -> list[str]:
         """What was told, once it is so much."""
-        async with asyncio.timeout(10):
-            while len(self.news) < count:  # noqa: ASYNC110  (the store's thread takes real time)
-                await asyncio.sleep(0.01)
+        async with asyncio.timeout(HANG_S):
+            while len(self.news) < count:
+                self.came.clear()
+                await self.came.wait()
         return self.news
+
+    async def is_kept(self) -> bool:
+        await self.spill.flush()
+        return self.store.read("call") == self.log.read()
+
+    @property
+    def gaps(self) -> tuple[tuple[int, int], ...]:
+        info = self.store.call("call")
+        assert info is not None
+        return info.gaps
 
 
 @asynccontextmanager
 async def keeping(url: str, *, quota: Quota | None = None, max_entries: int = 1_024) -> AsyncIterator[Keeping]:
-    store, log = open_store(url), Log(asyncio.get_running_loop().time, max_entries=max_entries)
-    news: list[str] = []
-    spill = Spill(
-        store,
-        on_trouble=lambda _, error: news.append(error.code),
-        on_recovered=lambda _: news.append("well"),
-        quota=quota,
-    )
-    spill.add(CallInfo(call_id="call"), log)
+    log = Log(asyncio.get_running_loop().time, max_entries=max_entries)
+    one = Keeping(open_store(url), quota, log)
     try:
-        yield Keeping(store, spill, log, news)
+        yield one
     finally:
-        await spill.close()
-        store.close()
+        await one.spill.close()
+        one.store.close()
 
 
 def lose(place: Path, way: str) -> None:
@@ -93,11 +112,9 @@ async def test_a_call_whose_store_is_lost_hears_of_it_and_is_written_anew(kind: 
         one.say("after")
         assert await one.heard(2) == ["store_failed", "well"]
         assert one.store.read("call") == one.log.read()
+        assert one.gaps == ()
     later = open_store(f"{kind}:{place}")
     assert later.read("call") == one.log.read()
-    info = later.call("call")
-    assert info is not None
-    assert info.gaps == ()
     later.close()
 
 
@@ -122,17 +139,14 @@ async def test_a_file_that_is_replaced_while_it_is_opened_is_told_and_written_an
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_memory_does_not_hold_of_a_call_whose_store_is_lost_is_a_gap(kind: str, tmp_path: Path) -> None:
-    place = tmp_path / "calls"
-    async with keeping(f"{kind}:{place}", max_entries=10) as one:
+    async with keeping(f"{kind}:{tmp_path / 'calls'}", max_entries=10) as one:
         for number in range(30):
             one.say(str(number))
             await one.spill.flush()
-        lose(place, "deleted")
+        lose(tmp_path / "calls", "deleted")
         one.say("after")
         await one.heard(2)
-        info = one.store.call("call")
-        assert info is not None
-        assert info.gaps == ((1, 21),)
+        assert one.gaps == ((1, 21),)
         assert one.store.read("call") == one.log.read()
 
 
@@ -147,24 +161,25 @@ async def test_a_call_whose_own_folder_is_deleted_is_written_anew(tmp_path: Path
 
 
 async def test_a_delete_that_finds_the_store_lost_loses_no_other_call(tmp_path: Path) -> None:
-    place = tmp_path / "calls"
-    async with keeping(f"sqlite:{place}") as one:
+    async with keeping(f"sqlite:{tmp_path / 'calls'}") as one:
         one.spill.add(CallInfo(call_id="other"), Log(asyncio.get_running_loop().time))
         one.say("before")
         await one.spill.flush()
-        lose(place, "deleted")
+        lose(tmp_path / "calls", "deleted")
         with pytest.raises(StoreError, match="deleted or replaced"):
             await one.spill.delete("other")
-        await one.spill.flush()
-        assert one.store.read("call") == one.log.read()
+        assert await one.is_kept()
 
 
-async def test_a_call_that_begins_on_a_full_disk_hears_of_it_and_is_kept_when_there_is_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("makes_room", ["the disk has room", "the file is deleted"])
+async def test_a_call_on_a_full_disk_hears_of_it_and_is_kept_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, makes_room: str
 ) -> None:
-    place = tmp_path / "calls"
-    filled = _limit_pages(monkeypatch, 12)
-    async with keeping(f"sqlite:{place}") as one:
+    filled = _limit_pages(monkeypatch, 20)
+    async with keeping(f"sqlite:{tmp_path / 'calls'}") as one:
+        if makes_room == "the file is deleted":
+            one.say("before")
+            await one.spill.flush()
         one.say("x" * 100_000)
         assert await one.heard(1) == ["store_full"]
         trouble = one.spill.trouble
@@ -172,27 +187,11 @@ async def test_a_call_that_begins_on_a_full_disk_hears_of_it_and_is_kept_when_th
         assert trouble.code == "store_full"
         one.say("meanwhile")
         filled.undo()
+        if makes_room == "the file is deleted":
+            lose(tmp_path / "calls", "deleted")
         assert await one.heard(2) == ["store_full", "well"]
         assert one.spill.trouble is None
-        await one.spill.flush()
-        assert one.store.read("call") == one.log.read()
-
-
-async def test_a_full_store_whose_file_is_deleted_to_make_room_is_written_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = tmp_path / "calls"
-    filled = _limit_pages(monkeypatch, 20)
-    async with keeping(f"sqlite:{place}") as one:
-        one.say("before")
-        await one.spill.flush()
-        one.say("x" * 100_000)
-        assert await one.heard(1) == ["store_full"]
-        filled.undo()
-        lose(place, "deleted")
-        assert await one.heard(2) == ["store_full", "well"]
-        await one.spill.flush()
-        assert one.store.read("call") == one.log.read()
+        assert await one.is_kept()
 
 
 def _limit_pages(monkeypatch: pytest.MonkeyPatch, pages: int) -> pytest.MonkeyPatch:
@@ -208,9 +207,6 @@ def _limit_pages(monkeypatch: pytest.MonkeyPatch, pages: int) -> pytest.MonkeyPa
     return monkeypatch
 
 
-# -- how much a client may fill ----------------------------------------------------------------------------------------
-
-
 async def test_a_call_that_fills_more_than_its_share_is_told_and_goes_on_unkept(tmp_path: Path) -> None:
     async with keeping(f"sqlite:{tmp_path}/calls", quota=Quota(call_bytes=50_000)) as one:
         while not one.news:
@@ -224,9 +220,7 @@ async def test_a_call_that_fills_more_than_its_share_is_told_and_goes_on_unkept(
         assert one.store.read("call") == kept
         one.spill.remove("call")
         await one.spill.flush()
-        info = one.store.call("call")
-        assert info is not None
-        assert info.gaps == ((len(kept) + 1, one.log.last_seq),)
+        assert one.gaps == ((len(kept) + 1, one.log.last_seq),)
 
 
 async def test_an_address_that_has_filled_its_share_of_a_day_is_refused_until_it_has_some_again() -> None:

@@ -8,22 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from realtime import message as msg
 from realtime.agent import RealtimeAgent
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import ContentPart, Item
 from realtime.event.reply import AgentEvent, CustomEvent, ReplyEndEvent, read_reply_event
-from realtime.message import (
-    Base64Source,
-    DataBlock,
-    Msg,
-    TextBlock,
-    ToolCallBlock,
-    ToolResultBlock,
-    Usage,
-    fold_messages,
-)
 from realtime.message.outcome import to_generate_reason
 from realtime.model.base import ItemCreate, ResponseCreate, ToolResult
 from realtime.model.scripted import CallTools, Expect, ScriptedModel, Speak, Step
@@ -55,18 +46,18 @@ def types(events: Sequence[AgentEvent], reply_id: str) -> list[str]:
     return [name for place, name in enumerate(names) if not place or name != names[place - 1]]
 
 
-def block_types(message: Msg) -> list[str]:
+def block_types(message: msg.Msg) -> list[str]:
     return [block.type for block in message.content]
 
 
 def states(events: Sequence[AgentEvent], reply_id: str, call_id: str) -> list[tuple[str, str]]:
     """What each event made of a call and its result: the changes of (state of the call, state of the result)."""
-    message: Msg | None = None
+    message: msg.Msg | None = None
     walk: list[tuple[str, str]] = []
     for event in events:
         if event.reply_id != reply_id:
             continue
-        message = Msg.from_events([event]) if message is None else message.append_event(event)
+        message = msg.Msg.from_events([event]) if message is None else message.append_event(event)
         calls = [one for one in message.get_content_blocks("tool_call") if one.id == call_id]
         results = [one for one in message.get_content_blocks("tool_result") if one.id == call_id]
         if calls:
@@ -96,7 +87,7 @@ async def test_a_spoken_exchange_is_a_reply_of_the_user_and_one_of_the_agent() -
     user, agent = messages(events)
     assert (user.role, user.get_text_content(), user.usage) == ("user", "Hello you.", None)
     assert (agent.role, agent.name, agent.get_text_content()) == ("assistant", "Friday", "one two three")
-    assert agent.usage == Usage(input_tokens=3, output_tokens=4)
+    assert agent.usage == msg.Usage(input_tokens=3, output_tokens=4)
     assert (user.finished_reason, agent.finished_reason) == ("completed", "completed")
     (asked,) = [event for event in events if event.type == "MODEL_CALL_START"]
     (answered,) = [event for event in events if event.type == "MODEL_CALL_END"]
@@ -167,7 +158,7 @@ async def test_a_reply_spans_all_rounds_of_tools() -> None:
     assert reply.get_text_content() == "Twelve, and rain."
     done = [event for event in log if isinstance(event, s.AgentResponseDoneEvent)]
     assert len(done) == 3
-    assert reply.usage == Usage(
+    assert reply.usage == msg.Usage(
         input_tokens=sum(event.input_tokens for event in done), output_tokens=sum(event.output_tokens for event in done)
     )
 
@@ -213,10 +204,10 @@ async def test_a_tool_that_raises_is_told_as_an_error() -> None:
 @pytest.mark.parametrize("media_type", ["audio/wav", "image/png"])
 async def test_what_a_tool_plays_or_shows_is_part_of_its_result(media_type: str) -> None:
     """EVT-40, MSG-69: a tool that returns text and sound, or a picture, in order."""
-    picture = DataBlock(source=Base64Source(data=b"\x89data", media_type=media_type), id="pic")
+    picture = msg.DataBlock(source=msg.Base64Source(data=b"\x89data", media_type=media_type), id="pic")
 
-    def look() -> list[TextBlock | DataBlock]:
-        return [TextBlock(text="A tree: "), picture]
+    def look() -> list[msg.TextBlock | msg.DataBlock]:
+        return [msg.TextBlock(text="A tree: "), picture]
 
     async with call(toolkit=Toolkit([look])) as made:
         made.receive(c.ClientTextAppendEvent(text="Look."))
@@ -225,7 +216,7 @@ async def test_what_a_tool_plays_or_shows_is_part_of_its_result(media_type: str)
     (result,) = messages(project(made.log))[1].get_content_blocks("tool_result")
     assert isinstance(result.output, list)
     assert [part.type for part in result.output] == ["text", "data"]
-    assert isinstance(result.output[1], DataBlock)
+    assert isinstance(result.output[1], msg.DataBlock)
     assert result.output[1].source == picture.source
 
 
@@ -289,7 +280,7 @@ async def test_an_answer_to_a_hasty_turn_end_comes_to_nothing() -> None:
         await asyncio.sleep(3)
     events = project(made.log)
     check_replies(events)
-    withdrawn = next(one for one in fold_messages(events) if one.id == "resp_1")
+    withdrawn = next(one for one in msg.fold_messages(events) if one.id == "resp_1")
     assert (withdrawn.get_text_content(), withdrawn.finished_reason) == ("", "interrupted")
     said = [(one.role, one.get_text_content()) for one in messages(events)]
     assert said == [("user", "I would like a tree."), ("assistant", "A tree it is.")]
@@ -419,10 +410,10 @@ async def test_calls_and_results_of_a_history_are_one_reply_each() -> None:
         return c.ClientItemCreateEvent(item=Item(id=item_id, type=kind, **block))  # type: ignore[arg-type]
 
     async with call() as made:
-        made.receive(told("i1", tool_call=ToolCallBlock(id="c1", name="clock", input="{}")))
-        made.receive(told("i2", tool_result=ToolResultBlock(id="c1", name="clock", output="12:00")))
-        made.receive(told("i3", tool_result=ToolResultBlock(id="c2", name="clock", output="12:01")))
-        made.receive(told("i4", tool_call=ToolCallBlock(id="c3", name="clock", input="{}")))
+        made.receive(told("i1", tool_call=msg.ToolCallBlock(id="c1", name="clock", input="{}")))
+        made.receive(told("i2", tool_result=msg.ToolResultBlock(id="c1", name="clock", output="12:00")))
+        made.receive(told("i3", tool_result=msg.ToolResultBlock(id="c2", name="clock", output="12:01")))
+        made.receive(told("i4", tool_call=msg.ToolCallBlock(id="c3", name="clock", input="{}")))
     events = project(made.log)
     check_replies(events)
     said = messages(events)
@@ -514,7 +505,7 @@ async def test_speech_can_be_kept_in_the_message() -> None:
     events = project(made.log, keeps_audio=True)
     check_replies(events)
     (sound,) = messages(events)[1].get_content_blocks("data")
-    assert isinstance(sound.source, Base64Source)
+    assert isinstance(sound.source, msg.Base64Source)
     assert sound.source.media_type == "audio/pcm;rate=24000"
     said = [event.delta for event in made.log if isinstance(event, s.AgentResponseAudioDeltaEvent)]
     assert sound.source.data == b"".join(said)

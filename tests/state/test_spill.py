@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -81,6 +81,17 @@ class World:
         self.spill.add(CallInfo(call_id=call_id), log)
         return log
 
+    def stored(self, call_id: str = "call") -> CallInfo:
+        info = self.store.call(call_id)
+        assert info is not None
+        return info
+
+    async def get_well(self, seconds: float = 5) -> None:
+        """The store takes everything again, and is tried within that time."""
+        self.store.fails = None
+        self.store.refuses = set()
+        await asyncio.sleep(seconds)
+
 
 def made() -> World:
     store, told = FakeStore(), Told()
@@ -98,10 +109,6 @@ def other() -> AgentInputClearedEvent:
     return AgentInputClearedEvent()
 
 
-def other_at(seq: int, ts_ms: int) -> AgentInputClearedEvent:
-    return AgentInputClearedEvent(seq=seq, ts_ms=ts_ms)
-
-
 def audio(n_bytes: int = 960) -> AgentResponseAudioDeltaEvent:
     return AgentResponseAudioDeltaEvent(response_id="response", item_id="item", delta=bytes(n_bytes), format=PCM)
 
@@ -113,7 +120,11 @@ def seqs(entries: Sequence[Entry]) -> list[int]:
     return covered
 
 
-# -- a store that is well ----------------------------------------------------------------------------------------------
+def declare(job: Callable[..., object], cost_s: float) -> None:
+    """From now on the store takes that long for it, in virtual time."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, clock.VirtualLoop)
+    loop.declare_cost(job.__qualname__, cost_s)
 
 
 async def test_what_is_logged_is_stored_within_fifty_milliseconds(world: World) -> None:
@@ -162,7 +173,11 @@ async def test_sound_without_words_is_stored_within_a_second_while_it_grows(worl
         known_ms = stored[-1].last_ts_ms if isinstance(stored[-1], AudioRun) else 0
         assert log.now_ms() - known_ms <= 1_050
     await asyncio.sleep(1.1)
-    assert world.store.read("call") == log.read() == [other_at(1, 0), AudioRun(2, 101, 0, 3_960, "item", 0, 10_000)]
+    assert (
+        world.store.read("call")
+        == log.read()
+        == [AgentInputClearedEvent(seq=1), AudioRun(2, 101, 0, 3_960, "item", 0, 10_000)]
+    )
     assert len(world.store.wrote_at) <= 11
 
 
@@ -221,25 +236,19 @@ async def test_a_call_that_is_resumed_goes_on_after_what_is_stored(world: World)
         first.append(other())
     world.spill.remove("call")
     await world.spill.flush()
-    info = world.store.call("call")
-    assert info is not None
+    info = world.stored()
     again = Log(asyncio.get_running_loop().time, last_seq=info.last_seq, start_ms=5_000)
     world.spill.add(info, again)
     again.append(other())
     await world.spill.flush()
     assert [(entry.seq, entry.ts_ms) for entry in world.store.read("call")] == [(1, 0), (2, 0), (3, 0), (4, 5_000)]
-    info = world.store.call("call")
-    assert info is not None
-    assert info.gaps == ()
-
-
-async def test_a_call_is_added_once(world: World) -> None:
-    world.call()
+    assert world.stored().gaps == ()
     with pytest.raises(UsageError, match="was added already"):
         world.call()
 
 
 async def test_closing_writes_the_rest_and_takes_no_more() -> None:
+    await made().spill.close()
     one = made()
     log = one.call()
     await asyncio.sleep(0)
@@ -250,10 +259,6 @@ async def test_closing_writes_the_rest_and_takes_no_more() -> None:
     assert one.store.read("call") == log.read()
     with pytest.raises(UsageError, match="closed"):
         one.call("late")
-
-
-async def test_a_spill_that_was_never_used_closes() -> None:
-    await made().spill.close()
 
 
 async def test_many_calls_are_written_in_one_writing_and_logs_are_never_read_in_one_go(world: World) -> None:
@@ -285,19 +290,14 @@ async def test_a_deleted_call_does_not_come_back(world: World) -> None:
 
 
 async def test_a_call_that_is_deleted_while_it_is_written_is_deleted_after_that(world: World) -> None:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, clock.VirtualLoop)
-    loop.declare_cost("FakeStore.write", 0.5)
+    declare(FakeStore.write, 0.5)
     world.call().append(other())
     await asyncio.sleep(0.1)
     assert world.store.call("call") is not None
     assert await world.spill.delete("call")
-    assert loop.time() == 0.5
+    assert asyncio.get_running_loop().time() == 0.5
     await asyncio.sleep(5)
     assert world.store.call("call") is None
-
-
-# -- a store that fails ------------------------------------------------------------------------------------------------
 
 
 async def test_a_store_that_fails_is_told_of_once_and_gets_everything_when_it_is_well(world: World) -> None:
@@ -308,13 +308,10 @@ async def test_a_store_that_fails_is_told_of_once_and_gets_everything_when_it_is
         await asyncio.sleep(0.1)
     assert world.told.news == [(None, "store_full")]
     assert len(world.store.wrote_at) <= 12  # it is left alone for longer each time, up to 5 s
-    world.store.fails = None
-    await asyncio.sleep(5)
+    await world.get_well()
     assert world.told.news == [(None, "store_full"), (None, "recovered")]
     assert world.store.read("call") == log.read()
-    info = world.store.call("call")
-    assert info is not None
-    assert info.gaps == ()
+    assert world.stored().gaps == ()
     log.append(other())
     await asyncio.sleep(0.05)
     assert world.store.read("call") == log.read()
@@ -329,41 +326,27 @@ async def test_what_the_log_could_not_hold_meanwhile_is_noted_as_a_gap(world: Wo
         for _ in range(gone):
             log.append(other())
             await asyncio.sleep(0.5)
-        world.store.fails = None
-        await asyncio.sleep(5)
-    info = world.store.call("call")
-    assert info is not None
-    assert info.gaps == ((2, 21), (32, 61))
+        await world.get_well()
+    assert world.stored().gaps == ((2, 21), (32, 61))
     assert seqs(world.store.read("call")) == [1, *range(22, 32), *range(62, 72)]
 
 
-async def test_a_burst_of_events_leaves_no_gap(world: World) -> None:
-    """Everybody in a room may type at once: more comes between two writings than a log holds."""
-    log = world.call()
-    for _ in range(5_000):
-        log.append(other())
-    assert log.first_seq > 1
-    await world.spill.flush()
-    info = world.store.call("call")
-    assert info is not None
-    assert info.gaps == ()
-    assert seqs(world.store.read("call")) == [*range(1, 5_001)]
-
-
-@pytest.mark.virtual_time(costs={"FakeStore.write": 0.5})
-async def test_nor_does_one_that_comes_while_the_store_writes(world: World) -> None:
+@pytest.mark.parametrize("cost_s", [0.0, 0.5, 2.0])
+async def test_a_burst_of_events_leaves_no_gap(world: World, cost_s: float) -> None:
+    """Everybody in a room may type at once: more comes than a log holds, between two writings or while one goes on."""
+    declare(FakeStore.write, cost_s)
     log = world.call()
     log.append(other())
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.1 if cost_s < 1 else 1.5)
+    assert world.told.news == ([(None, "store_slow")] if cost_s > 1 else [])
     for _ in range(3_000):
         log.append(audio())
         log.append(other())
+    assert log.first_seq > 1
     await asyncio.sleep(2)
     log.append(other())
     await world.spill.flush()
-    info = world.store.call("call")
-    assert info is not None
-    assert info.gaps == ()
+    assert world.stored().gaps == ()
     assert seqs(world.store.read("call")) == [*range(1, 6_003)]
 
 
@@ -376,8 +359,7 @@ async def test_a_call_whose_writing_fails_hurts_no_other(world: World) -> None:
         await asyncio.sleep(0.1)
         assert world.store.read("good")[-1].seq >= good.last_seq - 1
     assert world.told.news == [("bad", "store_failed")]
-    world.store.refuses = set()
-    await asyncio.sleep(5)
+    await world.get_well()
     assert world.told.news == [("bad", "store_failed"), ("bad", "recovered")]
     assert world.store.read("bad") == bad.read()
 
@@ -398,9 +380,8 @@ async def test_a_call_that_ended_while_the_store_failed_is_written_when_it_is_we
     world.spill.update("call", ended_reason="idle")
     world.spill.remove("call")
     await asyncio.sleep(1)
-    world.store.fails = None
-    await asyncio.sleep(5)
-    assert world.store.call("call") == CallInfo(call_id="call", ended_reason="idle", last_seq=1)
+    await world.get_well()
+    assert world.stored() == CallInfo(call_id="call", ended_reason="idle", last_seq=1)
     assert world.store.read("call") == log.read()
 
 
@@ -413,9 +394,8 @@ async def test_a_call_that_is_resumed_while_the_store_fails_is_written_in_order(
     world.spill.add(CallInfo(call_id="call", last_seq=1, agent_name="Anna"), again)
     again.append(other())
     await asyncio.sleep(1)
-    world.store.fails = None
-    await asyncio.sleep(5)
-    assert world.store.call("call") == CallInfo(call_id="call", last_seq=2, agent_name="Anna")
+    await world.get_well()
+    assert world.stored() == CallInfo(call_id="call", last_seq=2, agent_name="Anna")
     assert world.store.read("call") == [*first.read(), *again.read()]
 
 
@@ -428,8 +408,7 @@ async def test_of_calls_that_ended_while_the_store_fails_a_bounded_number_waits(
     for number in range(MAX_ENDED + 2):
         world.call(f"call_{number}").append(other())
         world.spill.remove(f"call_{number}")
-    world.store.fails = None
-    await asyncio.sleep(10)
+    await world.get_well(10)
     stored = [number for number in range(MAX_ENDED + 2) if world.store.call(f"call_{number}") is not None]
     assert stored == list(range(2, MAX_ENDED + 2))
     assert [record.getMessage() for record in caplog.records] == [
@@ -471,28 +450,23 @@ async def test_a_store_with_a_fault_of_its_own_is_only_a_store_that_fails(
     await asyncio.sleep(1)
     assert world.told.news == [(None, "store_failed")]
     assert "the store failed in a way of its own" in {record.getMessage() for record in caplog.records}
-    world.store.fails = None
-    await asyncio.sleep(5)
+    await world.get_well()
     assert world.store.read("call") == log.read()
 
 
 async def test_whoever_is_told_and_fails_hurts_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    store = FakeStore()
-
     def broken(*what: object) -> None:
         raise RuntimeError("the screen is gone")
 
-    spill = Spill(store, on_trouble=broken, on_recovered=broken)
-    log = Log(asyncio.get_running_loop().time)
-    spill.add(CallInfo(call_id="call"), log)
+    store = FakeStore()
+    one = World(store, Told(), Spill(store, on_trouble=broken, on_recovered=broken))
     store.fails = FULL
-    log.append(other())
+    one.call().append(other())
     await asyncio.sleep(1)
-    store.fails = None
-    await asyncio.sleep(5)
-    assert store.read("call") == log.read()
+    await one.get_well()
+    assert store.read("call") == one.logs["call"].read()
     assert len(caplog.records) == 2
-    await spill.close()
+    await one.spill.close()
 
 
 @pytest.mark.virtual_time(costs={"FakeStore.delete": 0.5})
@@ -508,9 +482,6 @@ async def test_a_deletion_that_finds_the_store_replaced_loses_nothing_that_is_sa
         await deletion
     await asyncio.sleep(5)
     assert world.store.read("call") == log.read()
-
-
-# -- a store that is slow ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.virtual_time(costs={"FakeStore.write": 20.0})
@@ -536,29 +507,18 @@ async def test_a_store_that_fails_while_it_is_slow_is_told_of_as_failing(world: 
     await asyncio.sleep(30)
     assert world.told.news == [(None, "store_slow"), (None, "store_full")]
     assert world.spill.trouble == FULL
-    world.store.fails = None
-    await asyncio.sleep(10)
+    await world.get_well(10)
     assert world.told.news[2] == (None, "recovered")
 
 
-@pytest.mark.virtual_time(costs={"FakeStore.write": 2.0})
-async def test_a_burst_while_the_store_is_slow_leaves_no_gap(world: World) -> None:
-    log = world.call()
-    await asyncio.sleep(1.5)
-    assert world.told.news == [(None, "store_slow")]
-    for _ in range(5_000):
-        log.append(other())
-    await world.spill.flush()
-    assert seqs(world.store.read("call")) == [*range(1, 5_001)]
-
-
-@pytest.mark.virtual_time(costs={"FakeStore.write": 2.0})
-async def test_of_many_calls_that_end_while_the_store_is_slow_none_is_lost(world: World) -> None:
+@pytest.mark.parametrize("cost_s", [0.0, 2.0])
+async def test_of_many_calls_that_end_at_once_none_is_lost(world: World, cost_s: float) -> None:
+    declare(FakeStore.write, cost_s)
     ids = [f"call_{number}" for number in range(2 * MAX_ENDED)]
     for call_id in ids:
         world.call(call_id)
     await asyncio.sleep(1.5)
-    assert world.told.news == [(None, "store_slow")]
+    assert world.told.news == ([(None, "store_slow")] if cost_s else [])
     for call_id in ids:
         world.logs[call_id].append(other())
         world.spill.remove(call_id)
@@ -583,8 +543,6 @@ async def test_closing_over_a_store_that_hangs_ends_in_time(caplog: pytest.LogCa
     with pytest.raises(StoreError, match="closed"):
         await waiting
 
-
-# -- whatever happens --------------------------------------------------------------------------------------------------
 
 steps = st.lists(
     st.tuples(
@@ -625,19 +583,16 @@ async def _live_through(course: list[tuple[str, str, float]], max_entries: int) 
             case "refuse":
                 one.store.refuses.add(name)
             case "mend":
-                one.store.fails = None
-                one.store.refuses.clear()
+                await one.get_well(0)
             case "wait":
                 await asyncio.sleep(10 * pause_s)
             case "flush" if one.store.fails is None and not one.store.refuses:
                 await one.spill.flush()
         await asyncio.sleep(pause_s)
-    one.store.fails = None
-    one.store.refuses.clear()
+    await one.get_well(0)
     await one.spill.flush()
     for name, log in one.logs.items():
-        info = one.store.call(name)
-        assert info is not None
+        info = one.stored(name)
         assert info.agent_name == names.get(name, "")
         lost = [seq for start, end in info.gaps for seq in range(start, end + 1)]
         assert sorted(lost + seqs(one.store.read(name))) == list(range(1, log.last_seq + 1))
@@ -646,15 +601,3 @@ async def _live_through(course: list[tuple[str, str, float]], max_entries: int) 
         call_id for call_id, news in one.told.news if news != "recovered"
     }
     await one.spill.close()
-
-
-async def test_any_number_of_calls_may_end_at_once_while_the_store_is_well(world: World) -> None:
-    ids = [f"call_{number}" for number in range(2 * MAX_ENDED)]
-    for call_id in ids:
-        world.call(call_id)
-    await world.spill.flush()
-    for call_id in ids:
-        world.logs[call_id].append(other())
-        world.spill.remove(call_id)
-    await world.spill.flush()
-    assert [len(world.store.read(call_id)) for call_id in ids] == [1] * len(ids)

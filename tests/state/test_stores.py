@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 
@@ -67,7 +67,36 @@ def event(seq: int) -> AgentInputClearedEvent:
     return AgentInputClearedEvent(seq=seq, ts_ms=10 * seq)
 
 
-# -- all of them -------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def files(tmp_path: Path) -> Iterator[JsonFileStore]:
+    """A store of files in the test's folder."""
+    store = JsonFileStore(tmp_path)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[SqliteStore]:
+    """A store in `calls.db` of the test's folder."""
+    store = SqliteStore(tmp_path / "calls.db")
+    yield store
+    store.close()
+
+
+@contextmanager
+def sql(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The database of the test's folder, from outside; what is done to it is kept."""
+    with closing(sqlite3.connect(folder / "calls.db")) as connection, connection:
+        yield connection
+
+
+def listed(store: Store, *owner: str) -> list[tuple[str, bool]]:
+    """The calls in the store's list, and whether they are unreadable."""
+    return [(info.call_id, info.unreadable) for info in store.calls(*owner)]
+
+
+def two_calls(*names: str) -> list[Change]:
+    return [Change(name, CallInfo(call_id=name, owner="anna")) for name in names]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -188,13 +217,10 @@ def test_settings_that_utf8_cannot_hold_keep_no_other_call_from_being_stored(kin
         assert again().read("odd") == again().read("call") == [event(1)]
 
 
-@pytest.mark.parametrize("call_id", ["", "..", "a/b", "a b", "a.b", "ü", "x" * 129, "a\n"])
-def test_a_call_cannot_have_a_name_that_is_a_path(call_id: str) -> None:
-    with pytest.raises(ValueError, match="not a call id"):
-        CallInfo(call_id=call_id)
-
-
-# -- memory ------------------------------------------------------------------------------------------------------------
+def test_a_call_cannot_have_a_name_that_is_a_path() -> None:
+    for call_id in ("", "..", "a/b", "a b", "a.b", "ü", "x" * 129, "a\n"):
+        with pytest.raises(ValueError, match="not a call id"):
+            CallInfo(call_id=call_id)
 
 
 def test_past_its_bound_the_memory_store_forgets_the_calls_written_to_longest_ago() -> None:
@@ -208,9 +234,6 @@ def test_past_its_bound_the_memory_store_forgets_the_calls_written_to_longest_ag
     store.write([Change("c", None, [event(seq) for seq in range(3, 30)])])
     assert [store.call(name) is not None for name in "abc"] == [False, False, True]
     assert len(store.read("c")) == 29
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_log_cut_at_any_byte_loads_up_to_its_last_whole_line_and_goes_on(tmp_path: Path) -> None:
@@ -233,79 +256,78 @@ def test_a_log_cut_at_any_byte_loads_up_to_its_last_whole_line_and_goes_on(tmp_p
         store.close()
 
 
-def test_a_damaged_line_costs_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    store = JsonFileStore(tmp_path)
-    store.write([Change("call", CALL, [event(1), event(2), event(3)])])
-    store.close()
+def test_a_damaged_line_costs_only_itself(
+    files: JsonFileStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And the last seq is found behind very long and damaged lines."""
+    long = ServerSessionCreatedEvent(session_id="x" * 300_000, seq=3)
+    files.write([Change("call", CALL, [event(1), event(2), long])])
+    files.close()
     log = tmp_path / "call" / "events.jsonl"
     first, _, third = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(first + b"\x00\xff{\n" + third)
     with caplog.at_level(logging.WARNING):
-        assert store.read("call") == [event(1), event(3)]
+        assert files.read("call") == [event(1), long]
     assert [record.getMessage() for record in caplog.records] == ["call call: 1 damaged lines of its log were left out"]
-
-
-def test_the_last_seq_is_found_behind_very_long_and_damaged_lines(tmp_path: Path) -> None:
-    store = JsonFileStore(tmp_path)
-    long = ServerSessionCreatedEvent(session_id="x" * 300_000, seq=2)
-    store.write([Change("call", CALL, [event(1), long])])
-    store.close()
-    with (tmp_path / "call" / "events.jsonl").open("ab") as log:
-        log.write(b"damaged\n" + b"y" * 200_000)
-    info = store.call("call")
+    log.write_bytes(first + third + b"damaged\n" + b"y" * 200_000)
+    info = files.call("call")
     assert info is not None
-    assert info.last_seq == 2
+    assert info.last_seq == 3
 
 
 def test_a_call_whose_description_is_damaged_is_an_error_and_hides_no_other(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    files: JsonFileStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = JsonFileStore(tmp_path)
-    store.write([Change(name, CallInfo(call_id=name, owner="anna")) for name in ("good", "bad")])
+    files.write(two_calls("good", "bad"))
     (tmp_path / "bad" / "call.json").write_bytes(b'{"call_id": "ba')
     with caplog.at_level(logging.WARNING):
-        assert [(info.call_id, info.unreadable) for info in store.calls("anna")] == [("good", False), ("bad", True)]
+        assert listed(files, "anna") == [("good", False), ("bad", True)]
     assert [record.getMessage() for record in caplog.records] == ["call bad cannot be read: its call.json is damaged"]
-    store.close()
+    files.close()
     caplog.clear()
     # Whose it was is not known any more.
     later = JsonFileStore(tmp_path)
     with caplog.at_level(logging.WARNING):
-        assert [info.call_id for info in later.calls("anna")] == ["good"]
+        assert listed(later, "anna") == [("good", False)]
     assert [record.getMessage() for record in caplog.records] == ["call bad cannot be listed: its call.json is damaged"]
     with pytest.raises(StoreError) as damaged:
         later.call("bad")
     assert damaged.value.code == "store_corrupt"
     # Who lists the calls of all users is told of it, and when its files were written.
     os.utime(tmp_path / "bad" / "call.json", (0, 0))
-    assert [(info.call_id, info.unreadable) for info in later.calls()] == [("bad", True), ("good", False)]
+    assert listed(later) == [("bad", True), ("good", False)]
     assert later.calls()[0].created_at == "1970-01-01T00:00:00.000Z"
     later.close()
 
 
-def test_a_call_whose_log_cannot_be_read_is_listed_as_unreadable_and_can_be_deleted(tmp_path: Path) -> None:
-    store = JsonFileStore(tmp_path)
-    store.write([Change(name, CallInfo(call_id=name, owner="anna")) for name in ("bad", "good")])
-    (tmp_path / "bad" / "events.jsonl").mkdir()
-    assert [(info.call_id, info.unreadable) for info in store.calls("anna")] == [("good", False), ("bad", True)]
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_a_call_that_cannot_be_read_is_listed_as_unreadable_hides_no_other_and_can_be_deleted(
+    kind: str, tmp_path: Path
+) -> None:
+    store = open_store(f"{kind}:{tmp_path / 'calls.db'}")
+    store.write(two_calls("bad", "good"))
+    if kind == "file":
+        (tmp_path / "calls.db" / "bad" / "events.jsonl").mkdir()
+    else:
+        with sql(tmp_path) as connection:
+            connection.execute("UPDATE calls SET info = ? WHERE call_id = 'bad'", (b'{"call_id": 7',))
+    assert listed(store, "anna") == [("good", False), ("bad", True)]
     assert store.delete("bad")
-    assert [info.call_id for info in store.calls("anna")] == ["good"]
+    assert listed(store, "anna") == [("good", False)]
     store.close()
 
 
 def test_a_call_that_could_not_be_deleted_is_still_found_and_can_be_deleted_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: JsonFileStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = JsonFileStore(tmp_path)
-    store.write([Change("call", CALL, [event(1)])])
+    files.write([Change("call", CALL, [event(1)])])
     with monkeypatch.context() as broken:
         broken.setattr(shutil, "rmtree", _refuse)
         with pytest.raises(StoreError):
-            store.delete("call")
-    assert [info.call_id for info in store.calls()] == ["call"]
-    assert store.delete("call")
+            files.delete("call")
+    assert listed(files) == [("call", False)]
+    assert files.delete("call")
     assert [one.name for one in tmp_path.iterdir()] == [".lock"]
-    store.close()
 
 
 def _refuse(path: str) -> None:
@@ -315,10 +337,9 @@ def _refuse(path: str) -> None:
 def test_a_call_whose_deletion_was_cut_off_by_a_crash_is_deleted_by_the_next_server(tmp_path: Path) -> None:
     (tmp_path / ".deleted-call").mkdir()
     (tmp_path / ".deleted-call" / "events.jsonl").write_text("a secret of mine")
-    store = JsonFileStore(tmp_path)
-    store.write([Change("another", CallInfo(call_id="another"))])
-    assert sorted(one.name for one in tmp_path.iterdir()) == [".lock", "another"]
-    store.close()
+    with closing(JsonFileStore(tmp_path)) as store:
+        store.write(two_calls("another"))
+        assert sorted(one.name for one in tmp_path.iterdir()) == [".lock", "another"]
 
 
 def test_the_first_list_of_many_calls_leaves_the_garbage_collector_nothing_to_go_through(tmp_path: Path) -> None:
@@ -336,20 +357,8 @@ def test_the_first_list_of_many_calls_leaves_the_garbage_collector_nothing_to_go
     later.close()
 
 
-def test_a_call_that_is_damaged_in_the_database_hides_no_other_and_can_be_deleted(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "calls.db")
-    store.write([Change(name, CallInfo(call_id=name, owner="anna")) for name in ("bad", "good")])
-    with sqlite3.connect(tmp_path / "calls.db") as connection:
-        connection.execute("UPDATE calls SET info = ? WHERE call_id = 'bad'", (b'{"call_id": 7',))
-    connection.close()
-    assert [(info.call_id, info.unreadable) for info in store.calls("anna")] == [("good", False), ("bad", True)]
-    assert store.delete("bad")
-    assert [info.call_id for info in store.calls("anna")] == ["good"]
-    store.close()
-
-
 SECOND_PROCESS = """
-import sys
+import os, signal, sys
 from realtime.errors import StoreError
 from realtime.state.open import open_store
 from realtime.state.store import CallInfo, Change
@@ -359,150 +368,110 @@ try:
 except StoreError as error:
     print(error.code, error.message)
 print([info.call_id for info in store.calls()])
+sys.stdout.flush()
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 def test_a_second_process_that_would_write_into_one_folder_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    """Until the first closes its store. The lock of a process that was killed keeps nobody out."""
     store = JsonFileStore(tmp_path)
     store.write([Change("ours", CallInfo(call_id="ours"))])
 
     def another() -> list[str]:
         argv = [sys.executable, "-c", SECOND_PROCESS, f"file:{tmp_path}"]
-        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+        return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
 
     refused = "store_locked another process keeps its calls in this folder: give each server a folder of its own"
     assert another() == [refused, "['ours']"]
     store.close()
     assert another() == ["['theirs', 'ours']"]
+    with closing(JsonFileStore(tmp_path)) as later:
+        later.write([Change("ours", None, [event(1)])])
 
 
-def test_the_lock_of_a_process_that_was_killed_keeps_nobody_out(tmp_path: Path) -> None:
-    program = SECOND_PROCESS + "import os, signal; sys.stdout.flush(); os.kill(os.getpid(), signal.SIGKILL)"
-    killed = subprocess.run([sys.executable, "-c", program, f"file:{tmp_path}"], capture_output=True, check=False)
-    assert killed.stdout == b"['theirs']\n"
-    store = JsonFileStore(tmp_path)
-    store.write([Change("ours", CallInfo(call_id="ours"))])
-    store.close()
-
-
-def test_one_call_whose_files_fail_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
-    store = JsonFileStore(tmp_path)
+def test_one_call_whose_files_fail_is_named_and_the_others_are_kept(files: JsonFileStore, tmp_path: Path) -> None:
     (tmp_path / "blocked").write_text("a file where a folder should be")
     with pytest.raises(StoreError) as failed:
-        store.write([Change(name, CallInfo(call_id=name), [event(1)]) for name in ("one", "blocked", "two")])
+        files.write([Change(name, CallInfo(call_id=name), [event(1)]) for name in ("one", "blocked", "two")])
     assert failed.value.call_ids == frozenset({"blocked"})
-    assert store.read("one") == store.read("two") == [event(1)]
-    store.close()
+    assert files.read("one") == files.read("two") == [event(1)]
 
 
-def test_more_logs_are_written_than_are_kept_open(tmp_path: Path) -> None:
-    store = JsonFileStore(tmp_path)
+def test_more_logs_are_written_than_are_kept_open(files: JsonFileStore) -> None:
     names = [f"call_{n}" for n in range(300)]
     for seq in (1, 2):
-        store.write([Change(name, CallInfo(call_id=name), [event(seq)]) for name in names])
-    open_files = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if _is_link(fd)]
+        files.write([Change(name, CallInfo(call_id=name), [event(seq)]) for name in names])
+    handles = [Path("/proc/self/fd") / fd for fd in os.listdir("/proc/self/fd")]
+    open_files = [os.readlink(handle) for handle in handles if handle.is_symlink()]
     assert len([path for path in open_files if path.endswith("events.jsonl")]) == 256
-    assert all(store.read(name) == [event(1), event(2)] for name in names)
-    store.close()
-
-
-def _is_link(fd: str) -> bool:
-    return os.path.islink(f"/proc/self/fd/{fd}")
+    assert all(files.read(name) == [event(1), event(2)] for name in names)
 
 
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
-def test_nobody_else_on_the_machine_can_read_what_was_said(kind: str, tmp_path: Path) -> None:
-    store = maker(kind, tmp_path)()
-    store.write([Change("call", CALL, [event(1)])])
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert files
-    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
-    store.close()
-
-
-@pytest.mark.parametrize("kind", ["file", "sqlite"])
-def test_what_was_deleted_is_not_to_be_found_in_any_file(kind: str, tmp_path: Path) -> None:
+def test_what_was_said_can_be_read_by_nobody_else_and_is_in_no_file_when_it_is_deleted(
+    kind: str, tmp_path: Path
+) -> None:
     store = maker(kind, tmp_path)()
     for n in range(200):
         entries = [ServerSessionCreatedEvent(session_id=f"a secret of mine {n}", seq=n + 1)]
         store.write([Change("call", CALL if n == 0 else None, entries)])
         store.write([Change("stays", CallInfo(call_id="stays") if n == 0 else None, [event(n + 1)])])
-    assert any(b"a secret of mine" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    assert any(b"a secret of mine" in path.read_bytes() for path in files)
     store.delete("call")
     store.close()
     assert not any(b"a secret of mine" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-# -- SQLite ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_batch_that_fails_leaves_nothing_of_itself(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "calls.db")
-    store.write([Change("call", CALL, [event(1)])])
+def test_a_batch_that_fails_leaves_nothing_of_itself(database: SqliteStore) -> None:
+    database.write([Change("call", CALL, [event(1)])])
     too_big = msgspec.structs.replace(event(3), seq=2**70)
     with pytest.raises(OverflowError):
-        store.write([Change("other", CallInfo(call_id="other")), Change("call", None, [event(2), too_big])])
-    assert store.read("call") == [event(1)]
-    assert store.call("other") is None
-    store.write([Change("call", None, [event(2)]), Change("other", None, [event(1)])])
-    assert store.read("call") == [event(1), event(2)]
-    assert store.call("other") is None
-    store.close()
+        database.write([Change("other", CallInfo(call_id="other")), Change("call", None, [event(2), too_big])])
+    assert database.read("call") == [event(1)]
+    assert database.call("other") is None
+    database.write([Change("call", None, [event(2)]), Change("other", None, [event(1)])])
+    assert database.read("call") == [event(1), event(2)]
+    assert database.call("other") is None
 
 
-def test_what_is_said_in_a_call_that_could_not_be_stored_is_in_no_later_call(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "calls.db")
+def test_what_is_said_in_a_call_that_could_not_be_stored_is_in_no_later_call(database: SqliteStore) -> None:
+    undone = Change("undone", CallInfo(call_id="undone", owner="ann"), [event(1)])
     with pytest.raises(TypeError):
-        store.write(
-            [
-                Change("undone", CallInfo(call_id="undone", owner="ann"), [event(1)]),
-                Change("wrong", CallInfo(call_id="wrong", config={"tool": object()})),
-            ]
-        )
-    store.write([Change("later", CallInfo(call_id="later", owner="bob"))])
-    store.write([Change("undone", None, [event(2)])])
-    assert store.read("later") == []
-    store.close()
+        database.write([undone, Change("wrong", CallInfo(call_id="wrong", config={"tool": object()}))])
+    database.write([Change("later", CallInfo(call_id="later", owner="bob"))])
+    database.write([Change("undone", None, [event(2)])])
+    assert database.read("later") == []
 
 
-def test_a_damaged_row_of_the_journal_is_told_as_a_damaged_store(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "calls.db")
-    store.write([Change("call", CALL, [event(1)])])
-    with sqlite3.connect(tmp_path / "calls.db") as connection:
+def test_a_damaged_row_of_the_journal_is_told_as_a_damaged_store(database: SqliteStore, tmp_path: Path) -> None:
+    database.write([Change("call", CALL, [event(1)])])
+    with sql(tmp_path) as connection:
         connection.execute("UPDATE journal SET places = x'ff00'")
-    connection.close()
-    for ask in (store.calls, lambda: store.read("call")):
+    for ask in (database.calls, lambda: database.read("call")):
         with pytest.raises(StoreError) as damaged:
             ask()
         assert damaged.value.code == "store_corrupt"
-    store.close()
 
 
-def test_a_database_of_another_version_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "calls.db"
-    with sqlite3.connect(path) as connection:
+def test_a_database_of_another_version_and_a_file_that_is_none_are_left_alone(tmp_path: Path) -> None:
+    with sql(tmp_path) as connection:
         connection.execute("PRAGMA user_version = 7")
-    connection.close()
-    store = SqliteStore(path)
     with pytest.raises(StoreError, match="another version") as refused:
-        store.write([Change("call", CALL)])
-    assert refused.value.code == "store_version"
-    assert not refused.value.retryable
-
-
-def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "calls.db"
-    path.write_bytes(b"Dear diary, " * 100)
-    store = SqliteStore(path)
+        SqliteStore(tmp_path / "calls.db").write([Change("call", CALL)])
+    assert (refused.value.code, refused.value.retryable) == ("store_version", False)
+    diary = tmp_path / "diary"
+    diary.write_bytes(b"Dear diary, " * 100)
     with pytest.raises(StoreError) as refused:
-        store.write([Change("call", CALL)])
+        SqliteStore(diary).write([Change("call", CALL)])
     assert refused.value.code == "store_corrupt"
-    assert path.read_bytes() == b"Dear diary, " * 100
+    assert diary.read_bytes() == b"Dear diary, " * 100
 
 
-def test_calls_of_a_database_without_a_journal_are_kept_and_go_on(tmp_path: Path) -> None:
-    path = tmp_path / "calls.db"
-    with sqlite3.connect(path) as connection:
+def test_calls_of_a_database_without_a_journal_are_kept_and_go_on(database: SqliteStore, tmp_path: Path) -> None:
+    with sql(tmp_path) as connection:
         connection.executescript(
             """
             CREATE TABLE calls (
@@ -519,13 +488,10 @@ def test_calls_of_a_database_without_a_journal_are_kept_and_go_on(tmp_path: Path
         connection.execute("INSERT INTO calls VALUES (1, 'call', '', '', ?)", (msgspec.json.encode(CALL),))
         for seq in (1, 2):
             connection.execute("INSERT INTO entries VALUES (1, ?, ?, ?)", (seq, seq, encode_entry(event(seq))))
-    connection.close()
-    store = SqliteStore(path)
-    assert store.read("call") == [event(1), event(2)]
-    assert store.call("call") == msgspec.structs.replace(CALL, last_seq=2)
-    store.write([Change("call", None, [event(3)])])
-    assert store.read("call") == [event(1), event(2), event(3)]
-    store.close()
+    assert database.read("call") == [event(1), event(2)]
+    assert database.call("call") == msgspec.structs.replace(CALL, last_seq=2)
+    database.write([Change("call", None, [event(3)])])
+    assert database.read("call") == [event(1), event(2), event(3)]
 
 
 def test_a_long_call_takes_few_rows_and_little_room(tmp_path: Path) -> None:
@@ -536,23 +502,17 @@ def test_a_long_call_takes_few_rows_and_little_room(tmp_path: Path) -> None:
         store.write([Change("call", None, entries[at : at + 3])])
     assert store.read("call") == entries
     store.close()
-    with sqlite3.connect(tmp_path / "calls.db") as connection:
+    with sql(tmp_path) as connection:
         rows, packed = connection.execute("SELECT count(*), sum(length(body)) FROM entries").fetchone()
-    connection.close()
     assert rows < 100
     assert packed < sum(len(encode_entry(entry)) for entry in entries) / 4
 
 
-def test_two_processes_can_share_a_database(tmp_path: Path) -> None:
-    one, two = SqliteStore(tmp_path / "calls.db"), SqliteStore(tmp_path / "calls.db")
-    one.write([Change("call", CALL, [event(1)])])
-    two.write([Change("call", None, [event(2)])])
-    assert one.read("call") == [event(1), event(2)]
-    one.close()
-    two.close()
-
-
-# -- by URL ------------------------------------------------------------------------------------------------------------
+def test_two_processes_can_share_a_database(database: SqliteStore, tmp_path: Path) -> None:
+    database.write([Change("call", CALL, [event(1)])])
+    with closing(SqliteStore(tmp_path / "calls.db")) as another:
+        another.write([Change("call", None, [event(2)])])
+    assert database.read("call") == [event(1), event(2)]
 
 
 def test_a_store_is_named_by_its_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -567,7 +527,7 @@ def test_a_store_is_named_by_its_url(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "calls.db").exists()
 
 
-@pytest.mark.parametrize("url", ["", "memory", "memory:x", "file:", "sqlite:", "redis://host", "/tmp/calls.db"])
-def test_an_unknown_store_is_refused_with_what_there_is(url: str) -> None:
-    with pytest.raises(UsageError, match="use memory:, file:FOLDER or sqlite:FILE"):
-        open_store(url)
+def test_an_unknown_store_is_refused_with_what_there_is() -> None:
+    for url in ("", "memory", "memory:x", "file:", "sqlite:", "redis://host", "/tmp/calls.db"):
+        with pytest.raises(UsageError, match="use memory:, file:FOLDER or sqlite:FILE"):
+            open_store(url)

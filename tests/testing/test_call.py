@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from realtime import testing as kit
 from realtime.agent import RealtimeAgent
 from realtime.event import server as s
 from realtime.model.base import Address, RealtimeModel
@@ -20,24 +21,6 @@ from realtime.model.script import Speak, Step
 from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.model.wire import Link, Receiver, WireLimits
 from realtime.server.settings import ServerSettings
-from realtime.testing import (
-    BargeIn,
-    CallRecord,
-    Case,
-    CaseError,
-    Person,
-    Returned,
-    Run,
-    ScriptFailure,
-    Silence,
-    StandIn,
-    Type,
-    VirtualLoop,
-    WaitFor,
-    WaitUntilHeard,
-    play,
-    voice_call,
-)
 from realtime.testing.cases.case import write_case
 from realtime.testing.cases.expected import ToolUse
 from realtime.testing.cases.stand_in import Call, Say
@@ -50,8 +33,8 @@ from realtime.tool import Toolkit
 
 ROOT = Path(__file__).resolve().parents[2]
 AUDIO = ROOT / "fixtures" / "audio"
-ASK: tuple[t.Step, ...] = (Type("Where is my order?"), WaitUntilHeard())
-STAND_IN = StandIn(answers=(Say("The stand-in."),))
+ASK: tuple[t.Step, ...] = (kit.Type("Where is my order?"), kit.WaitUntilHeard())
+STAND_IN = kit.StandIn(answers=(Say("The stand-in."),))
 
 
 def speaking(text: str) -> RealtimeModel:
@@ -67,16 +50,13 @@ def an_agent() -> RealtimeAgent:
     return RealtimeAgent("Robin", "", speaking("The agent's own."))
 
 
-def case_of(*steps: t.Step, models: dict[str, StandIn] | None = None, **more: object) -> Case:
-    return Case(users=(Person(steps or ASK),), name="asked", models=models or {}, **more)  # type: ignore[arg-type]
+def case_of(*steps: t.Step, models: dict[str, kit.StandIn] | None = None, **more: object) -> kit.Case:
+    return kit.Case(users=(kit.Person(steps or ASK),), name="asked", models=models or {}, **more)  # type: ignore[arg-type]
 
 
-def run(source: object, **options: object) -> Run:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(voice_call(source, **options))  # type: ignore[arg-type]
-
-
-# -- whose model -------------------------------------------------------------------------------------------------------
+def run(source: object, **options: object) -> kit.Run:
+    with asyncio.Runner(loop_factory=kit.VirtualLoop) as runner:
+        return runner.run(kit.voice_call(source, **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -93,13 +73,13 @@ def run(source: object, **options: object) -> Run:
     ids=["any", "by name", "none", "own", "given", "no agent", "no agent, given"],
 )
 def test_the_model_is_the_given_one_else_that_of_the_case_else_the_agent_s(
-    models: dict[str, StandIn], options: dict[str, object], said: str
+    models: dict[str, kit.StandIn], options: dict[str, object], said: str
 ) -> None:
     run(case_of(models=models), **options).agent_said(said)
 
 
 def test_a_model_for_another_agent_is_a_mistake_and_not_passed_over() -> None:
-    with pytest.raises(CaseError, match=r"there is no model for the agent 'Robin'\. Name it so, or \*: .* Anna"):
+    with pytest.raises(kit.CaseError, match=r"there is no model for the agent 'Robin'\. Name it so, or \*: .* Anna"):
         run(case_of(models={"Anna": STAND_IN}), agent=an_agent)
 
 
@@ -107,25 +87,25 @@ def test_what_the_agent_s_own_function_raises_is_told_to_the_test() -> None:
     def broken() -> RealtimeAgent:
         raise KeyError("OFFICE")
 
-    with pytest.raises(ScriptFailure) as failed:
+    with pytest.raises(kit.ScriptFailure) as failed:
         run(case_of(), agent=broken)
     assert isinstance(failed.value.__cause__, KeyError)
 
 
 def test_a_file_of_the_model_that_is_missing_is_told_with_its_remedy() -> None:
-    missing = StandIn(answers=(Say("Nine.", audio="gone.flac"),))
-    with pytest.raises(CaseError, match=r"gone\.flac: there is no such file\. Name one that exists"):
+    missing = kit.StandIn(answers=(Say("Nine.", audio="gone.flac"),))
+    with pytest.raises(kit.CaseError, match=r"gone\.flac: there is no such file\. Name one that exists"):
         run(case_of(models={"*": missing}), agent=an_agent)
 
 
 def test_a_result_under_a_wrong_name_is_a_mistake_and_lets_no_real_tool_run() -> None:
-    case = case_of(models={"*": STAND_IN}, tools={"cloak": (Returned("nine"),)})
-    with pytest.raises(CaseError, match=r"tools\.cloak: there is no call of a tool 'cloak'"):
+    case = case_of(models={"*": STAND_IN}, tools={"cloak": (kit.Returned("nine"),)})
+    with pytest.raises(kit.CaseError, match=r"tools\.cloak: there is no call of a tool 'cloak'"):
         run(case, agent=an_agent)
 
 
 def test_without_any_model_the_remedy_is_told() -> None:
-    with pytest.raises(CaseError, match=r"case\.json, models: there is no model\. Give an agent, or models"):
+    with pytest.raises(kit.CaseError, match=r"case\.json, models: there is no model\. Give an agent, or models"):
         run(list(ASK))
 
 
@@ -136,11 +116,8 @@ def test_a_cassette_that_is_not_followed_to_its_end_fails(whose: str) -> None:
     if whose != "given":
         options = {"agent": lambda: RealtimeAgent("Robin", "", model)}
     with pytest.raises(CassetteDrift) as drifted:
-        run([Silence(200)], **options)
-    assert isinstance(drifted.value.record, CallRecord)
-
-
-# -- tools -------------------------------------------------------------------------------------------------------------
+        run([kit.Silence(200)], **options)
+    assert isinstance(drifted.value.record, kit.CallRecord)
 
 
 def agent_with_a_tool(ran: list[str]) -> Callable[[], RealtimeAgent]:
@@ -157,7 +134,7 @@ def agent_with_a_tool(ran: list[str]) -> Callable[[], RealtimeAgent]:
 
 
 LOOKUP = Call(tools=(ToolUse("lookup_order", {"id": "A-17"}),))
-LOOKED_UP = {"*": StandIn(answers=(LOOKUP, Say("It is on its way.")))}
+LOOKED_UP = {"*": kit.StandIn(answers=(LOOKUP, Say("It is on its way.")))}
 
 
 @pytest.mark.parametrize(
@@ -172,13 +149,13 @@ LOOKED_UP = {"*": StandIn(answers=(LOOKUP, Say("It is on its way.")))}
 )
 def test_a_tool_is_answered_by_the_case_run_or_stubbed(tools: Tools, output: str, ran: list[str]) -> None:
     really: list[str] = []
-    case = case_of(models=LOOKED_UP, tools={"lookup_order": (Returned("from the case", after_ms=700),)})
+    case = case_of(models=LOOKED_UP, tools={"lookup_order": (kit.Returned("from the case", after_ms=700),)})
     called = run(case, agent=agent_with_a_tool(really), tools=tools).tool_called("lookup_order", id="A-17").once()
     assert (called.calls[0].output, really) == (output, ran)
 
 
 def test_a_recorded_tool_takes_as_long_as_it_took() -> None:
-    case = case_of(models=LOOKED_UP, tools={"lookup_order": (Returned({"state": "sent"}, after_ms=700),)})
+    case = case_of(models=LOOKED_UP, tools={"lookup_order": (kit.Returned({"state": "sent"}, after_ms=700),)})
     calls = run(case, agent=agent_with_a_tool([])).tool_called("lookup_order").answered(within_ms=700).calls
     assert calls[0].answered_ms is not None
     assert calls[0].answered_ms - calls[0].asked_ms == 700
@@ -192,16 +169,16 @@ def test_a_tool_of_which_the_case_holds_nothing_runs() -> None:
 
 
 def test_a_call_for_which_no_result_is_left_fails_the_run_with_the_remedies() -> None:
-    case = case_of(models=LOOKED_UP, tools={"lookup_order": (Returned("x", arguments={"id": "B-2"}),)})
+    case = case_of(models=LOOKED_UP, tools={"lookup_order": (kit.Returned("x", arguments={"id": "B-2"}),)})
     told = r"case\.json, tools\.lookup_order: .* no result left for lookup_order\(.*A-17.*\)\. Add one, give a function"
-    with pytest.raises(CaseError, match=told) as failed:
+    with pytest.raises(kit.CaseError, match=told) as failed:
         run(case, agent=agent_with_a_tool([]))
     assert failed.value.record is not None
 
 
 def test_a_stub_of_a_tool_that_the_agent_does_not_have_is_refused_by_its_name() -> None:
     told = r"tools: the agent has no tool 'look_up_order'\. It has: lookup_order, tell_time\."
-    with pytest.raises(CaseError, match=told):
+    with pytest.raises(kit.CaseError, match=told):
         run(case_of(models=LOOKED_UP), agent=agent_with_a_tool([]), tools={"look_up_order": lambda id: id})
 
 
@@ -229,11 +206,10 @@ def test_the_tools_of_a_cassette_return_what_they_returned(provider: str, owns: 
         ran: list[str] = []
         given = {} if owns else {"model": recorded_model(folder, strict=False, patience_s=1.0)}
         agent = agent_of_a_cassette(folder, ran, owns=owns)
-        called = run([Silence(5_000), *ASK, Silence(5_000)], agent=agent, tools=tools, **given).tool_called("get_time")
+        called = run([kit.Silence(5_000), *ASK, kit.Silence(5_000)], agent=agent, tools=tools, **given).tool_called(
+            "get_time"
+        )
         assert (called.calls[0].output, len(ran)) == (output, times)
-
-
-# -- settings, folder, what is noted -----------------------------------------------------------------------------------
 
 
 def test_settings_are_added_to_those_of_the_case() -> None:
@@ -248,11 +224,11 @@ def test_settings_are_added_to_those_of_the_case() -> None:
 
 
 def test_audio_files_are_found_in_the_folder_of_the_case_or_the_one_that_is_given(tmp_path: Path) -> None:
-    stand_in = StandIn(turns="detector", hears=(HearTurn("What time is it?"),), answers=(Say("Nine."),))
-    case = case_of(t.Speak("what_time.wav"), WaitUntilHeard(), models={"*": stand_in})
+    stand_in = kit.StandIn(turns="detector", hears=(HearTurn("What time is it?"),), answers=(Say("Nine."),))
+    case = case_of(t.Speak("what_time.wav"), kit.WaitUntilHeard(), models={"*": stand_in})
     run(case, folder=AUDIO).user_said("What time is it?").agent_said("Nine")
     write_case(tmp_path / "asked", case)
-    with pytest.raises(CaseError, match=r"what_time\.wav"):
+    with pytest.raises(kit.CaseError, match=r"what_time\.wav"):
         run(tmp_path / "asked")
     assert run(tmp_path / "asked", folder=AUDIO).agent_said("Nine").record.folder == AUDIO
 
@@ -260,7 +236,7 @@ def test_audio_files_are_found_in_the_folder_of_the_case_or_the_one_that_is_give
 def test_the_seed_of_a_case_decides_the_noise_of_its_recordings() -> None:
     def voice(seed: int) -> bytes:
         spoken = t.Speak("what_time.wav", noise="white", snr_db=5)
-        record = run(case_of(spoken, models={"*": StandIn(turns="none")}, seed=seed), folder=AUDIO).record
+        record = run(case_of(spoken, models={"*": kit.StandIn(turns="none")}, seed=seed), folder=AUDIO).record
         (part,) = record.spoken
         begin, end = (round(ms * 16) * 2 for ms in (part.from_ms, part.to_ms))
         return record.lanes[0].pcm[begin:end]
@@ -277,15 +253,15 @@ def test_a_word_is_heard_where_the_model_lays_it_along_its_sound(aligned: bool, 
         return [Speak("Yes! internationalisation", 2.0, 1_000)] if type(message).__name__ == "ResponseCreate" else []
 
     model = ScriptedModel(react, profile=msgspec.structs.replace(PROFILE, aligns_transcript=aligned))
-    steps = (Type("Is it long?"), BargeIn(t.Speak("barge_in.wav"), at_word="Yes"), Silence(500))
+    steps = (kit.Type("Is it long?"), kit.BargeIn(t.Speak("barge_in.wav"), at_word="Yes"), kit.Silence(500))
     record = run(case_of(*steps), agent=lambda: RealtimeAgent("Robin", "", model), folder=AUDIO).record
     assert record.spoken[0].from_ms - record.played[0].from_ms == pytest.approx(heard_ms, abs=60)
 
 
 def test_the_frames_on_the_wire_are_noted_without_sound_and_without_tokens() -> None:
-    case = Case(
-        users=(Person((Silence(400), *ASK, t.Drop(200), *ASK), client="json"),),
-        models={"*": StandIn(otherwise=Say("Here."))},
+    case = kit.Case(
+        users=(kit.Person((kit.Silence(400), *ASK, t.Drop(200), *ASK), client="json"),),
+        models={"*": kit.StandIn(otherwise=Say("Here."))},
     )
     record = run(case).record
     assert {(frame.leg, frame.direction) for frame in record.frames} == {("client", "sent"), ("client", "received")}
@@ -329,7 +305,7 @@ def live(provider: str) -> RealtimeModel:
 
 @pytest.mark.parametrize("provider", LIVE)
 def test_the_frames_of_a_provider_are_noted_without_sound_and_without_secrets(provider: str) -> None:
-    record = run([Silence(2_000), *ASK], agent=lambda: RealtimeAgent("Robin", "", live(provider))).record
+    record = run([kit.Silence(2_000), *ASK], agent=lambda: RealtimeAgent("Robin", "", live(provider))).record
     frames = [frame for frame in record.frames if frame.leg == "model"]
     assert {frame.direction for frame in frames} == {"sent", "received"}
     whole = "\n".join(frame.text for frame in frames)
@@ -375,33 +351,32 @@ def test_names_of_the_call_and_of_a_script_are_never_the_same() -> None:
     assert len({*ids}) == len(ids) == 6
 
 
-# -- failing -----------------------------------------------------------------------------------------------------------
-
-
-def failure_of(source: object, **options: object) -> ScriptFailure:
-    with pytest.raises(ScriptFailure) as failed:
+def failure_of(source: object, **options: object) -> kit.ScriptFailure:
+    with pytest.raises(kit.ScriptFailure) as failed:
         run(source, **options)
     return failed.value
 
 
 def test_a_step_that_waits_in_vain_names_itself_and_keeps_the_call() -> None:
-    failure = failure_of([Type("Hello"), WaitFor("agent_response_tool_use_done", timeout_ms=5_000)], agent=an_agent)
+    failure = failure_of(
+        [kit.Type("Hello"), kit.WaitFor("agent_response_tool_use_done", timeout_ms=5_000)], agent=an_agent
+    )
     assert str(failure).startswith("step 2 of user (wait_for), at 5000 ms: ")
-    assert isinstance(failure.record, CallRecord)
+    assert isinstance(failure.record, kit.CallRecord)
     assert [item.text for item in failure.record.items] == ["Hello", "The agent's own."]
     assert any(isinstance(entry, s.AgentResponseDoneEvent) for entry in failure.record.entries)
 
 
 def test_a_barge_in_into_silence_fails() -> None:
-    silent = StandIn()
-    steps = (Type("Hello"), BargeIn(t.Speak("barge_in.wav"), after_ms=500, timeout_ms=2_000))
+    silent = kit.StandIn()
+    steps = (kit.Type("Hello"), kit.BargeIn(t.Speak("barge_in.wav"), after_ms=500, timeout_ms=2_000))
     failure = failure_of(case_of(*steps, models={"*": silent}), folder=AUDIO)
     assert "step 2 of user (barge_in)" in str(failure)
     assert failure.record is not None
 
 
 def test_a_case_that_does_not_end_in_its_time_fails() -> None:
-    failure = failure_of(case_of(Silence(600_000), models={"*": STAND_IN}, limit_s=30.0))
+    failure = failure_of(case_of(kit.Silence(600_000), models={"*": STAND_IN}, limit_s=30.0))
     assert str(failure) == "the case did not end within 30 s"
     assert failure.record is not None
     assert failure.record.duration_ms <= 30_000
@@ -416,9 +391,9 @@ def test_an_agent_that_cannot_be_made_is_told_by_the_step_that_needs_it() -> Non
 
 
 def test_several_users_are_refused_by_name_of_the_file(tmp_path: Path) -> None:
-    case = Case(users=(Person(ASK, name="Ann"), Person(ASK, name="Bob")), models={"*": STAND_IN})
+    case = kit.Case(users=(kit.Person(ASK, name="Ann"), kit.Person(ASK, name="Bob")), models={"*": STAND_IN})
     write_case(tmp_path / "two", case)
-    with pytest.raises(CaseError) as refused:
+    with pytest.raises(kit.CaseError) as refused:
         run(tmp_path / "two")
     assert str(refused.value) == f"{tmp_path / 'two' / 'case.json'}, users: a call has one user. Keep one of them."
 
@@ -426,32 +401,32 @@ def test_several_users_are_refused_by_name_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("case", "told"),
     [
-        (Case(users=()), "users: the call has no users"),
-        (Case(users=(Person(ASK, name="../ann"),)), r"users\[0\].name: '\.\./ann' cannot stand in the address"),
-        (Case(users=(Person((t.Speak(),)),)), r"users\[0\].steps\[0\]: nothing to speak"),
-        (Case(users=(Person(ASK),), costs={"transcribe": -1.0}), "costs.transcribe: a job cannot cost -1.0 s"),
-        (Case(users=(Person(ASK),), config={"voice": 7}), "config: "),
+        (kit.Case(users=()), "users: the call has no users"),
+        (kit.Case(users=(kit.Person(ASK, name="../ann"),)), r"users\[0\].name: '\.\./ann' cannot stand in the address"),
+        (kit.Case(users=(kit.Person((t.Speak(),)),)), r"users\[0\].steps\[0\]: nothing to speak"),
+        (kit.Case(users=(kit.Person(ASK),), costs={"transcribe": -1.0}), "costs.transcribe: a job cannot cost -1.0 s"),
+        (kit.Case(users=(kit.Person(ASK),), config={"voice": 7}), "config: "),
     ],
 )
-def test_a_case_made_in_python_is_looked_at_as_one_of_a_folder(case: Case, told: str) -> None:
-    with pytest.raises(CaseError, match=told):
+def test_a_case_made_in_python_is_looked_at_as_one_of_a_folder(case: kit.Case, told: str) -> None:
+    with pytest.raises(kit.CaseError, match=told):
         run(case, agent=an_agent)
 
 
 async def test_by_the_wall_clock_the_same_call_takes_its_time() -> None:
-    record = await play([Type("Hello"), Silence(50)], agent=an_agent)
+    record = await kit.play([kit.Type("Hello"), kit.Silence(50)], agent=an_agent)
     assert record.wall_s >= 0.05
     assert record.items[0].text == "Hello"
 
 
 def test_a_cancelled_call_leaves_nothing_behind() -> None:
     async def cancelled() -> set[asyncio.Task[object]]:
-        playing = asyncio.create_task(play([Silence(60_000)], agent=an_agent))
+        playing = asyncio.create_task(kit.play([kit.Silence(60_000)], agent=an_agent))
         await asyncio.sleep(1)
         playing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await playing
         return asyncio.all_tasks() - {asyncio.current_task()}
 
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+    with asyncio.Runner(loop_factory=kit.VirtualLoop) as runner:
         assert runner.run(cancelled()) == set()

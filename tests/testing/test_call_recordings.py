@@ -10,28 +10,19 @@ from typing import Any
 
 import pytest
 
+from realtime import testing as kit
 from realtime.agent import RealtimeAgent
 from realtime.model.base import Address, RealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Link, Receiver, WireLimits
-from realtime.testing import (
-    CallRecord,
-    ScriptFailure,
-    Silence,
-    Type,
-    VirtualLoop,
-    WaitFor,
-    WaitUntilHeard,
-    play,
-)
 from realtime.testing.cassettes.format import read_cassette
 from realtime.testing.cassettes.record import RecordingModel
 from realtime.testing.cassettes.replay import Replay, Rules, recorded_model
 from realtime.testing.client.steps import Step
 
 CASSETTE = Path(__file__).resolve().parents[2] / "fixtures" / "cassettes" / "openai"
-ASK: tuple[Step, ...] = (Type("Where is my order?"), WaitUntilHeard())
-IN_VAIN: tuple[Step, ...] = (*ASK, WaitFor("agent_left", timeout_ms=1_000))
+ASK: tuple[Step, ...] = (kit.Type("Where is my order?"), kit.WaitUntilHeard())
+IN_VAIN: tuple[Step, ...] = (*ASK, kit.WaitFor("agent_left", timeout_ms=1_000))
 WORD = "told-to-nobody"
 
 
@@ -47,9 +38,9 @@ def live() -> RealtimeModel:
     return model
 
 
-def called(model: RealtimeModel, *steps: Step, **options: Any) -> CallRecord:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(play(list(steps), agent=lambda: RealtimeAgent("Robin", "", model), **options))
+def called(model: RealtimeModel, *steps: Step, **options: Any) -> kit.CallRecord:
+    with asyncio.Runner(loop_factory=kit.VirtualLoop) as runner:
+        return runner.run(kit.play(list(steps), agent=lambda: RealtimeAgent("Robin", "", model), **options))
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -67,9 +58,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "cassette"
 
 
-# -- what is kept ------------------------------------------------------------------------------------------------------
-
-
 def test_a_call_that_goes_well_replaces_the_cassette(folder: Path) -> None:
     before = read_cassette(folder)
     called(RecordingModel(live(), folder), *ASK, *ASK)
@@ -79,7 +67,7 @@ def test_a_call_that_goes_well_replaces_the_cassette(folder: Path) -> None:
 
 def test_a_call_that_fails_once_it_is_connected_leaves_the_cassette_that_was_there_and_says_so(folder: Path) -> None:
     before = files(folder.parent)
-    with pytest.raises(ScriptFailure) as caught:
+    with pytest.raises(kit.ScriptFailure) as caught:
         called(RecordingModel(live(), folder), *IN_VAIN)
     assert files(folder.parent) == before
     assert notes_of(caught.value) == f"the cassette in {folder} is kept as it was, this recording is not"
@@ -90,18 +78,18 @@ def test_a_call_that_is_broken_off_leaves_the_cassette_that_was_there(folder: Pa
 
     async def broken_off() -> None:
         async with asyncio.timeout(5):
-            await play(
-                [*ASK, Silence(60_000)],
+            await kit.play(
+                [*ASK, kit.Silence(60_000)],
                 agent=lambda: RealtimeAgent("Robin", "", RecordingModel(live(), folder)),
             )
 
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner, pytest.raises(TimeoutError):
+    with asyncio.Runner(loop_factory=kit.VirtualLoop) as runner, pytest.raises(TimeoutError):
         runner.run(broken_off())
     assert files(folder.parent) == before
 
 
 def test_a_first_recording_that_fails_stays_to_be_looked_at_and_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ScriptFailure) as caught:
+    with pytest.raises(kit.ScriptFailure) as caught:
         called(RecordingModel(live(), tmp_path / "new"), *IN_VAIN)
     assert "there was no cassette in" in notes_of(caught.value)
     assert read_cassette(tmp_path / "new").lines
@@ -114,10 +102,7 @@ def test_models_of_one_call_number_their_sessions_together(tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == ["call", "call-2"]
 
 
-# -- what the report knows ---------------------------------------------------------------------------------------------
-
-
-def model_frames(record: CallRecord) -> list[tuple[str, Any]]:
+def model_frames(record: kit.CallRecord) -> list[tuple[str, Any]]:
     return [(frame.direction, json.loads(frame.text)) for frame in record.frames if frame.leg == "model"]
 
 
@@ -135,7 +120,7 @@ def test_the_frames_of_a_cassette_are_noted_and_those_of_its_recording_too(tmp_p
 
 def test_secrets_of_a_recording_are_not_in_its_frames(tmp_path: Path) -> None:
     model = RecordingModel(live(), tmp_path / "call", secrets=[WORD])
-    record = called(model, Type(f"Say {WORD}"), WaitUntilHeard())
+    record = called(model, kit.Type(f"Say {WORD}"), kit.WaitUntilHeard())
     told = str(model_frames(record))
     assert WORD not in told
     assert "<scrubbed>" in told

@@ -11,36 +11,25 @@ import pytest
 from realtime.testing.cases.case import Case, Person, Returned, load_case, write_case
 from realtime.testing.cases.expected import Expected, ToolUse
 from realtime.testing.cases.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, WriteText
-from realtime.testing.client.steps import (
-    BargeIn,
-    Drop,
-    Leave,
-    Network,
-    Send,
-    Silence,
-    Speak,
-    Type,
-    WaitFor,
-    WaitUntilHeard,
-)
+from realtime.testing.client import steps as do
 from realtime.testing.errors import CaseError
 
 EVERYTHING = Case(
     users=(
         Person(
             (
-                Speak(
+                do.Speak(
                     "a.wav", text="Hello.", from_ms=10, to_ms=900, gain_db=-3.0, noise="pink", snr_db=10.0, wait=False
                 ),
-                BargeIn(Speak("b.wav"), at_word="train"),
-                Silence(300),
-                Type("And now?"),
-                WaitFor("agent_response_done", {"status": "completed"}, 5_000),
-                WaitUntilHeard(),
-                Drop(2_000, noticed=False),
-                Network(0.1, 60, 20),
-                Send({"type": "client_response_cancel"}),
-                Leave(),
+                do.BargeIn(do.Speak("b.wav"), at_word="train"),
+                do.Silence(300),
+                do.Type("And now?"),
+                do.WaitFor("agent_response_done", {"status": "completed"}, 5_000),
+                do.WaitUntilHeard(),
+                do.Drop(2_000, noticed=False),
+                do.Network(0.1, 60, 20),
+                do.Send({"type": "client_response_cancel"}),
+                do.Leave(),
             ),
             name="Anna",
             client="json",
@@ -86,14 +75,14 @@ def test_a_case_is_written_so_that_its_diff_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_case_without_a_name_is_called_like_its_folder(tmp_path: Path) -> None:
-    write_case(tmp_path / "refund", Case(users=(Person((Type("Hi."),)),)))
+    write_case(tmp_path / "refund", Case(users=(Person((do.Type("Hi."),)),)))
     case, _ = load_case(tmp_path / "refund")
     assert case.name == "refund"
 
 
 def test_an_audio_file_is_a_case_that_speaks_it(fixtures_dir: Path) -> None:
     case, folder = load_case(fixtures_dir / "audio" / "what_time.wav")
-    assert case.users[0].steps == (Speak("what_time.wav"), WaitUntilHeard())
+    assert case.users[0].steps == (do.Speak("what_time.wav"), do.WaitUntilHeard())
     assert (case.name, folder) == ("what_time", fixtures_dir / "audio")
 
 

@@ -117,9 +117,6 @@ def test_a_case_without_spoken_turns_does_not_call_them_pinned(tmp_path: Path) -
     assert "pinned" not in read_case(export_case(record, tmp_path / "case")).about
 
 
-# -- what comes of it again --------------------------------------------------------------------------------------------
-
-
 def test_turns_that_the_model_found_are_found_where_they_were(tmp_path: Path) -> None:
     record = happened(
         *TWICE,
@@ -392,9 +389,6 @@ def test_an_exported_case_of_an_exported_case_is_the_same(tmp_path: Path) -> Non
     first = same_again(record, tmp_path / "first").record
     second = same_again(first, tmp_path / "second").record
     assert words(second) == words(first)
-
-
-# -- what is written ---------------------------------------------------------------------------------------------------
 
 
 def test_the_sound_of_both_sides_lies_beside_the_case(tmp_path: Path) -> None:

@@ -64,9 +64,6 @@ def words(app: Any) -> list[tuple[str | None, str]]:
     return [(item.role, item.text) for item in session_of(app).conversation.items()]
 
 
-# -- a call ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("client", CLIENTS)
 async def test_what_is_said_is_heard_and_what_is_answered_is_played(client: Client, direct: bool) -> None:
@@ -165,9 +162,6 @@ async def test_the_server_is_told_what_was_heard_ten_times_a_second_and_at_the_e
         await until_silent(page)
         assert session_of(app).audience.played_ms(speech.item_id) == 3_000
         await page.leave()
-
-
-# -- barge-in ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -269,9 +263,6 @@ def test_a_speaker_plays_each_item_from_its_beginning_without_holes_and_nothing_
         assert item in flushed or played == given_samples[number]
 
 
-# -- losing the socket and coming back ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("noticed", [True, False])
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("client", RETURNING)
@@ -354,9 +345,6 @@ async def test_a_page_of_agentscope_cannot_come_back() -> None:
         await page.close()
 
 
-# -- a bad network -----------------------------------------------------------------------------------------------------
-
-
 async def test_lost_frames_are_silence_in_their_place_and_the_call_goes_on() -> None:
     hearer = Hearer()
     async with served(hearer) as app:
@@ -396,9 +384,6 @@ async def test_a_slow_network_is_heard_later_and_in_order() -> None:
         assert hearer.heard == human[: len(hearer.heard)]
         assert len(hearer.heard) >= 2.9 * 32_000
         await page.leave()
-
-
-# -- the same again ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("direct", [True, False])
@@ -444,9 +429,6 @@ def test_pages_that_start_apart_send_their_frames_apart() -> None:
     times = run_soon(main())
     assert times[0] == pytest.approx(0.053)
     assert [after - before for before, after in itertools.pairwise(times)] == pytest.approx([0.04] * (len(times) - 1))
-
-
-# -- no call -----------------------------------------------------------------------------------------------------------
 
 
 async def test_a_refused_call_is_told_with_the_servers_reason() -> None:

@@ -174,9 +174,6 @@ async def test_frames_of_a_call_make_no_tasks() -> None:
         await page.leave()
 
 
-# -- a bad network -----------------------------------------------------------------------------------------------------
-
-
 @given(
     seed=st.integers(0, 99),
     loss=st.sampled_from([0.0, 0.3]),

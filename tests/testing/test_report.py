@@ -57,9 +57,6 @@ def said(story: Story) -> list[tuple[str, list[str]]]:
     ]
 
 
-# -- turns -------------------------------------------------------------------------------------------------------------
-
-
 def test_what_an_agent_says_first_and_what_it_answers_to_each_turn_stand_together() -> None:
     story = tell(interrupted_call())
 
@@ -172,9 +169,6 @@ def test_percentiles_are_values_that_were_measured(values: list[float], percent:
     assert percentile(values, percent) == expected
 
 
-# -- what is different -------------------------------------------------------------------------------------------------
-
-
 def test_a_run_that_is_the_same_as_the_accepted_one_has_no_changes(tmp_path: Path) -> None:
     page = write_report([interrupted_call()], tmp_path / "report.html")
 
@@ -256,9 +250,6 @@ def test_a_file_that_is_no_accepted_report_is_named_with_its_remedy(
     assert not (tmp_path / "report.html").exists()
 
 
-# -- frames ------------------------------------------------------------------------------------------------------------
-
-
 def frames_of(*texts: tuple[float, str]) -> CallRecord:
     frames = tuple(WireFrame(ms, "client", "sent", "Anna", text) for ms, text in texts)
     return CallRecord(name="frames", entries=(), items=(), frames=frames)
@@ -305,9 +296,6 @@ def test_of_a_call_without_frames_the_log_is_listed() -> None:
 
     assert {row.leg for row in made} == {"log"}
     assert made[0].kind == "server_session_created"
-
-
-# -- sound -------------------------------------------------------------------------------------------------------------
 
 
 def test_the_outline_of_a_lane_is_the_loudest_sample_of_each_step() -> None:
@@ -357,8 +345,6 @@ def test_runs_share_the_room_for_sound(tmp_path: Path) -> None:
 
     assert [run["audio"] is not None for run in data_of(page)["runs"]] == [True, False]
 
-
-# -- the page ----------------------------------------------------------------------------------------------------------
 
 NASTY = '</script><script>alert(1)</script><!-- {{script}} <img src=x onerror=alert(2)> \ud800 \u2028 & "'
 

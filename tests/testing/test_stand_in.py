@@ -12,16 +12,7 @@ from realtime.audio.files import read_pcm16
 from realtime.event import model as m
 from realtime.event.config import TurnDetection
 from realtime.message import ToolResultBlock
-from realtime.model.base import (
-    AudioAppend,
-    AudioCommit,
-    Connection,
-    ResponseCancel,
-    ResponseCreate,
-    SessionUpdate,
-    Settings,
-    ToolResult,
-)
+from realtime.model import base
 from realtime.model.script import tone
 from realtime.runtime import Runtime
 from realtime.testing.cases.expected import ToolUse
@@ -39,7 +30,7 @@ class Session:
     def __init__(self) -> None:
         self.events: list[m.ModelEvent] = []
         self.times: list[float] = []
-        self.connection: Connection
+        self.connection: base.Connection
 
     @classmethod
     async def open(cls, what: StandIn, folder: Path = Path(), **settings: Any) -> Session:
@@ -51,14 +42,14 @@ class Session:
             self.times.append(loop.time())
 
         self.connection = await what.model(folder).connect(
-            settings=Settings(**settings), on_event=note, history=tuple, runtime=Runtime.deterministic(loop.time)
+            settings=base.Settings(**settings), on_event=note, history=tuple, runtime=Runtime.deterministic(loop.time)
         )
         return self
 
     async def hear(self, pcm: bytes) -> None:
         """Send it in real time."""
         for at in range(0, len(pcm), 1_280):
-            self.connection.send(AudioAppend(pcm[at : at + 1_280]))
+            self.connection.send(base.AudioAppend(pcm[at : at + 1_280]))
             await asyncio.sleep(0.04)
 
     def of(self, kind: type[Any]) -> list[Any]:
@@ -110,9 +101,9 @@ async def test_without_a_detector_each_commit_has_the_next_words_and_each_reques
     )
     session = await Session.open(what)
     for _ in range(2):
-        session.connection.send(AudioAppend(tone(0.5, RATE_HZ)))
-        session.connection.send(AudioCommit())
-        session.connection.send(ResponseCreate())
+        session.connection.send(base.AudioAppend(tone(0.5, RATE_HZ)))
+        session.connection.send(base.AudioCommit())
+        session.connection.send(base.ResponseCreate())
         await asyncio.sleep(1)
     assert [event.transcript for event in session.of(m.ModelInputTranscriptionDoneEvent)] == ["One.", "Two."]
     assert session.said == ["First."]
@@ -124,16 +115,16 @@ async def test_tools_are_called_and_the_next_answer_follows_their_results() -> N
     session = await Session.open(
         StandIn(turns="none", answers=(Call(tools=(use,), after_ms=400), Say(text="Tomorrow.")))
     )
-    session.connection.send(ResponseCreate())
+    session.connection.send(base.ResponseCreate())
     await asyncio.sleep(0.399)
     assert not session.of(m.ModelResponseToolUseDoneEvent)
     await asyncio.sleep(0.1)
     (called,) = session.of(m.ModelResponseToolUseDoneEvent)
     assert (called.tool_use.name, called.tool_use.input) == ("lookup_order", '{"id": "A-17"}')
     session.connection.send(
-        ToolResult(ToolResultBlock(id=called.tool_use.id, name="lookup_order", output="on its way"))
+        base.ToolResult(ToolResultBlock(id=called.tool_use.id, name="lookup_order", output="on its way"))
     )
-    session.connection.send(ResponseCreate())
+    session.connection.send(base.ResponseCreate())
     await asyncio.sleep(1)
     assert session.said == ["Tomorrow."]
 
@@ -144,7 +135,7 @@ async def test_words_and_the_tools_after_them_are_one_response(before: Any, afte
     answer = Call(tools=(ToolUse("lookup"),), before=before, after_ms=after_ms)
     session = await Session.open(StandIn(turns="none", answers=(answer, Say(text="Tomorrow."))))
     for _ in range(2):
-        session.connection.send(ResponseCreate())
+        session.connection.send(base.ResponseCreate())
     await asyncio.sleep(5)
     first, second = [event.response_id for event in session.of(m.ModelResponseCreatedEvent)]
     (called,) = session.of(m.ModelResponseToolUseDoneEvent)
@@ -161,10 +152,10 @@ async def test_a_response_that_is_cancelled_in_its_words_or_after_them_calls_no_
         tools=(ToolUse("lookup"),), before=Say(text="Let me see.", ms=800, pace=2.0, after_ms=0), after_ms=900
     )
     session = await Session.open(StandIn(turns="none", answers=(answer, Say(text="Well."))))
-    session.connection.send(ResponseCreate())
+    session.connection.send(base.ResponseCreate())
     await asyncio.sleep(cancelled_at_ms / 1000)
-    session.connection.send(ResponseCancel())
-    session.connection.send(ResponseCreate())
+    session.connection.send(base.ResponseCancel())
+    session.connection.send(base.ResponseCreate())
     await asyncio.sleep(5)
     assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["cancelled", "completed"]
     assert not session.of(m.ModelResponseToolUseDoneEvent)
@@ -177,14 +168,14 @@ async def test_a_response_that_is_cancelled_in_its_words_or_after_them_calls_no_
 )
 async def test_an_answer_can_be_cancelled_before_it_says_anything(answer: Any) -> None:
     session = await Session.open(StandIn(turns="none", answers=(answer, Say(text="Well."))))
-    session.connection.send(ResponseCreate())
+    session.connection.send(base.ResponseCreate())
     await asyncio.sleep(0.2)
-    session.connection.send(ResponseCancel())
+    session.connection.send(base.ResponseCancel())
     await asyncio.sleep(1)
     assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["cancelled"]
     assert not session.of(m.ModelResponseToolUseDoneEvent)
     assert not session.of(m.ModelResponseTextDoneEvent)
-    session.connection.send(ResponseCreate())
+    session.connection.send(base.ResponseCreate())
     await asyncio.sleep(1)
     assert session.said[-1] == "Well."
 
@@ -207,7 +198,7 @@ async def test_speech_lets_the_answer_go_on_where_it_shall_not_interrupt(told: s
     what = StandIn(turns="positions", hears=hears, answers=answers)
     session = await Session.open(what, turn_detection=detection if told == "at the start" else None)
     if told == "later":
-        session.connection.send(SessionUpdate(Settings(turn_detection=detection)))
+        session.connection.send(base.SessionUpdate(base.Settings(turn_detection=detection)))
     await session.hear(bytes(RATE_HZ * 2 * 6))
     assert len(session.of(m.ModelInputDoneEvent)) == 3
     assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["completed", "completed"]
@@ -229,7 +220,7 @@ async def test_a_turn_may_be_left_unanswered() -> None:
     )
     await session.hear(bytes(RATE_HZ * 2))
     assert not session.of(m.ModelResponseCreatedEvent)
-    session.connection.send(ResponseCreate())
+    session.connection.send(base.ResponseCreate())
     await asyncio.sleep(1)
     assert session.said == ["Later."]
 
@@ -238,14 +229,14 @@ async def test_what_is_used_up_is_followed_by_what_is_otherwise_said() -> None:
     what = StandIn(turns="none", answers=(Nothing(), Say(text="Once.")), otherwise=Say(text="Pardon?"))
     session = await Session.open(what)
     for _ in range(4):
-        session.connection.send(ResponseCreate())
+        session.connection.send(base.ResponseCreate())
         await asyncio.sleep(1)
     assert session.said == ["Once.", "Pardon?", "Pardon?"]
 
 
 async def test_a_provider_may_hang_up_instead_of_an_answer() -> None:
     session = await Session.open(StandIn(turns="none", answers=(HangUp(reason="quota"),)))
-    session.connection.send(ResponseCreate())
+    session.connection.send(base.ResponseCreate())
     await asyncio.sleep(0.1)
     assert [event.reason for event in session.of(m.ModelSessionEndedEvent)] == ["quota"]
 
@@ -253,7 +244,7 @@ async def test_a_provider_may_hang_up_instead_of_an_answer() -> None:
 async def test_an_answer_sounds_as_its_file_does(fixtures_dir: Path) -> None:
     said = Say(text="Hello.", audio="hello_anna.wav", from_ms=400, to_ms=900)
     session = await Session.open(StandIn(turns="none", answers=(said,)), fixtures_dir / "audio")
-    session.connection.send(ResponseCreate())
+    session.connection.send(base.ResponseCreate())
     await asyncio.sleep(3)
     sound = b"".join(event.delta for event in session.of(m.ModelResponseAudioDeltaEvent))
     whole = read_pcm16(fixtures_dir / "audio" / "hello_anna.wav", 24_000)

@@ -112,9 +112,6 @@ def test_the_last_line_of_a_log_does_not_count_where_a_crash_has_cut_it(tmp_path
     assert read_log(tmp_path / "log.jsonl") == [*entries[:-1]]
 
 
-# -- what cannot be read -----------------------------------------------------------------------------------------------
-
-
 def test_a_line_that_is_no_entry_is_named(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_bytes(write_log(short_call().entries[:2]) + b"{}\n" + write_log(short_call().entries[2:]))

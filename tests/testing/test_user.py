@@ -71,9 +71,6 @@ async def play(*steps: UserStep, model: Hearer | None = None, client: Client = "
     return Outcome(page, user, said, failure)
 
 
-# -- speaking and waiting ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("client", ["realtime.v1", "json", "agentscope1"])
 async def test_a_question_is_spoken_and_its_answer_heard_to_the_end(client: Client) -> None:
     run = await play(HELLO, HEARD, client=client)
@@ -145,9 +142,6 @@ async def test_an_event_is_waited_for_by_its_fields_from_now_on() -> None:
     assert "no agent_response_done came within 5000 ms" in str(late.failure)
 
 
-# -- barge-in ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("after_ms", [0, 1, 555, 1_999])
 async def test_a_user_barges_in_when_so_much_of_the_answer_was_heard(after_ms: int) -> None:
     run = await play(HELLO, BargeIn(speech=STOP, after_ms=after_ms), Silence(ms=1_000), model=Hearer([answer()], []))
@@ -214,9 +208,6 @@ async def test_an_answer_that_never_comes_fails_its_wait() -> None:
     assert "step 2 of anna (wait_until_heard), at 3500 ms: the answer was not heard to its end" in str(run.failure)
 
 
-# -- the line ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("noticed", [True, False])
 async def test_a_dropped_socket_comes_back_and_the_answer_is_heard_whole(noticed: bool) -> None:
     run = await play(HELLO, WaitFor("server_audio_item"), Silence(ms=600), Drop(away_ms=1_500, noticed=noticed), HEARD)
@@ -254,9 +245,6 @@ async def test_a_call_that_is_over_fails_the_next_step_at_once() -> None:
     assert "the call is over" in str(run.failure)
     waiting = await play(Send({"type": "client_session_end"}), WaitFor("agent_response_done"))
     assert "no agent_response_done came, and the call is over" in str(waiting.failure)
-
-
-# -- scripts that cannot be run ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

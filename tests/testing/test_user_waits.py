@@ -56,9 +56,6 @@ async def play(*steps: UserStep, model: Any = None) -> Outcome:
     return Outcome(page, ended_ms, failure)
 
 
-# -- noise -------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("noise_ms", [300, 5_000], ids=["short", "longer than the reply"])
 async def test_a_reply_with_noise_in_it_is_waited_for_to_its_end(noise_ms: int) -> None:
     run = await play(HELLO, *REPLY_BEGINS, noise(noise_ms), HEARD, model=Hearer([answer(4.0)]))
@@ -88,9 +85,6 @@ async def test_on_a_slow_line_a_turn_may_begin_later() -> None:
     run = await play(Network(delay_ms=3_000), HELLO, HEARD)
     assert run.failure is None
     assert sum(one.ms for one in run.played) == pytest.approx(2_000)
-
-
-# -- asking for a response ---------------------------------------------------------------------------------------------
 
 
 async def test_a_request_for_an_answer_that_is_on_its_way_is_answered_by_it() -> None:

@@ -58,9 +58,6 @@ async def a_talk(voice_room: VoiceRoom, **options: Any) -> RoomRun:
     )
 
 
-# -- what is run -------------------------------------------------------------------------------------------------------
-
-
 async def test_all_humans_are_in_one_room_and_the_record_is_the_rooms(voice_room: VoiceRoom) -> None:
     run = await a_talk(voice_room)
     assert [(one.role, one.name) for one in run.record.items] == [
@@ -161,9 +158,6 @@ async def test_a_room_that_has_begun_is_refused(voice_room: VoiceRoom) -> None:
     await voice_room({"Anna": [Silence(100)]}, room=room)
     with pytest.raises(CaseError, match="begun already"):
         await voice_room({"Anna": [Silence(100)]}, room=room)
-
-
-# -- checks that have to fail ------------------------------------------------------------------------------------------
 
 
 def changed(run: RoomRun, **changes: Any) -> RoomRun:
@@ -279,9 +273,6 @@ async def test_too_many_agents_in_a_row_are_found(voice_room: VoiceRoom) -> None
     run.floor_went_to("Alice", "Bob", "Alice").agents_in_a_row_at_most(3)
     with pytest.raises(CheckFailed, match="3 agents spoke in a row; at most 2 may"):
         run.agents_in_a_row_at_most(2)
-
-
-# -- the parts ---------------------------------------------------------------------------------------------------------
 
 
 def test_recordings_are_known_again_in_any_order_and_with_frames_lost() -> None:
