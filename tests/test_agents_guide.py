@@ -117,7 +117,7 @@ async def test_the_code_on_thinking_agents_runs(
     names: dict[str, Any] = {"__name__": "guide"}
     await run(THINKING, names)
     assert len(endpoint.asked) == 6
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await endpoint.asked[2].left.wait()
     assert (tmp_path / "sessions" / "ann.json").exists()
     assert "We are closed then." in capsys.readouterr().out

@@ -122,9 +122,6 @@ def realtime_says(*words: str, cwd: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-# -- finding commands --------------------------------------------------------------------------------------------------
-
-
 def test_help_lists_every_command() -> None:
     shown = CliRunner().invoke(command_line(["--help"]), ["--help"]).output
     assert [name for name in COMMANDS if not re.search(rf"^\W*{name} ", shown, re.MULTILINE)] == []
@@ -138,9 +135,6 @@ def test_a_command_loads_no_web_server_unless_it_serves() -> None:
 
     loaded = {name: loads(name).strip() for name in ("serve", "calls", "score", "export")}
     assert loaded == {"serve": "True", "calls": "False", "score": "False", "export": "False"}
-
-
-# -- serving -----------------------------------------------------------------------------------------------------------
 
 
 def test_serve_prints_one_address_and_ends_well(run: Run) -> None:
@@ -287,9 +281,6 @@ def test_a_model_without_its_key_is_named_at_the_start(run: Run, monkeypatch: py
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
     served = run("--port", "0", "--model", "scripted", "--route", "gem*=gemini")
     assert "gemini cannot be called yet: set GEMINI_API_KEY." in served.lines
-
-
-# -- parts -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -512,9 +503,6 @@ def test_a_plan_survives_the_trip_through_the_environment(monkeypatch: pytest.Mo
     monkeypatch.setenv(PLAN, "")
     plan.put_into_environment()
     assert msgspec.json.decode(os.environ[PLAN], type=Plan) == plan
-
-
-# -- doctor ------------------------------------------------------------------------------------------------------------
 
 
 def test_doctor_tells_what_is_there_and_never_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

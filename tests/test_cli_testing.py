@@ -237,7 +237,7 @@ def test_record_tells_its_address_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         lines = [process.stdout.readline() for _ in range(3)]
         assert re.fullmatch(r"ws://127\.0\.0\.1:\d+\n", lines[1])
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=30)
+        rest, _ = process.communicate(timeout=120)
         assert "Traceback" not in rest
     finally:
         process.kill()

@@ -176,9 +176,6 @@ def test_the_examples_are_short() -> None:
     assert len(lines) <= 30
 
 
-# -- the quickstart ----------------------------------------------------------------------------------------------------
-
-
 def quickstart_block(containing: str) -> str:
     """The Python block of docs/quickstart.md with this text."""
     blocks = QUICKSTART.read_text(encoding="utf-8").split("```python\n")[1:]

@@ -62,7 +62,7 @@ async def run(provider: str, url: str) -> tuple[int | None, str, str]:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*program, env=environment, stdout=pipe, stderr=pipe)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             out, err = await process.communicate()
     finally:
         if process.returncode is None:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 import msgspec
 import pytest
@@ -41,7 +40,7 @@ from realtime.room.utterance import Utterance
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, FakeModel
-from tests.room.rooms import HZ, TalkModel, agent, house, spoken, utterance
+from tests.room.rooms import HZ, TalkModel, agent, anna_and_ben_in, anna_in, house, spoken, two, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -60,17 +59,6 @@ async def look() -> str:
     return "nobody there"
 
 
-def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
-    """A room with Alice and Bob."""
-    options.setdefault("floor", addressed)
-    return house(
-        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
-    )
-
-
-# -- which responses count ---------------------------------------------------------------------------------------------
-
-
 def forgets_the_first_request() -> TalkModel:
     """A model that was asked once without noticing, and answers with numbers from then on."""
     asked = 0
@@ -86,8 +74,7 @@ def forgets_the_first_request() -> TalkModel:
 
 
 async def test_a_request_that_the_model_never_answers_costs_no_later_answer() -> None:
-    async with two(forgets_the_first_request()) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(forgets_the_first_request(), floor=addressed)) as (home, anna):
         for number in range(4):
             anna.write(f"Alice, question {number}?")
             await asyncio.sleep(25)
@@ -96,8 +83,7 @@ async def test_a_request_that_the_model_never_answers_costs_no_later_answer() ->
 
 
 async def test_a_request_given_up_before_the_model_loses_it_costs_no_later_answer() -> None:
-    async with two(forgets_the_first_request()) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(forgets_the_first_request(), floor=addressed)) as (home, anna):
         anna.write("Alice, question 0?")
         await asyncio.sleep(1)
         for number in range(1, 5):
@@ -109,12 +95,10 @@ async def test_a_request_given_up_before_the_model_loses_it_costs_no_later_answe
 
 async def test_a_slow_response_to_an_earlier_turn_is_not_taken_for_the_answer() -> None:
     alice = TalkModel([Wait(400), spoken("To one.")], [Wait(400), spoken("To two.")])
-    async with two(alice) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
         anna.write("Alice, one.")
         await asyncio.sleep(0.2)
-        anna.write("Alice, two.")
-        await home.quiet()
+        await anna.writes("Alice, two.")
         assert home.talk() == [("Anna", "Alice, one."), ("Anna", "Alice, two."), ("Alice", "To two.")]
         created = home.of(s.AgentResponseCreatedEvent)
         done = home.of(s.AgentResponseDoneEvent)
@@ -127,30 +111,21 @@ async def test_what_a_model_says_by_itself_is_cancelled_and_leaves_what_was_said
         return [spoken("Me too!")] if isinstance(message, ItemCreate) else None
 
     bob = TalkModel("I am Bob.", react=answers_everything)
-    async with two(bob=bob) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, hello.")
-        await home.quiet()
+    async with anna_in(two(bob=bob, floor=addressed)) as (home, anna):
+        await anna.writes("Alice, hello.")
         assert len(bob.of(ResponseCancel)) == 2, "once he has read Anna's line, and once Alice's"
         assert [text for _, text in home.talk()] == ["Alice, hello.", "I am Alice."]
         assert not home.of(s.ServerAudioFlushEvent)
         assert not home.of(s.AgentItemDeletedEvent)
 
 
-# -- its listeners -----------------------------------------------------------------------------------------------------
-
-
 async def test_an_agent_does_not_cut_the_one_before_it_off_for_a_listener_that_lags() -> None:
-    async with two(floor=broadcast, max_agent_turns=3) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two(floor=broadcast, max_agent_turns=3)) as (home, anna, ben):
         ben.call.audience.unplayed_ms = lambda: 5_000
         anna.write("Hello all.")
         await asyncio.sleep(60)
         assert home.speakers() == ["Alice", "Bob", "Alice"]
         assert not home.of(s.ServerAudioFlushEvent), "what Ben has not heard yet is still to be heard"
-
-
-# -- whose words they are ----------------------------------------------------------------------------------------------
 
 
 def turn_of(name: str, text: str) -> Utterance:
@@ -318,9 +293,6 @@ async def test_a_human_who_speaks_a_lot_takes_nobody_else_s_words_away() -> None
         assert hub.words == [("Ben", ""), *[("Anna", "")] * KEPT_WAITING]
 
 
-# -- interrupted -------------------------------------------------------------------------------------------------------
-
-
 async def test_a_turn_is_over_once_though_its_model_says_that_it_is_done_while_it_is_cancelled() -> None:
     model = FakeModel()
     async with alone(model) as (alice, hub):
@@ -368,8 +340,7 @@ async def test_the_floor_is_free_again_when_an_agent_stalls_after_an_interrupted
         return [Wait(100), Emit(ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))]
 
     alice = agent("Alice", TalkModel(begins, [], react=is_slow_to_stop), toolkit=Toolkit(confirm=[look]))
-    async with house(alice, agent("Bob", TalkModel("I am Bob.")), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(alice, agent("Bob", TalkModel("I am Bob.")), floor=addressed)) as (home, anna):
         anna.write("Alice, look around.")
         await asyncio.sleep(2)
         anna.write("Alice, stop that.")
@@ -378,13 +349,9 @@ async def test_the_floor_is_free_again_when_an_agent_stalls_after_an_interrupted
         assert anna.errors() == ["no_answer"]
 
 
-# -- a lost model ------------------------------------------------------------------------------------------------------
-
-
 async def test_a_human_cuts_an_agent_whose_model_was_lost_where_it_was_heard() -> None:
     alice = TalkModel(STORY)
-    async with two(alice) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(1)
         alice.die(refusals=99)
@@ -402,8 +369,7 @@ async def test_a_human_cuts_an_agent_whose_model_was_lost_where_it_was_heard() -
 
 async def test_an_answer_that_nobody_has_heard_when_its_model_was_lost_is_deleted_by_who_interrupts() -> None:
     alice = TalkModel(STORY)
-    async with two(alice) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(0.2)
         alice.die(refusals=99)
@@ -416,8 +382,7 @@ async def test_an_answer_that_nobody_has_heard_when_its_model_was_lost_is_delete
 
 async def test_a_response_that_goes_with_its_model_is_ended_once() -> None:
     alice = TalkModel(STORY)
-    async with two(alice) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(1)
         alice.die()
@@ -426,9 +391,6 @@ async def test_a_response_that_goes_with_its_model_is_ended_once() -> None:
         assert [one.response_id for one in home.of(s.AgentResponseDoneEvent)] == [created.response_id]
         assert len(home.of(s.AgentResponseAudioDoneEvent)) == 1
         assert [item.status for item in home.room.conversation.items() if item.name == "Alice"] == ["incomplete"]
-
-
-# -- tools -------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_begins_alike() -> None:
@@ -463,10 +425,9 @@ async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_
 async def test_a_call_of_a_tool_ends_with_the_model_that_waits_for_it() -> None:
     alice = TalkModel([CallTools((("pay", {}),))], "It is paid.")
     toolkit = Toolkit(confirm=[pay])
-    async with house(
-        agent("Alice", alice, toolkit=toolkit), agent("Bob", TalkModel("I am Bob.")), floor=addressed
-    ) as home:
-        anna = await home.come("Anna")
+    async with anna_in(
+        house(agent("Alice", alice, toolkit=toolkit), agent("Bob", TalkModel("I am Bob.")), floor=addressed)
+    ) as (_, anna):
         anna.write("Alice, pay.")
         await asyncio.sleep(1)
         (asked,) = anna.of(s.AgentResponseToolUseDoneEvent)
@@ -504,9 +465,6 @@ async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_w
     assert len(model.of(ResponseCreate)) == 2
     assert participant.said == "Noon."
     await participant.leave("over")
-
-
-# -- what it remembers -------------------------------------------------------------------------------------------------
 
 
 async def test_an_agent_that_comes_later_or_comes_back_knows_what_was_said() -> None:

@@ -165,9 +165,6 @@ async def test_a_model_that_dies_takes_nobody_with_it(voice_room: VoiceRoom, fix
     ]
 
 
-# -- what people do besides talking ------------------------------------------------------------------------------------
-
-
 async def simulated(voice_room: VoiceRoom, folder: Path, seed: int, **options: Any) -> RoomRun:
     """Five humans and four agents for a while."""
     users = options.pop("users", None) or talk(folder, minutes=MINUTES, seed=seed)

@@ -2,7 +2,6 @@
 
 import asyncio
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -11,16 +10,11 @@ from realtime.call.listener import EventDialect, Listener, QueueSink
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.room.floor import addressed, broadcast
-from tests.room.rooms import House, Human, TalkModel, agent, house, seconds
+from tests.room.rooms import House, Human, TalkModel, anna_and_ben_in, anna_in, seconds, two
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
 STORY = "Once upon a time there was a king who had three sons and one crown, and a daughter who wanted it."
-
-
-def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
-    """A room with Alice and Bob."""
-    return house(agent("Alice", alice or TalkModel(STORY)), agent("Bob", bob or TalkModel("I am Bob.")), **options)
 
 
 async def come_with_acks(home: House, name: str) -> Human:
@@ -50,8 +44,7 @@ def cut_of(home: House) -> tuple[str, float]:
 
 
 async def test_who_comes_in_the_middle_and_speaks_cuts_where_the_others_are() -> None:
-    async with two(TalkModel(STORY, "Yes, Carla."), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(TalkModel(STORY, "Yes, Carla."), floor=addressed)) as (home, anna):
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(3.0)
         carla = await home.come("Carla")
@@ -66,8 +59,7 @@ async def test_who_comes_in_the_middle_and_speaks_cuts_where_the_others_are() ->
 
 @pytest.mark.parametrize("after_s", [1.2, 4.0])
 async def test_a_client_that_never_says_what_it_played_takes_nothing_from_the_others(after_s: float) -> None:
-    async with two(TalkModel(STORY, "Yes, Ben."), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(TalkModel(STORY, "Yes, Ben."), floor=addressed)) as (home, anna):
         ben = await come_with_acks(home, "Ben")
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(after_s)
@@ -79,8 +71,7 @@ async def test_a_client_that_never_says_what_it_played_takes_nothing_from_the_ot
 
 
 async def test_a_client_that_has_stopped_to_say_it_takes_nothing_from_the_others() -> None:
-    async with two(TalkModel(STORY, "Yes, Ben."), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(TalkModel(STORY, "Yes, Ben."), floor=addressed)) as (home, anna):
         ben = await come_with_acks(home, "Ben")
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(1.0)
@@ -93,8 +84,7 @@ async def test_a_client_that_has_stopped_to_say_it_takes_nothing_from_the_others
 
 
 async def test_the_ear_of_whoever_interrupts_counts_where_it_is_a_little_behind() -> None:
-    async with two(TalkModel(STORY, "Yes, Ben."), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(TalkModel(STORY, "Yes, Ben."), floor=addressed)) as (home, anna):
         ben = await come_with_acks(home, "Ben")
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(2.0)
@@ -106,12 +96,10 @@ async def test_the_ear_of_whoever_interrupts_counts_where_it_is_a_little_behind(
 
 
 async def test_a_client_that_never_says_what_it_played_holds_up_no_turn_longer_than_the_one_before() -> None:
-    async with two(TalkModel("This is what I think."), TalkModel("And this is what I do."), floor=broadcast) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two("This is what I think.", "And this is what I do.", floor=broadcast)) as (home, anna):
         await come_with_acks(home, "Ben")
         for number in range(5):
-            anna.write(f"Question {number}.")
-            await home.quiet()
+            await anna.writes(f"Question {number}.")
         floors = home.of(s.ServerRoomFloorEvent)
         took_ms = [then.ts_ms - now.ts_ms for now, then in pairwise(floors) if now.participant_id in ("alice", "bob")]
         assert len(took_ms) == 20
@@ -120,25 +108,20 @@ async def test_a_client_that_never_says_what_it_played_holds_up_no_turn_longer_t
 
 
 async def test_each_human_is_told_what_they_waited_themselves() -> None:
-    async with two(TalkModel("This is what I think."), floor=addressed) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
-        anna.say("Alice, what do you think?")
-        await home.quiet()
+    async with anna_and_ben_in(two("This is what I think.", floor=addressed)) as (home, anna, ben):
+        await anna.says("Alice, what do you think?")
         (told,) = anna.of(s.ServerLatencyEvent)
         assert told.item_id in {item.item_id for item in home.of(s.AgentInputDoneEvent)}
         assert told.estimated, "such a client does not report playback"
         assert sum(told.stages_ms.values()) == told.latency_ms
         assert ben.of(s.ServerLatencyEvent) == []
-        ben.write("Bob, and you?")
-        await home.quiet()
+        await ben.writes("Bob, and you?")
         assert (len(anna.of(s.ServerLatencyEvent)), len(ben.of(s.ServerLatencyEvent))) == (1, 1)
 
 
 async def test_who_is_spoken_over_by_another_human_is_owed_no_answer() -> None:
-    async with two(TalkModel("This is what I think."), floor=addressed) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two("This is what I think.", floor=addressed)) as (_, anna, ben):
         anna.begin("Alice, what do you think?")
         anna.end(100)
-        ben.say("Bob, what do you think?")
-        await home.quiet()
+        await ben.says("Bob, what do you think?")
         assert [len(human.of(s.ServerLatencyEvent)) for human in (anna, ben)] == [0, 1]

@@ -15,7 +15,7 @@ from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.room.floor import addressed
 from realtime.testing.cases.hearing import voice
-from tests.room.rooms import HZ, House, Human, TalkModel, agent, house
+from tests.room.rooms import HZ, House, Human, TalkModel, agent, house, two
 
 pytestmark = pytest.mark.virtual_time(limit_s=600)
 
@@ -51,7 +51,7 @@ async def speak(human: Human, pcm: bytes, *, quiet_ms: int = 700) -> None:
 async def story(*names: str, config: SessionConfig | None = None, **options: Any) -> AsyncIterator[House]:
     """A room in which Alice has begun to tell a story of five seconds, two seconds ago; Bob is there as well."""
     options = {"floor": addressed, "interruption": "selective", "recognise": recognise} | options
-    async with house(agent("Alice", TalkModel(STORY, "Yes?")), agent("Bob", TalkModel("I am Bob.")), **options) as home:
+    async with two(TalkModel(STORY, "Yes?"), "I am Bob.", **options) as home:
         for name in names or ("Anna",):
             await home.come(name, config)
         home.humans[0].write("Alice, tell me a story.")

@@ -145,9 +145,6 @@ def deaf(_: object) -> FakeDetector:
     return FakeDetector()
 
 
-# -- lanes -------------------------------------------------------------------------------------------------------------
-
-
 async def test_two_humans_and_an_agent_each_hear_the_others_and_not_themselves() -> None:
     """CARD-04: a room with two clients and an agent: sound of each reaches the others, under their names."""
     model = TalkModel("I am the agent, and I go on for quite a while.")
@@ -283,9 +280,6 @@ async def test_humans_who_come_and_go_leave_nothing_behind_and_disturb_nobody() 
         passed = [who for who in ben.lanes() if who not in (ada.id, "friday")]
         assert len(passed) == 12
         assert len(ben.lanes()[ada.id]) / 48 > 12 * 40 - 5
-
-
-# -- one stream --------------------------------------------------------------------------------------------------------
 
 
 async def test_a_client_without_lanes_gets_everybody_in_one_stream() -> None:

@@ -55,9 +55,6 @@ LIMIT = {"type": "integer", "description": "How many.", "default": 3}
 SEARCH = schema("search", "Search the library.\nIt knows books only.", {"query": QUERY, "limit": LIMIT}, "query")
 
 
-# -- registering -------------------------------------------------------------------------------------------------------
-
-
 async def test_a_tool_has_a_schema_for_chat_models_and_is_called() -> None:
     toolkit = Toolkit()
     toolkit.register_tool_function(search)
@@ -260,9 +257,6 @@ async def test_a_postprocessing_function_that_fails_is_an_error() -> None:
     assert (last.state, last.text) == ("error", "tea, at most 3search failed: ValueError: no")
 
 
-# -- groups ------------------------------------------------------------------------------------------------------------
-
-
 def grouped() -> Toolkit:
     toolkit = Toolkit()
     toolkit.create_tool_group("books", "Tools for books.", notes="Ask for the title.")
@@ -379,8 +373,6 @@ def test_the_state_is_which_groups_are_active() -> None:
     assert toolkit.state_dict() == {"active_groups": ["books"]}
 
 
-# -- middlewares -------------------------------------------------------------------------------------------------------
-
 NextHandler = Callable[..., Any]
 
 
@@ -451,9 +443,6 @@ async def test_closing_the_responses_ends_a_tool_behind_a_middleware() -> None:
     await stream.aclose()
     await asyncio.get_running_loop().settle()  # type: ignore[attr-defined]
     assert ended == ["tool"]
-
-
-# -- copies for calls --------------------------------------------------------------------------------------------------
 
 
 async def test_each_call_has_active_groups_of_its_own() -> None:

@@ -19,6 +19,8 @@ from realtime.tool.output import MAX_RESULT_BYTES, MAX_RESULT_CHARS
 
 pytestmark = pytest.mark.virtual_time()
 
+HANG_S = 120.0
+
 
 def call_of(name: str, text: str = "{}") -> ToolCallBlock:
     return ToolCallBlock(id="call_1", name=name, input=text)
@@ -152,9 +154,6 @@ async def test_a_response_with_other_content_is_an_error() -> None:
     result = await run(tool)
     assert result.state == "error"
     assert "a list of text and data blocks" in result.output_text()
-
-
-# -- failures ----------------------------------------------------------------------------------------------------------
 
 
 async def test_what_was_given_before_a_failure_is_kept() -> None:
@@ -311,9 +310,6 @@ async def test_a_tool_without_a_thread_is_an_error_response(monkeypatch: pytest.
     assert "cannot run now" in response.text
 
 
-# -- size --------------------------------------------------------------------------------------------------------------
-
-
 async def test_a_text_that_is_too_long_is_cut_and_says_so() -> None:
     def tool() -> str:
         return "x" * 10_000_000
@@ -355,9 +351,6 @@ async def test_a_generator_without_end_is_closed_when_its_result_is_full() -> No
     assert "The result is cut" in given[-1].text
 
 
-# -- threads -----------------------------------------------------------------------------------------------------------
-
-
 class TestInThreads:
     """Plain generators on a real loop with real threads."""
 
@@ -376,7 +369,7 @@ class TestInThreads:
         def tool() -> Iterator[str]:
             try:
                 yield "first"
-                release.wait(10)
+                release.wait(HANG_S)
                 yield "second"
             finally:
                 closed.set()
@@ -386,7 +379,7 @@ class TestInThreads:
             result = asyncio.run(toolkit.run(call_of("tool"), timeout_s=0.05))
             assert not closed.is_set()
             release.set()
-            assert closed.wait(10)
+            assert closed.wait(HANG_S)
         assert (result.output, result.state) == ("first\ntool gave no result within 0.05 s", "error")
 
     def test_a_generator_that_waits_is_closed_at_once(self) -> None:

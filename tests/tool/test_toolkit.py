@@ -371,7 +371,7 @@ class TestInThreads:
         release = threading.Event()
 
         def tool() -> str:
-            release.wait(10)
+            release.wait(120)
             return "late"
 
         with ThreadPoolExecutor(1) as executor:

@@ -67,11 +67,11 @@ def test_the_wheel_holds_the_built_pages(wheel: Path) -> None:
 def test_the_installed_package_serves_its_page(server: tuple[subprocess.Popen[str], str]) -> None:
     """CARD-01: a Python package that installs, and a server command that runs."""
     process, address = server
-    with urllib.request.urlopen(address, timeout=30) as answer:
+    with urllib.request.urlopen(address, timeout=120) as answer:
         page = answer.read()
     assert page == (ROOT / "web" / "dist" / "index.html").read_bytes()
     process.terminate()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=120) == 0
 
 
 def test_the_packages_of_the_design_card_are_declared() -> None:

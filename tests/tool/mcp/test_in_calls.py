@@ -49,9 +49,6 @@ def answer(made: Call, confirmed: bool, **content: Any) -> None:
     )
 
 
-# -- progress and consent --------------------------------------------------------------------------------------------
-
-
 async def test_progress_of_a_remote_tool_is_progress_of_the_call() -> None:
     async def steps(server: ScriptedServer, request: Json) -> Json:
         token = request["params"]["_meta"]["progressToken"]
@@ -103,9 +100,6 @@ async def test_consent_to_a_tool_that_its_server_has_changed_meanwhile_runs_noth
         assert told["call_2"][0] == "success"
 
 
-# -- interruptions ---------------------------------------------------------------------------------------------------
-
-
 def by_voice(made: Call) -> None:
     made.link.hear_start("u1")
 
@@ -132,9 +126,6 @@ async def test_an_interruption_cancels_a_remote_tool_within_200_ms(interrupt: Ca
         assert server.times[-1] - 2 < 0.2
         assert [(one, state) for one, state, _ in results(made)] == [("call_1", "interrupted")]
         made.check_heard_truth()
-
-
-# -- questions to the user -------------------------------------------------------------------------------------------
 
 
 async def test_a_question_of_the_server_is_shown_and_the_answers_go_back() -> None:
@@ -304,9 +295,6 @@ async def test_a_tool_in_python_asks_the_user_as_well() -> None:
         answer(made, True, name="Anna")
         await asyncio.sleep(1)
         assert results(made) == [("call_1", "success", "Hello Anna!")]
-
-
-# -- tools that come and go ------------------------------------------------------------------------------------------
 
 
 async def test_tools_that_the_server_adds_and_removes_are_told_to_the_model_of_a_running_call() -> None:

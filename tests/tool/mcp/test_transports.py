@@ -10,8 +10,7 @@ import pytest
 
 from realtime.errors import ToolError, UsageError
 from realtime.tool.mcp import HttpStatefulClient, HttpStatelessClient, StdIOStatefulClient, sdk, stdio
-
-PATIENCE_S = 20.0
+from tests.tool.mcp.scripted import HANG_S
 
 
 async def endless() -> AsyncIterator[bytes]:
@@ -88,7 +87,7 @@ async def test_a_packed_answer_is_refused_and_headers_are_sent() -> None:
 )
 async def test_a_process_that_speaks_no_mcp_is_an_error_and_ends(script: str, said: str) -> None:
     client = StdIOStatefulClient("shop", sys.executable, ["-c", script])
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(HANG_S):
         with pytest.raises(ToolError, match=said):
             await client.connect()
 
@@ -101,7 +100,7 @@ async def test_a_process_that_says_nothing_costs_its_time_and_one_that_does_not_
         "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)"
     )
     client = StdIOStatefulClient("shop", sys.executable, ["-c", script], timeout=1)
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(HANG_S):
         with pytest.raises(ToolError, match="cannot be reached: no answer in time"):
             await client.connect()
 
