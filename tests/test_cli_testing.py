@@ -71,16 +71,11 @@ def test_replay_prints_the_events_of_a_case_as_lines_of_json(folder: Path) -> No
     assert says("replay", "hello", cwd=folder)[1] == printed, "the same bytes each time"
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("hello", "--agent", "app.py:make_agent"), "The case's."),
-        (("hello", "--agent", "app.py:make_agent", "--model", "scripted"), "I heard you."),
-    ],
-)
-def test_replay_takes_an_agent_and_a_model(folder: Path, words: tuple[str, ...], said: str) -> None:
-    code, printed, _ = says("replay", *words, cwd=folder)
-    assert (code, said in printed) == (0, True)
+def test_replay_takes_an_agent_and_a_model(folder: Path) -> None:
+    with_agent = ("replay", "hello", "--agent", "app.py:make_agent")
+    for words, said in (((), "The case's."), (("--model", "scripted"), "I heard you.")):
+        code, printed, _ = says(*with_agent, *words, cwd=folder)
+        assert (code, said in printed) == (0, True)
 
 
 def test_replay_of_a_recording_speaks_to_the_embedded_model(folder: Path) -> None:
@@ -112,11 +107,17 @@ def test_a_recording_of_another_program_becomes_a_cassette_and_its_test_is_print
     assert (code, told) == (1, "cassettes/the-call: there is a cassette already. Name a new folder.\n")
 
 
-@pytest.mark.parametrize("source", [("call_1", "--store", "sqlite:calls.sqlite"), ("hello",)], ids=["call", "case"])
-def test_report_draws_a_kept_call_and_a_case(folder: Path, source: tuple[str, ...]) -> None:
-    code, printed, _ = says("report", *source, "--to", "out.html", cwd=folder)
-    assert (code, printed) == (0, "out.html\n")
-    assert "<!doctype html>" in (folder / "out.html").read_text(encoding="utf-8").lower()
+def test_report_draws_a_kept_call_a_case_and_the_folder_of_a_call(folder: Path) -> None:
+    store = open_store(f"file:{folder / 'calls'}")
+    store.write([Change("call_2", CallInfo(call_id="call_2"), replay(folder / "hello").entries)])
+    store.close()
+    (log,) = (folder / "calls").rglob("events.jsonl")
+    for source in (("call_1", "--store", "sqlite:calls.sqlite"), ("hello",), (str(log.parent),)):
+        assert says("report", *source, "--to", "out.html", cwd=folder) == (0, "out.html\n", "")
+        drawn = (folder / "out.html").read_text(encoding="utf-8")
+        assert "<!doctype html>" in drawn.lower()
+        assert "The case" in drawn
+        (folder / "out.html").unlink()
 
 
 def test_report_draws_a_case_that_fails_with_its_failure_and_exit_code_1(folder: Path) -> None:
@@ -133,16 +134,6 @@ def test_report_draws_a_case_that_fails_with_its_failure_and_exit_code_1(folder:
     assert "client_text_append" in page, "the frames on the wire"
 
 
-def test_report_draws_what_is_in_the_folder_of_a_call(folder: Path) -> None:
-    store = open_store(f"file:{folder / 'calls'}")
-    store.write([Change("call_2", CallInfo(call_id="call_2"), replay(folder / "hello").entries)])
-    store.close()
-    (log,) = (folder / "calls").rglob("events.jsonl")
-    code, printed, complaints = says("report", str(log.parent), "--to", "out.html", cwd=folder)
-    assert (code, printed, complaints) == (0, "out.html\n", "")
-    assert "The case" in (folder / "out.html").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("command", [("export", "call_1", "made"), ("report", "call_1", "--to", "out.html")])
 def test_a_store_or_recordings_that_are_not_there_are_one_sentence_and_nothing_is_made(
     folder: Path, command: tuple[str, ...]
@@ -150,10 +141,8 @@ def test_a_store_or_recordings_that_are_not_there_are_one_sentence_and_nothing_i
     (folder / "empty").mkdir()
     before = {path.name for path in folder.iterdir()}
     code, _, complaints = says(*command, "--store", "sqlite:typo.sqlite", cwd=folder)
-    assert (code, complaints) == (
-        1,
-        "there is no store sqlite:typo.sqlite: name the --store that the server was given\n",
-    )
+    missing = "there is no store sqlite:typo.sqlite: name the --store that the server was given\n"
+    assert (code, complaints) == (1, missing)
     for recordings in ("typo", "empty"):
         code, _, complaints = says(*command, "--store", "sqlite:calls.sqlite", "--recordings", recordings, cwd=folder)
         assert (code, f"no recording of the call 'call_1' in {recordings}:" in complaints) == (1, True)
@@ -190,6 +179,23 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, monkeypatch: pytes
         (("report", "call_2", "--store", "sqlite:calls.sqlite"), "the store: it has no call 'call_2'."),
         (("report", "cases/none"), "there is no folder cases/none, and it is not the id of a call either"),
         (("serve", "--host", "0.0.0.0", "--insecure", "--cases", "x"), "--cases lets callers write files here"),
+        (("serve", "--host", "0.0.0.0"), "--token auto"),
+        (("serve", "--host", "0.0.0.0", "--token", "too short"), "at least 16 characters"),
+        (("serve", "--token-file", "nothing"), "--token-file nothing cannot be read"),
+        (("serve", "nothing.py:make_agent"), "there is no file"),
+        (("serve", "--model", "no-such-model"), "there is no model 'no-such-model'"),
+        (("serve", "--route", "gpt"), "--route takes PATTERN=NAME"),
+        (("serve", "--mcp", "no-such-program --x"), "there is no such program. Install it, or give its path"),
+        (("serve", "--route", "gpt*=no-such-model"), "there is no model 'no-such-model'"),
+        (("serve", "--route", "*=local", "--route", "gpt*=scripted"), "no name takes the route 'gpt*'"),
+        (("serve", "--endpoints", "soap"), "there is no endpoint 'soap'; there are openai"),
+        (("serve", "--front", "soap"), "there is no endpoint 'soap'; there are openai"),
+        (("serve", "--tls", "cert.pem"), "--tls CERT KEY"),
+        (("serve", "--tls", "cert.pem", "key.pem"), "there is no file cert.pem"),
+        (("serve", "--reload"), "--reload restarts when a file changes"),
+        (("serve", "--log-level", "loud"), "there is no log level 'loud'"),
+        (("serve", "--recordings", "app.py/below"), "--recordings cannot write into app.py/below: Not a directory"),
+        (("serve", "--cases", "app.py/below"), "--cases cannot write into app.py/below: Not a directory"),
         (("serve", "--room", "nope"), "app.py:make_room, and the room to try things out by 'demo'"),
     ],
 )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 import pytest
@@ -80,9 +81,6 @@ async def test_a_request_that_the_model_never_answers_costs_no_later_answer() ->
             await asyncio.sleep(25)
         assert [text for name, text in home.talk() if name == "Alice"] == ["Answer 2.", "Answer 3.", "Answer 4."]
         assert anna.errors() == ["no_answer"]
-
-
-async def test_a_request_given_up_before_the_model_loses_it_costs_no_later_answer() -> None:
     async with anna_in(two(forgets_the_first_request(), floor=addressed)) as (home, anna):
         anna.write("Alice, question 0?")
         await asyncio.sleep(1)
@@ -204,17 +202,27 @@ class Note:
         return 0
 
 
+def participant_of(
+    model: RealtimeModel, hub: Any, agent_id: str = "alice", modality: Any = "audio", **options: Any
+) -> Any:
+    """An agent in a room that only notes."""
+    made = RealtimeAgent(agent_id.capitalize(), "", model, agent_id=agent_id, **options)
+    return AgentParticipant(made, hub, hub, Runtime.deterministic(asyncio.get_running_loop().time), modality)
+
+
 @asynccontextmanager
 async def alone(model: RealtimeModel, toolkit: Toolkit | None = None) -> AsyncIterator[tuple[AgentParticipant, Note]]:
     """Alice, in a room that only notes."""
     hub = Note()
-    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
-    participant = AgentParticipant(
-        RealtimeAgent("Alice", "", model, toolkit=toolkit, agent_id="alice"), hub, hub, runtime, "audio"
-    )
+    participant = participant_of(model, hub, toolkit=toolkit)
     await participant.join(SessionConfig())
     yield participant, hub
     await participant.leave("over")
+
+
+def hears_no_words() -> TalkModel:
+    """A model that writes nothing down."""
+    return TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)
 
 
 async def test_words_that_come_for_one_turn_are_not_put_under_the_next() -> None:
@@ -253,16 +261,18 @@ async def test_words_of_a_turn_that_was_given_up_are_nobodys() -> None:
         assert hub.words == []
 
 
-async def test_sound_is_kept_of_the_latest_turns_without_words_and_of_none_with_words() -> None:
-    async with alone(TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
+async def test_sound_is_kept_of_the_latest_turns_without_words_of_each_human_and_told_when_the_agent_leaves() -> None:
+    async with alone(hears_no_words()) as (alice, hub):
         known = turn_of("Bob", "Hello.")
         known.text = "Hello."
         alice.listen(known, named=True)
+        alice.listen(turn_of("Ben", "Hello."), named=True)
         for number in range(2 * KEPT_WAITING):
             said = Utterance(f"said_{number}", "anna", f"Anna's turn {number}", bytearray(utterance("Hello.")))
             alice.listen(said, named=True)
-        await alice.leave("over")
-        assert hub.words == [(f"Anna's turn {number}", "") for number in range(KEPT_WAITING, 2 * KEPT_WAITING)]
+        await alice.leave("kicked")
+        kept = [(f"Anna's turn {number}", "") for number in range(KEPT_WAITING, 2 * KEPT_WAITING)]
+        assert hub.words == [("Ben", ""), *kept], "who speaks a lot takes nobody else's words away"
 
 
 async def test_turns_are_told_apart_in_order_where_the_provider_ends_them_by_itself() -> None:
@@ -275,22 +285,6 @@ async def test_turns_are_told_apart_in_order_where_the_provider_ends_them_by_its
         for number, words in enumerate(("One.", "Two.")):
             model.link.say(ModelInputTranscriptionDoneEvent(item_id=f"item_{number}", transcript=words))
         assert hub.words == [("Ben", "One."), ("Anna", "Two.")]
-
-
-async def test_what_only_an_agent_that_leaves_has_heard_is_told_as_not_understood() -> None:
-    async with alone(TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
-        alice.listen(turn_of("Anna", "Hello."), named=False)
-        await alice.leave("kicked")
-        assert hub.words == [("Anna", "")]
-
-
-async def test_a_human_who_speaks_a_lot_takes_nobody_else_s_words_away() -> None:
-    async with alone(TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
-        alice.listen(turn_of("Ben", "Hello."), named=True)
-        for number in range(2 * KEPT_WAITING):
-            alice.listen(Utterance(f"said_{number}", "anna", "Anna", bytearray(utterance("Hello."))), named=True)
-        await alice.leave("over")
-        assert hub.words == [("Ben", ""), *[("Anna", "")] * KEPT_WAITING]
 
 
 async def test_a_turn_is_over_once_though_its_model_says_that_it_is_done_while_it_is_cancelled() -> None:
@@ -395,10 +389,9 @@ async def test_a_response_that_goes_with_its_model_is_ended_once() -> None:
 
 async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_begins_alike() -> None:
     model = FakeModel()
-    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
     first, second = Note(), Note()
-    short = AgentParticipant(RealtimeAgent("A", "", FakeModel(), agent_id="a"), first, first, runtime, "text")
-    long = AgentParticipant(RealtimeAgent("B", "", model, agent_id="a.b"), second, second, runtime, "text")
+    short = participant_of(FakeModel(), first, "a", "text")
+    long = participant_of(model, second, "a.b", "text")
     for participant in (short, long):
         await participant.join(SessionConfig(tools=(CLOCK,)))
     long.speak()
@@ -444,13 +437,7 @@ async def test_a_call_of_a_tool_ends_with_the_model_that_waits_for_it() -> None:
 async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_when_it_comes() -> None:
     model = TalkModel([CallTools((("clock", {}),))], "Noon.")
     hub = Note()
-    participant = AgentParticipant(
-        RealtimeAgent("Alice", "", model, agent_id="alice"),
-        hub,
-        hub,
-        Runtime.deterministic(asyncio.get_running_loop().time),
-        "text",
-    )
+    participant = participant_of(model, hub, modality="text")
     await participant.join(SessionConfig(tools=(CLOCK,), tool_auto_response=False))
     participant.speak()
     participant.ask_again()

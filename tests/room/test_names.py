@@ -23,7 +23,7 @@ def test_nobody_is_called_like_the_system() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_look_alike_of_somebody_in_the_room_does_not_come_in_and_two_of_one_name_get_numbers() -> None:
+async def test_a_look_alike_of_somebody_in_the_room_does_not_come_in() -> None:
     async with house(agent("Alice", TalkModel())) as home:
         anna = await home.come("Anna")
         for name, seeming in (("\u0410nna", "Anna"), ("AIice", "Alice")):
@@ -35,4 +35,3 @@ async def test_a_look_alike_of_somebody_in_the_room_does_not_come_in_and_two_of_
         with pytest.raises(ClientError, match="looks like 'Anna'"):
             await home.room.add(agent("\u0410nna", TalkModel()))
         assert {one.name for one in home.room.participants} == {"Alice", "Anna"}
-        assert [(await home.come(name)).name for name in ("ANNA", "Anna")] == ["ANNA 2", "Anna 3"]

@@ -37,20 +37,13 @@ async def test_a_response_that_fails_at_the_provider_is_no_turn_and_is_asked_for
         assert home.talk()[:2] == [("Anna", "Alice, are you there?"), ("Alice", "I am back.")]
 
 
-async def test_where_an_agent_fails_again_and_again_another_one_is_asked() -> None:
-    async with anna_in(two(TalkModel(FAILED, FAILED, FAILED), "I am Bob.")) as (home, anna):
-        anna.write("Are you there?")
-        await asyncio.sleep(3 * FAILED_S)
-        await home.quiet()
-        assert home.talk() == [("Anna", "Are you there?"), ("Bob", "I am Bob.")]
-
-
-async def test_an_agent_whose_model_refuses_to_answer_keeps_the_others_waiting_for_seconds_only() -> None:
-    async with anna_in(two(TalkModel(REFUSED, REFUSED), "I am Bob.")) as (home, anna):
-        anna.write("Alice, are you there?")
-        await asyncio.sleep(2 * (REFUSED_S + FAILED_S))
-        await home.quiet()
-        assert home.talk() == [("Anna", "Alice, are you there?"), ("Bob", "I am Bob.")]
+async def test_where_an_agent_fails_or_refuses_again_and_again_another_one_is_asked() -> None:
+    for fails, within_s in (([FAILED] * 3, 3 * FAILED_S), ([REFUSED] * 2, 2 * (REFUSED_S + FAILED_S))):
+        async with anna_in(two(TalkModel(*fails))) as (home, anna):
+            anna.write("Alice, are you there?")
+            await asyncio.sleep(within_s)
+            await home.quiet()
+            assert home.talk() == [("Anna", "Alice, are you there?"), ("Bob", "I am Bob.")]
 
 
 async def test_an_answer_that_comes_after_an_error_of_its_model_is_an_answer() -> None:

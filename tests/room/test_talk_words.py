@@ -52,53 +52,39 @@ def assert_asked_and_answered(home: House) -> None:
     assert words.transcript == QUESTION
 
 
-async def test_another_writes_down_what_an_agent_heard_whose_model_is_lost() -> None:
-    async with anna_in(two(dying(), "It is seven.", floor=addressed)) as (home, anna):
-        await anna.says(QUESTION)
-        assert_asked_and_answered(home)
+async def test_another_writes_down_what_an_agent_heard_whose_model_is_lost_or_did_not_understand() -> None:
+    failed = ModelInputTranscriptionFailedEvent(item_id="any", code="failed", message="it was not understood")
+    failing: list[Step] = [Transcribe(""), Transcribe("  "), Emit(failed)]
+    for alice in (dying(), *(TalkModel(react=on_commit(step)) for step in failing)):
+        async with anna_in(two(alice, "It is seven.", floor=addressed)) as (home, anna):
+            await anna.says(QUESTION)
+            assert_asked_and_answered(home)
 
 
-@pytest.mark.parametrize(
-    "failing",
-    [
-        Transcribe(""),
-        Transcribe("  "),
-        Emit(ModelInputTranscriptionFailedEvent(item_id="any", code="failed", message="it was not understood")),
-    ],
-)
-async def test_another_writes_down_what_an_agent_did_not_understand(failing: Step) -> None:
-    async with anna_in(two(TalkModel(react=on_commit(failing)), "It is seven.", floor=addressed)) as (home, anna):
-        await anna.says(QUESTION)
-        assert_asked_and_answered(home)
+async def test_the_first_who_understands_counts_and_all_may_be_lost_but_one() -> None:
+    not_understood, slow = TalkModel(react=on_commit(Transcribe(""))), TalkModel(react=late(300))
+    for alice, is_lost in ((not_understood, False), (slow, True)):
+        bob = TalkModel(react=late(300))
+        async with anna_in(two(alice, bob, floor=broadcast, max_agent_turns=0)) as (home, anna):
+            anna.say(QUESTION)
+            await asyncio.sleep(0.1)
+            if is_lost:
+                alice.die(refusals=99)
+            await home.quiet()
+            assert home.talk() == [("Anna", QUESTION)]
+            assert len(bob.of(AudioCommit)) == 1, "who has heard it is not given it again"
 
 
-async def test_the_first_who_understands_counts_and_not_the_first_who_does_not() -> None:
-    bob = TalkModel("It is seven.", react=late(300))
-    async with anna_in(two(TalkModel(react=on_commit(Transcribe(""))), bob, floor=broadcast, max_agent_turns=0)) as (
-        home,
-        anna,
-    ):
-        await anna.says(QUESTION)
-        assert home.talk() == [("Anna", QUESTION)]
-        assert len(bob.of(AudioCommit)) == 1, "who has heard it is not given it again"
-
-
-async def test_all_who_hear_may_be_lost_but_one() -> None:
-    alice, bob = TalkModel(react=late(300)), TalkModel(react=late(300))
-    async with anna_in(two(alice, bob, floor=broadcast, max_agent_turns=0)) as (home, anna):
-        anna.say(QUESTION)
-        await asyncio.sleep(0.1)
-        alice.die(refusals=99)
-        await home.quiet()
-        assert home.talk() == [("Anna", QUESTION)]
-
-
-async def test_another_writes_down_what_an_agent_heard_that_is_thrown_out() -> None:
+@pytest.mark.parametrize("how", ["is thrown out", "is too slow"])
+async def test_another_writes_down_what_an_agent_heard_that_is_thrown_out_or_too_slow(how: str) -> None:
     async with anna_in(two(TalkModel(react=on_commit()), "It is seven.", floor=addressed)) as (home, anna):
         anna.say(QUESTION)
         await asyncio.sleep(0.1)
-        await home.room.remove("alice")
-        await asyncio.sleep(0.1)
+        if how == "is thrown out":
+            await home.room.remove("alice")
+            await asyncio.sleep(0.1)
+        else:
+            await asyncio.sleep(SLOW_WORDS_S)
         assert home.room.floor == "bob"
         await home.quiet()
         assert_asked_and_answered(home)
@@ -148,15 +134,6 @@ async def test_nobody_is_given_what_another_has_heard_when_all_go(how: str) -> N
         assert [one.transcript for one in home.of(s.AgentInputTranscriptionDoneEvent)] == [""]
         assert not room.turns.transcription.pending
         assert not room._context.timers
-
-
-async def test_another_writes_down_what_an_agent_is_too_slow_for() -> None:
-    async with anna_in(two(TalkModel(react=on_commit()), "It is seven.", floor=addressed)) as (home, anna):
-        anna.say(QUESTION)
-        await asyncio.sleep(SLOW_WORDS_S + 0.1)
-        assert home.room.floor == "bob"
-        await home.quiet()
-        assert_asked_and_answered(home)
 
 
 async def test_what_two_do_not_understand_has_no_words() -> None:
