@@ -152,3 +152,19 @@ async def toolkit_of(client: MCPClientBase, **options: Any) -> Toolkit:
 async def run(toolkit: Toolkit, name: str, arguments: str = "{}", **more: Any) -> ToolResultBlock:
     """The result of one call."""
     return await toolkit.run(ToolCallBlock(id="call_1", name=name, input=arguments), **more)
+
+
+@asynccontextmanager
+async def tools_of(server: ScriptedServer, **options: Any) -> AsyncIterator[Toolkit]:
+    """A toolkit with the functions of a server, connected."""
+    async with ScriptedClient(server) as client:
+        yield await toolkit_of(client, **options)
+
+
+def gives(result: Any) -> OnCall:
+    """Answers each call by this result; a text is a result of one text."""
+
+    async def answer(server: ScriptedServer, request: Json) -> Any:
+        return text(result) if isinstance(result, str) else result
+
+    return answer

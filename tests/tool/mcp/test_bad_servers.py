@@ -17,7 +17,7 @@ from realtime.tool.mcp.remote_call import MAX_QUESTIONS
 from realtime.tool.mcp.schema import MAX_TOOLS
 from realtime.tool.mcp.stateful import FOLLOW_EVERY_S
 from realtime.tool.output import MAX_RESULT_CHARS
-from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, run, text, tool, toolkit_of
+from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, gives, run, text, tool, toolkit_of, tools_of
 
 pytestmark = pytest.mark.virtual_time()
 
@@ -83,8 +83,7 @@ async def test_a_schema_that_leads_back_into_itself_ends_in_anything() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "name": {"type": "string"}}}
     looped = {"type": "object", "$defs": {"node": node}, "properties": {"first": {"$ref": "#/$defs/node"}}}
     lost = {"type": "object", "properties": {"x": {"$ref": "https://elsewhere.example/x.json"}, "y": {"$ref": "#/no"}}}
-    async with ScriptedClient(ScriptedServer([tool("walk", looped), tool("find", lost)])) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(ScriptedServer([tool("walk", looped), tool("find", lost)])) as toolkit:
         walk, find = (schema["function"]["parameters"] for schema in toolkit.json_schemas)
     assert walk["properties"]["first"] == {
         "type": "object",
@@ -96,8 +95,7 @@ async def test_a_schema_that_leads_back_into_itself_ends_in_anything() -> None:
 async def test_names_that_providers_refuse_are_replaced_and_the_server_hears_its_own() -> None:
     names = ["a.b", "a_b", "files/read all", "1st", "x" * 90, "größe"]
     server = ScriptedServer([tool(name) for name in names])
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         local = [*toolkit.tools]
         assert local[1:4] == ["a_b", "files_read_all", "_1st"]
         assert local[0].startswith("a_b_")
@@ -165,25 +163,20 @@ WRONG_RESULTS: dict[str, tuple[Any, str]] = {
 
 async def test_a_wrong_result_is_an_error_or_says_what_is_missing() -> None:
     server = ScriptedServer([tool("a")])
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         for how, (result, said) in WRONG_RESULTS.items():
-            server.on_call = lambda server, request, result=result: _later(result)  # type: ignore[misc]
+            server.on_call = gives(result)
             told = await run(toolkit, "a", timeout_s=5)
             assert said in told.output_text(), how
             assert (told.state == "error") is (said == "not valid"), how
-        server.on_call = lambda server, request: _later(text("well"))
+        server.on_call = gives("well")
         assert (await run(toolkit, "a")).output == "well"
-
-
-async def _later(result: Json | None) -> Json | None:
-    return result
 
 
 async def test_a_result_that_is_too_big_is_cut_and_says_so() -> None:
     picture = {"type": "image", "data": base64.b64encode(bytes(2_100_000)).decode(), "mimeType": "image/png"}
     big = {"content": [{"type": "text", "text": "x" * 300_000}, picture]}
-    async with ScriptedClient(ScriptedServer([tool("a")], lambda server, request: _later(big))) as client:
+    async with ScriptedClient(ScriptedServer([tool("a")], gives(big))) as client:
         toolkit = await toolkit_of(client)
         result = await run(toolkit, "a")
         raw = await (await client.get_callable_function("a"))()
@@ -219,8 +212,7 @@ async def test_a_flood_of_progress_and_logs_is_thinned_out_and_the_result_arrive
             await server.say("notifications/progress", progressToken=token, progress=n, message=f"step {n}")
         return text("done after all")
 
-    async with ScriptedClient(ScriptedServer([tool("a")], flood)) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(ScriptedServer([tool("a")], flood)) as toolkit:
         responses = [one async for one in toolkit.call_tool_function(ToolCallBlock(id="1", name="a", input="{}"))]
     assert responses[-1].text == "done after all"
     notes = (responses[-1].metadata or {})["progress"]
@@ -237,8 +229,7 @@ async def test_what_comes_after_the_end_of_a_call_is_dropped() -> None:
         return None
 
     server = ScriptedServer([tool("a")], late)
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         assert "no result within 2 s" in (await run(toolkit, "a", timeout_s=2)).output_text()
         ((request_id, token),) = tokens
         assert [one["params"]["requestId"] for one in server.sent("notifications/cancelled")] == [request_id]
@@ -246,7 +237,7 @@ async def test_what_comes_after_the_end_of_a_call_is_dropped() -> None:
         # Twice, and for requests that nobody has made.
         for answered in (request_id, request_id, 1_000_000, f"{request_id}x", -1):
             await server._send({"jsonrpc": "2.0", "id": answered, "result": text("late")})
-        server.on_call = lambda server, request: _later(text("in time"))
+        server.on_call = gives("in time")
         assert (await run(toolkit, "a")).output == "in time"
     assert server.n_dialled == 1
 
@@ -254,8 +245,7 @@ async def test_what_comes_after_the_end_of_a_call_is_dropped() -> None:
 async def test_tools_that_change_every_second_are_looked_at_every_five() -> None:
     server = ScriptedServer([tool("t0")])
     changes: list[float] = []
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         toolkit.on_change(lambda: changes.append(now()))
         for n in range(1, 31):
             await asyncio.sleep(1)
@@ -274,12 +264,11 @@ async def test_a_server_that_asks_in_a_loop_loses_its_call() -> None:
         return text("enough")
 
     server = ScriptedServer([tool("a")], loop)
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         result = await run(toolkit, "a")
         assert result.state == "error"
         assert "asked more than 10 questions" in result.output_text()
-        server.on_call = lambda server, request: _later(text("well"))
+        server.on_call = gives("well")
         assert (await run(toolkit, "a")).output == "well"
     answers = [message for message in server.received if "method" not in message]
     assert MAX_QUESTIONS < len(answers) <= MAX_QUESTIONS + 2
@@ -330,21 +319,19 @@ async def test_a_server_that_dies_in_a_call_costs_that_call_and_is_dialled_by_th
         return None
 
     server = ScriptedServer([tool("a")], die)
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         result = await run(toolkit, "a")
         assert result.state == "error"
         assert "a of the MCP server 'scripted' was lost: the connection broke off" in result.output_text()
         assert "Whether it was done is not known" in result.output_text()
-        server.on_call = lambda server, request: _later(text("back"))
+        server.on_call = gives("back")
         assert (await run(toolkit, "a")).output == "back"
         assert (server.n_dialled, now()) == (2, pytest.approx(0, abs=0.1))
 
 
 async def test_a_server_that_hangs_costs_the_timeout_and_then_a_short_check_in_which_no_call_is_sent() -> None:
     server = ScriptedServer([tool("a")])
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         server.is_silent = True
         assert "no result within 5 s" in (await run(toolkit, "a", timeout_s=5)).output_text()
         assert now() == pytest.approx(5, abs=0.1)
@@ -370,8 +357,7 @@ async def test_closing_does_not_wait_for_a_server_that_is_being_dialled() -> Non
 
 async def test_a_server_that_is_busy_when_a_call_is_interrupted_keeps_its_connection() -> None:
     server = ScriptedServer([tool("a")])
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         server.is_silent = True
         calling = asyncio.create_task(run(toolkit, "a"))
         await asyncio.sleep(2)
@@ -385,8 +371,7 @@ async def test_a_server_that_is_busy_when_a_call_is_interrupted_keeps_its_connec
 
 async def test_a_server_that_is_down_is_an_error_at_once_and_its_return_is_noticed() -> None:
     server = ScriptedServer([tool("a")])
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         server.is_down = True
         server.die()
         await asyncio.sleep(0.1)
@@ -404,8 +389,7 @@ async def test_a_server_that_is_down_is_an_error_at_once_and_its_return_is_notic
 
 async def test_one_that_stays_down_is_left_alone_until_a_call_needs_it() -> None:
     server = ScriptedServer([tool("a")])
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         server.is_down = True
         server.die()
         await asyncio.sleep(1_000)

@@ -10,7 +10,7 @@ from realtime.message import ToolCallBlock
 from realtime.tool import Toolkit, ToolResponse
 from realtime.tool.mcp.stateful import FOLLOW_EVERY_S
 from realtime.tool.output import Output
-from tests.tool.mcp.scripted import ScriptedClient, ScriptedServer, tool, toolkit_of
+from tests.tool.mcp.scripted import ScriptedClient, ScriptedServer, tool, toolkit_of, tools_of
 
 pytestmark = pytest.mark.virtual_time()
 
@@ -48,8 +48,7 @@ async def run(toolkit: Toolkit, name: str, arguments: str = "{}") -> str:
 )
 async def test_all_or_some_functions_are_tools_by_their_names_or_others(options: Any, names: tuple[str, ...]) -> None:
     server = files()
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client, **options)
+    async with tools_of(server, **options) as toolkit:
         assert tuple(toolkit.tools) == names
         first = toolkit.tools[names[0]]
         assert (first.source, first.mcp_name) == ("mcp_server", "scripted")
@@ -70,8 +69,7 @@ async def test_all_or_some_functions_are_tools_by_their_names_or_others(options:
 async def test_the_server_says_which_ask_and_which_change_nothing_unless_the_program_does(
     options: Any, confirm: list[str], read_only: list[str]
 ) -> None:
-    async with ScriptedClient(files()) as client:
-        toolkit = await toolkit_of(client, **options)
+    async with tools_of(files(), **options) as toolkit:
         assert [one.name for one in toolkit.tools.values() if one.confirm] == confirm
         assert [one.name for one in toolkit.tools.values() if one.read_only] == read_only
         assert all(one.stops_with_reply for one in toolkit.tools.values())
@@ -87,8 +85,7 @@ async def test_the_server_says_which_ask_and_which_change_nothing_unless_the_pro
     ],
 )
 async def test_the_program_says_how_its_functions_ask(consent: Any, asked: dict[str, str | None]) -> None:
-    async with ScriptedClient(files()) as client:
-        toolkit = await toolkit_of(client, consent=consent)
+    async with tools_of(files(), consent=consent) as toolkit:
         assert {one.name: one.consent for one in toolkit.tools.values()} == asked
 
 
@@ -229,8 +226,7 @@ async def test_a_server_takes_back_no_consent_that_it_has_asked_for() -> None:
 async def test_functions_beyond_those_that_are_remembered_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime.tool.mcp.registration.MAX_HINTS", 1)
     server = ScriptedServer([tool(name, annotations={"readOnlyHint": True}) for name in ("one", "two")])
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         assert [(one.confirm, one.read_only) for one in toolkit.tools.values()] == [(False, True), (True, False)]
 
 
