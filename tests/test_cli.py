@@ -364,13 +364,12 @@ def test_fewer_than_no_days_or_gigabytes_are_refused_with_a_sentence() -> None:
         assert f"Invalid value for '{option}'" in result.output
 
 
-@pytest.mark.parametrize("scheme", ["sqlite", "file"])
-def test_trying_a_store_leaves_nothing_in_it(tmp_path: Path, scheme: str) -> None:
-    url = store_url(f"{scheme}:{tmp_path}/calls", print)
-    assert url == f"{scheme}:{tmp_path}/calls"
-    store = open_store(url)
-    assert store.calls("") == []
-    store.close()
+def test_trying_a_store_leaves_nothing_in_it(tmp_path: Path) -> None:
+    for url in (f"sqlite:{tmp_path}/calls", f"file:{tmp_path}/files"):
+        assert store_url(url, print) == url
+        store = open_store(url)
+        assert store.calls("") == []
+        store.close()
 
 
 def test_an_origin_is_what_a_browser_sends_and_pages_that_embed_are_named_one_by_one() -> None:
@@ -425,9 +424,8 @@ def test_a_plan_survives_the_trip_through_the_environment(monkeypatch: pytest.Mo
 def test_doctor_tells_what_is_there_and_never_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
     code, said = realtime_says("doctor", cwd=tmp_path)
-    assert code == 0
-    for part in ("Python", "import name", "page", "recognition", "voice", "OpenAI", "Chromium", "uvloop"):
-        assert part in said
+    parts = ("Python", "import name", "page", "recognition", "voice", "OpenAI", "Chromium", "uvloop")
+    assert (code, [part for part in parts if part not in said]) == (0, [])
     assert "OPENAI_API_KEY is set" in " ".join(said.split())
     assert "4711" not in said
 

@@ -1,4 +1,4 @@
-"""Say where the documents name what does not exist: `python -m tools.lint_docs`.
+"""Say where the documents name what does not exist: `python tools/lint_docs.py`.
 
 Files, links, members of classes, measurements, variables and options of all pages; parts, classes and events of the
 architecture; date and status of each decision.
@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 
 from bench.__main__ import _measurements
-from tools.lint_layers import LAYERS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -143,20 +142,6 @@ CHECKS: tuple[Callable[[str], set[str]], ...] = (
 )
 
 
-def wrong_layout() -> Iterator[str]:
-    """Yield how the layout of the architecture differs from the parts, and their order from the layers."""
-    layout = text_of(HAS_PARTS).partition("## The layout")[2].partition("\n## ")[0]
-    parts = re.findall(r"`realtime/(\w+)(?:/|\.py)`(?=[^|\n]*\|[^|\n]*\|[^|\n]*\|)", layout)
-    heights = {name: height for height, names in enumerate(LAYERS) for name in names}
-    built = {path.name.removesuffix(".py") for path in (ROOT / "realtime").iterdir() if path.suffix != ".typed"}
-    # The last row re-exports, by the documented names.
-    for name in set(parts) ^ (built - {"__init__", "__pycache__"} - LAYERS[-1]):
-        yield f"{HAS_PARTS}: realtime/{name} is missing in the layout, or in the package"
-    ordered = [heights[name] for name in parts if name in heights]
-    if ordered != sorted(ordered):
-        yield f"{HAS_PARTS}: the layout is not in the order of the layers"
-
-
 def undated_decisions() -> Iterator[str]:
     """Yield the decisions without a date and a status."""
     _, *decisions = text_of("docs/decisions.md").split("\n## ")
@@ -174,7 +159,7 @@ def complaints() -> list[str]:
         for check in CHECKS
         for name in sorted(check(page))
     ]
-    return [*found, *wrong_layout(), *undated_decisions()]
+    return [*found, *undated_decisions()]
 
 
 def main() -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
+LAYOUT = PACKAGE.parent / "docs" / "architecture.md"
 
 # Top-level names by height; an import goes strictly downwards. Names of one row do not import each other.
 LAYERS: list[set[str]] = [
@@ -203,12 +205,27 @@ def foreign_clock_uses() -> Iterator[str]:
                 yield f"{name}:{line} uses {dotted}"
 
 
+def wrong_layout() -> Iterator[str]:
+    """Yield how the layout of the architecture differs from the parts, and their order from the layers."""
+    layout = LAYOUT.read_text(encoding="utf-8").partition("## The layout")[2].partition("\n## ")[0]
+    parts = re.findall(r"`realtime/(\w+)(?:/|\.py)`(?=[^|\n]*\|[^|\n]*\|[^|\n]*\|)", layout)
+    heights = {name: height for height, names in enumerate(LAYERS) for name in names}
+    built = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.suffix != ".typed"}
+    # The last row re-exports, by the documented names.
+    for name in set(parts) ^ (built - {"__init__", "__pycache__"} - LAYERS[-1]):
+        yield f"{LAYOUT.name}: realtime/{name} is missing in the layout, or in the package"
+    ordered = [heights[name] for name in parts if name in heights]
+    if ordered != sorted(ordered):
+        yield f"{LAYOUT.name}: the layout is not in the order of the layers"
+
+
 def complaints() -> list[str]:
     """What is wrong in the package."""
     found = [f"give realtime.{name} a row in LAYERS" for name in unplaced()]
     found += wrong_imports()
     found += [f"these import each other in a circle: {', '.join(one)}" for one in circles(imported_files())]
     found += foreign_clock_uses()
+    found += wrong_layout()
     return found
 
 

@@ -1,7 +1,7 @@
 """An agent in a room: which responses of its model count, what it is told, and what is left when its model is lost."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.agent.controller import EMPTY_COMMIT
-from realtime.call.asked import Asked, Person
+from realtime.call.asked import Person
 from realtime.event import server as s
 from realtime.event.client import ClientToolResultEvent
 from realtime.event.config import SessionConfig, ToolDeclaration
@@ -131,7 +131,14 @@ def turn_of(name: str, text: str) -> Utterance:
     return Utterance(f"said_{name}", name, name, bytearray(utterance(text)))
 
 
-class NobodyAsked:
+class Nothing:
+    """What does nothing, whatever it is asked to do."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+
+class NobodyAsked(Nothing):
     """Nobody who could be asked aloud."""
 
     words_s = 4.0
@@ -144,21 +151,11 @@ class NobodyAsked:
     def people(self, call_id: str) -> Sequence[Person]:
         return ()
 
-    def only(self, call_id: str) -> None: ...
-
-    def name_of(self, call_id: str, person_id: str) -> None: ...
-
     def follow(self, follow: Callable[[s.ServerEvent, str], None]) -> Callable[[], None]:
         return lambda: None
 
-    def let_pass(self, *, is_theirs: bool) -> None: ...
 
-    def respond(self, beside: Callable[[], None] | None) -> None: ...
-
-    def forget(self, turn_ids: Iterable[str], *, typed: bool) -> None: ...
-
-
-class Note:
+class Note(Nothing):
     """The hub of an agent: what it tells is noted."""
 
     def __init__(self) -> None:
@@ -175,25 +172,11 @@ class Note:
     def turn_over(self, participant: AgentParticipant) -> None:
         self.n_over += 1
 
-    def asks_for_floor(self, participant: AgentParticipant) -> None: ...
-
-    def asked(self, participant: AgentParticipant) -> Asked:
+    def asked(self, participant: AgentParticipant) -> Any:
         return NobodyAsked()
-
-    def begins_to_ask(self, participant: AgentParticipant) -> None: ...
-
-    def lost(self, participant: AgentParticipant, reason: str) -> None: ...
-
-    def listens_to(self, participant: AgentParticipant) -> bool:
-        return False
 
     def played_ms(self, item_id: str) -> int:
         return 0
-
-    def keep_played_audio(self) -> None: ...
-
-    def can_be_lowered(self) -> bool:
-        return False
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         settle()

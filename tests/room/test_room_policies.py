@@ -71,11 +71,12 @@ async def test_a_policy_that_fails_or_answers_with_anything_else_is_told_and_the
 async def test_a_policy_may_take_its_time_and_a_human_is_faster() -> None:
     asked: list[FloorState] = []
 
-    def choose(state: FloorState) -> str:
+    async def policy(state: FloorState) -> str:
         asked.append(state)
+        await asyncio.sleep(2)
         return "Alice" if state.last is not None and "Alice" in state.last.text else "Bob"
 
-    async with anna_in(two(floor=choosing(choose, after_s=2), max_agent_turns=1)) as (home, anna):
+    async with anna_in(two(floor=policy, max_agent_turns=1)) as (home, anna):
         anna.write("Alice, hello.")
         await asyncio.sleep(1)
         anna.write("No, the other one.")

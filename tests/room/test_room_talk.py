@@ -186,7 +186,7 @@ async def test_an_agent_that_is_away_or_came_back_can_be_thrown_out() -> None:
         assert [one.name for one in home.room.participants] == ["Bob", "Anna"]
         assert [one.name for one in home.of(s.ServerRoomJoinedEvent)] == ["Alice", "Bob", "Anna", "Bob"]
         await home.room.remove("bob")
-        assert (bob.open, home.room.agents) == (0, [])
+        assert (bob.open, [*home.room.agents]) == (0, [])
 
 
 async def test_an_agent_may_come_later() -> None:

@@ -1,6 +1,8 @@
 """Whose ear counts where an agent is cut: nobody takes away what another has heard."""
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import pytest
@@ -21,19 +23,27 @@ async def come_with_acks(home: House, name: str) -> Human:
     """Somebody whose client says itself what it has played."""
     human = Human(home.room, name, home.runtime)
     (estimating,) = human.call.listeners
-    dialect = EventDialect()
-    human.call.attach(
-        Listener(
-            sink=QueueSink(human.events.append),
-            dialect=dialect,
-            runtime=home.runtime,
-            clock=AcknowledgedPlayback(24_000),
-            lanes=dialect,
-        )
-    )
+    dialect, sink, clock = EventDialect(), QueueSink(human.events.append), AcknowledgedPlayback(24_000)
+    human.call.attach(Listener(sink=sink, dialect=dialect, runtime=home.runtime, clock=clock, lanes=dialect))
     human.call.detach(estimating)
     home.humans.append(human)
     return await human.come()
+
+
+@asynccontextmanager
+async def story(after_s: float) -> AsyncIterator[tuple[House, Human, Callable[[int], None]]]:
+    """Alice tells Anna a story, for so long; Ben has come, who may say what he has played of it."""
+    async with anna_in(two(TalkModel(STORY, "Yes, Ben."), floor=addressed)) as (home, anna):
+        ben = await come_with_acks(home, "Ben")
+        anna.write("Alice, tell me a story.")
+        await asyncio.sleep(after_s)
+
+        def has_played(ms: int) -> None:
+            item_id = home.of(s.AgentResponseAudioDeltaEvent)[0].item_id
+            ben.call.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=ms), ben.call.listeners[0])
+
+        yield home, ben, has_played
+        await home.quiet()
 
 
 def cut_of(home: House) -> tuple[str, float]:
@@ -59,40 +69,26 @@ async def test_who_comes_in_the_middle_and_speaks_cuts_where_the_others_are() ->
 
 @pytest.mark.parametrize("after_s", [1.2, 4.0])
 async def test_a_client_that_never_says_what_it_played_takes_nothing_from_the_others(after_s: float) -> None:
-    async with anna_in(two(TalkModel(STORY, "Yes, Ben."), floor=addressed)) as (home, anna):
-        ben = await come_with_acks(home, "Ben")
-        anna.write("Alice, tell me a story.")
-        await asyncio.sleep(after_s)
+    async with story(after_s) as (home, ben, _):
         ben.write("Stop.")
         said, heard_s = cut_of(home)
         assert after_s - 0.3 < heard_s <= after_s
         assert seconds(said) <= heard_s
-        await home.quiet()
 
 
 async def test_a_client_that_has_stopped_to_say_it_takes_nothing_from_the_others() -> None:
-    async with anna_in(two(TalkModel(STORY, "Yes, Ben."), floor=addressed)) as (home, anna):
-        ben = await come_with_acks(home, "Ben")
-        anna.write("Alice, tell me a story.")
-        await asyncio.sleep(1.0)
-        item_id = home.of(s.AgentResponseAudioDeltaEvent)[0].item_id
-        ben.call.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=500), ben.call.listeners[0])
+    async with story(1.0) as (home, ben, has_played):
+        has_played(500)
         await asyncio.sleep(3.0)
         ben.write("Stop.")
         assert cut_of(home)[1] > 3.5
-        await home.quiet()
 
 
 async def test_the_ear_of_whoever_interrupts_counts_where_it_is_a_little_behind() -> None:
-    async with anna_in(two(TalkModel(STORY, "Yes, Ben."), floor=addressed)) as (home, anna):
-        ben = await come_with_acks(home, "Ben")
-        anna.write("Alice, tell me a story.")
-        await asyncio.sleep(2.0)
-        item_id = home.of(s.AgentResponseAudioDeltaEvent)[0].item_id
-        ben.call.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_000), ben.call.listeners[0])
+    async with story(2.0) as (home, ben, has_played):
+        has_played(1_000)
         ben.write("Stop.")
         assert cut_of(home)[1] == 1.0
-        await home.quiet()
 
 
 async def test_a_client_that_never_says_what_it_played_holds_up_no_turn_longer_than_the_one_before() -> None:

@@ -25,7 +25,6 @@ FLOOD = 20_000
 HUGE_CHARS = 10_000_000
 ASKED: dict[str, Json] = {}
 """Questions without an answer yet, and the requests in which they were asked."""
-_LOCK = threading.Lock()
 _IDS = itertools.count(1)
 
 
@@ -36,9 +35,8 @@ def send(message: Json) -> None:
 
 def write(text: str) -> None:
     """Write anything."""
-    with _LOCK:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def answer(request: Json, result: Any) -> None:
@@ -69,10 +67,12 @@ def floods(request: Json) -> None:
 
 def floods_for_ever(request: Json) -> None:
     """Notifications without end, and no answer."""
+    line = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "line"}}
 
     def flood() -> None:
-        for number in itertools.count():
-            notify("notifications/message", level="info", data=f"line {number}")
+        # So short a line is written whole: no other is within it.
+        while True:
+            os.write(1, json.dumps(line).encode() + b"\n")
 
     threading.Thread(target=flood, daemon=True).start()
 
@@ -81,9 +81,8 @@ def invalid_json(request: Json) -> None:
     """Half an answer, bytes that are no text, and numbers that are none; never a whole answer."""
     begin = f'{{"jsonrpc": "2.0", "id": {request["id"]}, "result": '
     write(begin + '{"content": [\n')
-    with _LOCK:
-        sys.stdout.buffer.write(b"\xff\xfe\x00 no text\n")
-        sys.stdout.flush()
+    sys.stdout.buffer.write(b"\xff\xfe\x00 no text\n")
+    sys.stdout.flush()
     write(begin + "NaN}\n")
     write("[" * 50_000 + "\n")
 

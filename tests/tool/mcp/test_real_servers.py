@@ -97,33 +97,14 @@ async def test_each_kind_of_content_arrives(client: MCPClientBase) -> None:
         (block.source.media_type, block.source.data) if isinstance(block, DataBlock) else block.text
         for block in response.content
     ]
-    assert shapes == [
-        "words",
-        ("image/png", b"\x89PNG"),
-        ("audio/wav", b"RIFF"),
-        "[menu, text/plain, at file:///menu.txt]",
-        "a note",
-        ("application/zip", b"PK"),
-    ]
+    data = [("image/png", b"\x89PNG"), ("audio/wav", b"RIFF"), ("application/zip", b"PK")]
+    assert shapes == ["words", *data[:2], "[menu, text/plain, at file:///menu.txt]", "a note", data[2]]
     assert response.metadata == {"structured_content": {"n": 6}}
     assert [block.name for block in response.content if isinstance(block, DataBlock)] == [None, None, "b.bin"]
     assert isinstance(response.content[0], TextBlock)
 
 
 async def test_progress_errors_and_what_the_server_asks(client: MCPClientBase) -> None:
-    toolkit = await toolkit_of(client)
-    notes: list[str] = []
-    with ToolScope(progress=lambda text, kind: notes.append(text)).in_force():
-        assert (await run(toolkit, "steps", '{"n": 3}')).output == "all steps"
-    assert notes == ["step 1 (1 of 3)", "step 2 (2 of 3)", "step 3 (3 of 3)"]
-    wrong = await run(toolkit, "add", '{"a": "x", "b": 1}')
-    assert wrong.state == "error"
-    assert (await run(toolkit, "reserve")).output == "4 seats, window: True"
-    assert (await run(toolkit, "folders")).output == "file:///srv/files"
-    assert (await run(toolkit, "poem")).output == "poem: You are a poet. Write a poem."
-
-
-async def test_the_user_of_the_call_is_asked_before_the_program(client: MCPClientBase) -> None:
     asked: list[tuple[str, str]] = []
 
     async def elicit(server: str, message: str, schema: Any) -> dict[str, Any]:
@@ -131,7 +112,16 @@ async def test_the_user_of_the_call_is_asked_before_the_program(client: MCPClien
         return {"seats": 2, "window": False}
 
     toolkit = await toolkit_of(client)
+    notes: list[str] = []
+    with ToolScope(progress=lambda text, kind: notes.append(text)).in_force():
+        assert (await run(toolkit, "steps", '{"n": 3}')).output == "all steps"
+    assert notes == ["step 1 (1 of 3)", "step 2 (2 of 3)", "step 3 (3 of 3)"]
+    assert (await run(toolkit, "add", '{"a": "x", "b": 1}')).state == "error"
+    assert (await run(toolkit, "reserve")).output == "4 seats, window: True"
+    assert (await run(toolkit, "folders")).output == "file:///srv/files"
+    assert (await run(toolkit, "poem")).output == "poem: You are a poet. Write a poem."
     with ToolScope(call_id="call_a", elicit=elicit).in_force():
+        # The user of the call is asked before the program.
         assert (await run(toolkit, "reserve")).output == "2 seats, window: False"
     assert asked == [("shop", "How many seats?")]
 

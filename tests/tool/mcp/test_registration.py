@@ -57,42 +57,31 @@ async def test_all_or_some_functions_are_tools_by_their_names_or_others(options:
     assert server.sent("tools/call")[0]["params"]["name"] == "read"
 
 
-@pytest.mark.parametrize(
-    ("options", "confirm", "read_only"),
-    [
-        ({}, ["wipe"], ["read"]),
-        ({"confirm": True}, [*NAMES], ["read"]),
-        ({"confirm": False, "read_only": False}, [], []),
-        ({"confirm": ["write"], "read_only": ["read", "wipe"]}, ["write"], ["read", "wipe"]),
-    ],
-)
-async def test_the_server_says_which_ask_and_which_change_nothing_unless_the_program_does(
-    options: Any, confirm: list[str], read_only: list[str]
-) -> None:
-    async with tools_of(files(), **options) as toolkit:
-        assert [one.name for one in toolkit.tools.values() if one.confirm] == confirm
-        assert [one.name for one in toolkit.tools.values() if one.read_only] == read_only
-        assert all(one.stops_with_reply for one in toolkit.tools.values())
+CHOICES: list[tuple[dict[str, Any], list[str], list[str]]] = [
+    ({}, ["wipe"], ["read"]),
+    ({"confirm": True}, [*NAMES], ["read"]),
+    ({"confirm": False, "read_only": False}, [], []),
+    ({"confirm": ["write"], "read_only": ["read", "wipe"]}, ["write"], ["read", "wipe"]),
+]
+EITHER = {"read": None, "write": None, "wipe": "either"}
+CONSENTS: list[tuple[Any, dict[str, str | None]]] = [
+    (None, EITHER),
+    ("voice", {"read": "voice", "write": "voice", "wipe": "voice"}),
+    ({"write": "voice"}, EITHER | {"write": "voice"}),
+    ({"wipe": "card"}, EITHER | {"wipe": "card"}),
+]
 
 
-@pytest.mark.parametrize(
-    ("consent", "asked"),
-    [
-        (None, {"read": None, "write": None, "wipe": "either"}),
-        ("voice", {"read": "voice", "write": "voice", "wipe": "voice"}),
-        ({"write": "voice"}, {"read": None, "write": "voice", "wipe": "either"}),
-        ({"wipe": "card"}, {"read": None, "write": None, "wipe": "card"}),
-    ],
-)
-async def test_the_program_says_how_its_functions_ask(consent: Any, asked: dict[str, str | None]) -> None:
-    async with tools_of(files(), consent=consent) as toolkit:
-        assert {one.name: one.consent for one in toolkit.tools.values()} == asked
-
-
-async def test_consent_for_a_function_that_the_server_lacks_is_refused() -> None:
+async def test_the_server_says_which_ask_and_which_change_nothing_unless_the_program_does() -> None:
     async with ScriptedClient(files()) as client:
-        with pytest.raises(BadTool, match="has no tool 'fly'"):
-            await Toolkit().register_mcp_client(client, consent={"fly": "voice"})
+        for options, confirm, read_only in CHOICES:
+            tools = (await toolkit_of(client, **options)).tools.values()
+            assert [one.name for one in tools if one.confirm] == confirm
+            assert [one.name for one in tools if one.read_only] == read_only
+            assert all(one.stops_with_reply for one in tools)
+        for consent, asked in CONSENTS:
+            toolkit = await toolkit_of(client, consent=consent)
+            assert {one.name: one.consent for one in toolkit.tools.values()} == asked
 
 
 async def test_in_a_group_with_presets_and_postprocessing() -> None:
@@ -144,6 +133,7 @@ async def test_a_name_that_is_taken_adds_nothing_unless_a_strategy_says_more() -
         ({"enable_funcs": ["read", "fly"]}, BadTool, "has no tool 'fly'"),
         ({"renames": {"fly": "soar"}}, BadTool, "has no tool 'fly'"),
         ({"confirm": ["fly"]}, BadTool, "has no tool 'fly'"),
+        ({"consent": {"fly": "voice"}}, BadTool, "has no tool 'fly'"),
         ({"enable_funcs": ["read"], "disable_funcs": ["read"]}, UsageError, "'read' is both in"),
         ({"enable_funcs": "read"}, UsageError, "a list of names"),
         ({"preset_kwargs_mapping": [1]}, TypeError, "is a dict, not list"),
