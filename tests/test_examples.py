@@ -309,10 +309,8 @@ async def test_a_rule_is_accepted_with_an_answer(capsys: pytest.CaptureFixture[s
 async def test_a_claim_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     reply = await load("checked_claim").main()
     assert [result.output_text() for result in reply.get_content_blocks("tool_result")] == ["A table for 6, at eight."]
-    assert capsys.readouterr().out.splitlines() == [
-        "withheld: I've reserved your table for six.",
-        "heard: Now it's booked: a table for six, at eight.",
-    ]
+    expected = ["withheld: I've reserved your table for six.", "heard: Now it's booked: a table for six, at eight."]
+    assert capsys.readouterr().out.splitlines() == expected
 
 
 async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) -> None:
@@ -395,8 +393,5 @@ class TestRoom:
         pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
         answer = await load("mcp_by_voice").main()
         assert answer == "On Friday the shop is open from ten to six."
-        assert capsys.readouterr().out.splitlines() == [
-            "user: What are the opening hours on Friday?",
-            f"tool: {answer}",
-            f"Robin: {answer}",
-        ]
+        expected = ["user: What are the opening hours on Friday?", f"tool: {answer}", f"Robin: {answer}"]
+        assert capsys.readouterr().out.splitlines() == expected

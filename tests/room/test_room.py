@@ -49,11 +49,8 @@ async def test_two_agents_share_one_conversation_from_start_to_stop() -> None:
     assert [one.agent_name for one in ready] == ["Alice", "Bob"]
     await room.handle_input(c.ClientTextAppendEvent(text="Hello everyone!"))
     await asyncio.sleep(10)
-    assert [(item.name, item.text) for item in room.conversation.items()] == [
-        ("user", "Hello everyone!"),
-        ("Alice", "Hello, I am Alice."),
-        ("Bob", "I am Bob."),
-    ]
+    expected = [("user", "Hello everyone!"), ("Alice", "Hello, I am Alice."), ("Bob", "I am Bob.")]
+    assert [(item.name, item.text) for item in room.conversation.items()] == expected
     drained(queue)
     await room.stop()
     ended = [one for one in drained(queue) if isinstance(one, s.AgentEndedEvent)]
@@ -133,10 +130,8 @@ async def test_events_go_to_the_frontend_and_to_the_others_and_nothing_comes_bac
     assert alice.read == ["[user]: Alice, hello!"]
     assert bob.read == ["[user]: Alice, hello!", "[Alice]: Hello, I am Alice."]
     assert not [one for one in told if one.type.startswith("client_")]
-    assert {one.item.text for one in told if isinstance(one, s.AgentItemDoneEvent)} == {
-        "Alice, hello!",
-        "Hello, I am Alice.",
-    }
+    expected = {"Alice, hello!", "Hello, I am Alice."}
+    assert {one.item.text for one in told if isinstance(one, s.AgentItemDoneEvent)} == expected
 
 
 async def test_the_agents_do_not_answer_each_other_for_ever_and_no_two_speak_at_once() -> None:

@@ -110,10 +110,8 @@ async def test_speech_goes_from_a_browser_through_the_room_to_a_model_and_back(
         folder=fixtures_dir / "audio",
     )
     check(run.floor_went_to("Bob"))
-    assert [(one.name, one.text) for one in run.record.items] == [
-        ("Anna", "Bob, what time is it?"),
-        ("Bob", "It is seven in the morning."),
-    ]
+    expected = [("Anna", "Bob, what time is it?"), ("Bob", "It is seven in the morning.")]
+    assert [(one.name, one.text) for one in run.record.items] == expected
     assert {one.who for one in run.record.played if run.reading.log.speech(one.item_id)} == {"Anna", "Ben"}
     assert [len(pieces) for pieces in (run.heard["Alice"], run.heard["Bob"])] == [1, 0], "Alice has written it down"
 
@@ -163,10 +161,8 @@ async def test_a_model_that_dies_takes_nobody_with_it(voice_room: VoiceRoom, fix
         folder=fixtures_dir / "audio",
     )
     run.no_two_agents_at_once().every_word_once()
-    assert [(item.name, item.text) for item in run.record.items if item.role == "assistant"] == [
-        ("Bob", "Hello to you."),
-        ("Alice", "Here I am again."),
-    ]
+    expected = [("Bob", "Hello to you."), ("Alice", "Here I am again.")]
+    assert [(item.name, item.text) for item in run.record.items if item.role == "assistant"] == expected
 
 
 async def simulated(voice_room: VoiceRoom, folder: Path, seed: int, **options: Any) -> RoomRun:

@@ -133,10 +133,8 @@ async def test_a_muted_human_is_not_heard_and_holds_up_nobody() -> None:
         home.room.mute(anna.id, False)
         anna.end()
         await anna.says("I am back again.")
-        assert [text for name, text in home.talk() if name == "Anna"] == [
-            "What I said before counts.",
-            "I am back again.",
-        ]
+        expected = ["What I said before counts.", "I am back again."]
+        assert [text for name, text in home.talk() if name == "Anna"] == expected
 
 
 async def test_a_muted_agent_stops_and_gets_no_floor() -> None:
@@ -161,10 +159,8 @@ async def test_whoever_is_thrown_out_is_told_and_the_others_go_on() -> None:
         await home.room.remove("alice")
         await home.room.remove(ben.id, "rude")
         assert alice.open == 0
-        assert [(one.name, one.reason) for one in anna.of(s.ServerRoomLeftEvent)] == [
-            ("Alice", "kicked"),
-            ("Ben", "rude"),
-        ]
+        expected = [("Alice", "kicked"), ("Ben", "rude")]
+        assert [(one.name, one.reason) for one in anna.of(s.ServerRoomLeftEvent)] == expected
         await asyncio.wait_for(ben.call.ended.wait(), 5)
         assert ben.of(s.AgentEndedEvent)[-1].reason == "rude"
         await home.quiet()

@@ -35,14 +35,10 @@ async def test_a_room_goes_on_where_a_saved_one_stopped(tmp_path: Path) -> None:
         await home.quiet()
         told = [item.text for item in home.room.conversation.items()]
         assert told == ["Alice, who are you?", "I am Alice."]
-        assert [(item.role, item.text) for item in models[0].histories[0]] == [
-            ("user", "[Anna]: Alice, who are you?"),
-            ("assistant", "I am Alice."),
-        ]
-        assert [item.text for item in models[1].histories[0]] == [
-            "[Anna]: Alice, who are you?",
-            "[Alice]: I am Alice.",
-        ]
+        expected = [("user", "[Anna]: Alice, who are you?"), ("assistant", "I am Alice.")]
+        assert [(item.role, item.text) for item in models[0].histories[0]] == expected
+        expected = ["[Anna]: Alice, who are you?", "[Alice]: I am Alice."]
+        assert [item.text for item in models[1].histories[0]] == expected
         assert [event.item.text for event in ben.events if event.type == "agent_item_added"] == told
         await ben.writes("Alice, do you remember?")
         assert home.talk()[-1] == ("Alice", "We spoke before.")

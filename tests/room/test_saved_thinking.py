@@ -37,10 +37,8 @@ async def test_thinking_agents_go_on_from_the_saved_state_of_their_room(tmp_path
         ben = await home.come("Ben")
         assert [(one.item.name, one.item.text) for one in ben.of(s.AgentItemDoneEvent)] == talk
         (history,) = alice.histories
-        assert [(item.role, item.text) for item in history[:2]] == [
-            ("user", "[Anna]: Alice, the car was red."),
-            ("assistant", "Hello."),
-        ]
+        expected = [("user", "[Anna]: Alice, the car was red."), ("assistant", "Hello.")]
+        assert [(item.role, item.text) for item in history[:2]] == expected
         await ben.writes("Friday, what was it again?")
         await settle()
         more = [("Ben", "Friday, what was it again?"), ("Friday", "Red, as I said.")]

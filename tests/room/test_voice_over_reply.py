@@ -230,9 +230,7 @@ async def test_a_client_that_falls_silent_in_mid_voice_holds_up_nobody() -> None
         assert texts(home) == ["Alice, tell me a story.", STORY]
 
 
-async def test_a_human_who_leaves_or_is_muted_in_mid_voice_restores_the_level_and_one_removed_lowers_nothing() -> (
-    None
-):
+async def test_a_human_who_leaves_or_is_muted_in_mid_voice_restores_the_level_and_one_removed_lowers_nothing() -> None:
     async with story("Anna", "Ben", "Carla", "David") as home:
         anna, ben, carla, david = home.humans
         await home.room.remove(david.id)

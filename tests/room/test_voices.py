@@ -159,11 +159,8 @@ async def test_two_humans_and_an_agent_each_hear_the_others_and_not_themselves()
             assert heard["friday"] == spoken
             items = [told for told in one.told() if told["type"] == "server_audio_item"]
             lane = next(told for told in items if told["agent_id"] == other.id)
-            assert (lane["item_id"], lane["response_id"], lane["agent_name"]) == (
-                f"{other.id}.voice",
-                "",
-                other.participant.name,
-            )
+            expected = (f"{other.id}.voice", "", other.participant.name)
+            assert (lane["item_id"], lane["response_id"], lane["agent_name"]) == expected
             assert one.logged_voices() == []
 
 

@@ -18,10 +18,8 @@ def test_a_field_is_secret_by_its_format_or_its_name() -> None:
 
 def test_a_schema_loses_what_it_says_of_the_values_of_secret_fields_alone() -> None:
     fields = {"name": {"default": "Ann"}, "pin": {"default": 1234, "type": "integer"}, "odd": 7}
-    assert without_secrets({"type": "object", "properties": fields}) == {
-        "type": "object",
-        "properties": {"name": {"default": "Ann"}, "pin": {"type": "integer"}, "odd": 7},
-    }
+    expected = {"type": "object", "properties": {"name": {"default": "Ann"}, "pin": {"type": "integer"}, "odd": 7}}
+    assert without_secrets({"type": "object", "properties": fields}) == expected
     assert without_secrets({"properties": 5}) == {"properties": 5}
 
 

@@ -85,10 +85,8 @@ async def test_a_schema_that_leads_back_into_itself_ends_in_anything() -> None:
     lost = {"type": "object", "properties": {"x": {"$ref": "https://elsewhere.example/x.json"}, "y": {"$ref": "#/no"}}}
     async with tools_of(ScriptedServer([tool("walk", looped), tool("find", lost)])) as toolkit:
         walk, find = (schema["function"]["parameters"] for schema in toolkit.json_schemas)
-    assert walk["properties"]["first"] == {
-        "type": "object",
-        "properties": {"next": {}, "name": {"type": "string"}},
-    }
+    expected = {"type": "object", "properties": {"next": {}, "name": {"type": "string"}}}
+    assert walk["properties"]["first"] == expected
     assert find["properties"] == {"x": {}, "y": {}}
 
 

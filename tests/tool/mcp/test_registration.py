@@ -98,11 +98,8 @@ async def test_in_a_group_with_presets_and_postprocessing() -> None:
         assert toolkit.json_schemas == []
         toolkit.update_tool_groups(["disk"], True)
         (schema,) = toolkit.json_schemas
-        assert schema["function"]["parameters"] == {
-            "type": "object",
-            "properties": {"path": {"type": "string"}},
-            "required": ["path"],
-        }
+        expected = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+        assert schema["function"]["parameters"] == expected
         assert await run(toolkit, "read", '{"path": "a"}') == "{'PATH': 'A', 'TOKEN': 'SECRET'}"
         assert "missing required field `path`" in await run(toolkit, "read")
 
@@ -206,11 +203,8 @@ async def test_a_server_takes_back_no_consent_that_it_has_asked_for() -> None:
         toolkit = await toolkit_of(client)
         assert await hints(client, wipe=harmless, write=harmless) == [("write", False, False), ("wipe", True, False)]
         assert await hints(client, write=dangerous) == [("write", True, False)]
-        assert await hints(client, write=harmless, wipe=harmless, new=harmless) == [
-            ("write", True, False),
-            ("wipe", True, False),
-            ("new", False, True),
-        ]
+        expected = [("write", True, False), ("wipe", True, False), ("new", False, True)]
+        assert await hints(client, write=harmless, wipe=harmless, new=harmless) == expected
 
 
 async def test_functions_beyond_those_that_are_remembered_ask(monkeypatch: pytest.MonkeyPatch) -> None:
