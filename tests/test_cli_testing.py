@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -22,6 +23,7 @@ from realtime.testing.cases.case import write_case
 from realtime.testing.cases.stand_in import Say
 from realtime.testing.replay import replay
 from tests.server.harness import serving_app
+from tests.tables import rows
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTION = ROOT / "fixtures" / "audio" / "what_time.wav"
@@ -159,52 +161,9 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, monkeypatch: pytes
     assert "Traceback" not in complaints
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("replay", "[/red]no[thing].wav"), "[/red]no[thing].wav: there is no such file or folder."),
-        (("report", "hello", "--to", "app.py/out.html"), "app.py: File exists"),
-        (("export", "call_1", "app.py/new", "--store", "sqlite:calls.sqlite"), "app.py/new: Not a directory"),
-        (("replay", "nothing.wav"), "nothing.wav: there is no such file or folder."),
-        (("replay", "app.py"), "app.py: neither a case's folder nor an audio file."),
-        (("replay", "data"), "data: there is no case.json."),
-        (("replay", "hello", "--model", "no-such-model"), "no-such-model"),
-        (("replay", "hello", "--model", "data"), "there is no cassette.jsonl in data"),
-        (("replay", "hello", "--agent", "none.py"), "there is no file"),
-        (("replay", "broken"), "broken/case.json, line 2: not JSON"),
-        (("replay", "waits"), "step 1 of user (wait_for), at 100 ms"),
-        (("export", "call_2", "new", "--store", "sqlite:calls.sqlite"), "the store: it has no call 'call_2'."),
-        (("export", "call_1", "hello", "--store", "sqlite:calls.sqlite"), "hello: the folder is not empty."),
-        (("export", "call_1", "new", "--store", "nowhere"), "nowhere"),
-        (("report", "call_2", "--store", "sqlite:calls.sqlite"), "the store: it has no call 'call_2'."),
-        (("report", "cases/none"), "there is no folder cases/none, and it is not the id of a call either"),
-        (("serve", "--host", "0.0.0.0", "--insecure", "--cases", "x"), "--cases lets callers write files here"),
-        (("serve", "--host", "0.0.0.0"), "--token auto"),
-        (("serve", "--host", "0.0.0.0", "--token", "too short"), "at least 16 characters"),
-        (("serve", "--token-file", "nothing"), "--token-file nothing cannot be read"),
-        (("serve", "nothing.py:make_agent"), "there is no file"),
-        (("serve", "--model", "no-such-model"), "there is no model 'no-such-model'"),
-        (("serve", "--route", "gpt"), "--route takes PATTERN=NAME"),
-        (("serve", "--mcp", "no-such-program --x"), "there is no such program. Install it, or give its path"),
-        (("serve", "--route", "gpt*=no-such-model"), "there is no model 'no-such-model'"),
-        (("serve", "--route", "*=local", "--route", "gpt*=scripted"), "no name takes the route 'gpt*'"),
-        (("serve", "--endpoints", "soap"), "there is no endpoint 'soap'; there are openai"),
-        (("serve", "--front", "soap"), "there is no endpoint 'soap'; there are openai"),
-        (("serve", "--tls", "cert.pem"), "--tls CERT KEY"),
-        (("serve", "--tls", "cert.pem", "key.pem"), "there is no file cert.pem"),
-        (("serve", "--reload"), "--reload restarts when a file changes"),
-        (("serve", "--log-level", "loud"), "there is no log level 'loud'"),
-        (("serve", "--recordings", "app.py/below"), "--recordings cannot write into app.py/below: Not a directory"),
-        (("serve", "--cases", "app.py/below"), "--cases cannot write into app.py/below: Not a directory"),
-        (("serve", "--room", "nope"), "app.py:make_room, and the room to try things out by 'demo'"),
-    ],
-)
+@pytest.mark.parametrize(("line", "sentence"), rows("mistakes.tsv", "mistake"))
 def test_a_mistake_is_one_sentence_and_exit_code_1(
-    folder: Path,
-    words: tuple[str, ...],
-    sentence: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, line: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In this process, since most of a command's time goes into starting one."""
     (folder / "data").mkdir(exist_ok=True)
@@ -216,7 +175,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_1(
     monkeypatch.chdir(folder)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
-    monkeypatch.setattr(sys, "argv", ["realtime", *words])
+    monkeypatch.setattr(sys, "argv", ["realtime", *shlex.split(line)])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1

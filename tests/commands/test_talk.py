@@ -30,35 +30,8 @@ from tests.testing.served import ANSWER, Hearer, answer, voice
 
 HANG_S = 120.0
 SPEECH = Path(__file__).resolve().parents[2] / "fixtures" / "audio" / "hello_anna.wav"
-FAKE = '''
-"""A stand-in for sounddevice: a microphone that hears a loud tone, a loudspeaker that nobody hears."""
-import threading, time
-
-class PortAudioError(Exception):
-    pass
-
-def query_devices(kind=None):
-    return {"name": kind}
-
-class _Stream:
-    latency = 0.02
-    def __init__(self, samplerate, blocksize, callback, finished_callback, **_):
-        self.args = (samplerate, blocksize, callback)
-        self.done = threading.Event()
-    def __enter__(self):
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-        return self
-    def __exit__(self, *_):
-        self.done.set()
-        self.thread.join()
-    def run(self):
-        samplerate, blocksize, callback = self.args
-        while not self.done.wait(blocksize / samplerate):
-            callback(memoryview(bytearray(b"\\x00\\x10" * blocksize)), blocksize, None, None)
-
-RawInputStream = RawOutputStream = _Stream
-'''
+FAKE = Path(__file__).with_name("sounddevice.txt")
+"""A stand-in for the package: a microphone that hears a loud tone, a loudspeaker that nobody hears."""
 
 
 @asynccontextmanager
@@ -142,7 +115,7 @@ async def test_without_an_address_it_serves_a_model_of_its_own() -> None:
 
 
 async def test_ctrl_c_hangs_up_and_leaves_a_clean_terminal(tmp_path: Path) -> None:
-    (tmp_path / "sounddevice.py").write_text(FAKE)
+    (tmp_path / "sounddevice.py").write_text(FAKE.read_text())
     hearer = Hearer()
     async with serving(lambda: RealtimeAgent("Friday", "", ScriptedModel(hearer, profile=PROFILE))) as place:
         async with talking(place.url, path=tmp_path) as process:

@@ -17,7 +17,7 @@ from realtime.room.floor import POLICIES, addressed, broadcast
 from realtime.room.thinker import MAX_WAITING
 from realtime.tool import ToolContext, Toolkit
 from tests.agent.thinking import ScriptedChat, call, react, remembered, requests_of, say
-from tests.room.rooms import TalkModel, agent, anna_and_ben_in, anna_in
+from tests.room.rooms import House, TalkModel, agent, anna_and_ben_in, anna_in
 from tests.room.thinking import COSTS, Thoughtful, salon, settle
 from tests.volumes import volume
 
@@ -36,7 +36,7 @@ def in_words(talk: list[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     return [(name, [word for _, words in texts for word in words]) for name, texts in turns]
 
 
-async def test_a_thinking_agent_speaks_in_a_room() -> None:
+async def test_a_thinking_agent_speaks_in_a_room_or_without_a_voice_answers_in_writing() -> None:
     friday = Thoughtful("Friday", "I am Friday. What can I do?")
     async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         await anna.writes("Hello, who are you?")
@@ -44,6 +44,11 @@ async def test_a_thinking_agent_speaks_in_a_room() -> None:
         assert sum(len(one.delta) for one in anna.of(s.AgentResponseAudioDeltaEvent)) == 2 * 48_000, "two sentences"
         assert friday.observed == [("Anna", "Hello, who are you?")]
         assert anna.errors() == []
+    mute, friday = SpeechParts(missing=("there is no voice",)), Thoughtful("Friday", "I am here.")
+    async with anna_in(salon(Observer(friday), parts=mute, floor=addressed)) as (home, anna):
+        await anna.writes("Friday, are you there?")
+        assert home.talk() == [("Anna", "Friday, are you there?"), ("Friday", "I am here.")]
+        assert [one.text for one in anna.of(s.AgentResponseTextDoneEvent)] == ["I am here."]
 
 
 async def test_an_observer_gets_every_turn_once_and_in_order_and_is_silent() -> None:
@@ -100,15 +105,11 @@ async def test_agents_that_call_each_other_do_not_answer_for_ever() -> None:
         assert voices == {"Friday": {1, 0}, "Robin": {2, 0}}, "each has a voice of its own"
 
 
-async def test_without_a_voice_a_thinking_agent_answers_in_writing() -> None:
-    friday = Thoughtful("Friday", "I am here.")
-    async with anna_in(salon(Observer(friday), parts=SpeechParts(missing=("there is no voice",)), floor=addressed)) as (
-        home,
-        anna,
-    ):
-        await anna.writes("Friday, are you there?")
-        assert home.talk() == [("Anna", "Friday, are you there?"), ("Friday", "I am here.")]
-        assert [one.text for one in anna.of(s.AgentResponseTextDoneEvent)] == ["I am here."]
+async def said_and_remembered(home: House, friday: Any) -> list[tuple[str, str]]:
+    """The talk, which the agent remembers as it was."""
+    memory = [(one.name, one.get_text_content() or "") for one in await remembered(friday)]
+    assert in_words(memory) == in_words(home.talk())
+    return memory
 
 
 async def test_the_memory_of_an_interrupted_agent_holds_what_was_played() -> None:
@@ -120,18 +121,14 @@ async def test_the_memory_of_an_interrupted_agent_holds_what_was_played() -> Non
         (_, heard) = home.talk()[1]
         assert heard
         assert "Four" not in heard
-        memory = [(one.name, one.get_text_content()) for one in await remembered(friday)]
-        assert memory == [("Anna", "Count."), ("Friday", heard), ("Anna", "Stop."), ("Friday", "Yes?")] == home.talk()
-
-
-async def test_an_agent_that_is_interrupted_before_it_was_heard_remembers_no_word() -> None:
+        expected = [("Anna", "Count."), ("Friday", heard), ("Anna", "Stop."), ("Friday", "Yes?")]
+        assert await said_and_remembered(home, friday) == home.talk() == expected
     friday = react(say("One is first. Two is second."), say("Yes?"))
     async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         anna.write("Count.")
         await anna.writes("No, wait.")
-        memory = [(one.name, one.get_text_content()) for one in await remembered(friday)]
-        said = [("Anna", "Count."), ("Anna", "No, wait."), ("Friday", "One is first. Two is second.")]
-        assert memory == home.talk() == said
+        expected = [("Anna", "Count."), ("Anna", "No, wait."), ("Friday", "One is first. Two is second.")]
+        assert await said_and_remembered(home, friday) == home.talk() == expected, "nothing had been heard"
 
 
 async def test_an_interruption_ends_a_reply_that_is_being_thought() -> None:
@@ -178,8 +175,7 @@ async def test_whenever_it_is_interrupted_an_agent_remembers_what_the_room_heard
         await asyncio.sleep(after_ms / 1000)
         await anna.writes("Stop.")
         assert anna.errors() == []
-        memory = [(one.name, one.get_text_content() or "") for one in await remembered(friday)]
-        assert in_words(memory) == in_words(home.talk())
+        await said_and_remembered(home, friday)
         for one in await remembered(friday):
             assert one.has_content_blocks("tool_call") == one.has_content_blocks("tool_result")
         called = [one.tool_use.id for one in anna.of(s.AgentResponseToolUseDoneEvent)]
@@ -413,7 +409,7 @@ async def test_an_observer_that_comes_later_gets_the_talk_so_far_and_nothing_twi
         assert friday.observed[2:] == [*heard, ("Alice", "Fine.")]
 
 
-async def test_an_agent_whose_reply_needs_a_message_gets_the_turn_that_it_answers() -> None:
+async def test_an_agent_whose_reply_needs_a_message_gets_the_turn_that_it_answers_once() -> None:
     class Echo(AgentBase):
         """Its `reply` needs a message; it observes nothing."""
 
@@ -423,20 +419,17 @@ async def test_an_agent_whose_reply_needs_a_message_gets_the_turn_that_it_answer
         async def handle_interrupt(self, *args: Any, **kwargs: Any) -> Msg:
             return Msg(self.name, "", "assistant")
 
-    async with anna_in(salon(Echo("Echo"), floor=addressed)) as (home, anna):
-        anna.write("Hello.")
-        await anna.writes("Is anyone there?")
-        assert home.talk()[-1] == ("Echo", "Anna said: Is anyone there?")
-        assert anna.errors() == []
-
-
-async def test_each_turn_reaches_such_an_agent_once() -> None:
     class Attentive(Thoughtful):
         """It observes, and its `reply` needs a message."""
 
         async def reply(self, msg: Msg) -> Msg:  # type: ignore[override]
             return await super().reply(msg)
 
+    async with anna_in(salon(Echo("Echo"), floor=addressed)) as (home, anna):
+        anna.write("Hello.")
+        await anna.writes("Is anyone there?")
+        assert home.talk()[-1] == ("Echo", "Anna said: Is anyone there?")
+        assert anna.errors() == []
     friday = Attentive("Friday", "Yes.")
     async with anna_in(salon(Observer(friday), agent("Alice", TalkModel("Fine.")), floor=addressed)) as (_, anna):
         for line in ("One.", "Friday, two.", "Three.", "Four."):

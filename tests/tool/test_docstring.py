@@ -1,58 +1,12 @@
 """What a docstring tells about a tool, in the three forms people write."""
 
 from realtime.tool.docstring import parse_docstring
-
-GOOGLE = """Look up the weather.
-
-    Good for today and tomorrow.
-
-    Args:
-        city (`str`):
-            The city's name,
-            in English.
-        days (int, *optional*): How many days: one or two.
-        unit: The unit.
-
-    Returns:
-        str: not: for the model
-    """
-
-NUMPY = """Look up the weather.
-
-    Good for today and tomorrow.
-
-    Parameters
-    ----------
-    city : str
-        The city's name,
-        in English.
-    days : int, default: 1
-        How many days: one or two.
-    unit
-        The unit.
-
-    Returns
-    -------
-    str
-        Not for the model.
-    """
-
-REST = """Look up the weather.
-
-    Good for today and tomorrow.
-
-    :param city: The city's name,
-        in English.
-    :type city: str
-    :param int days: How many days: one or two.
-    :param unit: The unit.
-    :returns: Not for the model.
-    """
+from tests.tables import WORDS
 
 
 def test_description_and_parameters_are_found() -> None:
-    for text in (GOOGLE, NUMPY, REST):
-        assert parse_docstring(text) == (
+    for text in ("google", "numpy", "rest"):
+        assert parse_docstring((WORDS / "docstrings" / f"{text}.txt").read_text(encoding="utf-8")) == (
             "Look up the weather.\n\nGood for today and tomorrow.",
             {"city": "The city's name, in English.", "days": "How many days: one or two.", "unit": "The unit."},
         )

@@ -207,11 +207,8 @@ def test_an_extended_model_has_to_fit() -> None:
         toolkit.set_extended_model("find", Summary)
     with pytest.raises(TypeError, match="a class of pydantic"):
         toolkit.set_extended_model("search", dict)
-    assert toolkit.json_schemas == [schema("search", "Search the library.\n\nIt knows books only.", *_parts())]
-
-
-def _parts() -> tuple[Any, ...]:
-    return {"query": QUERY, "limit": LIMIT}, "query"
+    text = "Search the library.\n\nIt knows books only."
+    assert toolkit.json_schemas == [schema("search", text, {"query": QUERY, "limit": LIMIT}, "query")]
 
 
 async def test_a_postprocessing_function_may_replace_the_response_or_fail() -> None:
@@ -275,10 +272,9 @@ def test_a_tool_of_an_inactive_group_asks_for_nothing() -> None:
     toolkit = Toolkit()
     toolkit.create_tool_group("pay", "Tools that pay.")
     toolkit.register(collect_nothing, group="pay", confirm=True)
-    call = call_of("collect_nothing")
-    assert not toolkit.decide(call).asks
+    assert not toolkit.decide(call_of("collect_nothing")).asks
     toolkit.update_tool_groups(["pay"], active=True)
-    assert toolkit.decide(call).asks
+    assert toolkit.decide(call_of("collect_nothing")).asks
 
 
 def test_a_group_is_removed_with_its_tools_and_all_of_them_are_cleared() -> None:
@@ -330,12 +326,15 @@ async def test_the_meta_tool_sets_which_groups_are_active_and_tells_their_notes(
     assert names(toolkit) == ["reset_equipped_tools"]
 
 
-async def test_wrong_arguments_of_the_meta_tool_change_nothing() -> None:
+async def test_each_call_has_active_groups_of_its_own_and_wrong_arguments_change_nothing() -> None:
     toolkit = grouped()
     toolkit.register_tool_function(toolkit.reset_equipped_tools)
-    assert "books is true or false, not str" in await text_of(toolkit, "reset_equipped_tools", '{"books": "yes"}')
-    assert "unknown field `ships`" in await text_of(toolkit, "reset_equipped_tools", '{"ships": true}')
-    assert toolkit.active_groups == ["maps"]
+    one, other = toolkit.for_call(), toolkit.for_call()
+    assert "books is true or false, not str" in await text_of(one, "reset_equipped_tools", '{"books": "yes"}')
+    assert "unknown field `ships`" in await text_of(one, "reset_equipped_tools", '{"ships": true}')
+    assert one.active_groups == ["maps"]
+    await responses(one, "reset_equipped_tools", '{"books": true}')
+    assert [made.active_groups for made in (toolkit, one, other)] == [["maps"], ["books"], ["maps"]]
 
 
 def test_the_state_is_which_groups_are_active() -> None:
@@ -418,14 +417,6 @@ async def test_closing_the_responses_ends_a_tool_behind_a_middleware() -> None:
     await stream.aclose()
     await asyncio.get_running_loop().settle()  # type: ignore[attr-defined]
     assert ended == ["tool"]
-
-
-async def test_each_call_has_active_groups_of_its_own() -> None:
-    toolkit = grouped()
-    toolkit.register_tool_function(toolkit.reset_equipped_tools)
-    one, other = toolkit.for_call(), toolkit.for_call()
-    await responses(one, "reset_equipped_tools", '{"books": true}')
-    assert [made.active_groups for made in (toolkit, one, other)] == [["maps"], ["books"], ["maps"]]
 
 
 def test_a_copy_follows_what_the_program_changes_and_changes_nothing_itself() -> None:
