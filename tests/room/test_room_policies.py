@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from realtime.event import server as s
-from realtime.room.floor import FloorState, Participant, broadcast
+from realtime.room.floor import FloorState, Participant, broadcast, moderator
 from realtime.room.floor_keeper import POLICY_S
 from tests.room.rooms import anna_in, two
 
@@ -99,6 +99,15 @@ async def test_a_policy_that_never_answers_holds_the_floor_for_a_while_and_leave
         await home.quiet()
         assert anna.errors()[-1] == "floor_policy_failed"
         assert home.of(s.ServerRoomFloorEvent)[-1].reason == "nobody"
+
+
+async def test_a_moderator_decides_in_words() -> None:
+    async def ask(question: str) -> str:
+        return "Bob." if "[Alice]" in question else "I would say Alice."
+
+    async with anna_in(two(floor=moderator(ask), max_agent_turns=2)) as (home, anna):
+        await anna.writes("Hello.")
+        assert home.speakers() == ["Alice", "Bob"]
 
 
 @pytest.mark.parametrize("limit", [0, 1, 3])

@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any, Unpack
 
 import anyio
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.tool import Toolkit
@@ -94,6 +92,10 @@ class ScriptedServer:
         return [message for message in self.received if message.get("method") == method]
 
     async def _send(self, message: Json) -> None:
+        # It takes a second to import, which only runs with these tests need.
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
         await self._outbox.send(SessionMessage(jsonrpc_message_adapter.validate_python(message)))
 
     async def _serve(self, mine: Any, group: asyncio.TaskGroup) -> None:

@@ -226,6 +226,12 @@ async def test_what_comes_after_the_end_of_a_call_is_dropped() -> None:
         tokens.append((request["id"], request["params"]["_meta"]["progressToken"]))
         return None
 
+    async def twice(server: ScriptedServer, request: Json) -> Json:
+        # An answer to so long an id would be as long; none is sent.
+        await server._send({"jsonrpc": "2.0", "id": "i" * 1_000_000, "method": "ping"})
+        await server._send({"jsonrpc": "2.0", "id": request["id"], "result": text("first")})
+        return text("second")
+
     server = ScriptedServer([tool("a")], late)
     async with tools_of(server) as toolkit:
         assert "no result within 2 s" in (await run(toolkit, "a", timeout_s=2)).output_text()
@@ -235,8 +241,8 @@ async def test_what_comes_after_the_end_of_a_call_is_dropped() -> None:
         # Twice, and for requests that nobody has made.
         for answered in (request_id, request_id, 1_000_000, f"{request_id}x", -1):
             await server._send({"jsonrpc": "2.0", "id": answered, "result": text("late")})
-        server.on_call = gives("in time")
-        assert (await run(toolkit, "a")).output == "in time"
+        server.on_call = twice
+        assert (await run(toolkit, "a")).output == "first"
     assert server.n_dialled == 1
 
 

@@ -4,8 +4,6 @@ import asyncio
 
 import anyio
 import pytest
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from realtime.errors import ToolError
 from realtime.tool.mcp.gate import (
@@ -59,6 +57,9 @@ async def test_more_than_may_come_at_once_is_read_slowly() -> None:
 
 
 async def test_what_a_server_asks_is_read_at_fifty_a_second_and_its_answers_at_once() -> None:
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
     send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](1_000)
     gate = Gate(receive, lambda: None)  # type: ignore[arg-type]
     for number in range(BURST_REQUESTS + 50):

@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx2
 import pytest
 
 from realtime.errors import ToolError, UsageError
@@ -19,15 +18,19 @@ async def endless() -> AsyncIterator[bytes]:
         yield b"x" * 65_536
 
 
-def answering(**answer: Any) -> Any:
-    """Makes an HTTP client whose server gives one answer."""
+def answering(seen: list[Any] | None = None, **answer: Any) -> Any:
+    """Makes an HTTP client whose server gives one answer; the headers of each request are noted."""
+    import httpx2
 
-    def make(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
+    def respond(request: Any) -> Any:
+        if seen is not None:
+            seen.append(request.headers)
+        if answer.get("content", b"") is None:
+            return httpx2.Response(**{**answer, "content": endless()})
+        return httpx2.Response(**answer)
+
+    def make(headers: Any = None, timeout: Any = None, auth: Any = None) -> Any:
         return httpx2.AsyncClient(transport=httpx2.MockTransport(respond), headers=headers, timeout=timeout, auth=auth)
-
-    def respond(request: httpx2.Request) -> httpx2.Response:
-        content = answer.get("content", b"")
-        return httpx2.Response(**{**answer, "content": endless() if content is None else content})
 
     return make
 
@@ -59,18 +62,13 @@ async def test_what_an_http_server_answers_wrongly_is_said(of_kind: Any, answer:
 
 
 async def test_a_packed_answer_is_refused_and_headers_are_sent() -> None:
-    seen: list[httpx2.Headers] = []
+    import httpx2
 
-    def respond(request: httpx2.Request) -> httpx2.Response:
-        seen.append(request.headers)
-        return httpx2.Response(200, headers={"content-encoding": "gzip", **JSON}, stream=httpx2.ByteStream(b"x"))
-
-    def make(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(transport=httpx2.MockTransport(respond), headers=headers, timeout=timeout, auth=auth)
-
-    client = HttpStatelessClient(
-        "shop", "streamable_http", "http://shop.example/mcp", {"x-key": "k"}, httpx_client_factory=make
-    )
+    seen: list[Any] = []
+    packed = {"content-encoding": "gzip", **JSON}
+    factory = answering(seen, status_code=200, headers=packed, stream=httpx2.ByteStream(b"x"))
+    url, key = "http://shop.example/mcp", {"x-key": "k"}
+    client = HttpStatelessClient("shop", "streamable_http", url, key, httpx_client_factory=factory)
     with pytest.raises(ToolError, match="cannot be reached"):
         await client.list_tools()
     assert (seen[0]["x-key"], seen[0]["accept-encoding"]) == ("k", "identity")
